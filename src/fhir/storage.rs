@@ -1,0 +1,100 @@
+//! How an R4 element is represented in columns: the naming rules that the writer (`lake::shred`) and the reader
+//! (`fhirpath`) share. `LAYOUT.md` documents them with a worked example.
+//!
+//! An element that repeats is an Arrow `List` of the representation below, with the item field named
+//! [`LIST_ITEM`]; the companions of a repeating primitive (`x__number`, `x__start`, `_x`) are lists of the same lengths
+//! beside it. An element is null where it is absent; a primitive that has an id or extension but no value is null in `x`
+//! and valid in `_x`.
+
+use super::facts::{Kind, Primitive, TypeDef};
+
+/// Name of the item field of every Arrow list.
+pub const LIST_ITEM: &str = "element";
+/// Suffix of the decimal(38,18) companion of a decimal's text. Null where the value has no exact such form.
+pub const NUMBER: &str = "__number";
+/// Suffix of the inclusive lower bound of a date, dateTime, instant or time.
+pub const START: &str = "__start";
+/// Suffix of the exclusive upper bound of a date, dateTime, instant or time.
+pub const END: &str = "__end";
+/// Companion of `Reference.reference` that holds the type part of a relative reference.
+pub const REFERENCE_TYPE: &str = "reference__type";
+/// Companion of `Reference.reference` that holds the id part of a relative reference.
+pub const REFERENCE_ID: &str = "reference__id";
+/// Suffix that a root element takes when its own name is that of a system column.
+pub const ELEMENT: &str = "__element";
+/// Precision of [`NUMBER`] columns.
+pub const NUMBER_PRECISION: u8 = 38;
+/// Scale of [`NUMBER`] columns.
+pub const NUMBER_SCALE: i8 = 18;
+
+/// The system columns of every table, in their order; elements follow. `id` doubles as the element of that name.
+pub const SYSTEM_COLUMNS: [&str; 11] = [
+    "owner",
+    "id",
+    "patient",
+    "application",
+    "authorization",
+    "endpoint",
+    "version",
+    "last_updated",
+    "digest",
+    "shared_refs",
+    "resource",
+];
+
+/// How values of a type are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// `Utf8`.
+    Text,
+    /// `Boolean`.
+    Boolean,
+    /// `Int32`.
+    Integer,
+    /// `Utf8` as written in JSON, with a [`NUMBER`] companion.
+    Decimal,
+    /// `Utf8` as written, with [`START`] and [`END`] companions: `Timestamp(Microsecond, "UTC")`.
+    DateTime,
+    /// `Utf8` as written, with [`START`] and [`END`] companions: `Int64` microseconds since midnight.
+    Time,
+    /// `Struct` of the elements seen.
+    Struct,
+    /// `Struct`, where `reference` has the companions [`REFERENCE_TYPE`] and [`REFERENCE_ID`].
+    Reference,
+    /// `Utf8` holding the JSON text of a whole resource (`contained`, `Bundle.entry.resource`).
+    Json,
+}
+
+impl Storage {
+    /// The storage of values of `ty`.
+    pub fn of(ty: &TypeDef) -> Storage {
+        match ty.kind {
+            Kind::Primitive(primitive) => match primitive {
+                Primitive::Boolean => Storage::Boolean,
+                Primitive::Integer | Primitive::PositiveInt | Primitive::UnsignedInt => Storage::Integer,
+                Primitive::Decimal => Storage::Decimal,
+                Primitive::Date | Primitive::DateTime | Primitive::Instant => Storage::DateTime,
+                Primitive::Time => Storage::Time,
+                _ => Storage::Text,
+            },
+            Kind::Resource => Storage::Json,
+            Kind::Complex | Kind::Backbone if ty.name == "Reference" => Storage::Reference,
+            Kind::Complex | Kind::Backbone => Storage::Struct,
+        }
+    }
+}
+
+/// The top-level column of the root element whose JSON property is `name`: `name` itself, or `name__element` where a system
+/// column other than `id` has that name (`AllergyIntolerance.patient`, `ValueSet.version`).
+pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
+    if name != "id" && SYSTEM_COLUMNS.contains(&name) {
+        std::borrow::Cow::Owned(format!("{name}{ELEMENT}"))
+    } else {
+        std::borrow::Cow::Borrowed(name)
+    }
+}
+
+/// The columns a computation reads, as dotted paths without list markers from the table's root:
+/// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct asks for its presence only; the scan reads
+/// the cheapest leaf below it.
+pub type LeafSet = std::collections::BTreeSet<String>;

@@ -1,0 +1,5 @@
+//! The lake: one Parquet table per resource type and mode, a DuckLake catalog in SQLite, and the one door to the data.
+
+pub mod scope;
+
+pub use scope::{Mode, PatientScope, Scope};

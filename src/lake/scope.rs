@@ -1,0 +1,51 @@
+//! Who is asking. Every read of the lake takes a [`Scope`], and the scan itself applies it: no query, include, chain or
+//! view can reach past it.
+//!
+//! Deciding which scope a token stands for is `consent`'s work; this file only says what a scope is.
+
+use std::sync::Arc;
+
+/// Test or live data; each has its own DuckLake schema and tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mode {
+    /// Real records.
+    Live,
+    /// Sample records.
+    Test,
+}
+
+impl Mode {
+    /// The DuckLake schema that holds this mode's tables.
+    pub fn schema(self) -> &'static str {
+        match self {
+            Mode::Live => "live",
+            Mode::Test => "test",
+        }
+    }
+}
+
+/// What a reader may see: rows of one application in one mode and, for a patient token, of one person.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// Live or test tables.
+    pub mode: Mode,
+    /// The application whose rows are visible; other applications' rows look as if they did not exist.
+    pub application: Arc<str>,
+    /// The person, for a patient token; `None` for an application token.
+    pub patient: Option<Arc<PatientScope>>,
+}
+
+/// The person behind a patient token.
+///
+/// Visible are the rows whose `owner` is one of `owners` and which are either of one of `authorizations` or, being
+/// imported (no authorization), filed under one of `patients`; and the shared rows (owner zero) that those refer to by a
+/// relative reference, transitively.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PatientScope {
+    /// Ids of the Patient resources of the consent, the primary one first.
+    pub patients: Vec<String>,
+    /// Owners under which the person's rows lie.
+    pub owners: Vec<i64>,
+    /// Authorizations whose rows are visible; empty for imported data.
+    pub authorizations: Vec<String>,
+}

@@ -1,0 +1,8 @@
+//! A storage-centric FHIR R4 engine with a columnar query core.
+//!
+//! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile into
+//! DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between them.
+
+pub mod fhir;
+pub mod fhirpath;
+pub mod lake;

@@ -1,0 +1,6 @@
+//! The `tabularium` program.
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {}
