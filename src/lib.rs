@@ -3,6 +3,13 @@
 //! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile into
 //! DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between them.
 
+pub mod cli;
+pub mod consent;
 pub mod fhir;
 pub mod fhirpath;
+pub mod http;
+pub mod ingest;
 pub mod lake;
+pub mod sandbox;
+pub mod search;
+pub mod views;

@@ -93,3 +93,52 @@ pub struct Child<'a> {
     /// Its type here: for a choice the one the property name ends in.
     pub ty: TypeId,
 }
+
+/// The table of all types.
+#[derive(Debug, Default)]
+pub struct Facts {
+    types: Vec<TypeDef>,
+}
+
+/// The R4 facts, built from the tables in `schemas/` at first use.
+pub fn facts() -> &'static Facts {
+    static FACTS: std::sync::OnceLock<Facts> = std::sync::OnceLock::new();
+    FACTS.get_or_init(Facts::default)
+}
+
+impl Facts {
+    /// The type of this name (`Patient`, `string`, `Observation.component`).
+    pub fn lookup(&self, name: &str) -> Option<TypeId> {
+        self.types.iter().position(|ty| ty.name == name).map(|at| TypeId(at as u16))
+    }
+
+    /// The definition of a type.
+    pub fn get(&self, ty: TypeId) -> &TypeDef {
+        &self.types[usize::from(ty.0)]
+    }
+
+    /// What the JSON property `name` means inside `ty` (`valueQuantity` is the element `value` as a Quantity); `None` for what
+    /// R4 does not define there. Names that begin with `_` are the caller's to strip.
+    pub fn child(&self, ty: TypeId, name: &str) -> Option<Child<'_>> {
+        let element = self.element(ty, name)?;
+        Some(Child { element, ty: element.types[0] })
+    }
+
+    /// The element whose FHIRPath name is `name` (`value` for `value[x]`).
+    pub fn element(&self, ty: TypeId, name: &str) -> Option<&Element> {
+        self.get(ty).elements.iter().find(|element| element.name == name)
+    }
+
+    /// Whether `ty` is `ancestor` or specializes it, directly or not (`Age` is a `Quantity`, `code` a `string`).
+    pub fn is_a(&self, ty: TypeId, ancestor: TypeId) -> bool {
+        ty == ancestor || self.get(ty).base.is_some_and(|base| self.is_a(base, ancestor))
+    }
+
+    /// Concrete resource types, sorted by name.
+    pub fn resources(&self) -> impl Iterator<Item = TypeId> + '_ {
+        (0..self.types.len() as u16).map(TypeId).filter(|ty| {
+            let def = self.get(*ty);
+            def.kind == Kind::Resource && !def.is_abstract
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! The list of commands and the exit code each outcome has: 0 done, 1 failed, 2 bad input.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use super::failure::Failure;
+
+/// Health records in columns: a FHIR R4 engine over Parquet.
+#[derive(Debug, Parser)]
+#[command(name = "tabularium", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say which R4 facts are built in: numbers of types and resources
+    Facts,
+}
+
+/// Parses the process's arguments and carries the command out.
+pub fn run() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Facts => facts(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn facts() -> Result<(), Failure> {
+    let resources = crate::fhir::facts().resources().count();
+    if resources == 0 {
+        return Err(Failure::other("the R4 tables are empty"));
+    }
+    println!("{resources} resource types");
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! How a command ends badly: one sentence on standard error and an exit code.
+
+use std::process::ExitCode;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub(super) struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// The input is at fault (exit code 2); `message` is one sentence that names what is wrong and where.
+    pub(super) fn input(message: impl Into<String>) -> Failure {
+        Failure { code: 2, message: message.into() }
+    }
+
+    /// Something else went wrong (exit code 1).
+    pub(super) fn other(error: impl std::fmt::Display) -> Failure {
+        Failure { code: 1, message: error.to_string() }
+    }
+
+    /// Says it on standard error and gives the exit code.
+    pub(super) fn report(self) -> ExitCode {
+        eprintln!("tabularium: {}", self.message);
+        ExitCode::from(self.code)
+    }
+}

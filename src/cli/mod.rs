@@ -1,0 +1,9 @@
+//! The command line: one file per command, each with its `Args` and a `run` that either does the work or says in one
+//! sentence why not.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod command;
+mod failure;
+
+pub use command::run;

@@ -1,0 +1,1 @@
+//! A seeded synthetic population, written as any payer would send it.

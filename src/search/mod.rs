@@ -1,0 +1,1 @@
+//! FHIR search: URL to checked query to DataFusion plan to page.

@@ -1,0 +1,1 @@
+//! SQL on FHIR: ViewDefinition to plan to rows.

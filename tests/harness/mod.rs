@@ -1,0 +1,15 @@
+//! What the integration tests share: where the real records are.
+
+use std::path::PathBuf;
+
+/// The folder of shared real records, or `None` after saying so on one line.
+#[allow(dead_code)]
+pub(crate) fn shared(test: &str) -> Option<PathBuf> {
+    match std::env::var_os("TABULARIUM_SHARED") {
+        Some(folder) => Some(PathBuf::from(folder)),
+        None => {
+            eprintln!("skipped {test}: TABULARIUM_SHARED is not set");
+            None
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The integration tests, one binary. Each module is one door or one promise; `harness` is what they share.
+//!
+//! Tests over real records look for them at `$TABULARIUM_SHARED` and say on one line where they were skipped.
+
+#![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
+
+mod harness;
