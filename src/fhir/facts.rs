@@ -4,9 +4,24 @@
 //! reference has the type it refers to, so recursion (`Questionnaire.item.item`) is a type that contains itself.
 //! This file does not know search parameters (`search_parameter`) nor how values lie in columns (`storage`).
 
+use rustc_hash::FxHashMap;
+
+use super::type_table;
+
 /// Index of a type in [`Facts`]. Cheap to copy and compare; valid for the one process-wide table only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeId(u16);
+
+impl TypeId {
+    pub(super) fn new(index: usize) -> TypeId {
+        TypeId(u16::try_from(index).expect("there are fewer than 65,536 types"))
+    }
+
+    /// Its place among all types, from 0 to [`Facts::len`] exclusive, for tables with a row per type.
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
 
 /// What sort of type a [`TypeDef`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,7 +78,7 @@ pub struct TypeDef {
 }
 
 /// One element of a type.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Element {
     /// The name without `[x]`: `value`, `birthDate`.
     pub name: &'static str,
@@ -95,33 +110,56 @@ pub struct Child<'a> {
 }
 
 /// The table of all types.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Facts {
     types: Vec<TypeDef>,
+    names: FxHashMap<&'static str, TypeId>,
+    properties: Vec<type_table::Properties>,
+    resources: Vec<TypeId>,
 }
 
 /// The R4 facts, built from the tables in `schemas/` at first use.
 pub fn facts() -> &'static Facts {
     static FACTS: std::sync::OnceLock<Facts> = std::sync::OnceLock::new();
-    FACTS.get_or_init(Facts::default)
+    FACTS.get_or_init(Facts::read)
 }
 
 impl Facts {
+    fn read() -> Facts {
+        let type_table::Types {
+            types,
+            names,
+            properties,
+        } = type_table::read();
+        let mut resources: Vec<TypeId> = (0..types.len()).map(TypeId::new).collect();
+        resources.retain(|ty| types[ty.index()].kind == Kind::Resource && !types[ty.index()].is_abstract);
+        resources.sort_unstable_by_key(|ty| types[ty.index()].name);
+        Facts {
+            types,
+            names,
+            properties,
+            resources,
+        }
+    }
+
     /// The type of this name (`Patient`, `string`, `Observation.component`).
     pub fn lookup(&self, name: &str) -> Option<TypeId> {
-        self.types.iter().position(|ty| ty.name == name).map(|at| TypeId(at as u16))
+        self.names.get(name).copied()
     }
 
     /// The definition of a type.
     pub fn get(&self, ty: TypeId) -> &TypeDef {
-        &self.types[usize::from(ty.0)]
+        &self.types[ty.index()]
     }
 
     /// What the JSON property `name` means inside `ty` (`valueQuantity` is the element `value` as a Quantity); `None` for what
     /// R4 does not define there. Names that begin with `_` are the caller's to strip.
     pub fn child(&self, ty: TypeId, name: &str) -> Option<Child<'_>> {
-        let element = self.element(ty, name)?;
-        Some(Child { element, ty: element.types[0] })
+        let (element, child) = *self.properties[ty.index()].get(name)?;
+        Some(Child {
+            element: &self.types[ty.index()].elements[usize::from(element)],
+            ty: child,
+        })
     }
 
     /// The element whose FHIRPath name is `name` (`value` for `value[x]`).
@@ -136,9 +174,182 @@ impl Facts {
 
     /// Concrete resource types, sorted by name.
     pub fn resources(&self) -> impl Iterator<Item = TypeId> + '_ {
-        (0..self.types.len() as u16).map(TypeId).filter(|ty| {
-            let def = self.get(*ty);
-            def.kind == Kind::Resource && !def.is_abstract
-        })
+        self.resources.iter().copied()
+    }
+
+    /// Every type, in the order of [`TypeId::index`].
+    pub fn types(&self) -> impl Iterator<Item = TypeId> + '_ {
+        (0..self.len()).map(TypeId::new)
+    }
+
+    /// How many types there are: one more than the greatest [`TypeId::index`].
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.types.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ty(name: &str) -> TypeId {
+        facts().lookup(name).unwrap_or_else(|| panic!("no type {name}"))
+    }
+
+    fn names(types: &[TypeId]) -> Vec<&'static str> {
+        types.iter().map(|ty| facts().get(*ty).name).collect()
+    }
+
+    #[test]
+    fn the_table_holds_r4() {
+        let facts = facts();
+        let count = |kind: fn(Kind) -> bool| facts.types().filter(|ty| kind(facts.get(*ty).kind)).count();
+        assert_eq!(count(|kind| matches!(kind, Kind::Primitive(_))), 20);
+        assert_eq!(count(|kind| kind == Kind::Complex), 41);
+        assert_eq!(count(|kind| kind == Kind::Resource), 148);
+        assert_eq!(facts.resources().count(), 146);
+        assert!(facts.resources().is_sorted_by_key(|ty| facts.get(ty).name));
+        assert_eq!(facts.len(), facts.types().count());
+        for absent in [
+            "SubscriptionStatus",
+            "MetadataResource",
+            "SimpleQuantity",
+            "DeviceDefinition.classification",
+            "",
+        ] {
+            assert_eq!(facts.lookup(absent), None, "{absent}");
+        }
+    }
+
+    #[test]
+    fn additions_to_r4_are_left_out() {
+        for (owner, property) in [
+            ("Meta", "project"),
+            ("Meta", "account"),
+            ("Binary", "url"),
+            ("ResearchStudy", "name"),
+            ("DeviceDefinition", "bodySite"),
+            ("EvidenceVariable.characteristic", "definitionId"),
+            ("ObservationDefinition", "publisher"),
+        ] {
+            assert!(facts().child(ty(owner), property).is_none(), "{owner}.{property}");
+        }
+        assert!(
+            facts()
+                .child(ty("EvidenceVariable.characteristic"), "definitionCanonical")
+                .is_some()
+        );
+        assert!(
+            facts()
+                .child(ty("EvidenceVariable.characteristic"), "groupMeasure")
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn properties_lead_to_their_types() {
+        for (owner, property, expected) in [
+            ("Patient", "id", "id"),
+            ("Patient", "birthDate", "date"),
+            ("Patient", "contact", "Patient.contact"),
+            ("Patient.contact", "id", "string"),
+            ("Patient.contact", "modifierExtension", "Extension"),
+            ("Patient", "contained", "Resource"),
+            ("HumanName", "given", "string"),
+            ("string", "extension", "Extension"),
+            ("date", "id", "string"),
+            ("xhtml", "id", "string"),
+            ("Extension", "url", "uri"),
+            ("Extension", "valueAge", "Age"),
+            ("Extension", "valueBase64Binary", "base64Binary"),
+            ("Age", "value", "decimal"),
+            ("Narrative", "div", "xhtml"),
+            ("Observation", "valueQuantity", "Quantity"),
+            ("Observation", "effectiveInstant", "instant"),
+            ("Observation.component", "referenceRange", "Observation.referenceRange"),
+            ("Questionnaire.item", "item", "Questionnaire.item"),
+            ("Bundle.entry", "resource", "Resource"),
+            ("Bundle.entry.response", "outcome", "Resource"),
+            ("Timing", "repeat", "Timing.repeat"),
+            ("Timing.repeat", "boundsPeriod", "Period"),
+            ("MedicationRequest", "dosageInstruction", "Dosage"),
+            ("Dosage.doseAndRate", "doseQuantity", "Quantity"),
+        ] {
+            let child = facts()
+                .child(ty(owner), property)
+                .unwrap_or_else(|| panic!("{owner}.{property}"));
+            assert_eq!(facts().get(child.ty).name, expected, "{owner}.{property}");
+        }
+        for (owner, property) in [
+            ("Observation", "value"),
+            ("Observation", "value[x]"),
+            ("Observation", "valueMoney"),
+            ("Observation", "_status"),
+            ("Observation", ""),
+            ("xhtml", "extension"),
+            ("string", "value"),
+            ("Timing.repeat", "modifierExtension"),
+        ] {
+            assert!(facts().child(ty(owner), property).is_none(), "{owner}.{property}");
+        }
+    }
+
+    #[test]
+    fn elements_carry_their_definition() {
+        let observation = facts().get(ty("Observation"));
+        assert_eq!(
+            observation
+                .elements
+                .iter()
+                .take(10)
+                .map(|element| element.name)
+                .collect::<Vec<_>>(),
+            [
+                "id",
+                "meta",
+                "implicitRules",
+                "language",
+                "text",
+                "contained",
+                "extension",
+                "modifierExtension",
+                "identifier",
+                "basedOn"
+            ]
+        );
+        let value = facts().element(ty("Observation"), "value").unwrap();
+        assert!(value.choice && value.summary && !value.many && !value.modifier && value.min == 0);
+        assert_eq!(value.types.len(), 11);
+        let status = facts().element(ty("Observation"), "status").unwrap();
+        assert!(status.modifier && status.min == 1);
+        let subject = facts().element(ty("Observation"), "subject").unwrap();
+        let mut targets = names(&subject.targets);
+        targets.sort_unstable();
+        assert_eq!(targets, ["Device", "Group", "Location", "Patient"]);
+        assert!(facts().element(ty("Extension"), "value").unwrap().targets.is_empty());
+        for id in facts().types() {
+            for (at, element) in facts().get(id).elements.iter().enumerate() {
+                assert_eq!(usize::from(element.ordinal), at + 1);
+                assert!(!element.types.is_empty());
+                assert!(
+                    element.choice || element.types.len() == 1,
+                    "{} {}",
+                    facts().get(id).name,
+                    element.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn specialization_is_followed() {
+        let is_a = |one, other| facts().is_a(ty(one), ty(other));
+        assert!(is_a("Age", "Quantity") && is_a("Age", "Element") && is_a("code", "string") && is_a("url", "uri"));
+        assert!(is_a("Patient", "DomainResource") && is_a("Patient", "Resource") && is_a("Binary", "Resource"));
+        assert!(is_a("Patient.contact", "BackboneElement") && is_a("Timing.repeat", "Element"));
+        assert!(
+            !is_a("Binary", "DomainResource") && !is_a("Quantity", "Age") && !is_a("Timing.repeat", "BackboneElement")
+        );
     }
 }

@@ -3,5 +3,6 @@
 
 pub mod facts;
 pub mod storage;
+mod type_table;
 
 pub use facts::{Child, Element, Facts, Kind, Primitive, TypeDef, TypeId, facts};

