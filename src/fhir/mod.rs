@@ -1,8 +1,13 @@
 //! R4 as data: what types, elements, search parameters and compartments there are, how an element is stored in columns,
 //! and the value types (partial dates, exact decimals, references, OperationOutcome) that every room above speaks.
 
+pub mod compartment;
 pub mod facts;
+mod parameter_folder;
+mod parameter_table;
+pub mod search_parameter;
 pub mod storage;
 mod type_table;
 
 pub use facts::{Child, Element, Facts, Kind, Primitive, TypeDef, TypeId, facts};
+pub use search_parameter::{SearchParameter, SearchParameters, SearchType};
