@@ -12,12 +12,18 @@ pub(super) struct Failure {
 impl Failure {
     /// The input is at fault (exit code 2); `message` is one sentence that names what is wrong and where.
     pub(super) fn input(message: impl Into<String>) -> Failure {
-        Failure { code: 2, message: message.into() }
+        Failure {
+            code: 2,
+            message: message.into(),
+        }
     }
 
     /// Something else went wrong (exit code 1).
     pub(super) fn other(error: impl std::fmt::Display) -> Failure {
-        Failure { code: 1, message: error.to_string() }
+        Failure {
+            code: 1,
+            message: error.to_string(),
+        }
     }
 
     /// Says it on standard error and gives the exit code.

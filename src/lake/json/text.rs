@@ -1,0 +1,136 @@
+//! Inside strings: where one ends, whether its escapes are allowed, and what it says without them.
+
+use super::parse::{JsonError, Reason};
+
+const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+
+/// The first place from `at` on that holds a quote, a backslash or a control character; the text's end if none does.
+///
+/// Eight bytes at a time: a byte is zero, or below 32, where subtracting borrows into its high bit. A borrow can reach a
+/// higher byte only out of a lower one that counts itself, so the lowest mark is exact.
+#[inline(always)]
+pub(super) fn string_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(chunk) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*chunk);
+        let quote = word ^ (ONES * 0x22);
+        let slash = word ^ (ONES * 0x5c);
+        let marks = (quote.wrapping_sub(ONES) & !quote)
+            | (slash.wrapping_sub(ONES) & !slash)
+            | (word.wrapping_sub(ONES * 0x20) & !word);
+        let marks = marks & HIGHS;
+        if marks != 0 {
+            return at + (marks.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while let Some(byte) = text.get(at) {
+        if *byte == b'"' || *byte == b'\\' || *byte < 0x20 {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Checks the escapes of a string that spans `start..end`.
+#[cold]
+pub(super) fn check_escapes(text: &[u8], start: usize, end: usize) -> Result<(), JsonError> {
+    let mut at = start;
+    while let Some(found) = memchr::memchr(b'\\', &text[at..end]) {
+        at += found;
+        match unescape_one(&text[at..end]) {
+            Ok((_, length)) => at += length,
+            Err(reason) => return Err(JsonError { offset: at, reason }),
+        }
+    }
+    Ok(())
+}
+
+/// What a string between its quotes says. The escapes were checked when the text was parsed.
+pub(super) fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        let Ok((character, length)) = unescape_one(&rest.as_bytes()[at..]) else {
+            break;
+        };
+        out.push(character);
+        rest = &rest[at + length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The character that the escape at the start of `bytes` stands for, and the escape's length.
+fn unescape_one(bytes: &[u8]) -> Result<(char, usize), Reason> {
+    let simple = match bytes.get(1) {
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'u') => return unescape_unicode(bytes),
+        _ => return Err(Reason::Escape),
+    };
+    Ok((simple, 2))
+}
+
+fn unescape_unicode(bytes: &[u8]) -> Result<(char, usize), Reason> {
+    let first = hex(bytes)?;
+    if let Some(character) = char::from_u32(first) {
+        return Ok((character, 6));
+    }
+    let second = if bytes.get(6..8) == Some(b"\\u") {
+        hex(&bytes[6..])?
+    } else {
+        0
+    };
+    if !(0xd800..0xdc00).contains(&first) || !(0xdc00..0xe000).contains(&second) {
+        return Err(Reason::Surrogate);
+    }
+    let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+    char::from_u32(code)
+        .map(|character| (character, 12))
+        .ok_or(Reason::Surrogate)
+}
+
+/// The four hexadecimal digits behind `\u`.
+fn hex(bytes: &[u8]) -> Result<u32, Reason> {
+    let digits = bytes.get(2..6).ok_or(Reason::Escape)?;
+    digits.iter().try_fold(0, |code, digit| {
+        let digit = char::from(*digit).to_digit(16).ok_or(Reason::Escape)?;
+        Ok(code * 16 + digit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_first_mark_wherever_it_stands() {
+        for length in 0..40 {
+            for mark in [b'"', b'\\', 0x00, 0x1f] {
+                let mut text = "é ~!#[]\u{7f}".repeat(6).into_bytes();
+                text.truncate(length);
+                text.push(mark);
+                text.extend_from_slice(b"\"\x01 trailing");
+                assert_eq!(string_end(&text, 0), length, "{mark} behind {length}");
+            }
+            assert_eq!(string_end(&b" ".repeat(length), 0), length);
+        }
+    }
+
+    #[test]
+    fn unescapes() {
+        assert_eq!(
+            unescape(r#"a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00z"#),
+            "a\"\\/\u{8}\u{c}\n\r\té\u{1f600}z"
+        );
+    }
+}

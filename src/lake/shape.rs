@@ -1,0 +1,302 @@
+//! The columns an R4 type can have: every JSON property of the type with its storage and its place among the others. The
+//! writer (`shred`) and the table's column tree (`layout`) both go by it, so that they cannot disagree.
+//!
+//! It knows nothing of which columns a table really has; that is `layout`'s.
+
+use crate::fhir::storage::{self, Storage};
+use crate::fhir::{Kind, TypeId, facts};
+use arrow::datatypes::{DataType, TimeUnit};
+use rustc_hash::FxHashMap;
+use std::sync::{OnceLock, RwLock};
+
+/// Places between the columns of neighbouring elements: room for a choice's types and their companions.
+pub const ORDER_STEP: i64 = 1_000;
+/// Places between the columns of neighbouring types of a choice.
+const CHOICE_STEP: i64 = 10;
+/// Place of `_x` behind `x`, after all companions.
+const PRIMITIVE_ELEMENT_PLACE: i64 = 9;
+
+/// Everything that can stand in a value of one type.
+#[derive(Debug)]
+pub struct Shape {
+    slots: Vec<Slot>,
+    by_name: FxHashMap<&'static str, u16>,
+}
+
+/// One JSON property of a type.
+#[derive(Debug)]
+pub struct Slot {
+    /// The property: `code`, `valueQuantity`, `_birthDate`.
+    pub name: &'static str,
+    /// How it is stored.
+    pub part: SlotKind,
+    /// Its type; for `_x` the type of `x`.
+    pub ty: TypeId,
+    /// Whether it repeats.
+    pub many: bool,
+    /// Place among its siblings (DuckLake's `column_order`).
+    pub order: i64,
+    /// For a primitive the slot of its `_x`, and the other way round.
+    pub partner: Option<u16>,
+}
+
+/// How the values of a slot become columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotKind {
+    /// One text column.
+    Text,
+    /// One boolean column.
+    Boolean,
+    /// One 32-bit integer column.
+    Integer,
+    /// Text and number.
+    Decimal,
+    /// Text and two timestamps.
+    DateTime,
+    /// Text and two times of day.
+    Time,
+    /// `Reference.reference`: text, and the type and id of a relative reference.
+    Reference,
+    /// One text column with JSON.
+    Json,
+    /// A struct.
+    Struct,
+}
+
+/// A column's type, list or not; what DuckLake calls `column_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum ColumnType {
+    Varchar,
+    Boolean,
+    Int32,
+    Int64,
+    Decimal,
+    TimestampTz,
+    Blob,
+    Struct,
+    List,
+}
+
+impl ColumnType {
+    /// DuckLake's name of the type.
+    pub fn name(self) -> &'static str {
+        match self {
+            ColumnType::Varchar => "varchar",
+            ColumnType::Boolean => "boolean",
+            ColumnType::Int32 => "int32",
+            ColumnType::Int64 => "int64",
+            ColumnType::Decimal => "decimal(38,18)",
+            ColumnType::TimestampTz => "timestamptz",
+            ColumnType::Blob => "blob",
+            ColumnType::Struct => "struct",
+            ColumnType::List => "list",
+        }
+    }
+
+    /// The type of this DuckLake name.
+    pub fn parse(name: &str) -> Option<ColumnType> {
+        use ColumnType::*;
+        [Varchar, Boolean, Int32, Int64, Decimal, TimestampTz, Blob, Struct, List]
+            .into_iter()
+            .find(|ty| ty.name() == name)
+    }
+
+    /// The column type that holds Arrow values of this type.
+    pub fn of(ty: &DataType) -> Option<ColumnType> {
+        Some(match ty {
+            DataType::Utf8 => ColumnType::Varchar,
+            DataType::Boolean => ColumnType::Boolean,
+            DataType::Int32 => ColumnType::Int32,
+            DataType::Int64 => ColumnType::Int64,
+            DataType::Decimal128(storage::NUMBER_PRECISION, storage::NUMBER_SCALE) => ColumnType::Decimal,
+            DataType::Timestamp(TimeUnit::Microsecond, Some(zone)) if zone.as_ref() == "UTC" => ColumnType::TimestampTz,
+            DataType::Binary => ColumnType::Blob,
+            DataType::Struct(_) => ColumnType::Struct,
+            DataType::List(_) => ColumnType::List,
+            _ => return None,
+        })
+    }
+
+    /// The Arrow type of a column without children; `None` for structs and lists.
+    pub fn arrow(self) -> Option<DataType> {
+        Some(match self {
+            ColumnType::Varchar => DataType::Utf8,
+            ColumnType::Boolean => DataType::Boolean,
+            ColumnType::Int32 => DataType::Int32,
+            ColumnType::Int64 => DataType::Int64,
+            ColumnType::Decimal => DataType::Decimal128(storage::NUMBER_PRECISION, storage::NUMBER_SCALE),
+            ColumnType::TimestampTz => timestamp(),
+            ColumnType::Blob => DataType::Binary,
+            ColumnType::Struct | ColumnType::List => return None,
+        })
+    }
+}
+
+/// `Timestamp(Microsecond, "UTC")`.
+pub(super) fn timestamp() -> DataType {
+    static TIMESTAMP: OnceLock<DataType> = OnceLock::new();
+    TIMESTAMP
+        .get_or_init(|| DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())))
+        .clone()
+}
+
+/// A column of a slot: the element itself or one of its companions.
+#[derive(Clone, Copy, Debug)]
+pub struct SlotColumn<'a> {
+    /// The slot.
+    pub slot: &'a Slot,
+    /// Type of the values (of the items, where the slot repeats).
+    pub ty: ColumnType,
+    /// Place among siblings.
+    pub order: i64,
+}
+
+impl SlotKind {
+    fn of(storage: Storage) -> SlotKind {
+        match storage {
+            Storage::Text => SlotKind::Text,
+            Storage::Boolean => SlotKind::Boolean,
+            Storage::Integer => SlotKind::Integer,
+            Storage::Decimal => SlotKind::Decimal,
+            Storage::DateTime => SlotKind::DateTime,
+            Storage::Time => SlotKind::Time,
+            Storage::Struct | Storage::Reference => SlotKind::Struct,
+            Storage::Json => SlotKind::Json,
+        }
+    }
+
+    /// What follows the column's name for the column itself and each companion, and their types.
+    pub fn columns(self) -> &'static [(&'static str, ColumnType)] {
+        use ColumnType::*;
+        match self {
+            SlotKind::Text | SlotKind::Json => &[("", Varchar)],
+            SlotKind::Boolean => &[("", Boolean)],
+            SlotKind::Integer => &[("", Int32)],
+            SlotKind::Decimal => &[("", Varchar), (storage::NUMBER, Decimal)],
+            SlotKind::DateTime => &[
+                ("", Varchar),
+                (storage::START, TimestampTz),
+                (storage::END, TimestampTz),
+            ],
+            SlotKind::Time => &[("", Varchar), (storage::START, Int64), (storage::END, Int64)],
+            SlotKind::Reference => &[("", Varchar), ("__type", Varchar), ("__id", Varchar)],
+            SlotKind::Struct => &[("", Struct)],
+        }
+    }
+}
+
+impl Shape {
+    /// The shape of `ty`, made at first use and kept: there are as many as R4 has types.
+    pub fn of(ty: TypeId) -> &'static Shape {
+        static SHAPES: OnceLock<RwLock<FxHashMap<TypeId, &'static Shape>>> = OnceLock::new();
+        let shapes = SHAPES.get_or_init(RwLock::default);
+        if let Some(shape) = shapes.read().unwrap_or_else(|poison| poison.into_inner()).get(&ty) {
+            return shape;
+        }
+        let mut shapes = shapes.write().unwrap_or_else(|poison| poison.into_inner());
+        shapes.entry(ty).or_insert_with(|| Box::leak(Box::new(Shape::new(ty))))
+    }
+
+    fn new(ty: TypeId) -> Shape {
+        let facts = facts();
+        let def = facts.get(ty);
+        let mut slots = Vec::new();
+        for element in &def.elements {
+            for (choice, element_type) in element.types.iter().enumerate() {
+                let type_def = facts.get(*element_type);
+                let name = if element.choice {
+                    choice_name(element.name, type_def.name)
+                } else {
+                    element.name
+                };
+                let order = i64::from(element.ordinal) * ORDER_STEP + choice as i64 * CHOICE_STEP;
+                let part = if def.name == "Reference" && element.name == "reference" {
+                    SlotKind::Reference
+                } else {
+                    SlotKind::of(Storage::of(type_def))
+                };
+                let at = slots.len() as u16;
+                let primitive = matches!(type_def.kind, Kind::Primitive(_));
+                let partner = primitive.then_some(at + 1);
+                slots.push(Slot {
+                    name,
+                    part,
+                    ty: *element_type,
+                    many: element.many,
+                    order,
+                    partner,
+                });
+                if primitive {
+                    slots.push(Slot {
+                        name: Box::leak(format!("_{name}").into_boxed_str()),
+                        part: SlotKind::Struct,
+                        ty: *element_type,
+                        many: element.many,
+                        order: order + PRIMITIVE_ELEMENT_PLACE,
+                        partner: Some(at),
+                    });
+                }
+                if !element.choice {
+                    break;
+                }
+            }
+        }
+        let by_name = slots
+            .iter()
+            .enumerate()
+            .map(|(at, slot)| (slot.name, at as u16))
+            .collect();
+        Shape { slots, by_name }
+    }
+
+    /// All slots in their order.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The slot of a JSON property.
+    pub fn find(&self, name: &str) -> Option<u16> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The column of this name inside a struct of this shape; at a table's root, columns whose names yield to system columns
+    /// are known by their long names.
+    pub fn column(&self, name: &str, root: bool) -> Option<SlotColumn<'_>> {
+        let (base, suffix) = match name.find("__") {
+            Some(at) if root && name[at..].starts_with(storage::ELEMENT) => {
+                (&name[..at], &name[at + storage::ELEMENT.len()..])
+            }
+            Some(at) => name.split_at(at),
+            None => (name, ""),
+        };
+        let slot = &self.slots[usize::from(self.find(base)?)];
+        if root && suffix_free(name, suffix) != storage::root_column(base) {
+            return None;
+        }
+        let place = slot
+            .part
+            .columns()
+            .iter()
+            .position(|(companion, _)| *companion == suffix)?;
+        Some(SlotColumn {
+            slot,
+            ty: slot.part.columns()[place].1,
+            order: slot.order + place as i64,
+        })
+    }
+}
+
+fn suffix_free<'n>(name: &'n str, suffix: &str) -> &'n str {
+    name.strip_suffix(suffix).unwrap_or(name)
+}
+
+/// `value` and `dateTime` make `valueDateTime`.
+fn choice_name(element: &str, ty: &str) -> &'static str {
+    let mut name = String::with_capacity(element.len() + ty.len());
+    name.push_str(element);
+    let mut letters = ty.chars();
+    name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+    name.push_str(letters.as_str());
+    Box::leak(name.into_boxed_str())
+}
