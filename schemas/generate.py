@@ -24,6 +24,19 @@ COMMON = {"id", "extension", "modifierExtension"}
 QUANTITIES = {"Age", "Count", "Distance", "Duration"}
 LONGEST_ID = 64
 PARAMETER_ADDITIONS = {"DetectedIssue-status", "DeviceDefinition-classification", "ServiceRequest-order-detail"}
+# What the package changed in HL7's search parameters, as HL7 has it.
+PARAMETER_CORRECTIONS = {
+    "clinical-patient": {"target": ["Patient", "Group"]},
+    "MeasureReport-subject": {
+        "target": ["Practitioner", "Group", "Device", "Patient", "PractitionerRole", "RelatedPerson", "Location"]
+    },
+    "DocumentReference-relationship": {
+        "component": [
+            {"definition": PARAMETER + "DocumentReference-relatesto", "expression": "target"},
+            {"definition": PARAMETER + "DocumentReference-relation", "expression": "code"},
+        ]
+    },
+}
 # What R4 holds; a package that yields anything else needs a look before its tables are taken.
 RESOURCES, PARAMETERS, COMPARTMENT = 148, 1375, 66
 
@@ -249,6 +262,7 @@ def search_parameters(source, resources):
     for each in sorted(bundle(source / "search-parameters.json"), key=lambda each: each["url"]):
         if each["id"] in PARAMETER_ADDITIONS:
             continue
+        each = each | PARAMETER_CORRECTIONS.get(each["id"], {})
         columns = [
             each["url"].removeprefix(PARAMETER),
             each["code"],
