@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::codes::codes;
 use super::facts::{TypeId, facts};
 use super::parameter_folder;
 pub use super::parameter_folder::SearchParameterError;
@@ -51,34 +52,6 @@ pub struct Component {
     pub definition: Cow<'static, str>,
     /// The FHIRPath of the part, evaluated on what the composite's own expression yields.
     pub expression: Cow<'static, str>,
-}
-
-/// A closed set of codes: the enum with its parser and its text.
-macro_rules! codes {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$variant_doc])* $variant,)*
-        }
-
-        impl $name {
-            /// The value that `code` means.
-            pub fn parse(code: &str) -> Option<$name> {
-                match code {
-                    $($text => Some($name::$variant),)*
-                    _ => None,
-                }
-            }
-
-            /// Its code in FHIR.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $($name::$variant => $text,)*
-                }
-            }
-        }
-    };
 }
 
 codes! {
