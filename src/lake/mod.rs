@@ -1,8 +1,27 @@
 //! The lake: one Parquet table per resource type and mode, a DuckLake catalog in SQLite, and the one door to the data.
 
+mod catalog;
+pub mod clock;
+pub mod deletes;
+mod error;
+mod folder;
 pub mod json;
 pub mod layout;
+mod lock;
+pub mod picture;
 pub mod scope;
 pub mod shape;
+mod store;
+mod transaction;
+mod writer;
+mod written;
 
+pub use catalog::Expired;
+pub use error::LakeError;
+pub use folder::Folder;
+pub use picture::{DataFile, DeleteFile, Picture, TablePicture};
 pub use scope::{Mode, PatientScope, Scope};
+pub use store::{Lake, LakeOptions};
+pub use transaction::Transaction;
+pub use writer::LakeWriter;
+pub use written::{WrittenColumn, WrittenFile};

@@ -1,0 +1,43 @@
+//! Opening the SQLite file with the settings each side needs.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::lake::error::LakeError;
+use crate::lake::folder::Folder;
+
+/// A commit holds the file for milliseconds; whoever finds it taken waits rather than fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection that cannot change anything.
+pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {
+    let path = folder.catalog();
+    if !path.is_file() {
+        return Err(LakeError::Missing(folder.path().to_owned()));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "cache_size", -16_000)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+/// The connection of the one writer.
+///
+/// Write-ahead log, synced at each commit: readers never wait for the writer, and what is committed survives the process
+/// and the machine. `secure_delete` overwrites what is deleted, so that an erased value does not linger in free pages.
+pub(in crate::lake) fn open_writer(folder: &Folder) -> Result<Connection, LakeError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(folder.catalog(), flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "page_size", 4096)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "secure_delete", "on")?;
+    connection.pragma_update(None, "cache_size", -16_000)?;
+    connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}

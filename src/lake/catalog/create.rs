@@ -1,0 +1,118 @@
+//! An empty catalog: the tables of DuckLake 1.0 and its first snapshot.
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::stamp;
+use crate::lake::error::LakeError;
+use crate::lake::folder::{DATA_PATH, Folder};
+use crate::lake::layout::LAYOUT_VERSION;
+use crate::lake::scope::Mode;
+
+/// The DuckLake version written.
+const DUCKLAKE_VERSION: &str = "1.0";
+/// The metadata key under which the version of the files' columns stands.
+const LAYOUT_KEY: &str = "tabularium_layout_version";
+
+/// All tables that the DuckLake 1.0 specification lists, as it lists them; but primary keys are SQLite's own row ids, which
+/// saves an index, and two partial indexes find what has ended.
+const TABLES: &str = r#"
+CREATE TABLE ducklake_column (column_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, table_id BIGINT, column_order BIGINT, column_name VARCHAR, column_type VARCHAR, initial_default VARCHAR, default_value VARCHAR, nulls_allowed BOOLEAN, parent_column BIGINT, default_value_type VARCHAR, default_value_dialect VARCHAR);
+CREATE TABLE ducklake_column_mapping (mapping_id BIGINT, table_id BIGINT, "type" VARCHAR);
+CREATE TABLE ducklake_column_tag (table_id BIGINT, column_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, "key" VARCHAR, "value" VARCHAR);
+CREATE TABLE ducklake_data_file (data_file_id INTEGER PRIMARY KEY, table_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, file_order BIGINT, path VARCHAR, path_is_relative BOOLEAN, file_format VARCHAR, record_count BIGINT, file_size_bytes BIGINT, footer_size BIGINT, row_id_start BIGINT, partition_id BIGINT, encryption_key VARCHAR, mapping_id BIGINT, partial_max BIGINT);
+CREATE TABLE ducklake_delete_file (delete_file_id INTEGER PRIMARY KEY, table_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, data_file_id BIGINT, path VARCHAR, path_is_relative BOOLEAN, format VARCHAR, delete_count BIGINT, file_size_bytes BIGINT, footer_size BIGINT, encryption_key VARCHAR, partial_max BIGINT);
+CREATE TABLE ducklake_file_column_stats (data_file_id BIGINT, table_id BIGINT, column_id BIGINT, column_size_bytes BIGINT, value_count BIGINT, null_count BIGINT, min_value VARCHAR, max_value VARCHAR, contains_nan BOOLEAN, extra_stats VARCHAR);
+CREATE TABLE ducklake_file_partition_value (data_file_id BIGINT, table_id BIGINT, partition_key_index BIGINT, partition_value VARCHAR);
+CREATE TABLE ducklake_file_variant_stats (data_file_id BIGINT, table_id BIGINT, column_id BIGINT, variant_path VARCHAR, shredded_type VARCHAR, column_size_bytes BIGINT, value_count BIGINT, null_count BIGINT, min_value VARCHAR, max_value VARCHAR, contains_nan BOOLEAN, extra_stats VARCHAR);
+CREATE TABLE ducklake_files_scheduled_for_deletion (data_file_id BIGINT, path VARCHAR, path_is_relative BOOLEAN, schedule_start TIMESTAMP WITH TIME ZONE);
+CREATE TABLE ducklake_inlined_data_tables (table_id BIGINT, table_name VARCHAR, schema_version BIGINT);
+CREATE TABLE ducklake_macro (schema_id BIGINT, macro_id BIGINT, macro_name VARCHAR, begin_snapshot BIGINT, end_snapshot BIGINT);
+CREATE TABLE ducklake_macro_impl (macro_id BIGINT, impl_id BIGINT, dialect VARCHAR, "sql" VARCHAR, "type" VARCHAR);
+CREATE TABLE ducklake_macro_parameters (macro_id BIGINT, impl_id BIGINT, column_id BIGINT, parameter_name VARCHAR, parameter_type VARCHAR, default_value VARCHAR, default_value_type VARCHAR);
+CREATE TABLE ducklake_metadata ("key" VARCHAR NOT NULL, "value" VARCHAR NOT NULL, "scope" VARCHAR, scope_id BIGINT);
+CREATE TABLE ducklake_name_mapping (mapping_id BIGINT, column_id BIGINT, source_name VARCHAR, target_field_id BIGINT, parent_column BIGINT, is_partition BOOLEAN);
+CREATE TABLE ducklake_partition_column (partition_id BIGINT, table_id BIGINT, partition_key_index BIGINT, column_id BIGINT, "transform" VARCHAR);
+CREATE TABLE ducklake_partition_info (partition_id BIGINT, table_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT);
+CREATE TABLE ducklake_schema (schema_id INTEGER PRIMARY KEY, schema_uuid UUID, begin_snapshot BIGINT, end_snapshot BIGINT, schema_name VARCHAR, path VARCHAR, path_is_relative BOOLEAN);
+CREATE TABLE ducklake_schema_versions (begin_snapshot BIGINT, schema_version BIGINT, table_id BIGINT);
+CREATE TABLE ducklake_snapshot (snapshot_id INTEGER PRIMARY KEY, snapshot_time TIMESTAMP WITH TIME ZONE, schema_version BIGINT, next_catalog_id BIGINT, next_file_id BIGINT);
+CREATE TABLE ducklake_snapshot_changes (snapshot_id INTEGER PRIMARY KEY, changes_made VARCHAR, author VARCHAR, commit_message VARCHAR, commit_extra_info VARCHAR);
+CREATE TABLE ducklake_sort_expression (sort_id BIGINT, table_id BIGINT, sort_key_index BIGINT, expression VARCHAR, dialect VARCHAR, sort_direction VARCHAR, null_order VARCHAR);
+CREATE TABLE ducklake_sort_info (sort_id BIGINT, table_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT);
+CREATE TABLE ducklake_table (table_id BIGINT, table_uuid UUID, begin_snapshot BIGINT, end_snapshot BIGINT, schema_id BIGINT, table_name VARCHAR, path VARCHAR, path_is_relative BOOLEAN);
+CREATE TABLE ducklake_table_column_stats (table_id BIGINT, column_id BIGINT, contains_null BOOLEAN, contains_nan BOOLEAN, min_value VARCHAR, max_value VARCHAR, extra_stats VARCHAR);
+CREATE TABLE ducklake_table_stats (table_id BIGINT, record_count BIGINT, next_row_id BIGINT, file_size_bytes BIGINT);
+CREATE TABLE ducklake_tag (object_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, "key" VARCHAR, "value" VARCHAR);
+CREATE TABLE ducklake_view (view_id BIGINT, view_uuid UUID, begin_snapshot BIGINT, end_snapshot BIGINT, schema_id BIGINT, view_name VARCHAR, dialect VARCHAR, "sql" VARCHAR, column_aliases VARCHAR);
+
+CREATE TABLE tabularium_file_bounds (data_file_id INTEGER PRIMARY KEY, owner_min BIGINT NOT NULL, owner_max BIGINT NOT NULL, version_min BIGINT NOT NULL, version_max BIGINT NOT NULL, last_updated_min BIGINT NOT NULL, last_updated_max BIGINT NOT NULL);
+CREATE INDEX tabularium_data_file_ended ON ducklake_data_file (end_snapshot) WHERE end_snapshot IS NOT NULL;
+CREATE INDEX tabularium_delete_file_ended ON ducklake_delete_file (end_snapshot) WHERE end_snapshot IS NOT NULL;
+CREATE INDEX tabularium_table_column_stats ON ducklake_table_column_stats (table_id, column_id);
+"#;
+
+/// Makes the catalog if there is none, and refuses one that a newer program wrote. Runs under the writer's lock.
+pub(in crate::lake) fn create(connection: &mut Connection, folder: &Folder, now: i64) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if transaction.table_exists(None, "ducklake_metadata")? {
+        drop(transaction);
+        return check_version(connection, folder);
+    }
+    transaction.execute_batch(TABLES)?;
+    for (key, value) in [
+        ("version", DUCKLAKE_VERSION),
+        ("created_by", concat!("Tabularium ", env!("CARGO_PKG_VERSION"))),
+        ("data_path", DATA_PATH),
+        ("encrypted", "false"),
+        (LAYOUT_KEY, &LAYOUT_VERSION.to_string()),
+    ] {
+        transaction.execute("INSERT INTO ducklake_metadata VALUES (?, ?, NULL, NULL)", [key, value])?;
+    }
+    // DuckDB expects a schema `main` to be there, as its own catalogs have it.
+    let schemas = ["main", Mode::Live.schema(), Mode::Test.schema()];
+    transaction.execute(
+        "INSERT INTO ducklake_snapshot VALUES (0, ?, 0, ?, 0)",
+        params![stamp::text(now), schemas.len()],
+    )?;
+    let changes: Vec<String> = schemas
+        .iter()
+        .map(|name| format!("created_schema:\"{name}\""))
+        .collect();
+    transaction.execute(
+        "INSERT INTO ducklake_snapshot_changes VALUES (0, ?, NULL, NULL, NULL)",
+        [changes.join(",")],
+    )?;
+    for (id, name) in schemas.iter().enumerate() {
+        transaction.execute(
+            "INSERT INTO ducklake_schema VALUES (?, ?, 0, NULL, ?, ?, 1)",
+            params![id, uuid::Uuid::new_v4().to_string(), name, format!("{name}/")],
+        )?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Refuses a catalog whose rows or files this program would misread.
+pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -> Result<(), LakeError> {
+    for (key, known) in [
+        ("version", DUCKLAKE_VERSION.to_owned()),
+        (LAYOUT_KEY, LAYOUT_VERSION.to_string()),
+    ] {
+        let found: Option<String> = connection
+            .query_row(
+                "SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL",
+                [key],
+                |row| row.get(0),
+            )
+            .optional()?;
+        if found.as_deref() != Some(&known) {
+            let found = format!("{key} {}", found.as_deref().unwrap_or("unset"));
+            return Err(LakeError::Version {
+                dir: folder.path().to_owned(),
+                found,
+                known,
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! The catalog: DuckLake 1.0 tables in one SQLite file, so that other DuckLake readers open the same lake.
+//!
+//! This room decides which rows stand in the catalog for a snapshot, and reads them back as a `Picture`. It does not
+//! write data files, take locks or decide what to commit (`lake::transaction`, `lake::writer`).
+//!
+//! Beside the DuckLake tables stands one of our own, `tabularium_file_bounds`: the bounds of `owner`, `version` and
+//! `last_updated` per file as integers, so that a lake with 100,000 files opens without reading every statistics row.
+
+mod connection;
+mod create;
+mod expire;
+mod insert;
+mod load;
+mod stamp;
+mod statistics;
+
+pub(super) use connection::{open_reader, open_writer};
+pub(super) use create::{check_version, create};
+pub use expire::Expired;
+pub(super) use expire::{expire, forget_scheduled, referenced_paths, scheduled};
+pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
+pub(super) use load::{load, load_at};

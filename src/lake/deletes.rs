@@ -1,0 +1,123 @@
+//! Delete files: which rows of a data file are gone, as DuckLake (and Iceberg) write it: a Parquet file of the columns
+//! `file_path` and `pos`, ascending by position.
+//!
+//! A data file has at most one live delete file, so each new one repeats the positions of the one it replaces.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::{ArrowWriter, PARQUET_FIELD_ID_META_KEY, ProjectionMask};
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+use super::error::LakeError;
+
+/// The field ids that Iceberg reserves for the two columns.
+const FILE_PATH_ID: &str = "2147483546";
+const POS_ID: &str = "2147483545";
+
+/// What the catalog records of a delete file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WrittenDeletes {
+    pub(super) bytes: u64,
+    pub(super) footer_size: u64,
+}
+
+/// The deleted positions in a delete file, ascending, each once.
+pub fn read(path: &Path) -> Result<Vec<u64>, LakeError> {
+    let file = File::open(path).map_err(LakeError::io("read", path))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(LakeError::parquet("read", path))?;
+    let pos = ProjectionMask::columns(builder.parquet_schema(), ["pos"]);
+    let reader = builder
+        .with_projection(pos)
+        .build()
+        .map_err(LakeError::parquet("read", path))?;
+    let mut positions: Vec<u64> = Vec::new();
+    for batch in reader {
+        let batch = batch.map_err(LakeError::parquet("read", path))?;
+        let column = (batch.num_columns() == 1)
+            .then(|| batch.column(0).as_primitive_opt::<Int64Type>())
+            .flatten();
+        for pos in column.ok_or_else(|| damaged(path))?.iter() {
+            let pos = pos
+                .and_then(|pos| u64::try_from(pos).ok())
+                .ok_or_else(|| damaged(path))?;
+            if positions.last().is_some_and(|last| *last >= pos) {
+                return Err(damaged(path));
+            }
+            positions.push(pos);
+        }
+    }
+    Ok(positions)
+}
+
+/// Writes the delete file of `data_file` (its path below the lake's data folder). `positions` ascend, each once.
+pub(super) fn write(path: &Path, data_file: &str, positions: &[u64]) -> Result<WrittenDeletes, LakeError> {
+    let id = |id: &str| [(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_owned())].into();
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("file_path", DataType::Utf8, false).with_metadata(id(FILE_PATH_ID)),
+        Field::new("pos", DataType::Int64, false).with_metadata(id(POS_ID)),
+    ]));
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::LZ4_RAW)
+        .build();
+    let file = File::create_new(path).map_err(LakeError::io("write", path))?;
+    let mut writer =
+        ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties)).map_err(LakeError::parquet("write", path))?;
+    for part in positions.chunks(65_536) {
+        let paths = StringArray::from_iter_values(std::iter::repeat_n(data_file, part.len()));
+        let pos = Int64Array::from_iter_values(part.iter().map(|pos| *pos as i64));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(paths), Arc::new(pos)])
+            .map_err(LakeError::parquet("write", path))?;
+        writer.write(&batch).map_err(LakeError::parquet("write", path))?;
+    }
+    writer.finish().map_err(LakeError::parquet("write", path))?;
+    let bytes = writer.bytes_written() as u64;
+    drop(writer);
+    Ok(WrittenDeletes {
+        bytes,
+        footer_size: footer_size(path, bytes)?,
+    })
+}
+
+/// The length of the Parquet metadata, which the file states in the eight bytes before its end.
+fn footer_size(path: &Path, bytes: u64) -> Result<u64, LakeError> {
+    use std::os::unix::fs::FileExt;
+    let file = File::open(path).map_err(LakeError::io("read", path))?;
+    let mut length = [0; 4];
+    file.read_exact_at(&mut length, bytes.saturating_sub(8))
+        .map_err(LakeError::io("read", path))?;
+    Ok(u64::from(u32::from_le_bytes(length)))
+}
+
+fn damaged(path: &Path) -> LakeError {
+    LakeError::Damaged(format!("{} is no list of ascending positions", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_come_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deletes.parquet");
+        let positions: Vec<u64> = (0..100_000).map(|n| n * 3).collect();
+        let written = write(&path, "live/Patient/a.parquet", &positions).unwrap();
+        assert_eq!(written.bytes, std::fs::metadata(&path).unwrap().len());
+        assert!(written.footer_size > 0 && written.footer_size < written.bytes);
+        assert_eq!(read(&path).unwrap(), positions);
+    }
+
+    #[test]
+    fn unordered_positions_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("deletes.parquet");
+        write(&path, "live/Patient/a.parquet", &[2, 1]).unwrap();
+        assert!(matches!(read(&path), Err(LakeError::Damaged(_))));
+    }
+}

@@ -1,0 +1,96 @@
+//! What goes wrong in the lake's catalog, its files and its lock.
+
+use std::path::{Path, PathBuf};
+
+/// Why the lake could not be opened, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum LakeError {
+    /// There is no lake in this folder.
+    #[error("there is no lake in {}", .0.display())]
+    Missing(PathBuf),
+    /// Another process (or another writer of this one) holds the lock. Trying again later helps.
+    #[error("the lake at {} is being written by process {}", .dir.display(), .pid.map_or("unknown".to_owned(), |pid| pid.to_string()))]
+    Busy {
+        /// The lake's folder.
+        dir: PathBuf,
+        /// The process that wrote itself into the lock file.
+        pid: Option<u32>,
+    },
+    /// The catalog was written by a newer program.
+    #[error("the lake at {} has the format {found}, this program reads {known}", .dir.display())]
+    Version {
+        /// The lake's folder.
+        dir: PathBuf,
+        /// What the catalog says.
+        found: String,
+        /// What this program reads.
+        known: String,
+    },
+    /// The snapshot asked for has expired, or never was. Starting over from the newest snapshot helps.
+    #[error("snapshot {0} is gone")]
+    SnapshotGone(u64),
+    /// Somebody committed while a transaction was open, in spite of the lock.
+    #[error("the catalog moved from snapshot {expected} to {found} during the transaction")]
+    Conflict {
+        /// The snapshot the transaction began on.
+        expected: u64,
+        /// The newest snapshot now.
+        found: u64,
+    },
+    /// A transaction named a file or row that its snapshot does not have.
+    #[error("{0} is not in the snapshot the transaction began on")]
+    Unknown(String),
+    /// The catalog contradicts itself.
+    #[error("the catalog is damaged: {0}")]
+    Damaged(String),
+    /// A file could not be read, written or removed.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried: `read`, `write`, `remove`, ...
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// SQLite refused.
+    #[error("catalog: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// A Parquet file could not be read or written.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Parquet {
+        /// `read` or `write`.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the Parquet library said.
+        source: parquet::errors::ParquetError,
+    },
+}
+
+impl LakeError {
+    /// For `map_err` on file system calls.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> LakeError {
+        let path = path.to_owned();
+        move |source| LakeError::Io { action, path, source }
+    }
+
+    /// For `map_err` on Parquet calls.
+    pub(super) fn parquet<E: Into<parquet::errors::ParquetError>>(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(E) -> LakeError {
+        let path = path.to_owned();
+        move |source| LakeError::Parquet {
+            action,
+            path,
+            source: source.into(),
+        }
+    }
+
+    /// Whether the same call may succeed later without anybody repairing anything.
+    pub fn retryable(&self) -> bool {
+        matches!(self, LakeError::Busy { .. } | LakeError::Conflict { .. })
+            || matches!(self, LakeError::Sqlite(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy))
+    }
+}

@@ -1,0 +1,78 @@
+//! One writer at a time: an advisory lock on `DIR/lock`, which names the process that holds it. The system gives the lock up
+//! when the process ends, however it ends; the file itself stays.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+
+use super::error::LakeError;
+use super::folder::Folder;
+
+/// Held while this process may write the lake.
+#[derive(Debug)]
+pub(super) struct WriteLock {
+    file: File,
+}
+
+impl WriteLock {
+    /// Takes the lock or says who has it.
+    pub(super) fn take(folder: &Folder) -> Result<WriteLock, LakeError> {
+        let path = folder.lock();
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(LakeError::io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                // A holder that has not yet written its number leaves an empty or stale text; both only dull the message.
+                let _ = file.read_to_string(&mut text);
+                return Err(LakeError::Busy {
+                    dir: folder.path().to_owned(),
+                    pid: text.trim().parse().ok(),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(LakeError::io("lock", &path)(source)),
+        }
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(LakeError::io("write", &path))?;
+        Ok(WriteLock { file })
+    }
+}
+
+impl Drop for WriteLock {
+    fn drop(&mut self) {
+        // Emptied so that a later reader of the file is not misled; the lock itself goes with the descriptor in any case.
+        let _ = self.file.set_len(0);
+        let _ = self.file.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_writer_is_told_who_holds_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path()).unwrap();
+        let held = WriteLock::take(&folder).unwrap();
+        let refused = WriteLock::take(&folder).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "the lake at {} is being written by process {}",
+                dir.path().display(),
+                std::process::id()
+            )
+        );
+        assert!(refused.retryable());
+        drop(held);
+        WriteLock::take(&folder).unwrap();
+    }
+}

@@ -1,0 +1,224 @@
+//! An open lake: its folder, the newest picture of it, and pictures of older snapshots that somebody still reads.
+//!
+//! Opening needs no lock and changes nothing. Writing goes through `Lake::writer`.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::catalog;
+use super::clock::{Clock, SystemClock};
+use super::error::LakeError;
+use super::folder::Folder;
+use super::picture::Picture;
+use super::writer::LakeWriter;
+
+/// How long a snapshot stays readable after its successor was committed: page links name it that long.
+const RETENTION: Duration = Duration::from_secs(3600);
+/// Older pictures kept at hand, so that the pages of one search do not each read the catalog.
+const RECENT: usize = 8;
+
+/// What may differ from one opened lake to another.
+#[derive(Clone, Debug)]
+pub struct LakeOptions {
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// How long a snapshot stays readable after its successor was committed.
+    pub retention: Duration,
+}
+
+impl Default for LakeOptions {
+    fn default() -> LakeOptions {
+        LakeOptions {
+            clock: Arc::new(SystemClock),
+            retention: RETENTION,
+        }
+    }
+}
+
+/// An open lake. Cheap to clone; clones see the same pictures.
+#[derive(Clone, Debug)]
+pub struct Lake(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    folder: Folder,
+    options: LakeOptions,
+    newest: RwLock<Arc<Picture>>,
+    older: Mutex<Older>,
+    reader: Mutex<Connection>,
+}
+
+/// Pictures of older snapshots: some kept, and all that somebody still holds.
+#[derive(Debug, Default)]
+struct Older {
+    recent: VecDeque<Arc<Picture>>,
+    held: Vec<Weak<Picture>>,
+}
+
+impl Lake {
+    /// Opens the lake in `dir`; [`LakeError::Missing`] if there is none.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Lake, LakeError> {
+        Lake::open_with(dir, LakeOptions::default())
+    }
+
+    /// Opens the lake in `dir`, first making an empty one if there is none.
+    pub fn open_or_create(dir: impl AsRef<Path>) -> Result<Lake, LakeError> {
+        let dir = dir.as_ref();
+        match Lake::open(dir) {
+            Err(LakeError::Missing(_)) => Lake::create_with(dir, LakeOptions::default()),
+            opened => opened,
+        }
+    }
+
+    /// Makes an empty lake in `dir` (the folder too), or opens the one that is there.
+    pub fn create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
+        let folder = folder(dir.as_ref())?;
+        super::writer::create(&folder, options.clock.now())?;
+        Lake::open_with(dir, options)
+    }
+
+    /// Opens the lake in `dir` with a clock and retention of the caller's.
+    pub fn open_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
+        let folder = folder(dir.as_ref())?;
+        let reader = catalog::open_reader(&folder)?;
+        catalog::check_version(&reader, &folder)?;
+        let newest = catalog::load(&reader, &folder, None)?;
+        Ok(Lake(Arc::new(Shared {
+            folder,
+            options,
+            newest: RwLock::new(newest),
+            older: Mutex::default(),
+            reader: Mutex::new(reader),
+        })))
+    }
+
+    /// The lake's folder.
+    pub fn folder(&self) -> &Folder {
+        &self.0.folder
+    }
+
+    /// The clock that stamps commits.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.0.options.clock
+    }
+
+    /// How long a snapshot stays readable after its successor was committed.
+    pub fn retention(&self) -> Duration {
+        self.0.options.retention
+    }
+
+    /// The newest snapshot this process knows of. Holding it keeps its files.
+    pub fn picture(&self) -> Arc<Picture> {
+        Arc::clone(&self.0.newest.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes in what another process committed; gives the newest picture. Costs one small query when nothing happened.
+    pub fn refresh(&self) -> Result<Arc<Picture>, LakeError> {
+        let reader = lock(&self.0.reader);
+        let picture = catalog::load(&reader, &self.0.folder, Some(&self.picture()))?;
+        drop(reader);
+        self.advance_to(picture);
+        Ok(self.picture())
+    }
+
+    /// The picture of a snapshot, as a page link names it; [`LakeError::SnapshotGone`] once it has expired. Holding it keeps
+    /// its files, as far as this process is the one that removes them.
+    pub fn picture_at(&self, snapshot: u64) -> Result<Arc<Picture>, LakeError> {
+        let newest = self.picture();
+        if newest.snapshot == snapshot {
+            return Ok(newest);
+        }
+        if let Some(held) = self.older().find(snapshot) {
+            return Ok(held);
+        }
+        let newest = if snapshot > newest.snapshot {
+            self.refresh()?
+        } else {
+            newest
+        };
+        if newest.snapshot == snapshot {
+            return Ok(newest);
+        }
+        let picture = catalog::load_at(&lock(&self.0.reader), &self.0.folder, snapshot, &newest)?;
+        self.older().keep(Arc::clone(&picture));
+        Ok(picture)
+    }
+
+    /// Takes the lake's lock for writing; [`LakeError::Busy`] names the process that has it. Removes what an interrupted
+    /// writer left behind.
+    pub fn writer(&self) -> Result<LakeWriter, LakeError> {
+        LakeWriter::open(self.clone())
+    }
+
+    /// Puts a newer picture in place; an older one is left alone.
+    pub(super) fn advance_to(&self, picture: Arc<Picture>) {
+        let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
+        if newest.snapshot >= picture.snapshot {
+            return;
+        }
+        let before = std::mem::replace(&mut *newest, picture);
+        drop(newest);
+        self.older().keep(before);
+    }
+
+    /// The oldest snapshot that somebody in this process holds.
+    pub(super) fn oldest_held(&self) -> u64 {
+        let newest = self.picture().snapshot;
+        self.older().oldest().map_or(newest, |oldest| oldest.min(newest))
+    }
+
+    fn older(&self) -> MutexGuard<'_, Older> {
+        lock(&self.0.older)
+    }
+}
+
+impl Older {
+    fn find(&mut self, snapshot: u64) -> Option<Arc<Picture>> {
+        let found = self
+            .held
+            .iter()
+            .filter_map(Weak::upgrade)
+            .find(|picture| picture.snapshot == snapshot)?;
+        self.keep(Arc::clone(&found));
+        Some(found)
+    }
+
+    fn keep(&mut self, picture: Arc<Picture>) {
+        self.held.retain(|held| held.strong_count() > 0);
+        if !self
+            .held
+            .iter()
+            .any(|held| std::ptr::eq(held.as_ptr(), Arc::as_ptr(&picture)))
+        {
+            self.held.push(Arc::downgrade(&picture));
+        }
+        self.recent.retain(|kept| kept.snapshot != picture.snapshot);
+        self.recent.push_back(picture);
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Least snapshot held by somebody else than this cache.
+    fn oldest(&mut self) -> Option<u64> {
+        self.recent.clear();
+        self.held.retain(|held| held.strong_count() > 0);
+        self.held
+            .iter()
+            .filter_map(Weak::upgrade)
+            .map(|picture| picture.snapshot)
+            .min()
+    }
+}
+
+fn folder(dir: &Path) -> Result<Folder, LakeError> {
+    Folder::new(dir).map_err(LakeError::io("find", dir))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,325 @@
+//! A transaction: data files, deletions and new columns in any number of tables that become one snapshot, or nothing.
+//!
+//! Files are written while it is open, under names that no snapshot knows; the commit makes them durable, then writes the
+//! catalog in one SQLite transaction. A crash in between leaves files that the next writer removes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+
+use super::catalog::{self, Commit, NewDeleteFile, NewFile, TableCommit};
+use super::deletes;
+use super::error::LakeError;
+use super::layout::{ColumnRow, Layout, LayoutError};
+use super::picture::{DataFile, Picture, TablePicture};
+use super::scope::Mode;
+use super::writer::{LakeWriter, sync_folder};
+use super::written::WrittenFile;
+use crate::fhir::{TypeId, facts};
+
+/// An open transaction. Dropping it without [`commit`](Transaction::commit) undoes it.
+#[derive(Debug)]
+pub struct Transaction<'w> {
+    writer: &'w mut LakeWriter,
+    base: Arc<Picture>,
+    time: i64,
+    tables: BTreeMap<(Mode, TypeId), TableChange>,
+    /// Files to remove if this does not commit.
+    handed_out: Vec<PathBuf>,
+}
+
+/// What a transaction has done to one table.
+#[derive(Debug)]
+struct TableChange {
+    base: Option<Arc<TablePicture>>,
+    layout: Layout,
+    new_columns: Vec<ColumnRow>,
+    added: Vec<WrittenFile>,
+    /// Newly deleted positions by data file.
+    deleted: BTreeMap<u64, BTreeSet<u64>>,
+    replaced: BTreeSet<u64>,
+}
+
+impl<'w> Transaction<'w> {
+    pub(super) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
+        let base = writer.lake().picture();
+        let time = writer.lake().clock().now().max(base.time + 1);
+        Transaction {
+            writer,
+            base,
+            time,
+            tables: BTreeMap::new(),
+            handed_out: Vec::new(),
+        }
+    }
+
+    /// The snapshot it builds on.
+    pub fn base(&self) -> &Arc<Picture> {
+        &self.base
+    }
+
+    /// The time of the snapshot it will become, in microseconds since 1970: later than the base's. Rows take it as their
+    /// `last_updated`.
+    pub fn time(&self) -> i64 {
+        self.time
+    }
+
+    /// The columns of a table as far as this transaction knows them.
+    pub fn layout(&mut self, mode: Mode, ty: TypeId) -> &Layout {
+        &self.change(mode, ty).layout
+    }
+
+    /// Gives the columns of `schema` their field ids; columns the table does not have yet become part of it with the commit.
+    pub fn adopt(&mut self, mode: Mode, ty: TypeId, schema: &Schema) -> Result<SchemaRef, LayoutError> {
+        let change = self.change(mode, ty);
+        let adopted = change.layout.adopt(schema)?;
+        change.new_columns.extend(adopted.new);
+        Ok(adopted.schema)
+    }
+
+    /// A path for a new data file of a table, in a folder that exists.
+    pub fn new_file_path(&mut self, mode: Mode, ty: TypeId) -> Result<PathBuf, LakeError> {
+        self.new_path(mode, ty, ".parquet")
+    }
+
+    /// Adds a data file written to a path from [`new_file_path`](Transaction::new_file_path) with an adopted schema.
+    pub fn add_file(&mut self, mode: Mode, ty: TypeId, file: WrittenFile) {
+        self.change(mode, ty).added.push(file);
+    }
+
+    /// Deletes rows of a data file of the base snapshot, by position in the file. Rows already deleted stay so.
+    pub fn delete_rows(
+        &mut self,
+        mode: Mode,
+        ty: TypeId,
+        data_file: u64,
+        positions: impl IntoIterator<Item = u64>,
+    ) -> Result<(), LakeError> {
+        let change = self.change(mode, ty);
+        let rows = change.file(data_file)?.rows;
+        let deleted = change.deleted.entry(data_file).or_default();
+        for position in positions {
+            if position >= rows {
+                return Err(LakeError::Unknown(format!("row {position} of data file {data_file}")));
+            }
+            deleted.insert(position);
+        }
+        Ok(())
+    }
+
+    /// Puts `new` files in the place of `old` ones that hold the same rows.
+    pub fn replace_files(
+        &mut self,
+        mode: Mode,
+        ty: TypeId,
+        old: impl IntoIterator<Item = u64>,
+        new: impl IntoIterator<Item = WrittenFile>,
+    ) -> Result<(), LakeError> {
+        let change = self.change(mode, ty);
+        for id in old {
+            change.file(id)?;
+            change.replaced.insert(id);
+        }
+        change.added.extend(new);
+        Ok(())
+    }
+
+    /// Whether nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.tables.values().all(TableChange::is_empty)
+    }
+
+    /// Makes it all one new snapshot, durable when this returns. Without changes there is no new snapshot.
+    pub fn commit(mut self, author: &str, message: &str) -> Result<Arc<Picture>, LakeError> {
+        let mut tables = std::mem::take(&mut self.tables);
+        tables.retain(|_, change| !change.is_empty());
+        if tables.is_empty() {
+            return Ok(Arc::clone(&self.base));
+        }
+        let mut commits = Vec::with_capacity(tables.len());
+        for ((mode, ty), change) in &tables {
+            commits.push(self.prepare(*mode, *ty, change)?);
+        }
+        sync_files(&self.handed_out)?;
+        let commit = Commit {
+            base: self.base.snapshot,
+            time: self.time,
+            author,
+            message,
+            tables: commits,
+        };
+        // From here on the files may be part of a snapshot even if an error is reported; the next writer sorts that out.
+        self.handed_out.clear();
+        catalog::insert(&mut self.writer.connection, &commit)?;
+        self.writer.publish(&self.base)
+    }
+
+    /// Writes a table's delete files and says what the catalog has to record.
+    fn prepare<'c>(&mut self, mode: Mode, ty: TypeId, change: &'c TableChange) -> Result<TableCommit<'c>, LakeError> {
+        let base = change.base.as_deref();
+        let mut commit = TableCommit {
+            mode,
+            name: facts().get(ty).name,
+            id: base.map(|base| base.table_id),
+            layout: &change.layout,
+            new_columns: &change.new_columns,
+            files: Vec::with_capacity(change.added.len()),
+            ended_files: Vec::new(),
+            ended_deletes: Vec::new(),
+            deletes: Vec::new(),
+            rows: base.map_or(0, |base| base.rows),
+            bytes: base.map_or(0, |base| base.bytes),
+            compaction: !change.replaced.is_empty(),
+        };
+        for written in &change.added {
+            commit.rows += written.rows;
+            commit.bytes += written.bytes;
+            commit.files.push(NewFile {
+                name: file_name(&written.path),
+                written,
+            });
+        }
+        for id in &change.replaced {
+            end(&mut commit, change.file(*id)?);
+        }
+        for (id, positions) in change.deleted.iter().filter(|(id, _)| !change.replaced.contains(id)) {
+            let file = change.file(*id)?;
+            let mut all = positions.clone();
+            if let Some(earlier) = &file.deletes {
+                all.extend(deletes::read(&earlier.path)?);
+            }
+            if all.len() as u64 == file.rows {
+                end(&mut commit, file);
+            } else if all.len() as u64 > file.deletes.as_ref().map_or(0, |earlier| earlier.count) {
+                let deletes = self.write_deletes(mode, ty, file, all)?;
+                commit.rows -= deletes.count - (file.rows - file.live_rows());
+                commit.bytes += deletes.bytes;
+                if let Some(earlier) = &file.deletes {
+                    commit.ended_deletes.push(earlier.id);
+                    commit.bytes -= earlier.bytes;
+                }
+                commit.deletes.push(deletes);
+            }
+        }
+        Ok(commit)
+    }
+
+    fn write_deletes(
+        &mut self,
+        mode: Mode,
+        ty: TypeId,
+        file: &DataFile,
+        positions: BTreeSet<u64>,
+    ) -> Result<NewDeleteFile, LakeError> {
+        let path = self.new_path(mode, ty, "-delete.parquet")?;
+        let data = self.writer.lake().folder().data();
+        let data_file = file
+            .path
+            .strip_prefix(&data)
+            .unwrap_or(&file.path)
+            .to_string_lossy()
+            .into_owned();
+        let positions: Vec<u64> = positions.into_iter().collect();
+        let written = deletes::write(&path, &data_file, &positions)?;
+        Ok(NewDeleteFile {
+            name: file_name(&path),
+            data_file: file.id,
+            count: positions.len() as u64,
+            bytes: written.bytes,
+            footer_size: written.footer_size,
+        })
+    }
+
+    fn new_path(&mut self, mode: Mode, ty: TypeId, suffix: &str) -> Result<PathBuf, LakeError> {
+        let dir = self.writer.lake().folder().table(mode, facts().get(ty).name);
+        std::fs::create_dir_all(&dir).map_err(LakeError::io("create", &dir))?;
+        let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
+        let path = dir.join(format!("{number:016x}{suffix}"));
+        self.handed_out.push(path.clone());
+        Ok(path)
+    }
+
+    fn change(&mut self, mode: Mode, ty: TypeId) -> &mut TableChange {
+        self.tables.entry((mode, ty)).or_insert_with(|| {
+            let base = self.base.table(mode, ty).cloned();
+            let layout = base
+                .as_ref()
+                .map_or_else(|| Layout::new(ty), |base| Layout::clone(&base.layout));
+            TableChange {
+                base,
+                layout,
+                new_columns: Vec::new(),
+                added: Vec::new(),
+                deleted: BTreeMap::new(),
+                replaced: BTreeSet::new(),
+            }
+        })
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        for path in &self.handed_out {
+            // What cannot be removed now, or was never written, is the next writer's to remove.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl TableChange {
+    fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.deleted.values().all(BTreeSet::is_empty) && self.replaced.is_empty()
+    }
+
+    fn file(&self, id: u64) -> Result<&Arc<DataFile>, LakeError> {
+        let file = self.base.as_ref().and_then(|base| base.file(id));
+        file.ok_or_else(|| LakeError::Unknown(format!("data file {id}")))
+    }
+}
+
+/// Takes a whole data file out of the table, its delete file with it.
+fn end(commit: &mut TableCommit<'_>, file: &DataFile) {
+    commit.rows -= file.live_rows();
+    commit.bytes -= file.bytes;
+    commit.ended_files.push(file.id);
+    if let Some(deletes) = &file.deletes {
+        commit.bytes -= deletes.bytes;
+        commit.ended_deletes.push(deletes.id);
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// Makes files and their names durable. Several at a time: the file system then shares the work of one journal commit.
+fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
+    let mut dirs: BTreeSet<&Path> = BTreeSet::new();
+    for dir in paths.iter().filter_map(|path| path.parent()) {
+        // The folders above may be new as well: mode, then data.
+        dirs.extend(dir.ancestors().take(3));
+    }
+    let sync_file = |path: &Path| match std::fs::File::open(path) {
+        // A path that was handed out and not used.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        file => file
+            .and_then(|file| file.sync_all())
+            .map_err(LakeError::io("sync", path)),
+    };
+    const AT_ONCE: usize = 8;
+    let part = paths.len().div_ceil(AT_ONCE).max(1);
+    std::thread::scope(|scope| {
+        let running: Vec<_> = paths
+            .chunks(part)
+            .map(|part| scope.spawn(move || part.iter().try_for_each(|path| sync_file(path))))
+            .collect();
+        running
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })?;
+    dirs.into_iter().try_for_each(sync_folder)
+}

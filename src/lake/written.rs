@@ -1,0 +1,34 @@
+//! A data file that has been written but not yet committed: what the catalog records about it.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+/// A closed Parquet file and the statistics a commit needs; nobody has to open it again for that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// Where it is; `Transaction::new_file_path` chose the place.
+    pub path: PathBuf,
+    /// Rows in it; at least one.
+    pub rows: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// Size of the Parquet footer, without its length and magic.
+    pub footer_size: u64,
+    /// Least and greatest `owner`.
+    pub owners: RangeInclusive<i64>,
+    /// Least and greatest `version`.
+    pub versions: RangeInclusive<i64>,
+    /// Least and greatest `last_updated`, in microseconds since 1970.
+    pub last_updated: RangeInclusive<i64>,
+    /// The top-level columns in the file.
+    pub columns: Vec<WrittenColumn>,
+}
+
+/// A top-level column of a [`WrittenFile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenColumn {
+    /// Column id.
+    pub id: i32,
+    /// Rows in which it is null.
+    pub nulls: u64,
+}
