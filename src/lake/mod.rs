@@ -11,6 +11,7 @@ mod lock;
 pub mod picture;
 pub mod scope;
 pub mod shape;
+pub mod shred;
 mod store;
 mod transaction;
 mod writer;

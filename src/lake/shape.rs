@@ -7,7 +7,7 @@ use crate::fhir::storage::{self, Storage};
 use crate::fhir::{Kind, TypeId, facts};
 use arrow::datatypes::{DataType, TimeUnit};
 use rustc_hash::FxHashMap;
-use std::sync::{OnceLock, RwLock};
+use std::sync::OnceLock;
 
 /// Places between the columns of neighbouring elements: room for a choice's types and their companions.
 pub const ORDER_STEP: i64 = 1_000;
@@ -189,13 +189,9 @@ impl SlotKind {
 impl Shape {
     /// The shape of `ty`, made at first use and kept: there are as many as R4 has types.
     pub fn of(ty: TypeId) -> &'static Shape {
-        static SHAPES: OnceLock<RwLock<FxHashMap<TypeId, &'static Shape>>> = OnceLock::new();
-        let shapes = SHAPES.get_or_init(RwLock::default);
-        if let Some(shape) = shapes.read().unwrap_or_else(|poison| poison.into_inner()).get(&ty) {
-            return shape;
-        }
-        let mut shapes = shapes.write().unwrap_or_else(|poison| poison.into_inner());
-        shapes.entry(ty).or_insert_with(|| Box::leak(Box::new(Shape::new(ty))))
+        static SHAPES: OnceLock<Box<[OnceLock<Shape>]>> = OnceLock::new();
+        let shapes = SHAPES.get_or_init(|| (0..facts().len()).map(|_| OnceLock::new()).collect());
+        shapes[ty.index()].get_or_init(|| Shape::new(ty))
     }
 
     fn new(ty: TypeId) -> Shape {

@@ -1,0 +1,357 @@
+//! The door: rows in, a batch out.
+
+use super::column::{Context, Fault, Struct};
+use super::system::{System, SystemValues};
+use crate::fhir::{TypeId, facts};
+use crate::lake::json::Value;
+use crate::lake::layout::{Layout, system_fields};
+use crate::lake::shape::Shape;
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
+use std::sync::Arc;
+
+/// The most columns, nested ones counted, that a table can come to have. Real records use hundreds; hostile ones, nesting
+/// extensions in extensions, would otherwise decide how wide every plan and footer is. A row that needs more is refused.
+pub const MAX_COLUMNS: usize = 10_000;
+
+/// The most bytes of JSON in one batch: Arrow's texts have 32-bit offsets.
+pub const MAX_BATCH_BYTES: usize = 1 << 30;
+
+/// A row that does not go into the batch. The rows before it are not affected.
+#[derive(Debug, thiserror::Error)]
+pub enum ShredError {
+    /// The JSON value is no object.
+    #[error("a {resource} must be a JSON object")]
+    NotAnObject {
+        /// The resource type.
+        resource: &'static str,
+    },
+    /// One object has a property twice: readers would disagree on what the resource says.
+    #[error("the property `{property}` stands twice in one object")]
+    Duplicate {
+        /// Its name.
+        property: &'static str,
+    },
+    /// The row would make the table wider than tables can be.
+    #[error("`{property}` would need more than the {MAX_COLUMNS} columns that a table of {resource} can have")]
+    TooManyColumns {
+        /// The property for which there was no room.
+        property: &'static str,
+        /// The resource type.
+        resource: &'static str,
+    },
+    /// The row alone is larger than a batch can be.
+    #[error("a {resource} of {bytes} bytes is larger than {MAX_BATCH_BYTES} bytes")]
+    TooLarge {
+        /// The resource type.
+        resource: &'static str,
+        /// Its size.
+        bytes: usize,
+    },
+    /// The batch is full: finish it and push the row again.
+    #[error("the batch is full")]
+    Full,
+}
+
+/// Turns resources of one type into record batches.
+#[derive(Debug)]
+pub struct Shredder {
+    resource: &'static str,
+    system: System,
+    root: Struct,
+    context: Context,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Shredder {
+    /// A shredder for a table that has no columns yet.
+    pub fn new(ty: TypeId) -> Shredder {
+        Shredder {
+            resource: facts().get(ty).name,
+            system: System::new(),
+            root: Struct::new(Shape::of(ty), true),
+            context: Context {
+                room: MAX_COLUMNS,
+                fault: None,
+            },
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
+    /// A shredder for a table that has these columns: only further ones count against [`MAX_COLUMNS`].
+    pub fn for_layout(layout: &Layout) -> Shredder {
+        let mut shredder = Shredder::new(layout.ty());
+        shredder.context.room = usize::MAX;
+        shredder.root.expect(layout.schema().fields(), &mut shredder.context);
+        shredder.context = Context {
+            room: MAX_COLUMNS.saturating_sub(layout.len()),
+            fault: None,
+        };
+        shredder
+    }
+
+    /// How many rows the batch has.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether the batch has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// How many bytes of text went into the batch: about what it holds in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Puts one resource into the batch; `root` is the JSON that `system.resource` says.
+    pub fn push(&mut self, system: &SystemValues<'_>, root: Value<'_>) -> Result<(), ShredError> {
+        let resource = self.resource;
+        if !root.is_object() {
+            return Err(ShredError::NotAnObject { resource });
+        }
+        // No column can hold more than this: unescaping makes text shorter.
+        let bytes = system.text_bytes() + system.resource.len().max(root.raw().len());
+        if self.bytes + bytes > MAX_BATCH_BYTES {
+            return Err(if self.rows == 0 {
+                ShredError::TooLarge { resource, bytes }
+            } else {
+                ShredError::Full
+            });
+        }
+        self.root.append_children(self.rows, root, &mut self.context);
+        if let Some(fault) = self.context.fault.take() {
+            self.root.truncate(self.rows);
+            return Err(match fault {
+                Fault::Duplicate(property) => ShredError::Duplicate { property },
+                Fault::Columns(property) => ShredError::TooManyColumns { property, resource },
+            });
+        }
+        self.system.push(self.rows, system);
+        self.rows += 1;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// The rows so far as a batch: system columns, then the elements that have a value in it. The shredder is ready for
+    /// the next batch.
+    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+        let len = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        let mut arrays = self.system.finish(len)?;
+        let mut fields = system_fields().to_vec();
+        for (field, array) in self.root.finish_children(len)? {
+            fields.push(field);
+            arrays.push(array);
+        }
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lake::json::Tape;
+    use arrow::array::{Array, AsArray};
+
+    fn system<'a>(id: &'a str, resource: &'a str) -> SystemValues<'a> {
+        SystemValues {
+            owner: 7,
+            id,
+            patient: None,
+            application: "local",
+            authorization: None,
+            endpoint: None,
+            version: 1,
+            last_updated: 0,
+            digest: [1; 16],
+            shared_refs: &[],
+            resource,
+        }
+    }
+
+    fn push(shredder: &mut Shredder, text: &str) -> Result<(), ShredError> {
+        let mut tape = Tape::new();
+        let root = tape.parse(text.as_bytes()).unwrap();
+        let id = root.get_str("id").unwrap_or_default().into_owned();
+        shredder.push(&system(&id, text), root)
+    }
+
+    fn shred(ty: &str, rows: &[&str]) -> RecordBatch {
+        let mut shredder = Shredder::new(facts().lookup(ty).unwrap());
+        for row in rows {
+            push(&mut shredder, row).unwrap();
+        }
+        shredder.finish().unwrap()
+    }
+
+    /// The element columns as one line of JSON a row.
+    fn elements(batch: &RecordBatch) -> Vec<String> {
+        let elements: Vec<usize> = (system_fields().len()..batch.num_columns()).collect();
+        let batch = batch.project(&elements).unwrap();
+        (0..batch.num_rows())
+            .map(|row| {
+                let options = arrow::util::display::FormatOptions::default().with_null("-");
+                let schema = batch.schema();
+                let cells = batch
+                    .columns()
+                    .iter()
+                    .zip(schema.fields().iter())
+                    .map(|(column, field)| {
+                        let shown = arrow::util::display::ArrayFormatter::try_new(column, &options).unwrap();
+                        format!("{}={}", field.name(), shown.value(row))
+                    });
+                cells.collect::<Vec<_>>().join(" ")
+            })
+            .collect()
+    }
+
+    fn names(batch: &RecordBatch) -> Vec<String> {
+        batch.schema().fields()[system_fields().len()..]
+            .iter()
+            .map(|field| field.name().clone())
+            .collect()
+    }
+
+    #[test]
+    fn columns_appear_where_seen_in_definition_order() {
+        let batch = shred(
+            "Patient",
+            &[
+                r#"{"resourceType":"Patient","id":"a","gender":"male"}"#,
+                r#"{"active":true,"id":"b","name":[{"family":"X","given":["y","z"]}]}"#,
+                r#"{"id":"c","multipleBirthInteger":2,"shoeSize":45}"#,
+            ],
+        );
+        assert_eq!(names(&batch), ["active", "name", "gender", "multipleBirthInteger"]);
+        assert_eq!(
+            elements(&batch),
+            [
+                "active=- name=- gender=male multipleBirthInteger=-",
+                "active=true name=[{family: X, given: [y, z]}] gender=- multipleBirthInteger=-",
+                "active=- name=- gender=- multipleBirthInteger=2",
+            ]
+        );
+        assert_eq!(batch.column_by_name("id").unwrap().as_string::<i32>().value(1), "b");
+        assert!(batch.column_by_name("shared_refs").unwrap().is_null(0));
+    }
+
+    #[test]
+    fn values_of_another_kind_and_empty_ones_are_absent() {
+        let batch = shred(
+            "Patient",
+            &[
+                r#"{"active":"yes","name":{"family":"X"},"gender":["male"],"telecom":[],"address":[{}],"contact":[null,{"name":{}}],
+                 "multipleBirthInteger":1.0,"maritalStatus":{"text":null,"shoe":1},"birthDate":19,"managingOrganization":"x"}"#,
+            ],
+        );
+        assert_eq!(names(&batch), Vec::<String>::new());
+    }
+
+    #[test]
+    fn repeating_primitives_and_their_extensions_are_lists_of_equal_length() {
+        let batch = shred(
+            "Patient",
+            &[
+                r#"{"name":[{"given":["a"],"_given":[null,{"id":"x"},null]}]}"#,
+                r#"{"name":[{"_given":[{"id":"y"}],"given":[null,"b"]},{"given":["c"]},{"given":[null],"_given":[{"id":"z"}]}]}"#,
+                r#"{"birthDate":"1999","_birthDate":{"extension":[{"url":"u","valueBoolean":false}]}}"#,
+            ],
+        );
+        let shown = elements(&batch);
+        assert_eq!(
+            shown[0].split(" birthDate").next().unwrap(),
+            "name=[{given: [a, -, -], _given: [-, {id: x}, -]}]"
+        );
+        assert_eq!(
+            shown[1].split(" birthDate").next().unwrap(),
+            "name=[{given: [-, b], _given: [{id: y}, -]}, {given: [c], _given: -}, {given: -, _given: [{id: z}]}]"
+        );
+        assert!(
+            shown[2].ends_with("_birthDate={extension: [{url: u, valueBoolean: false}]}"),
+            "{}",
+            shown[2]
+        );
+    }
+
+    #[test]
+    fn recursion_and_contained_resources() {
+        let batch = shred(
+            "Questionnaire",
+            &[
+                r#"{"item":[{"linkId":"1","item":[{"linkId":"1.1","item":[{"linkId":"1.1.1"}]}]}],
+                 "contained":[{"resourceType":"ValueSet", "id":"v"}]}"#,
+            ],
+        );
+        assert_eq!(
+            elements(&batch),
+            [
+                r#"contained=[{"resourceType":"ValueSet", "id":"v"}] item=[{linkId: 1, item: [{linkId: 1.1, item: [{linkId: 1.1.1}]}]}]"#
+            ]
+        );
+    }
+
+    #[test]
+    fn a_refused_row_leaves_nothing_behind() {
+        let mut shredder = Shredder::new(facts().lookup("Patient").unwrap());
+        push(&mut shredder, r#"{"gender":"male","name":[{"family":"A"}]}"#).unwrap();
+        let refused =
+            r#"{"active":true,"name":[{"family":"B","given":["b"]}],"gender":"x","photo":[{"url":"u"}],"gender":"y"}"#;
+        assert!(matches!(
+            push(&mut shredder, refused),
+            Err(ShredError::Duplicate { property: "gender" })
+        ));
+        assert!(matches!(
+            push(&mut shredder, "[]"),
+            Err(ShredError::NotAnObject { resource: "Patient" })
+        ));
+        push(&mut shredder, r#"{"name":[{"family":"C"}]}"#).unwrap();
+        let batch = shredder.finish().unwrap();
+        assert_eq!(
+            elements(&batch),
+            ["name=[{family: A}] gender=male", "name=[{family: C}] gender=-"]
+        );
+        assert_eq!(shredder.finish().unwrap().num_rows(), 0);
+    }
+
+    #[test]
+    fn hostile_width_is_refused() {
+        let basic = facts().lookup("Basic").unwrap();
+        let mut shredder = Shredder::new(basic);
+        let types = [
+            "Period",
+            "Quantity",
+            "HumanName",
+            "Identifier",
+            "Address",
+            "CodeableConcept",
+            "Attachment",
+            "Range",
+            "Ratio",
+        ];
+        let mut refused = 0;
+        for path in 0..types.len().pow(4) {
+            let levels = (0..4).map(|level| types[path / types.len().pow(level) % types.len()]);
+            let text = levels.fold("{\"id\":\"x\"}".to_owned(), |inner, ty| {
+                format!("{{\"extension\":[{{\"value{ty}\":{inner}}}]}}")
+            });
+            match push(&mut shredder, &text) {
+                Ok(()) => {}
+                Err(ShredError::TooManyColumns { resource: "Basic", .. }) => refused += 1,
+                Err(other) => panic!("{other}"),
+            }
+        }
+        assert!(refused > 0 && !shredder.is_empty());
+        let batch = shredder.finish().unwrap();
+        let mut layout = Layout::new(basic);
+        layout.adopt(&batch.schema()).unwrap();
+        assert!(layout.len() <= MAX_COLUMNS + system_fields().len() + 1);
+        let mut known = Shredder::for_layout(&layout);
+        push(&mut known, r#"{"extension":[{"url":"u"}]}"#).unwrap();
+        assert_eq!(names(&known.finish().unwrap()), ["extension"]);
+    }
+}

@@ -1,0 +1,131 @@
+//! The system columns of a batch.
+
+use super::leaf::{Numbers, Text};
+use crate::fhir::storage::LIST_ITEM;
+use crate::lake::shape::timestamp;
+use arrow::array::{ArrayRef, ListArray, NullBufferBuilder};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field, Int64Type, TimestampMicrosecondType};
+use arrow::error::ArrowError;
+use std::sync::Arc;
+
+/// What the engine knows of a row beside its content.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemValues<'a> {
+    /// Whose row it is; zero for shared rows.
+    pub owner: i64,
+    /// The resource's id.
+    pub id: &'a str,
+    /// Id of the Patient in whose compartment it lies.
+    pub patient: Option<&'a str>,
+    /// The application it belongs to.
+    pub application: &'a str,
+    /// The authorization it came by; `None` for imported data.
+    pub authorization: Option<&'a str>,
+    /// The endpoint it came from.
+    pub endpoint: Option<&'a str>,
+    /// `meta.versionId`.
+    pub version: i64,
+    /// `meta.lastUpdated` in UTC microseconds.
+    pub last_updated: i64,
+    /// Hash of the content.
+    pub digest: [u8; 16],
+    /// The shared resources it refers to, as `Type/id`.
+    pub shared_refs: &'a [String],
+    /// The resource's JSON text as it will be served.
+    pub resource: &'a str,
+}
+
+impl SystemValues<'_> {
+    /// Bytes of all texts but the resource's.
+    pub(super) fn text_bytes(&self) -> usize {
+        let optional = [self.patient, self.authorization, self.endpoint];
+        let refs: usize = self.shared_refs.iter().map(String::len).sum();
+        self.id.len() + self.application.len() + optional.into_iter().flatten().map(str::len).sum::<usize>() + refs
+    }
+}
+
+/// The system columns so far; every row has one value (or null) in each.
+#[derive(Debug)]
+pub(super) struct System {
+    owner: Numbers<Int64Type>,
+    id: Text,
+    patient: Text,
+    application: Text,
+    authorization: Text,
+    endpoint: Text,
+    version: Numbers<Int64Type>,
+    last_updated: Numbers<TimestampMicrosecondType>,
+    digest: Text,
+    shared_refs: Text,
+    shared_ends: Vec<i32>,
+    resource: Text,
+}
+
+impl System {
+    pub(super) fn new() -> System {
+        System {
+            owner: Numbers::new(),
+            id: Text::new(),
+            patient: Text::new(),
+            application: Text::new(),
+            authorization: Text::new(),
+            endpoint: Text::new(),
+            version: Numbers::new(),
+            last_updated: Numbers::new(),
+            digest: Text::new(),
+            shared_refs: Text::new(),
+            shared_ends: vec![0],
+            resource: Text::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, row: usize, values: &SystemValues<'_>) {
+        self.owner.push(values.owner);
+        self.id.push(values.id.as_bytes());
+        self.application.push(values.application.as_bytes());
+        self.version.push(values.version);
+        self.last_updated.push(values.last_updated);
+        self.digest.push(&values.digest);
+        self.resource.push(values.resource.as_bytes());
+        let optional = [
+            (&mut self.patient, values.patient),
+            (&mut self.authorization, values.authorization),
+            (&mut self.endpoint, values.endpoint),
+        ];
+        for (column, value) in optional {
+            if let Some(value) = value {
+                column.push_at(row, value);
+            }
+        }
+        for reference in values.shared_refs {
+            self.shared_refs.push(reference.as_bytes());
+        }
+        self.shared_ends.push(self.shared_refs.len() as i32);
+    }
+
+    /// The columns in the order of `storage::SYSTEM_COLUMNS`, empty again afterwards.
+    pub(super) fn finish(&mut self, len: usize) -> Result<Vec<ArrayRef>, ArrowError> {
+        let ends = std::mem::replace(&mut self.shared_ends, vec![0]);
+        let mut nulls = NullBufferBuilder::new(len);
+        for row in ends.windows(2) {
+            nulls.append(row[1] > row[0]);
+        }
+        let refs = self.shared_refs.finish(self.shared_refs.len())?;
+        let item = Arc::new(Field::new(LIST_ITEM, DataType::Utf8, true));
+        let shared_refs = ListArray::try_new(item, OffsetBuffer::new(ends.into()), refs, nulls.finish())?;
+        Ok(vec![
+            self.owner.finish(len, DataType::Int64)?,
+            self.id.finish(len)?,
+            self.patient.finish(len)?,
+            self.application.finish(len)?,
+            self.authorization.finish(len)?,
+            self.endpoint.finish(len)?,
+            self.version.finish(len, DataType::Int64)?,
+            self.last_updated.finish(len, timestamp())?,
+            self.digest.finish_binary(len)?,
+            Arc::new(shared_refs),
+            self.resource.finish(len)?,
+        ])
+    }
+}
