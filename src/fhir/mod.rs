@@ -3,7 +3,9 @@
 
 mod codes;
 pub mod compartment;
+pub mod decimal;
 pub mod facts;
+pub mod outcome;
 mod parameter_folder;
 mod parameter_table;
 pub mod reference;
