@@ -41,6 +41,7 @@ impl LakeWriter {
     pub(super) fn open(lake: Lake) -> Result<LakeWriter, LakeError> {
         let lock = WriteLock::take(lake.folder())?;
         let connection = catalog::open_writer(lake.folder())?;
+        catalog::check_version(&connection, lake.folder())?;
         remove_orphans(&connection, lake.folder())?;
         lake.refresh()?;
         Ok(LakeWriter {

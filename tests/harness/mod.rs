@@ -1,5 +1,7 @@
 //! What the integration tests share: where the real records are.
 
+pub(crate) mod lake;
+
 use std::path::PathBuf;
 
 /// The folder of shared real records, or `None` after saying so on one line.

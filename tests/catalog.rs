@@ -1,0 +1,324 @@
+//! The catalog's promises: a commit shows whole or not at all, older snapshots stay readable for their hour, one writer at a
+//! time, and a crashed writer's files go.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tabularium::lake::clock::ManualClock;
+use tabularium::lake::{Lake, LakeError, LakeOptions, Mode, Picture, TablePicture, deletes};
+
+use crate::harness::lake::{Row, add, patient, row, write};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+struct Fixture {
+    dir: tempfile::TempDir,
+    clock: Arc<ManualClock>,
+    lake: Lake,
+}
+
+fn fixture() -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::at(1_700_000_000_000_000));
+    let options = LakeOptions {
+        clock: clock.clone(),
+        ..LakeOptions::default()
+    };
+    let lake = Lake::create_with(dir.path(), options).unwrap();
+    Fixture { dir, clock, lake }
+}
+
+impl Fixture {
+    fn commit(&self, rows: &[Row]) -> Arc<Picture> {
+        let mut writer = self.lake.writer().unwrap();
+        let mut transaction = writer.begin();
+        add(&mut transaction, rows);
+        transaction.commit("test", "").unwrap()
+    }
+
+    fn files_on_disk(&self) -> BTreeSet<PathBuf> {
+        files_below(&self.lake.folder().data())
+    }
+}
+
+fn files_below(dir: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else {
+            found.insert(path);
+        }
+    }
+    found
+}
+
+fn table(picture: &Picture) -> &TablePicture {
+    picture.table(Mode::Live, patient()).unwrap()
+}
+
+#[test]
+fn a_commit_shows_and_a_dropped_transaction_leaves_nothing() {
+    let it = fixture();
+    let empty = it.lake.picture();
+    assert_eq!((empty.snapshot, empty.tables.len()), (0, 0));
+    {
+        let mut writer = it.lake.writer().unwrap();
+        let mut transaction = writer.begin();
+        add(&mut transaction, &[row(5)]);
+        assert_eq!(it.files_on_disk().len(), 1);
+        drop(transaction);
+    }
+    assert_eq!(it.files_on_disk().len(), 0);
+    assert_eq!(it.lake.refresh().unwrap().snapshot, 0);
+
+    let picture = it.commit(&[row(5), row(9)]);
+    assert_eq!(it.lake.picture().snapshot, picture.snapshot);
+    let file = &table(&picture).files[0];
+    assert_eq!(
+        (file.rows, file.owners.clone(), file.versions.clone()),
+        (2, 5..=9, 1..=1)
+    );
+    assert_eq!(file.last_updated, picture.time..=picture.time);
+    assert_eq!(file.bytes, std::fs::metadata(&file.path).unwrap().len());
+    assert_eq!(empty.tables.len(), 0, "a picture never changes");
+}
+
+#[test]
+fn a_transaction_without_changes_makes_no_snapshot() {
+    let it = fixture();
+    let mut writer = it.lake.writer().unwrap();
+    let mut transaction = writer.begin();
+    transaction.new_file_path(Mode::Live, patient()).unwrap();
+    assert!(transaction.is_empty());
+    assert_eq!(transaction.commit("test", "").unwrap().snapshot, 0);
+}
+
+#[test]
+fn another_process_sees_the_same_picture_whole_or_in_steps() {
+    let it = fixture();
+    let stepwise = Lake::open(it.dir.path()).unwrap();
+    it.commit(&[row(1)]);
+    let first = stepwise.refresh().unwrap();
+    let mut given = row(2);
+    given.given = vec!["Ann"];
+    it.commit(&[given, row(3)]);
+    let newest = it.lake.picture();
+    let mut writer = it.lake.writer().unwrap();
+    let mut transaction = writer.begin();
+    transaction
+        .delete_rows(Mode::Live, patient(), table(&newest).files[1].id, [0])
+        .unwrap();
+    transaction.commit("test", "").unwrap();
+
+    let seen = stepwise.refresh().unwrap();
+    let whole = Lake::open(it.dir.path()).unwrap().picture();
+    let own = it.lake.picture();
+    for picture in [&seen, &own] {
+        assert_eq!(picture.snapshot, 3);
+        assert_eq!(table(picture).files, table(&whole).files);
+        assert_eq!(table(picture).layout.schema(), table(&whole).layout.schema());
+        assert_eq!(
+            (table(picture).rows, table(picture).bytes),
+            (table(&whole).rows, table(&whole).bytes)
+        );
+    }
+    assert!(
+        Arc::ptr_eq(&table(&seen).files[0], &table(&first).files[0]),
+        "what did not change is shared"
+    );
+    assert!(Arc::ptr_eq(&seen, &stepwise.refresh().unwrap()));
+}
+
+#[test]
+fn a_second_writer_is_refused_and_readers_are_not() {
+    let it = fixture();
+    let held = it.lake.writer().unwrap();
+    let other = Lake::open(it.dir.path()).unwrap();
+    match other.writer() {
+        Err(LakeError::Busy { pid, .. }) => assert_eq!(pid, Some(std::process::id())),
+        other => panic!("{other:?}"),
+    }
+    drop(held);
+    other.writer().unwrap();
+}
+
+#[test]
+fn a_missing_lake_is_said_to_be_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(matches!(Lake::open(dir.path()), Err(LakeError::Missing(_))));
+    assert!(
+        std::fs::read_dir(dir.path()).unwrap().next().is_none(),
+        "looking leaves no trace"
+    );
+    Lake::open_or_create(dir.path().join("new")).unwrap();
+    Lake::open(dir.path().join("new")).unwrap();
+}
+
+#[test]
+fn files_of_an_interrupted_writer_are_removed_by_the_next() {
+    let it = fixture();
+    it.commit(&[row(1)]);
+    let kept = it.files_on_disk();
+    let orphan = it.lake.folder().data().join("live/Patient/0123.parquet");
+    std::fs::write(&orphan, "half a file").unwrap();
+    std::fs::create_dir_all(it.lake.folder().data().join("test/Group")).unwrap();
+    std::fs::write(it.lake.folder().data().join("test/Group/x.tmp"), "").unwrap();
+    drop(it.lake.writer().unwrap());
+    assert_eq!(it.files_on_disk(), kept);
+}
+
+#[test]
+fn deletions_add_up_and_a_file_without_rows_ends() {
+    let it = fixture();
+    let picture = it.commit(&[row(1), row(2), row(3)]);
+    let id = table(&picture).files[0].id;
+    let delete = |positions: &[u64]| {
+        let mut writer = it.lake.writer().unwrap();
+        let mut transaction = writer.begin();
+        transaction
+            .delete_rows(Mode::Live, patient(), id, positions.iter().copied())
+            .unwrap();
+        transaction.commit("test", "").unwrap()
+    };
+    let one = delete(&[2]);
+    assert_eq!(table(&one).rows, 2);
+    let two = delete(&[0, 2]);
+    let file = &table(&two).files[0];
+    let live = file.deletes.as_ref().unwrap();
+    assert_eq!(deletes::read(&live.path).unwrap(), [0, 2]);
+    assert_eq!((live.count, table(&two).rows, file.live_rows()), (2, 1, 1));
+    assert_eq!(delete(&[2]).snapshot, 4);
+    let none = delete(&[1]);
+    assert!(table(&none).files.is_empty());
+    assert_eq!((table(&none).rows, table(&none).bytes), (0, 0));
+    // The picture from before still reads its own.
+    assert_eq!(
+        deletes::read(&table(&one).files[0].deletes.as_ref().unwrap().path).unwrap(),
+        [2]
+    );
+}
+
+#[test]
+fn deleting_what_is_not_there_is_refused() {
+    let it = fixture();
+    let picture = it.commit(&[row(1)]);
+    let mut writer = it.lake.writer().unwrap();
+    let mut transaction = writer.begin();
+    let id = table(&picture).files[0].id;
+    assert!(matches!(
+        transaction.delete_rows(Mode::Live, patient(), id, [1]),
+        Err(LakeError::Unknown(_))
+    ));
+    assert!(matches!(
+        transaction.delete_rows(Mode::Live, patient(), id + 7, [0]),
+        Err(LakeError::Unknown(_))
+    ));
+    assert!(matches!(
+        transaction.replace_files(Mode::Test, patient(), [id], []),
+        Err(LakeError::Unknown(_))
+    ));
+}
+
+#[test]
+fn an_older_snapshot_is_readable_for_its_hour_and_its_files_go_afterwards() {
+    let it = fixture();
+    let first = it.commit(&[row(1)]);
+    let (old_file, snapshot) = (table(&first).files[0].clone(), first.snapshot);
+    drop(first);
+    it.clock.advance(HOUR);
+    {
+        let mut writer = it.lake.writer().unwrap();
+        let mut transaction = writer.begin();
+        let new = write(&mut transaction, &[row(1)]);
+        transaction
+            .replace_files(Mode::Live, patient(), [old_file.id], [new])
+            .unwrap();
+        transaction.commit("test", "").unwrap();
+    }
+    // It was the newest until now, so a page link may have been given out on it just before.
+    it.clock.advance(HOUR);
+    assert_eq!(it.lake.writer().unwrap().expire().unwrap().files, 0);
+    let fresh = Lake::open(it.dir.path()).unwrap();
+    let again = fresh.picture_at(snapshot).unwrap();
+    assert_eq!(table(&again).files, [old_file.clone()]);
+    assert!(Arc::ptr_eq(&again, &fresh.picture_at(snapshot).unwrap()));
+
+    it.clock.advance(Duration::from_secs(61));
+    let held = it.lake.picture_at(snapshot).unwrap();
+    assert_eq!(
+        it.lake.writer().unwrap().expire().unwrap().files,
+        0,
+        "this process still reads it"
+    );
+    drop(held);
+    let expired = it.lake.writer().unwrap().expire().unwrap();
+    assert_eq!((expired.files, expired.snapshots), (1, 1));
+    assert!(!old_file.path.exists());
+    assert_eq!(it.files_on_disk().len(), 1);
+    assert!(matches!(
+        Lake::open(it.dir.path()).unwrap().picture_at(snapshot),
+        Err(LakeError::SnapshotGone(_))
+    ));
+    assert!(matches!(it.lake.picture_at(99), Err(LakeError::SnapshotGone(99))));
+}
+
+#[test]
+fn a_reader_that_slept_past_the_expiry_catches_up() {
+    let it = fixture();
+    let sleeper = Lake::open(it.dir.path()).unwrap();
+    let picture = it.commit(&[row(1)]);
+    sleeper.refresh().unwrap();
+    let mut writer = it.lake.writer().unwrap();
+    let mut transaction = writer.begin();
+    let new = write(&mut transaction, &[row(1)]);
+    transaction
+        .replace_files(Mode::Live, patient(), [table(&picture).files[0].id], [new])
+        .unwrap();
+    drop(picture);
+    transaction.commit("test", "").unwrap();
+    it.clock.advance(2 * HOUR);
+    assert_eq!(writer.expire().unwrap().files, 1);
+    let seen = sleeper.refresh().unwrap();
+    assert_eq!(table(&seen).files, table(&it.lake.picture()).files);
+}
+
+#[test]
+fn columns_keep_their_ids_across_commits_and_processes() {
+    let it = fixture();
+    let first = it.commit(&[row(1)]);
+    let mut given = row(2);
+    given.given = vec!["Ann", "Bea"];
+    let second = Lake::open(it.dir.path()).unwrap();
+    {
+        let mut writer = second.writer().unwrap();
+        let mut transaction = writer.begin();
+        add(&mut transaction, &[given]);
+        transaction.commit("test", "").unwrap();
+    }
+    let before = table(&first).layout.clone();
+    let after = table(&second.picture()).layout.clone();
+    assert!(after.len() > before.len());
+    for field in before.schema().fields() {
+        assert_eq!(after.column_id(field.name()), before.column_id(field.name()));
+    }
+    let reopened = Lake::open(it.dir.path()).unwrap().picture();
+    assert_eq!(table(&reopened).layout.schema(), after.schema());
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let it = fixture();
+    let catalog = rusqlite::Connection::open(it.lake.folder().catalog()).unwrap();
+    catalog
+        .execute(
+            "UPDATE ducklake_metadata SET value = '9' WHERE key = 'tabularium_layout_version'",
+            [],
+        )
+        .unwrap();
+    assert!(matches!(Lake::open(it.dir.path()), Err(LakeError::Version { .. })));
+    assert!(matches!(it.lake.writer(), Err(LakeError::Version { .. })));
+}
