@@ -5,4 +5,5 @@
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
 mod catalog;
+mod facts;
 mod harness;
