@@ -4,6 +4,7 @@ mod catalog;
 pub mod clock;
 pub mod deletes;
 mod error;
+pub mod file;
 mod folder;
 pub mod json;
 pub mod layout;

@@ -1,13 +1,13 @@
 //! What stands beside a text: an exact number, the bounds of a date or time, the parts of a reference. `None` where the text
 //! is not of the form; the text itself is kept whatever it says.
 
+use crate::fhir::decimal::Decimal;
 use crate::fhir::reference::Target;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 
 /// The number at scale 18, where it has such a form.
 pub(super) fn number(text: &str) -> Option<i128> {
-    let _ = text;
-    None
+    Decimal::parse(text).ok()?.scaled()
 }
 
 /// The half-open bounds of a date, dateTime or instant in UTC microseconds.
@@ -26,4 +26,25 @@ pub(super) fn time_bounds(text: &str) -> Option<(i64, i64)> {
 pub(super) fn relative_reference(text: &str) -> Option<(&'static str, &str)> {
     let target = Target::parse(text)?;
     Some((target.type_name(), target.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn companions_of_what_has_them() {
+        assert_eq!(number("-1.50"), Some(-1_500_000_000_000_000_000));
+        assert_eq!(number("1e-19"), None);
+        assert_eq!(date_bounds("1970"), Some((0, 365 * 86_400_000_000)));
+        assert_eq!(date_bounds("1970-01-01T01:00:00+01:00"), Some((0, 1_000_000)));
+        assert_eq!(date_bounds("yesterday"), None);
+        assert_eq!(time_bounds("00:01:00"), Some((60_000_000, 61_000_000)));
+        assert_eq!(relative_reference("Patient/1/_history/2"), Some(("Patient", "1")));
+        assert_eq!(
+            relative_reference("urn:uuid:c757873d-ec9a-4326-a141-556f43239520"),
+            None
+        );
+        assert_eq!(relative_reference("https://example.org/fhir/Patient/1"), None);
+    }
 }

@@ -1,0 +1,12 @@
+//! One Parquet file of a table: how rows lie in pages and row groups, what is compressed how, and which statistics it has.
+//!
+//! It writes what it is given in the order it is given: sorting by (`owner`, `id`) is the caller's work, as is choosing the
+//! path, making the file durable and committing it. It reads nothing.
+
+mod adapt;
+mod properties;
+mod writer;
+
+pub use adapt::adapt;
+pub use properties::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
+pub use writer::{FileWriter, write_file};

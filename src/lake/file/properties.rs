@@ -1,0 +1,59 @@
+//! How a file is encoded. The figures behind the choices stand in `ARCHITECTURE.md`.
+
+use crate::fhir::{TypeId, facts};
+use crate::lake::layout::LAYOUT_VERSION;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::properties::{BloomFilterPosition, EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
+
+/// Footer key of [`LAYOUT_VERSION`].
+pub const LAYOUT_VERSION_KEY: &str = "tabularium.layout_version";
+/// Footer key of the table's resource type.
+pub const RESOURCE_TYPE_KEY: &str = "tabularium.resource_type";
+
+/// Rows in a row group, at most.
+pub(super) const ROW_GROUP_ROWS: usize = 32_768;
+/// Encoded bytes in a row group, about and at most.
+const ROW_GROUP_BYTES: usize = 64 << 20;
+/// Rows in a data page: what a page index can leave unread.
+const PAGE_ROWS: usize = 1_024;
+/// Bytes of resource text in a data page: what one resource costs to read.
+const RESOURCE_PAGE_BYTES: usize = 32 << 10;
+/// How often the bloom filter says of an absent id that it might be there.
+const BLOOM_FALSE_POSITIVES: f64 = 0.001;
+
+/// The properties of a file of `ty` with about `rows` rows; `id` and `owner` are where these columns stand in it.
+pub(super) fn properties(ty: TypeId, rows: usize, owner: usize, id: usize) -> Result<WriterProperties, ParquetError> {
+    let resource = || ColumnPath::from("resource");
+    let id_path = || ColumnPath::from("id");
+    let ascending = |column: usize| SortingColumn {
+        column_idx: column as i32,
+        descending: false,
+        nulls_first: true,
+    };
+    let footer = vec![
+        KeyValue::new(LAYOUT_VERSION_KEY.to_owned(), LAYOUT_VERSION.to_string()),
+        KeyValue::new(RESOURCE_TYPE_KEY.to_owned(), facts().get(ty).name.to_owned()),
+    ];
+    Ok(WriterProperties::builder()
+        .set_created_by(concat!("tabularium version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(footer))
+        .set_sorting_columns(Some(vec![ascending(owner), ascending(id)]))
+        .set_compression(Compression::LZ4_RAW)
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
+        .set_bloom_filter_position(BloomFilterPosition::End)
+        .set_column_bloom_filter_fpp(id_path(), BLOOM_FALSE_POSITIVES)
+        .set_column_bloom_filter_max_ndv(id_path(), rows.clamp(1, ROW_GROUP_ROWS) as u64)
+        .set_column_dictionary_enabled(id_path(), false)
+        .set_column_dictionary_enabled(ColumnPath::from("digest"), false)
+        .set_column_compression(resource(), Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_column_dictionary_enabled(resource(), false)
+        .set_column_data_page_size_limit(resource(), RESOURCE_PAGE_BYTES)
+        .set_column_statistics_enabled(resource(), EnabledStatistics::None)
+        .build())
+}

@@ -1,0 +1,343 @@
+//! Writing a file and noting what the catalog records of it.
+
+use super::adapt::adapt;
+use super::properties::properties;
+use crate::fhir::TypeId;
+use crate::lake::error::LakeError;
+use crate::lake::layout::field_id;
+use crate::lake::written::{WrittenColumn, WrittenFile};
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::compute::kernels::aggregate::{max, min};
+use arrow::datatypes::{ArrowPrimitiveType, Int64Type, SchemaRef, TimestampMicrosecondType};
+use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::errors::ParquetError;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+/// A file being written. Dropped before [`finish`](FileWriter::finish), it leaves an unfinished file at its path.
+#[derive(Debug)]
+pub struct FileWriter {
+    path: PathBuf,
+    schema: SchemaRef,
+    writer: ArrowWriter<File>,
+    rows: u64,
+    nulls: Vec<u64>,
+    owners: Option<RangeInclusive<i64>>,
+    versions: Option<RangeInclusive<i64>>,
+    last_updated: Option<RangeInclusive<i64>>,
+}
+
+impl FileWriter {
+    /// Begins the file at `path`, where none may be. `schema` is one that [`Layout::adopt`](crate::lake::layout::Layout::adopt) gave and has
+    /// all columns of all batches to come, which will have about `rows` rows.
+    pub fn create(path: &Path, ty: TypeId, schema: &SchemaRef, rows: usize) -> Result<FileWriter, LakeError> {
+        let failed = || LakeError::parquet("write", path);
+        let leaf = |name: &str| leaf_index(schema, name).ok_or_else(|| failed()(missing(name)));
+        let properties = properties(ty, rows, leaf("owner")?, leaf("id")?).map_err(failed())?;
+        let file = File::options().read(true).write(true).create_new(true).open(path);
+        let file = file.map_err(LakeError::io("write", path))?;
+        // Arrow's own schema in the footer would double its size and say nothing that Parquet's types do not.
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(file, schema.clone(), options).map_err(failed())?;
+        Ok(FileWriter {
+            path: path.to_owned(),
+            schema: schema.clone(),
+            writer,
+            rows: 0,
+            nulls: vec![0; schema.fields().len()],
+            owners: None,
+            versions: None,
+            last_updated: None,
+        })
+    }
+
+    /// Writes rows, which follow those before in the order of (`owner`, `id`).
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), LakeError> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let batch = adapt(batch, &self.schema).map_err(LakeError::parquet("write", &self.path))?;
+        self.writer
+            .write(&batch)
+            .map_err(LakeError::parquet("write", &self.path))?;
+        self.rows += batch.num_rows() as u64;
+        for (nulls, column) in self.nulls.iter_mut().zip(batch.columns()) {
+            *nulls += column.null_count() as u64;
+        }
+        let failed = |column: &str| LakeError::parquet("write", &self.path)(missing(column));
+        widen::<Int64Type>(&mut self.owners, &batch, "owner").ok_or_else(|| failed("owner"))?;
+        widen::<Int64Type>(&mut self.versions, &batch, "version").ok_or_else(|| failed("version"))?;
+        widen::<TimestampMicrosecondType>(&mut self.last_updated, &batch, "last_updated")
+            .ok_or_else(|| failed("last_updated"))?;
+        Ok(())
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// About how large the file would be if it ended here.
+    pub fn bytes(&self) -> u64 {
+        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
+    }
+
+    /// Ends the file, which must have a row. It is the commit that makes it durable.
+    pub fn finish(self) -> Result<WrittenFile, LakeError> {
+        let FileWriter {
+            path,
+            schema,
+            writer,
+            rows,
+            nulls,
+            owners,
+            versions,
+            last_updated,
+        } = self;
+        let mut file = writer.into_inner().map_err(LakeError::parquet("write", &path))?;
+        let (Some(owners), Some(versions), Some(last_updated)) = (owners, versions, last_updated) else {
+            return Err(LakeError::parquet("write", &path)(ParquetError::General(
+                "a file needs a row".to_owned(),
+            )));
+        };
+        let (bytes, footer_size) = measure(&mut file).map_err(LakeError::io("write", &path))?;
+        let columns = schema.fields().iter().zip(nulls).filter_map(|(field, nulls)| {
+            let id = field_id(field)?;
+            Some(WrittenColumn { id, nulls })
+        });
+        let columns = columns.collect();
+        Ok(WrittenFile {
+            path,
+            rows,
+            bytes,
+            footer_size,
+            owners,
+            versions,
+            last_updated,
+            columns,
+        })
+    }
+}
+
+/// Writes `batches`, one after the other, as the file at `path`; see [`FileWriter`].
+pub fn write_file<'b>(
+    path: &Path,
+    ty: TypeId,
+    schema: &SchemaRef,
+    batches: impl IntoIterator<Item = &'b RecordBatch, IntoIter: Clone>,
+) -> Result<WrittenFile, LakeError> {
+    let batches = batches.into_iter();
+    let rows = batches.clone().map(RecordBatch::num_rows).sum();
+    let mut writer = FileWriter::create(path, ty, schema, rows)?;
+    for batch in batches {
+        writer.write(batch)?;
+    }
+    writer.finish()
+}
+
+/// The file's size, and its footer's without length and magic.
+fn measure(file: &mut File) -> std::io::Result<(u64, u64)> {
+    let bytes = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::End(-8))?;
+    let mut length = [0; 4];
+    file.read_exact(&mut length)?;
+    Ok((bytes, u64::from(u32::from_le_bytes(length))))
+}
+
+/// Where a top-level column without children stands among all leaves.
+fn leaf_index(schema: &SchemaRef, name: &str) -> Option<usize> {
+    let at = schema.index_of(name).ok()?;
+    Some(
+        schema.fields()[..at]
+            .iter()
+            .map(|field| leaves(field.data_type()))
+            .sum(),
+    )
+}
+
+fn leaves(ty: &arrow::datatypes::DataType) -> usize {
+    use arrow::datatypes::DataType;
+    match ty {
+        DataType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),
+        DataType::List(item) => leaves(item.data_type()),
+        _ => 1,
+    }
+}
+
+/// Makes the range reach over the batch's values; `None` if there is no such column or no value in it.
+fn widen<T: ArrowPrimitiveType<Native = i64>>(
+    range: &mut Option<RangeInclusive<i64>>,
+    batch: &RecordBatch,
+    column: &str,
+) -> Option<()> {
+    let values = batch.column_by_name(column)?.as_primitive_opt::<T>()?;
+    let (mut least, mut greatest) = (min(values)?, max(values)?);
+    if let Some(range) = range {
+        least = least.min(*range.start());
+        greatest = greatest.max(*range.end());
+    }
+    *range = Some(least..=greatest);
+    Some(())
+}
+
+fn missing(column: &str) -> ParquetError {
+    ParquetError::General(format!("there is no column {column}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fhir::facts;
+    use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
+    use crate::lake::json::Tape;
+    use crate::lake::layout::{LAYOUT_VERSION, Layout, union_schema};
+    use crate::lake::shred::{Shredder, SystemValues};
+    use arrow::compute::concat_batches;
+    use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+    use parquet::basic::Compression;
+    use parquet::file::metadata::PageIndexPolicy;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    fn observations(range: std::ops::Range<i64>, text: impl Fn(i64) -> String) -> RecordBatch {
+        let mut shredder = Shredder::new(facts().lookup("Observation").unwrap());
+        let mut tape = Tape::new();
+        for at in range {
+            let (id, text) = (format!("o{at:05}"), text(at));
+            let system = SystemValues {
+                owner: at / 10,
+                id: &id,
+                patient: Some("p"),
+                application: "local",
+                authorization: None,
+                endpoint: None,
+                version: at + 1,
+                last_updated: 1_000 - at,
+                digest: [0; 16],
+                shared_refs: &["Organization/o".to_owned()],
+                resource: &text,
+            };
+            shredder.push(&system, tape.parse(text.as_bytes()).unwrap()).unwrap();
+        }
+        shredder.finish().unwrap()
+    }
+
+    #[test]
+    fn batches_of_different_columns_make_one_file() {
+        let ty = facts().lookup("Observation").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("one.parquet");
+        let padding = "x".repeat(500);
+        let one = observations(0..3000, |at| {
+            format!(r#"{{"status":"final","valueQuantity":{{"value":{at}.50}},"code":{{"text":"{padding}{at}"}}}}"#)
+        });
+        let two = observations(3000..3010, |at| {
+            format!(r#"{{"valueQuantity":{{"unit":"mg"}},"code":{{"coding":[{{"code":"{at}"}}]}}}}"#)
+        });
+        let mut layout = Layout::new(ty);
+        let union = union_schema(ty, [one.schema_ref().as_ref(), two.schema_ref()]).unwrap();
+        let schema = layout.adopt(&union).unwrap().schema;
+        let written = write_file(&path, ty, &schema, [&one, &two]).unwrap();
+
+        assert_eq!(
+            (written.rows, written.owners, written.versions),
+            (3010, 0..=300, 1..=3010)
+        );
+        assert_eq!(written.last_updated, -2009..=1000);
+        assert_eq!(written.bytes, std::fs::metadata(&path).unwrap().len());
+        assert_eq!(written.columns.len(), schema.fields().len());
+        let nulls = |name: &str| {
+            let id = layout.column_id(name).unwrap();
+            written.columns.iter().find(|column| column.id == id).unwrap().nulls
+        };
+        assert_eq!(
+            (nulls("owner"), nulls("authorization"), nulls("status"), nulls("code")),
+            (0, 3010, 10, 0)
+        );
+
+        let file = File::open(&path).unwrap();
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        let read: Vec<RecordBatch> = builder.build().unwrap().map(Result::unwrap).collect();
+        let read = concat_batches(read[0].schema_ref(), &read).unwrap();
+        assert_eq!(read.schema_ref().fields(), schema.fields());
+        let expected =
+            concat_batches(&schema, &[adapt(&one, &schema).unwrap(), adapt(&two, &schema).unwrap()]).unwrap();
+        assert_eq!(read.columns(), expected.columns());
+    }
+
+    #[test]
+    fn encoding_is_as_the_layout_says() {
+        let ty = facts().lookup("Observation").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("one.parquet");
+        let batch = observations(0..3000, |at| {
+            format!(r#"{{"status":"final","issued":"{at}","note":"{}"}}"#, "y".repeat(500))
+        });
+        let schema = Layout::new(ty).adopt(batch.schema_ref()).unwrap().schema;
+        let written = write_file(&path, ty, &schema, [&batch]).unwrap();
+
+        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        let footer = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let value = |key: &str| {
+            footer
+                .iter()
+                .find(|entry| entry.key == key)
+                .and_then(|entry| entry.value.clone())
+        };
+        assert_eq!(value(LAYOUT_VERSION_KEY).unwrap(), LAYOUT_VERSION.to_string());
+        assert_eq!(value(RESOURCE_TYPE_KEY).unwrap(), "Observation");
+        assert!(written.footer_size > 0 && written.footer_size < written.bytes);
+
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+        let builder =
+            ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(&path).unwrap(), options).unwrap();
+        let group = builder.metadata().row_group(0);
+        let leaf = |name: &str| {
+            group
+                .columns()
+                .iter()
+                .position(|column| column.column_path().string() == name)
+                .unwrap()
+        };
+        let sorting: Vec<_> = group
+            .sorting_columns()
+            .unwrap()
+            .iter()
+            .map(|column| column.column_idx)
+            .collect();
+        assert_eq!(sorting, [leaf("owner") as i32, leaf("id") as i32]);
+        assert!(group.column(leaf("id")).bloom_filter_offset().is_some());
+        assert!(group.column(leaf("status")).bloom_filter_offset().is_none());
+        assert_eq!(group.column(leaf("status")).compression(), Compression::LZ4_RAW);
+        assert!(matches!(
+            group.column(leaf("resource")).compression(),
+            Compression::ZSTD(_)
+        ));
+        assert!(group.column(leaf("resource")).statistics().is_none());
+        assert!(group.column(leaf("status")).statistics().is_some());
+        let pages = &builder.metadata().offset_index().unwrap()[0];
+        assert_eq!(pages[leaf("status")].page_locations().len(), 3);
+        let resource_pages = pages[leaf("resource")].page_locations().len();
+        assert!((40..60).contains(&resource_pages), "{resource_pages}");
+    }
+
+    #[test]
+    fn a_file_is_never_overwritten_and_needs_a_row() {
+        let ty = facts().lookup("Observation").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("one.parquet");
+        let batch = observations(0..0, |_| String::new());
+        let schema = Layout::new(ty).adopt(batch.schema_ref()).unwrap().schema;
+        assert!(matches!(
+            write_file(&path, ty, &schema, [&batch]),
+            Err(LakeError::Parquet { .. })
+        ));
+        assert!(matches!(
+            write_file(&path, ty, &schema, [&batch]),
+            Err(LakeError::Io { .. })
+        ));
+    }
+}
