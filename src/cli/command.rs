@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::failure::Failure;
+use super::info;
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]
@@ -18,12 +19,14 @@ struct Arguments {
 enum Command {
     /// Say which R4 facts are built in: numbers of types and resources
     Facts,
+    Info(info::Args),
 }
 
 /// Parses the process's arguments and carries the command out.
 pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Facts => facts(),
+        Command::Info(arguments) => info::run(arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

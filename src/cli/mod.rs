@@ -5,5 +5,6 @@
 
 mod command;
 mod failure;
+mod info;
 
 pub use command::run;

@@ -154,6 +154,11 @@ impl Lake {
         LakeWriter::open(self.clone())
     }
 
+    /// Asks the catalog something that no picture knows.
+    pub(super) fn with_reader<T>(&self, ask: impl FnOnce(&Connection) -> Result<T, LakeError>) -> Result<T, LakeError> {
+        ask(&lock(&self.0.reader))
+    }
+
     /// Puts a newer picture in place; an older one is left alone.
     pub(super) fn advance_to(&self, picture: Arc<Picture>) {
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);

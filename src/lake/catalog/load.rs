@@ -346,3 +346,14 @@ fn path(folders: &FxHashMap<u64, &PathBuf>, table: u64, row: &Row<'_>, at: usize
         .ok_or_else(|| LakeError::Damaged(format!("files of an unknown table {table}")))?;
     Ok(folder.join(row.get_ref(at)?.as_str().map_err(rusqlite::Error::from)?))
 }
+
+/// How many snapshots can be read, and the bytes of files that only older ones than the newest reach.
+pub(in crate::lake) fn history(connection: &Connection) -> Result<(u64, u64), LakeError> {
+    Ok(connection.query_row(
+        "SELECT (SELECT count(*) FROM ducklake_snapshot),
+                (SELECT coalesce(sum(file_size_bytes), 0) FROM ducklake_data_file WHERE end_snapshot IS NOT NULL)
+              + (SELECT coalesce(sum(file_size_bytes), 0) FROM ducklake_delete_file WHERE end_snapshot IS NOT NULL)",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?)
+}

@@ -1,0 +1,86 @@
+//! What a lake holds, in numbers: for `tabularium info` and for operators' eyes. Reads the catalog only.
+
+use serde::Serialize;
+
+use super::catalog;
+use super::error::LakeError;
+use super::store::Lake;
+use crate::fhir::facts;
+
+/// The lake's size at its newest snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LakeInfo {
+    /// The newest snapshot.
+    pub snapshot: u64,
+    /// When it was committed (RFC 3339).
+    pub committed: String,
+    /// Snapshots that can still be read.
+    pub snapshots: u64,
+    /// Rows that are not deleted.
+    pub rows: u64,
+    /// Data files.
+    pub files: u64,
+    /// Bytes of data and delete files of the newest snapshot.
+    pub bytes: u64,
+    /// Bytes of the catalog's SQLite file.
+    pub catalog_bytes: u64,
+    /// Bytes of files that only older snapshots reach.
+    pub replaced_bytes: u64,
+    /// The tables, live ones first, by name.
+    pub tables: Vec<TableInfo>,
+}
+
+/// One table's size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TableInfo {
+    /// `live` or `test`.
+    pub mode: &'static str,
+    /// The resource type.
+    pub table: &'static str,
+    /// Rows that are not deleted.
+    pub rows: u64,
+    /// Deleted rows that compaction has not yet dropped.
+    pub deleted: u64,
+    /// Data files.
+    pub files: u64,
+    /// Bytes of data and delete files.
+    pub bytes: u64,
+    /// Columns, nested ones counted.
+    pub columns: u64,
+}
+
+impl Lake {
+    /// Counts what the newest snapshot holds.
+    pub fn info(&self) -> Result<LakeInfo, LakeError> {
+        let picture = self.refresh()?;
+        let mut tables: Vec<TableInfo> = picture
+            .tables
+            .values()
+            .map(|table| TableInfo {
+                mode: table.mode.schema(),
+                table: facts().get(table.ty).name,
+                rows: table.rows,
+                deleted: table.files.iter().map(|file| file.rows - file.live_rows()).sum(),
+                files: table.files.len() as u64,
+                bytes: table.bytes,
+                columns: table.layout.len() as u64,
+            })
+            .collect();
+        tables.sort_by_key(|table| (table.mode, table.table));
+        let (snapshots, replaced_bytes) = self.with_reader(catalog::history)?;
+        let path = self.folder().catalog();
+        let catalog_bytes = std::fs::metadata(&path).map_err(LakeError::io("read", &path))?.len();
+        let committed = chrono::DateTime::from_timestamp_micros(picture.time).unwrap_or_default();
+        Ok(LakeInfo {
+            snapshot: picture.snapshot,
+            committed: committed.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+            snapshots,
+            rows: tables.iter().map(|table| table.rows).sum(),
+            files: tables.iter().map(|table| table.files).sum(),
+            bytes: tables.iter().map(|table| table.bytes).sum(),
+            catalog_bytes,
+            replaced_bytes,
+            tables,
+        })
+    }
+}
