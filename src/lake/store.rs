@@ -13,8 +13,12 @@ use super::catalog;
 use super::clock::{Clock, SystemClock};
 use super::error::LakeError;
 use super::folder::Folder;
+use super::owner::OwnerKey;
 use super::picture::Picture;
+use super::scan::{MemoryLimits, Reader, ScopedTable};
+use super::scope::Scope;
 use super::writer::LakeWriter;
+use crate::fhir::TypeId;
 
 /// How long a snapshot stays readable after its successor was committed: page links name it that long.
 const RETENTION: Duration = Duration::from_secs(3600);
@@ -28,6 +32,8 @@ pub struct LakeOptions {
     pub clock: Arc<dyn Clock>,
     /// How long a snapshot stays readable after its successor was committed.
     pub retention: Duration,
+    /// How much of what was read is kept in memory.
+    pub memory: MemoryLimits,
 }
 
 impl Default for LakeOptions {
@@ -35,6 +41,7 @@ impl Default for LakeOptions {
         LakeOptions {
             clock: Arc::new(SystemClock),
             retention: RETENTION,
+            memory: MemoryLimits::default(),
         }
     }
 }
@@ -50,6 +57,8 @@ struct Shared {
     newest: RwLock<Arc<Picture>>,
     older: Mutex<Older>,
     reader: Mutex<Connection>,
+    owner_key: OwnerKey,
+    data: Arc<Reader>,
 }
 
 /// Pictures of older snapshots: some kept, and all that somebody still holds.
@@ -87,12 +96,16 @@ impl Lake {
         let reader = catalog::open_reader(&folder)?;
         catalog::check_version(&reader, &folder)?;
         let newest = catalog::load(&reader, &folder, None)?;
+        let owner_key = catalog::owner_key(&reader)?;
+        let data = Arc::new(Reader::new(options.memory));
         Ok(Lake(Arc::new(Shared {
             folder,
             options,
             newest: RwLock::new(newest),
             older: Mutex::default(),
             reader: Mutex::new(reader),
+            owner_key,
+            data,
         })))
     }
 
@@ -146,6 +159,17 @@ impl Lake {
         let picture = catalog::load_at(&lock(&self.0.reader), &self.0.folder, snapshot, &newest)?;
         self.older().keep(Arc::clone(&picture));
         Ok(picture)
+    }
+
+    /// The owner of the imported rows that are filed under a patient of an application.
+    pub fn owner_of(&self, application: &str, patient: &str) -> i64 {
+        self.0.owner_key.owner_of(application, patient)
+    }
+
+    /// The rows of a resource type that a scope shows in a snapshot: the only door to the data. Where no such row was ever
+    /// stored this is a table without rows.
+    pub fn table(&self, picture: &Arc<Picture>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
+        self.0.data.table(picture, ty, scope)
     }
 
     /// Takes the lake's lock for writing; [`LakeError::Busy`] names the process that has it. Removes what an interrupted

@@ -6,6 +6,7 @@ use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::folder::{DATA_PATH, Folder};
 use crate::lake::layout::LAYOUT_VERSION;
+use crate::lake::owner::OwnerKey;
 use crate::lake::scope::Mode;
 
 /// The DuckLake version written.
@@ -65,6 +66,7 @@ pub(in crate::lake) fn create(connection: &mut Connection, folder: &Folder, now:
         ("data_path", DATA_PATH),
         ("encrypted", "false"),
         (LAYOUT_KEY, &LAYOUT_VERSION.to_string()),
+        (OwnerKey::METADATA_KEY, &OwnerKey::random().to_hex()),
     ] {
         transaction.execute("INSERT INTO ducklake_metadata VALUES (?, ?, NULL, NULL)", [key, value])?;
     }
@@ -115,4 +117,17 @@ pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -
         }
     }
     Ok(())
+}
+
+/// The secret under which this lake hashes owners.
+pub(in crate::lake) fn owner_key(connection: &Connection) -> Result<OwnerKey, LakeError> {
+    let found: Option<String> = connection
+        .query_row(
+            "SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL",
+            [OwnerKey::METADATA_KEY],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let key = found.as_deref().and_then(OwnerKey::from_hex);
+    key.ok_or_else(|| LakeError::Damaged(format!("{} is missing or no key", OwnerKey::METADATA_KEY)))
 }

@@ -15,7 +15,7 @@ mod stamp;
 mod statistics;
 
 pub(super) use connection::{open_reader, open_writer};
-pub(super) use create::{check_version, create};
+pub(super) use create::{check_version, create, owner_key};
 pub use expire::Expired;
 pub(super) use expire::{expire, forget_scheduled, referenced_paths, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};

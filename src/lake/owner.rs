@@ -1,0 +1,88 @@
+//! Whose rows are whose: the `owner` that the rows filed under a person carry, and the two owners that are nobody.
+//!
+//! An owner is laid out like the first 64 bits of a UUIDv8 (RFC 9562), so that numeric and text order of ids and owners agree:
+//! top bit zero, 47 bits of hash, the version nibble 8, 12 bits of hash.
+
+use std::fmt;
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+/// Owner of rows that name no person: organizations, practitioners, locations.
+pub const SHARED: i64 = 0;
+/// Owner of rows that name people, but none in particular: visible to application tokens only.
+pub const APPLICATION_ONLY: i64 = 1;
+
+/// The secret under which a lake hashes owners. It is random per lake, so that nobody outside can choose patient ids that
+/// collide, and never changes, since rows lie sorted by owner.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct OwnerKey([u8; 16]);
+
+impl OwnerKey {
+    /// The key under which a lake's catalog keeps it, as 32 hexadecimal digits.
+    pub const METADATA_KEY: &'static str = "tabularium.owner_key";
+
+    /// A new key, with the 122 random bits of a UUID.
+    pub fn random() -> OwnerKey {
+        OwnerKey(uuid::Uuid::new_v4().into_bytes())
+    }
+
+    /// From its hexadecimal form.
+    pub fn from_hex(text: &str) -> Option<OwnerKey> {
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32)?;
+        Some(OwnerKey(number.to_be_bytes()))
+    }
+
+    /// The hexadecimal form, for the catalog.
+    pub fn to_hex(self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.0))
+    }
+
+    /// The owner of the imported rows that are filed under a patient of an application.
+    pub fn owner_of(self, application: &str, patient: &str) -> i64 {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        hasher.write(application.as_bytes());
+        // A byte that no UTF-8 text contains keeps ("a", "bc") and ("ab", "c") apart.
+        hasher.write(&[0xff]);
+        hasher.write(patient.as_bytes());
+        layout(hasher.finish())
+    }
+}
+
+impl fmt::Debug for OwnerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnerKey(..)")
+    }
+}
+
+/// 59 bits of a hash as an owner. The version nibble is never zero, so the result is neither reserved owner.
+fn layout(hash: u64) -> i64 {
+    let high = (hash >> 17) & ((1 << 47) - 1);
+    let low = hash & 0xfff;
+    ((high << 16) | (8 << 12) | low) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_have_the_layout_of_a_uuid() {
+        let key = OwnerKey([7; 16]);
+        for patient in 0..1000 {
+            let owner = key.owner_of("app", &patient.to_string());
+            assert!(owner > APPLICATION_ONLY);
+            assert_eq!((owner >> 12) & 0xf, 8);
+        }
+        assert_ne!(key.owner_of("a", "bc"), key.owner_of("ab", "c"));
+        assert_ne!(key.owner_of("a", "1"), OwnerKey([8; 16]).owner_of("a", "1"));
+    }
+
+    #[test]
+    fn keys_survive_the_catalog() {
+        let key = OwnerKey::random();
+        assert_eq!(OwnerKey::from_hex(&key.to_hex()), Some(key));
+        assert_eq!(OwnerKey::from_hex("12"), None);
+        assert_eq!(OwnerKey::from_hex("zz"), None);
+    }
+}

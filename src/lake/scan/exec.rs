@@ -1,0 +1,216 @@
+//! The scan as a leaf of a DataFusion plan. It reads while it is polled: files are local and warm, and the runtime that runs
+//! plans is meant for work of that kind.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics, internal_err, stats::Precision};
+use datafusion::error::DataFusionError;
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions, SendableRecordBatchStream,
+};
+
+use super::report::ScanReport;
+use super::rows::{Rows, Scan};
+
+/// Below this many rows a partition is not worth its own task.
+const ROWS_PER_PARTITION: u64 = 16_384;
+
+/// Reads a table as its scope shows it.
+#[derive(Clone, Debug)]
+pub struct LakeScanExec {
+    scan: Arc<Scan>,
+    partitions: usize,
+    limit: Option<usize>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl LakeScanExec {
+    pub(super) fn new(scan: Arc<Scan>, target_partitions: usize, limit: Option<usize>) -> LakeScanExec {
+        let rows: u64 = scan.table.files().iter().map(|file| file.rows).sum();
+        let partitions = target_partitions.min((rows / ROWS_PER_PARTITION) as usize).max(1);
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(scan.schema.clone()),
+            Partitioning::UnknownPartitioning(partitions),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        )
+        .with_scheduling_type(SchedulingType::NonCooperative);
+        let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
+        LakeScanExec {
+            scan,
+            partitions,
+            limit,
+            properties,
+            metrics,
+        }
+    }
+
+    /// What was read so far; final once all streams have ended.
+    pub fn report(&self) -> ScanReport {
+        self.scan.account.report(self.scan.table.files().len())
+    }
+}
+
+impl DisplayAs for LakeScanExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        let columns: Vec<&str> = self
+            .scan
+            .schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        write!(f, "LakeScanExec: columns=[{}]", columns.join(", "))?;
+        let predicates: Vec<&str> = self.scan.labels().collect();
+        if !predicates.is_empty() {
+            write!(f, ", predicates=[{}]", predicates.join("; "))?;
+        }
+        if let Some(limit) = self.limit {
+            write!(f, ", limit={limit}")?;
+        }
+        Ok(())
+    }
+}
+
+impl ExecutionPlan for LakeScanExec {
+    fn name(&self) -> &str {
+        "LakeScanExec"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.scan.schema.clone()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match children.is_empty() {
+            true => Ok(self),
+            false => internal_err!("LakeScanExec has no children"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let rows = Rows::new(self.scan.clone(), partition, self.partitions, self.limit);
+        let batches = Batches {
+            rows,
+            metrics: Metrics::new(&self.metrics, partition),
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            futures::stream::iter(batches),
+        )))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema());
+        if partition.is_none() && self.scan.is_total() {
+            let rows = self.scan.table.table.as_ref().map_or(0, |table| table.rows) as usize;
+            statistics.num_rows = Precision::Inexact(rows.min(self.limit.unwrap_or(usize::MAX)));
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        true
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(LakeScanExec { limit, ..self.clone() }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit
+    }
+}
+
+/// A partition's batches, with DataFusion's metrics.
+struct Batches {
+    rows: Rows,
+    metrics: Metrics,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let _timer = self.metrics.baseline.elapsed_compute().timer();
+        let batch = self.rows.next()?.map_err(DataFusionError::from);
+        if let Ok(batch) = &batch {
+            self.metrics.baseline.record_output(batch.num_rows());
+        }
+        Some(batch)
+    }
+}
+
+/// The report's counts under the names that plans show.
+struct Metrics {
+    baseline: BaselineMetrics,
+    row_groups: Count,
+    row_groups_pruned: Count,
+    rows_pruned: Count,
+    rows_filtered: Count,
+    bytes: Count,
+}
+
+impl Metrics {
+    fn new(set: &ExecutionPlanMetricsSet, partition: usize) -> Metrics {
+        let count = |name: &'static str| MetricBuilder::new(set).counter(name, partition);
+        Metrics {
+            baseline: BaselineMetrics::new(set, partition),
+            row_groups: count("row_groups"),
+            row_groups_pruned: count("row_groups_pruned"),
+            rows_pruned: count("rows_pruned"),
+            rows_filtered: count("rows_filtered"),
+            bytes: count("bytes_read"),
+        }
+    }
+}
+
+impl Drop for Batches {
+    fn drop(&mut self) {
+        self.rows.finish_group();
+        let report = self.rows.report();
+        self.metrics.row_groups.add(report.row_groups);
+        self.metrics.row_groups_pruned.add(report.row_groups_pruned);
+        self.metrics.rows_pruned.add(report.rows_pruned as usize);
+        self.metrics.rows_filtered.add(report.rows_filtered as usize);
+        self.metrics.bytes.add(report.bytes() as usize);
+    }
+}

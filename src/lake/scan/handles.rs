@@ -1,0 +1,27 @@
+//! Open file handles, so many at most: a lake may have more files than a process may hold open.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+
+/// Open files by path.
+pub(super) struct Handles(Cache<Arc<Path>, Arc<File>>);
+
+impl Handles {
+    pub(super) fn new(limit: usize) -> Handles {
+        Handles(Cache::new(limit.max(1)))
+    }
+
+    /// The file, opened if it is not open.
+    pub(super) fn get(&self, path: &Arc<Path>) -> io::Result<Arc<File>> {
+        if let Some(file) = self.0.get(path) {
+            return Ok(file);
+        }
+        let file = Arc::new(File::open(path)?);
+        self.0.insert(path.clone(), file.clone());
+        Ok(file)
+    }
+}

@@ -1,0 +1,41 @@
+//! The only door to the data: decides which rows a [`Scope`](super::Scope) shows, which files, row groups, pages and
+//! Parquet leaves are read for a question, and what is kept in memory between questions.
+//!
+//! It does not know searches or views: they hand it a set of leaves, row predicates and what can be told from statistics,
+//! and get columns and locators back. Nothing leaves the lake but through a [`ScopedTable`].
+
+mod account;
+mod adapt;
+mod clip;
+mod columns;
+mod directory;
+mod error;
+mod exec;
+mod file;
+mod handles;
+mod ids;
+mod locator;
+mod memory;
+mod pages;
+mod person;
+mod point;
+mod provider;
+mod prune;
+mod pruning;
+mod ranges;
+mod report;
+mod request;
+mod rows;
+mod shared;
+mod table;
+
+pub use error::ScanError;
+pub use exec::LakeScanExec;
+pub use locator::{FILE, Locator, ROW};
+pub use memory::MemoryLimits;
+pub use person::PersonRows;
+pub use provider::LakeProvider;
+pub use prune::Prune;
+pub use report::ScanReport;
+pub use request::{Keep, Person, RowPredicate, ScanRequest};
+pub use table::{Reader, Row, ScopedTable};

@@ -1,0 +1,206 @@
+//! Reads rows one by one: by id, and by locator once a search has decided which rows a page shows. Nothing is planned.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parquet::data_type::AsBytes;
+
+use super::directory::Shown;
+use super::error::ScanError;
+use super::file::OpenFile;
+use super::ids::hash_id;
+use super::locator::Locator;
+use super::pages::read_texts;
+use super::table::{Row, ScopedTable};
+use crate::lake::picture::DataFile;
+
+/// A row of an open file.
+pub(super) struct Found {
+    pub(super) file: Arc<OpenFile>,
+    pub(super) group: usize,
+    /// Position in the row group.
+    pub(super) row: u32,
+}
+
+/// Rows of a row group, by position in it, with their places in the answer.
+struct Wanted {
+    file: Arc<OpenFile>,
+    rows: BTreeMap<u32, Vec<usize>>,
+}
+
+impl ScopedTable {
+    /// The resource of this id; `None` if there is none that the scope shows.
+    pub fn read(&self, id: &str) -> Result<Option<Row>, ScanError> {
+        let mut row = None;
+        self.find(id, |found| {
+            let resource = read_texts(&found.file, found.group, "resource", &[found.row])?
+                .pop()
+                .unwrap_or_default();
+            if !mentions_id(&resource, id) && !has_id(&found.file, found.group, found.row, id)? {
+                return Ok(false);
+            }
+            let (version, last_updated) = self.directory(&found.file, found.group, |rows| rows.version(found.row))?;
+            row = Some(Row {
+                id: id.to_owned(),
+                resource,
+                version,
+                last_updated,
+            });
+            Ok(true)
+        })?;
+        Ok(row)
+    }
+
+    /// Where the resource of this id lies; `None` if there is none that the scope shows.
+    pub fn locate(&self, id: &str) -> Result<Option<Locator>, ScanError> {
+        let mut place = None;
+        self.find(id, |found| {
+            if has_id(&found.file, found.group, found.row, id)? {
+                place = Some(Locator {
+                    file: found.file.id,
+                    row: found.file.groups()[found.group].first + found.row,
+                });
+            }
+            Ok(place.is_some())
+        })?;
+        Ok(place)
+    }
+
+    /// The resources at these places, in the order given. A place that the scope does not show is an error.
+    pub fn resources(&self, places: &[Locator]) -> Result<Vec<Row>, ScanError> {
+        let mut by_group: BTreeMap<(u64, usize), Wanted> = BTreeMap::new();
+        let mut last: Option<(Arc<DataFile>, Arc<OpenFile>)> = None;
+        for (at, place) in places.iter().enumerate() {
+            let gone = || ScanError::Locator {
+                file: place.file,
+                row: place.row,
+            };
+            let (data, file) = match last.take().filter(|(data, _)| data.id == place.file) {
+                Some(same) => same,
+                None => {
+                    let data = self
+                        .table
+                        .as_ref()
+                        .and_then(|table| table.file(place.file))
+                        .ok_or_else(gone)?;
+                    (data.clone(), self.reader.memory.file(data)?)
+                }
+            };
+            let (group, row) = file.locate(place.row).ok_or_else(gone)?;
+            if !self.shows(&data, &file, group, row)? {
+                return Err(gone());
+            }
+            let rows = &mut by_group
+                .entry((file.id, group))
+                .or_insert_with(|| Wanted {
+                    file: file.clone(),
+                    rows: BTreeMap::new(),
+                })
+                .rows;
+            rows.entry(row).or_default().push(at);
+            last = Some((data, file));
+        }
+        let mut rows: Vec<Option<Row>> = vec![None; places.len()];
+        for ((_, group), Wanted { file, rows: wanted }) in by_group {
+            let positions: Vec<u32> = wanted.keys().copied().collect();
+            let resources = read_texts(&file, group, "resource", &positions)?;
+            let ids = read_texts(&file, group, "id", &positions)?;
+            for (((position, at), resource), id) in wanted.iter().zip(resources).zip(ids) {
+                let (version, last_updated) = self.directory(&file, group, |rows| rows.version(*position))?;
+                let id = String::from_utf8_lossy(&id).into_owned();
+                let row = Row {
+                    id,
+                    resource,
+                    version,
+                    last_updated,
+                };
+                for at in at {
+                    rows[*at] = Some(row.clone());
+                }
+            }
+        }
+        Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// Offers rows that probably have this id and that the scope shows, until one is taken.
+    pub(super) fn find(
+        &self,
+        id: &str,
+        mut take: impl FnMut(Found) -> Result<bool, ScanError>,
+    ) -> Result<(), ScanError> {
+        for data in self.files() {
+            let file = self.reader.memory.file(data)?;
+            for group in 0..file.groups().len() {
+                for row in self.candidates(&file, group, id)? {
+                    if self.shows(data, &file, group, row)?
+                        && take(Found {
+                            file: file.clone(),
+                            group,
+                            row,
+                        })?
+                    {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of a row group whose id has the hash of this one. The bloom filter is asked first where no index was built yet.
+    pub(super) fn candidates(&self, file: &Arc<OpenFile>, group: usize, id: &str) -> Result<Vec<u32>, ScanError> {
+        let hash = hash_id(id);
+        if let Some(index) = file.ids_if_built(group) {
+            return Ok(index.rows(hash).collect());
+        }
+        let before = file.weight();
+        let rows = match file.bloom(group)? {
+            Some(bloom) if !bloom.check(id.as_bytes()) => Vec::new(),
+            _ => file.ids(group)?.rows(hash).collect(),
+        };
+        self.reader.memory.weigh(file, before);
+        Ok(rows)
+    }
+
+    /// Whether the scope shows a row that is not deleted.
+    fn shows(&self, data: &DataFile, file: &Arc<OpenFile>, group: usize, row: u32) -> Result<bool, ScanError> {
+        if self.is_deleted(data, file, group, row)? {
+            return Ok(false);
+        }
+        match self.directory(file, group, |rows| rows.shows(row, &self.scope))? {
+            Shown::No => Ok(false),
+            Shown::Own => Ok(true),
+            Shown::IfReferred => Ok(self
+                .shared()?
+                .contains(self.ty, file.id, file.groups()[group].first + row)),
+        }
+    }
+
+    pub(super) fn is_deleted(
+        &self,
+        data: &DataFile,
+        file: &OpenFile,
+        group: usize,
+        row: u32,
+    ) -> Result<bool, ScanError> {
+        let position = file.groups()[group].first + row;
+        Ok(self
+            .reader
+            .memory
+            .deletes(data)?
+            .is_some_and(|gone| gone.binary_search(&position).is_ok()))
+    }
+}
+
+/// Whether the row's id is this one, and not just one of the same hash.
+pub(super) fn has_id(file: &Arc<OpenFile>, group: usize, row: u32, id: &str) -> Result<bool, ScanError> {
+    let ids = read_texts(file, group, "id", &[row])?;
+    Ok(ids.first().is_some_and(|have| have.as_bytes() == id.as_bytes()))
+}
+
+/// Whether the JSON text names the id near its start, where the writer puts it. It spares reading the column.
+fn mentions_id(resource: &[u8], id: &str) -> bool {
+    let head = &resource[..resource.len().min(256)];
+    let needle = format!("\"id\":\"{id}\"");
+    memchr::memmem::find(head, needle.as_bytes()).is_some()
+}

@@ -1,0 +1,189 @@
+//! Decides from Parquet statistics which rows of a file can satisfy a [`Prune`]: footer statistics for whole row groups, the
+//! column index for pages. Where a statistic is missing, everything is kept.
+
+use parquet::data_type::AsBytes;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::statistics::Statistics;
+
+use super::file::OpenFile;
+use super::prune::Prune;
+use super::ranges::Ranges;
+
+/// Rows of a row group that may match.
+pub(super) fn prune(file: &OpenFile, group: usize, condition: &Prune) -> Ranges {
+    let all = Ranges::all(file.groups()[group].rows);
+    match condition {
+        Prune::Keep => all,
+        Prune::Nothing => Ranges::default(),
+        Prune::And(parts) => {
+            let mut left = all;
+            for part in parts {
+                if left.is_empty() {
+                    break;
+                }
+                left = left.intersect(&prune(file, group, part));
+            }
+            left
+        }
+        Prune::Or(parts) => parts
+            .iter()
+            .fold(Ranges::default(), |found, part| found.union(&prune(file, group, part))),
+        Prune::Text { leaf, .. } | Prune::Flag { leaf, .. } | Prune::Range { leaf, .. } | Prune::Present { leaf } => {
+            prune_leaf(file, group, leaf, condition)
+        }
+    }
+}
+
+fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> Ranges {
+    let metadata: &RowGroupMetaData = file.metadata().row_group(group);
+    let rows = file.groups()[group].rows;
+    let Some(leaf) = file.leaf(path) else {
+        // A path to a struct is not a leaf; what is below it may have values.
+        let inner = format!("{path}.");
+        let any = file.paths().iter().any(|have| have.starts_with(&inner));
+        return if any { Ranges::all(rows) } else { Ranges::default() };
+    };
+    if !may_hold(&Bounds::of_chunk(metadata.column(leaf)), condition) {
+        return Ranges::default();
+    }
+    let index = file
+        .metadata()
+        .column_index()
+        .and_then(|index| index.get(group)?.get(leaf));
+    let (Some(index), Some(pages)) = (index, file.pages(group, leaf)) else {
+        return Ranges::all(rows);
+    };
+    let mut kept = Ranges::default();
+    for (at, page) in pages.iter().enumerate() {
+        let end = pages.get(at + 1).map_or(rows, |next| next.first_row_index as u32);
+        if may_hold(&Bounds::of_page(index, at), condition) {
+            kept.push(page.first_row_index as u32..end);
+        }
+    }
+    kept
+}
+
+/// What is known of the values of a leaf in some rows.
+enum Bounds<'a> {
+    /// None is there.
+    Empty,
+    /// Nothing is known.
+    Unknown,
+    /// Numbers between these.
+    Numbers(i128, i128),
+    /// Byte strings between these. The upper bound may be a prefix raised by one, the lower a prefix.
+    Bytes(&'a [u8], &'a [u8]),
+}
+
+fn may_hold(bounds: &Bounds, condition: &Prune) -> bool {
+    match (bounds, condition) {
+        (Bounds::Empty, _) => false,
+        (Bounds::Bytes(least, greatest), Prune::Text { any_of, .. }) => any_of
+            .iter()
+            .any(|text| *least <= text.as_bytes() && text.as_bytes() <= *greatest),
+        (Bounds::Numbers(least, greatest), Prune::Range { from, to, .. }) => {
+            from.is_none_or(|from| *greatest >= from) && to.is_none_or(|to| *least <= to)
+        }
+        (Bounds::Numbers(least, greatest), Prune::Flag { is, .. }) => (*least..=*greatest).contains(&i128::from(*is)),
+        _ => true,
+    }
+}
+
+impl<'a> Bounds<'a> {
+    fn of_chunk(chunk: &'a ColumnChunkMetaData) -> Bounds<'a> {
+        let Some(statistics) = chunk.statistics() else {
+            return Bounds::Unknown;
+        };
+        if statistics.null_count_opt() == Some(chunk.num_values() as u64) {
+            return Bounds::Empty;
+        }
+        match statistics {
+            Statistics::Boolean(values) => numbers(values.min_opt(), values.max_opt()),
+            Statistics::Int32(values) => numbers(values.min_opt(), values.max_opt()),
+            Statistics::Int64(values) => numbers(values.min_opt(), values.max_opt()),
+            Statistics::ByteArray(values) => match (values.min_opt(), values.max_opt()) {
+                (Some(least), Some(greatest)) => Bounds::Bytes(least.as_bytes(), greatest.as_bytes()),
+                _ => Bounds::Unknown,
+            },
+            Statistics::FixedLenByteArray(values) => match (values.min_opt(), values.max_opt()) {
+                (Some(least), Some(greatest)) => decimals(least.as_bytes(), greatest.as_bytes()),
+                _ => Bounds::Unknown,
+            },
+            _ => Bounds::Unknown,
+        }
+    }
+
+    fn of_page(index: &'a ColumnIndexMetaData, page: usize) -> Bounds<'a> {
+        if !matches!(index, ColumnIndexMetaData::NONE) && index.is_null_page(page) {
+            return Bounds::Empty;
+        }
+        match index {
+            ColumnIndexMetaData::BOOLEAN(index) => numbers(index.min_value(page), index.max_value(page)),
+            ColumnIndexMetaData::INT32(index) => numbers(index.min_value(page), index.max_value(page)),
+            ColumnIndexMetaData::INT64(index) => numbers(index.min_value(page), index.max_value(page)),
+            ColumnIndexMetaData::BYTE_ARRAY(index) => match (index.min_value(page), index.max_value(page)) {
+                (Some(least), Some(greatest)) => Bounds::Bytes(least, greatest),
+                _ => Bounds::Unknown,
+            },
+            ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(index) => match (index.min_value(page), index.max_value(page)) {
+                (Some(least), Some(greatest)) => decimals(least, greatest),
+                _ => Bounds::Unknown,
+            },
+            _ => Bounds::Unknown,
+        }
+    }
+}
+
+fn numbers<T: Copy + Into<i128>>(least: Option<&T>, greatest: Option<&T>) -> Bounds<'static> {
+    match (least, greatest) {
+        (Some(least), Some(greatest)) => Bounds::Numbers((*least).into(), (*greatest).into()),
+        _ => Bounds::Unknown,
+    }
+}
+
+fn decimals(least: &[u8], greatest: &[u8]) -> Bounds<'static> {
+    match (decimal(least), decimal(greatest)) {
+        (Some(least), Some(greatest)) => Bounds::Numbers(least, greatest),
+        _ => Bounds::Unknown,
+    }
+}
+
+/// A big-endian two's complement number.
+fn decimal(bytes: &[u8]) -> Option<i128> {
+    let sign = if bytes.first()? & 0x80 == 0 { 0 } else { 0xff };
+    let mut wide = [sign; 16];
+    let at = 16usize.checked_sub(bytes.len())?;
+    wide[at..].copy_from_slice(bytes);
+    Some(i128::from_be_bytes(wide))
+}
+
+/// Whether a row group may hold rows of an owner.
+pub(super) fn may_hold_owner(file: &OpenFile, group: usize, owner: i64) -> bool {
+    let Some(leaf) = file.leaf("owner") else { return true };
+    match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {
+        Bounds::Numbers(least, greatest) => (least..=greatest).contains(&i128::from(owner)),
+        _ => true,
+    }
+}
+
+/// Whether the footer alone proves that all rows of a row group are of this application.
+pub(super) fn proves_application(file: &OpenFile, group: usize, application: &str) -> bool {
+    let Some(leaf) = file.leaf("application") else {
+        return false;
+    };
+    match file.metadata().row_group(group).column(leaf).statistics() {
+        Some(Statistics::ByteArray(values)) => {
+            values.null_count_opt() == Some(0)
+                && values.min_is_exact()
+                && values.max_is_exact()
+                && values
+                    .min_opt()
+                    .is_some_and(|least| least.as_bytes() == application.as_bytes())
+                && values
+                    .max_opt()
+                    .is_some_and(|greatest| greatest.as_bytes() == application.as_bytes())
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,58 @@
+//! What a scan did: files, row groups and rows met and left out, bytes by leaf, time per step. `explain` shows it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Account of one scan. Counts grow while it runs and stand still once its stream has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanReport {
+    /// Files of the table.
+    pub files: usize,
+    /// Files not opened, or of which no row group was read.
+    pub files_pruned: usize,
+    /// Row groups of the opened files.
+    pub row_groups: usize,
+    /// Row groups skipped by owner, scope or statistics.
+    pub row_groups_pruned: usize,
+    /// Rows of the row groups that were read.
+    pub rows: u64,
+    /// Of these, rows left out by deletes, scope or page statistics before anything was decoded.
+    pub rows_pruned: u64,
+    /// Of the rest, rows that a predicate dropped.
+    pub rows_filtered: u64,
+    /// Rows handed out.
+    pub rows_out: u64,
+    /// Bytes read from data files, footers and indexes not counted, by leaf.
+    pub bytes_by_leaf: BTreeMap<String, u64>,
+    /// Time to open files, read footers and choose row groups and pages.
+    pub prune_time: Duration,
+    /// Time to read and decode columns.
+    pub read_time: Duration,
+    /// Time inside predicates.
+    pub filter_time: Duration,
+}
+
+impl ScanReport {
+    /// All bytes read.
+    pub fn bytes(&self) -> u64 {
+        self.bytes_by_leaf.values().sum()
+    }
+
+    /// Adds another account to this one.
+    pub fn add(&mut self, other: &ScanReport) {
+        self.files += other.files;
+        self.files_pruned += other.files_pruned;
+        self.row_groups += other.row_groups;
+        self.row_groups_pruned += other.row_groups_pruned;
+        self.rows += other.rows;
+        self.rows_pruned += other.rows_pruned;
+        self.rows_filtered += other.rows_filtered;
+        self.rows_out += other.rows_out;
+        for (leaf, bytes) in &other.bytes_by_leaf {
+            *self.bytes_by_leaf.entry(leaf.clone()).or_default() += bytes;
+        }
+        self.prune_time += other.prune_time;
+        self.read_time += other.read_time;
+        self.filter_time += other.filter_time;
+    }
+}

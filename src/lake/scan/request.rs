@@ -1,0 +1,55 @@
+//! What a caller asks of a scan.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use datafusion::error::DataFusionError;
+
+use super::prune::Prune;
+use crate::fhir::storage::LeafSet;
+
+/// The computation of a [`RowPredicate`].
+pub type Keep = Arc<dyn Fn(&RecordBatch) -> Result<BooleanArray, DataFusionError> + Send + Sync>;
+
+/// A condition on rows that the scan evaluates before it reads the other columns.
+#[derive(Clone)]
+pub struct RowPredicate {
+    /// The columns it reads; the batch it is given has the clipped schema of exactly these.
+    pub leaves: LeafSet,
+    /// One value per row; rows with null are dropped like those with `false`.
+    pub keep: Keep,
+    /// How `explain` shows it.
+    pub label: Arc<str>,
+}
+
+impl fmt::Debug for RowPredicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowPredicate")
+            .field("label", &self.label)
+            .field("leaves", &self.leaves)
+            .finish()
+    }
+}
+
+/// A scan of a table's rows.
+#[derive(Clone, Debug, Default)]
+pub struct ScanRequest {
+    /// The columns the caller wants.
+    pub leaves: LeafSet,
+    /// Rows to keep, besides what the scope shows; all of them must agree.
+    pub predicates: Vec<RowPredicate>,
+    /// What can be told from statistics alone.
+    pub prune: Prune,
+    /// Only rows of these owners; `None` for all that the scope shows.
+    pub owners: Option<Vec<i64>>,
+}
+
+/// Whose rows a person's batch holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Person {
+    /// All that a patient scope shows: its own rows and the shared rows they refer to. Of a scope without a patient: nothing.
+    OfScope,
+    /// The rows of one owner, as far as the scope shows them.
+    Owner(i64),
+}

@@ -1,0 +1,364 @@
+//! The rows of a scan's share of a table, batch by batch: prune, apply the scope, decode the predicates' columns, decode the
+//! rest for the rows that are left. Synchronous; `exec` turns it into a stream.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+use super::account::{Account, Entries};
+use super::adapt::adapt;
+use super::clip::Clip;
+use super::columns;
+use super::error::ScanError;
+use super::file::{OpenFile, ReadBytes};
+use super::locator::{FILE, ROW};
+use super::prune::Prune;
+use super::pruning::prune;
+use super::ranges::Ranges;
+use super::report::ScanReport;
+use super::request::RowPredicate;
+use super::table::ScopedTable;
+use crate::lake::picture::DataFile;
+
+/// Rows per batch handed out.
+const BATCH: usize = 8192;
+
+/// A scan, resolved against a table's layout.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub(super) table: ScopedTable,
+    /// What batches have: clipped columns and locators, in the order asked for.
+    pub(super) schema: SchemaRef,
+    /// Columns decoded for predicates; with the leaves that the output wants of the same roots.
+    first: Clip,
+    /// The output's other columns.
+    rest: Clip,
+    predicates: Vec<(SchemaRef, RowPredicate)>,
+    prune: Prune,
+    owners: Option<Vec<i64>>,
+    pub(super) account: Account,
+}
+
+impl Scan {
+    /// `schema` names the output's columns; `output` has the same, less the locators.
+    pub(super) fn new(
+        table: ScopedTable,
+        schema: SchemaRef,
+        output: &Clip,
+        output_leaves: &crate::fhir::storage::LeafSet,
+        predicates: Vec<RowPredicate>,
+        prune: Prune,
+        owners: Option<Vec<i64>>,
+    ) -> Scan {
+        let root = |leaf: &str| leaf.split('.').next().unwrap_or_default().to_owned();
+        let mut early: crate::fhir::storage::LeafSet = predicates
+            .iter()
+            .flat_map(|predicate| predicate.leaves.iter().cloned())
+            .collect();
+        let roots: std::collections::BTreeSet<String> = early.iter().map(|leaf| root(leaf)).collect();
+        let wanted = |leaf: &&String| roots.contains(&root(leaf)) && output.schema().index_of(&root(leaf)).is_ok();
+        early.extend(output_leaves.iter().filter(wanted).cloned());
+        let first = table.clip(&early);
+        let rest = output.retain(|name| first.schema().index_of(name).is_err());
+        let predicates = predicates
+            .into_iter()
+            .map(|predicate| (table.schema(&predicate.leaves), predicate))
+            .collect();
+        Scan {
+            table,
+            schema,
+            first,
+            rest,
+            predicates,
+            prune,
+            owners,
+            account: Account::default(),
+        }
+    }
+
+    /// Whether every live row of the table that the scope shows comes out.
+    pub(super) fn is_total(&self) -> bool {
+        self.predicates.is_empty() && self.prune == Prune::Keep && self.owners.is_none()
+    }
+
+    /// The labels of its predicates, for `explain`.
+    pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
+        self.predicates.iter().map(|(_, predicate)| &*predicate.label)
+    }
+}
+
+/// An iterator over one share of a scan's rows.
+pub(super) struct Rows {
+    scan: Arc<Scan>,
+    files: std::vec::IntoIter<(Arc<DataFile>, u64)>,
+    /// The table's rows that are this share's, counted over all files.
+    share: Range<u64>,
+    open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<usize>)>,
+    current: Option<Group>,
+    /// Rows still wanted.
+    left: usize,
+    done: Entries,
+}
+
+/// A row group of a file.
+type Place = (Arc<DataFile>, Arc<OpenFile>, usize);
+
+/// A row group being handed out.
+struct Group {
+    file: Arc<OpenFile>,
+    /// Position in the file of the group's first row.
+    first_row: u32,
+    rows: Vec<u32>,
+    at: usize,
+    early: RecordBatch,
+    late: Option<ParquetRecordBatchReader>,
+    read: Arc<ReadBytes>,
+}
+
+impl Rows {
+    /// Share `part` of `parts`, at most `limit` rows of it.
+    pub(super) fn new(scan: Arc<Scan>, part: usize, parts: usize, limit: Option<usize>) -> Rows {
+        let files = match (&scan.owners, &scan.table.scope.patient) {
+            (Some(owners), _) => scan.table.files_of(owners),
+            (None, Some(patient)) => scan
+                .table
+                .files_of(&[patient.owners.as_slice(), &[crate::lake::owner::SHARED]].concat()),
+            (None, None) => scan.table.files().to_vec(),
+        };
+        let total: u64 = files.iter().map(|file| file.rows).sum();
+        let bound = |part: usize| (u128::from(total) * part as u128 / parts.max(1) as u128) as u64;
+        let share = bound(part)..bound(part + 1);
+        let mut start = 0;
+        let mut placed = Vec::new();
+        for file in files {
+            let rows = file.rows;
+            if start < share.end && start + rows > share.start {
+                placed.push((file, start));
+            }
+            start += rows;
+        }
+        let files = placed.into_iter();
+        Rows {
+            scan,
+            files,
+            share,
+            open: None,
+            current: None,
+            left: limit.unwrap_or(usize::MAX),
+            done: Entries::default(),
+        }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ScanError> {
+        loop {
+            if self.left == 0 {
+                return Ok(None);
+            }
+            if let Some(group) = &mut self.current {
+                let started = Instant::now();
+                let batch = group.next(&self.scan)?;
+                self.done.report.read_time += started.elapsed();
+                if let Some(batch) = batch {
+                    let batch = batch.slice(0, batch.num_rows().min(self.left));
+                    self.left -= batch.num_rows();
+                    self.done.report.rows_out += batch.num_rows() as u64;
+                    return Ok(Some(batch));
+                }
+                self.finish_group();
+            }
+            let Some((data, file, group)) = self.next_group()? else {
+                return Ok(None);
+            };
+            self.current = self.start(&data, file, group)?;
+        }
+    }
+
+    /// Lets go of the row group being read.
+    pub(super) fn finish_group(&mut self) {
+        if let Some(group) = self.current.take() {
+            self.done.bytes(&group.file, &group.read);
+        }
+    }
+
+    /// What was done so far, a row group being read not counted.
+    pub(super) fn report(&self) -> &ScanReport {
+        &self.done.report
+    }
+
+    /// The next row group of this share.
+    fn next_group(&mut self) -> Result<Option<Place>, ScanError> {
+        loop {
+            if let Some((data, file, groups)) = &mut self.open
+                && let Some(group) = groups.pop()
+            {
+                return Ok(Some((data.clone(), file.clone(), group)));
+            }
+            let Some((data, start)) = self.files.next() else {
+                return Ok(None);
+            };
+            let started = Instant::now();
+            let file = self.scan.table.reader.memory.file(&data)?;
+            // A row group is its first row's share's.
+            let mine = |group: &usize| self.share.contains(&(start + u64::from(file.groups()[*group].first)));
+            let groups: Vec<usize> = (0..file.groups().len()).rev().filter(mine).collect();
+            self.done.report.row_groups += groups.len();
+            self.done.report.prune_time += started.elapsed();
+            self.open = Some((data, file, groups));
+        }
+    }
+
+    /// Chooses the rows of a row group and begins to read them; `None` if none is left.
+    fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, group: usize) -> Result<Option<Group>, ScanError> {
+        let scan = self.scan.clone();
+        let started = Instant::now();
+        let mut rows = prune(&file, group, &scan.prune);
+        if !rows.is_empty() {
+            let visible = scan.table.visible(data, &file, group, scan.owners.as_deref())?;
+            rows = rows.intersect(&visible);
+        }
+        let (place, count) = (&file.groups()[group], rows.count());
+        let report = &mut self.done.report;
+        report.prune_time += started.elapsed();
+        if count == 0 {
+            report.row_groups_pruned += 1;
+            return Ok(None);
+        }
+        report.rows += u64::from(place.rows);
+        report.rows_pruned += u64::from(place.rows) - count as u64;
+        self.done.touch(data.id);
+        let read = ReadBytes::new(&file);
+        let (early, mut rows) = filter(&scan, &file, group, rows, &read, &mut self.done.report)?;
+        rows.truncate(self.left);
+        let leaves = scan.rest.leaves(file.fields(), file.sizes());
+        let late = match rows.is_empty() || leaves.is_empty() {
+            true => None,
+            false => Some(columns::reader(&file, group, &leaves, &rows, BATCH, &read)?),
+        };
+        let (first_row, rows) = (place.first, rows.rows().collect());
+        Ok(Some(Group {
+            file,
+            first_row,
+            rows,
+            at: 0,
+            early,
+            late,
+            read,
+        }))
+    }
+}
+
+/// Reads the predicates' columns and drops the rows they refuse.
+fn filter(
+    scan: &Scan,
+    file: &Arc<OpenFile>,
+    group: usize,
+    mut rows: Ranges,
+    read: &Arc<ReadBytes>,
+    report: &mut ScanReport,
+) -> Result<(RecordBatch, Ranges), ScanError> {
+    let before = rows.count();
+    let started = Instant::now();
+    let mut early = columns::read(file, group, &scan.first, &rows, read)?;
+    report.read_time += started.elapsed();
+    for (schema, predicate) in &scan.predicates {
+        if rows.is_empty() {
+            break;
+        }
+        let started = Instant::now();
+        let mask = definite((predicate.keep)(&adapt(&early, schema)?)?);
+        if mask.len() != early.num_rows() {
+            return Err(ScanError::Columns(arrow::error::ArrowError::ComputeError(format!(
+                "a row filter answered for {} of {} rows",
+                mask.len(),
+                early.num_rows()
+            ))));
+        }
+        if mask.true_count() < mask.len() {
+            rows = rows.filter(&mask);
+            early = filter_record_batch(&early, &mask)?;
+        }
+        report.filter_time += started.elapsed();
+    }
+    report.rows_filtered += (before - rows.count()) as u64;
+    Ok((early, rows))
+}
+
+/// With null as false.
+fn definite(mask: BooleanArray) -> BooleanArray {
+    match mask.nulls() {
+        Some(nulls) => BooleanArray::new(mask.values() & nulls.inner(), None),
+        None => mask,
+    }
+}
+
+impl Group {
+    fn next(&mut self, scan: &Scan) -> Result<Option<RecordBatch>, ScanError> {
+        if self.at >= self.rows.len() {
+            return Ok(None);
+        }
+        let late = match &mut self.late {
+            Some(reader) => Some(
+                reader
+                    .next()
+                    .ok_or_else(|| self.file.missing("rows that its footer counts"))??,
+            ),
+            None => None,
+        };
+        let count = late
+            .as_ref()
+            .map_or(BATCH.min(self.rows.len() - self.at), RecordBatch::num_rows);
+        let late = late.map(|batch| adapt(&batch, scan.rest.schema())).transpose()?;
+        let early = self.early.slice(self.at, count.min(self.early.num_rows() - self.at));
+        let rows = &self.rows[self.at..self.at + count];
+        self.at += count;
+        let columns = scan.schema.fields().iter().map(|field| -> Result<ArrayRef, ScanError> {
+            let name = field.name().as_str();
+            Ok(match name {
+                FILE => Arc::new(Int64Array::from_value(self.file.id as i64, count)),
+                ROW => Arc::new(UInt32Array::from_iter_values(
+                    rows.iter().map(|row| self.first_row + row),
+                )),
+                _ => match (
+                    early.column_by_name(name),
+                    late.as_ref().and_then(|late| late.column_by_name(name)),
+                ) {
+                    (Some(column), _) => super::adapt::adapt_array(column, field)?,
+                    (None, Some(column)) => column.clone(),
+                    (None, None) => arrow::array::new_null_array(field.data_type(), count),
+                },
+            })
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(Some(RecordBatch::try_new_with_options(
+            scan.schema.clone(),
+            columns,
+            &options,
+        )?))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<RecordBatch, ScanError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_batch().transpose();
+        if matches!(next, Some(Err(_)) | None) {
+            self.left = 0;
+        }
+        next
+    }
+}
+
+impl Drop for Rows {
+    /// A consumer that has enough stops in the middle of a row group; what was read still counts.
+    fn drop(&mut self) {
+        self.finish_group();
+        self.scan.account.add(&self.done);
+    }
+}

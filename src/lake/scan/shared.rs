@@ -1,0 +1,227 @@
+//! Which shared rows a patient scope shows: those that its own rows refer to by a relative reference, and what those refer to,
+//! through shared rows only. Never a Patient, never a row of somebody else, never one of the application alone.
+//!
+//! Worked out once per snapshot and scope, when a shared row is first asked for.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::columns::read_root;
+use super::directory::Shown;
+use super::error::ScanError;
+use super::file::OpenFile;
+use super::memory::Weigh;
+use super::point::has_id;
+use super::ranges::Ranges;
+use super::table::{Reader, ScopedTable};
+use crate::fhir::{TypeId, facts};
+use crate::lake::owner::SHARED;
+use crate::lake::picture::Picture;
+use crate::lake::scope::Scope;
+
+/// Names the answer in the cache.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SharedKey {
+    snapshot: u64,
+    scope: Arc<Scope>,
+}
+
+/// Positions of shared rows, by type and data file, ascending.
+#[derive(Debug, Default)]
+pub(super) struct SharedRows {
+    rows: FxHashMap<(TypeId, u64), Vec<u32>>,
+}
+
+/// A reference as `shared_refs` holds it.
+type Target = (TypeId, String);
+
+impl SharedRows {
+    pub(super) fn of(
+        reader: &Arc<Reader>,
+        picture: &Arc<Picture>,
+        scope: &Arc<Scope>,
+    ) -> Result<Arc<SharedRows>, ScanError> {
+        let key = SharedKey {
+            snapshot: picture.snapshot,
+            scope: scope.clone(),
+        };
+        if let Some(rows) = reader.memory.shared().get(&key) {
+            return Ok(rows);
+        }
+        let rows = Arc::new(
+            Search {
+                reader,
+                picture,
+                scope,
+                met: HashSet::new(),
+            }
+            .run()?,
+        );
+        reader.memory.shared().insert(key, rows.clone());
+        Ok(rows)
+    }
+
+    /// Whether rows of this type are among them.
+    pub(super) fn any(&self, ty: TypeId) -> bool {
+        self.rows.keys().any(|(have, _)| *have == ty)
+    }
+
+    pub(super) fn contains(&self, ty: TypeId, file: u64, position: u32) -> bool {
+        self.rows
+            .get(&(ty, file))
+            .is_some_and(|rows| rows.binary_search(&position).is_ok())
+    }
+
+    /// Their positions within a row group.
+    pub(super) fn rows(&self, ty: TypeId, file: &OpenFile, group: usize) -> Ranges {
+        let Some(rows) = self.rows.get(&(ty, file.id)) else {
+            return Ranges::default();
+        };
+        let group = &file.groups()[group];
+        let from = rows.partition_point(|row| *row < group.first);
+        let until = rows.partition_point(|row| *row < group.first + group.rows);
+        Ranges::of(rows[from..until].iter().map(|row| row - group.first))
+    }
+}
+
+impl Weigh for Arc<SharedRows> {
+    fn weigh(&self) -> u64 {
+        let rows: usize = self.rows.values().map(|rows| 4 * rows.len() + 64).sum();
+        rows as u64 + 64
+    }
+}
+
+/// Rows of a row group.
+type Referred = (Arc<OpenFile>, Vec<u32>);
+
+/// A walk along references.
+struct Search<'a> {
+    reader: &'a Arc<Reader>,
+    picture: &'a Arc<Picture>,
+    scope: &'a Arc<Scope>,
+    met: HashSet<Target>,
+}
+
+impl Search<'_> {
+    fn run(mut self) -> Result<SharedRows, ScanError> {
+        let mut found: FxHashMap<(TypeId, u64), FxHashSet<u32>> = FxHashMap::default();
+        let mut next = self.own_references()?;
+        while !next.is_empty() {
+            let mut groups: FxHashMap<(TypeId, u64, usize), Referred> = FxHashMap::default();
+            for (ty, id) in next {
+                self.table(ty).find_shared(&id, |file, group, row| {
+                    found
+                        .entry((ty, file.id))
+                        .or_default()
+                        .insert(file.groups()[group].first + row);
+                    groups
+                        .entry((ty, file.id, group))
+                        .or_insert_with(|| (file.clone(), Vec::new()))
+                        .1
+                        .push(row);
+                })?;
+            }
+            next = Vec::new();
+            for ((_, _, group), (file, mut rows)) in groups {
+                rows.sort_unstable();
+                rows.dedup();
+                self.references(&file, group, &Ranges::of(rows), &mut next)?;
+            }
+        }
+        let mut rows = FxHashMap::default();
+        for (key, positions) in found {
+            let mut positions: Vec<u32> = positions.into_iter().collect();
+            positions.sort_unstable();
+            rows.insert(key, positions);
+        }
+        Ok(SharedRows { rows })
+    }
+
+    fn table(&self, ty: TypeId) -> ScopedTable {
+        self.reader.table(self.picture, ty, self.scope)
+    }
+
+    /// What the scope's own rows refer to.
+    fn own_references(&mut self) -> Result<Vec<Target>, ScanError> {
+        let mut targets = Vec::new();
+        let Some(patient) = self.scope.patient.as_deref() else {
+            return Ok(targets);
+        };
+        let types: Vec<TypeId> = self
+            .picture
+            .tables
+            .keys()
+            .filter(|(mode, _)| *mode == self.scope.mode)
+            .map(|(_, ty)| *ty)
+            .collect();
+        for ty in types {
+            let table = self.table(ty);
+            for data in table.files_of(&patient.owners) {
+                let file = self.reader.memory.file(&data)?;
+                for group in 0..file.groups().len() {
+                    let rows = table.visible(&data, &file, group, Some(&patient.owners))?;
+                    self.references(&file, group, &rows, &mut targets)?;
+                }
+            }
+        }
+        Ok(targets)
+    }
+
+    /// References of some rows that were not met before.
+    fn references(
+        &mut self,
+        file: &Arc<OpenFile>,
+        group: usize,
+        rows: &Ranges,
+        targets: &mut Vec<Target>,
+    ) -> Result<(), ScanError> {
+        if rows.is_empty() || file.leaf("shared_refs").is_none() {
+            return Ok(());
+        }
+        let column = read_root(file, group, "shared_refs", rows)?;
+        let wrong = || file.missing("list of references in shared_refs");
+        let lists = column.as_list_opt::<i32>().ok_or_else(wrong)?;
+        let texts = lists.values().as_string_opt::<i32>().ok_or_else(wrong)?;
+        let (Some(first), Some(last)) = (lists.offsets().first(), lists.offsets().last()) else {
+            return Ok(());
+        };
+        let values = (*first as usize..*last as usize)
+            .filter(|at| texts.is_valid(*at))
+            .map(|at| texts.value(at));
+        for target in values.filter_map(target) {
+            if self.met.insert(target.clone()) {
+                targets.push(target);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `Type/id` taken apart; `None` for a Patient or an unknown type.
+fn target(reference: &str) -> Option<Target> {
+    let (ty, id) = reference.split_once('/')?;
+    (ty != "Patient").then_some(())?;
+    Some((facts().lookup(ty)?, id.to_owned()))
+}
+
+impl ScopedTable {
+    /// The live shared rows of an id in the scope's application.
+    fn find_shared(&self, id: &str, mut found: impl FnMut(&Arc<OpenFile>, usize, u32)) -> Result<(), ScanError> {
+        for data in self.files_of(&[SHARED]) {
+            let file = self.reader.memory.file(&data)?;
+            for group in 0..file.groups().len() {
+                for row in self.candidates(&file, group, id)? {
+                    let shared =
+                        self.directory(&file, group, |rows| rows.shows(row, &self.scope))? == Shown::IfReferred;
+                    if shared && !self.is_deleted(&data, &file, group, row)? && has_id(&file, group, row, id)? {
+                        found(&file, group, row);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

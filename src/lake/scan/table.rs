@@ -1,0 +1,197 @@
+//! One table as one scope sees it: the value through which everything is read.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use bytes::Bytes;
+
+use super::clip::Clip;
+use super::directory::Directory;
+use super::error::ScanError;
+use super::file::OpenFile;
+use super::memory::{Memory, MemoryLimits};
+use super::provider::LakeProvider;
+use super::pruning::{may_hold_owner, proves_application};
+use super::ranges::Ranges;
+use super::request::ScanRequest;
+use super::shared::SharedRows;
+use crate::fhir::TypeId;
+use crate::fhir::storage::LeafSet;
+use crate::lake::owner::SHARED;
+use crate::lake::picture::{DataFile, Picture, TablePicture};
+use crate::lake::scope::Scope;
+
+/// Reads a lake's files and remembers what is worth remembering. One per lake and process.
+pub struct Reader {
+    pub(super) memory: Memory,
+}
+
+impl Reader {
+    /// A reader with nothing in memory yet.
+    pub fn new(limits: MemoryLimits) -> Reader {
+        Reader {
+            memory: Memory::new(limits),
+        }
+    }
+
+    /// The rows of a type that a scope shows in a snapshot. A type that was never stored is a table without columns and rows.
+    pub fn table(self: &Arc<Self>, picture: &Arc<Picture>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
+        ScopedTable {
+            reader: self.clone(),
+            picture: picture.clone(),
+            table: picture.table(scope.mode, ty).cloned(),
+            ty,
+            scope: scope.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").finish_non_exhaustive()
+    }
+}
+
+/// A stored resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its id.
+    pub id: String,
+    /// Its JSON text, as answers copy it.
+    pub resource: Bytes,
+    /// `meta.versionId`.
+    pub version: i64,
+    /// `meta.lastUpdated`, in microseconds since 1970.
+    pub last_updated: i64,
+}
+
+/// The rows of one type that a scope shows in one snapshot. Cheap to clone.
+#[derive(Clone)]
+pub struct ScopedTable {
+    pub(super) reader: Arc<Reader>,
+    pub(super) picture: Arc<Picture>,
+    pub(super) table: Option<Arc<TablePicture>>,
+    pub(super) ty: TypeId,
+    pub(super) scope: Arc<Scope>,
+}
+
+impl ScopedTable {
+    /// The resource type.
+    pub fn ty(&self) -> TypeId {
+        self.ty
+    }
+
+    /// The snapshot it reads.
+    pub fn snapshot(&self) -> u64 {
+        self.picture.snapshot
+    }
+
+    /// The same scope's and snapshot's table of another type.
+    pub fn other(&self, ty: TypeId) -> ScopedTable {
+        self.reader.table(&self.picture, ty, &self.scope)
+    }
+
+    /// The columns that a scan for these leaves yields, less the locators: those of them that exist, and for a leaf that does
+    /// not, the deepest element above it that does.
+    pub fn schema(&self, leaves: &LeafSet) -> SchemaRef {
+        self.clip(leaves).schema().clone()
+    }
+
+    /// A table provider for DataFusion over these rows, with the locator columns behind the clipped ones.
+    pub fn provider(&self, request: ScanRequest) -> Arc<LakeProvider> {
+        Arc::new(LakeProvider::new(self.clone(), request))
+    }
+
+    pub(super) fn clip(&self, leaves: &LeafSet) -> Clip {
+        match &self.table {
+            Some(table) => Clip::new(table.layout.schema(), leaves),
+            None => Clip::new(&Schema::empty(), leaves),
+        }
+    }
+
+    pub(super) fn files(&self) -> &[Arc<DataFile>] {
+        self.table.as_ref().map_or(&[], |table| table.files.as_slice())
+    }
+
+    /// The live rows of a row group that the scope shows, of these owners only if any are named.
+    pub(super) fn visible(
+        &self,
+        data: &DataFile,
+        file: &Arc<OpenFile>,
+        group: usize,
+        owners: Option<&[i64]>,
+    ) -> Result<Ranges, ScanError> {
+        let first = file.groups()[group].first;
+        let mut shown = self.own(file, group, owners)?;
+        if self.scope.patient.is_some()
+            && owners.is_none_or(|owners| owners.contains(&SHARED))
+            && data.owners.contains(&SHARED)
+        {
+            shown = shown.union(&self.shared()?.rows(self.ty, file, group));
+        }
+        if let Some(gone) = self.reader.memory.deletes(data)?.filter(|_| !shown.is_empty()) {
+            let from = gone.partition_point(|at| *at < first);
+            let until = gone.partition_point(|at| *at < first + file.groups()[group].rows);
+            let here: Vec<u32> = gone[from..until].iter().map(|at| at - first).collect();
+            shown = shown.without(&here);
+        }
+        Ok(shown)
+    }
+
+    /// The rows that are the scope's own, deleted ones included.
+    pub(super) fn own(&self, file: &Arc<OpenFile>, group: usize, owners: Option<&[i64]>) -> Result<Ranges, ScanError> {
+        let patient = self.scope.patient.as_deref();
+        if let Some(owners) = owners.or(patient.map(|patient| patient.owners.as_slice()))
+            && !owners.iter().any(|owner| may_hold_owner(file, group, *owner))
+        {
+            return Ok(Ranges::default());
+        }
+        if owners.is_none() && patient.is_none() && proves_application(file, group, &self.scope.application) {
+            return Ok(Ranges::all(file.groups()[group].rows));
+        }
+        self.directory(file, group, |rows| rows.own(&self.scope, owners))
+    }
+
+    /// Asks a row group's directory, building it at first.
+    pub(super) fn directory<T>(
+        &self,
+        file: &Arc<OpenFile>,
+        group: usize,
+        ask: impl FnOnce(&Directory) -> T,
+    ) -> Result<T, ScanError> {
+        let before = file.weight();
+        let answer = ask(file.directory(group)?);
+        self.reader.memory.weigh(file, before);
+        Ok(answer)
+    }
+
+    /// The files that may hold rows of one of these owners, each once.
+    pub(super) fn files_of(&self, owners: &[i64]) -> Vec<Arc<DataFile>> {
+        let Some(table) = &self.table else { return Vec::new() };
+        let mut files: Vec<Arc<DataFile>> = owners
+            .iter()
+            .flat_map(|owner| table.files_of_owner(*owner))
+            .cloned()
+            .collect();
+        files.sort_by_key(|file| (*file.owners.start(), file.id));
+        files.dedup_by_key(|file| file.id);
+        files
+    }
+
+    /// The shared rows that the patient scope's own rows refer to, directly or not, in all tables.
+    pub(super) fn shared(&self) -> Result<Arc<SharedRows>, ScanError> {
+        SharedRows::of(&self.reader, &self.picture, &self.scope)
+    }
+}
+
+impl fmt::Debug for ScopedTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let patients = self.scope.patient.as_ref().map(|patient| patient.patients.len());
+        f.debug_struct("ScopedTable")
+            .field("ty", &self.ty)
+            .field("snapshot", &self.picture.snapshot)
+            .field("patients", &patients)
+            .finish_non_exhaustive()
+    }
+}
