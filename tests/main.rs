@@ -5,5 +5,6 @@
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
 mod catalog;
+mod columns;
 mod facts;
 mod harness;

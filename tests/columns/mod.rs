@@ -1,0 +1,171 @@
+//! Invariant 3: a row's columns and its resource text say the same.
+//!
+//! What the columns say is read by `from_columns`, which knows Arrow and nothing of the shredder; what the text says is read by
+//! `from_text`, which knows R4's facts and another JSON parser. Both give plain JSON, which must be equal.
+
+mod from_columns;
+mod from_text;
+mod generate;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tabularium::fhir::{TypeId, facts};
+use tabularium::lake::file::{adapt, write_file};
+use tabularium::lake::json::Tape;
+use tabularium::lake::layout::{Layout, field_id, union_schema};
+use tabularium::lake::shred::{ShredError, Shredder, SystemValues};
+
+fn push(shredder: &mut Shredder, tape: &mut Tape, text: &str) -> Result<(), ShredError> {
+    let root = tape.parse(text.as_bytes()).unwrap();
+    let id = root.get_str("id").unwrap_or_default().into_owned();
+    let system = SystemValues {
+        owner: 0,
+        id: &id,
+        patient: None,
+        application: "local",
+        authorization: None,
+        endpoint: None,
+        version: 1,
+        last_updated: 0,
+        digest: [0; 16],
+        shared_refs: &[],
+        resource: text,
+    };
+    shredder.push(&system, root)
+}
+
+/// Holds every row of a batch against its text.
+fn check(ty: TypeId, batch: &RecordBatch, texts: &[impl AsRef<str>]) {
+    assert_eq!(batch.num_rows(), texts.len());
+    for (row, text) in texts.iter().enumerate() {
+        let (ours, theirs) = (from_columns::row(batch, row), from_text::resource(ty, text.as_ref()));
+        assert_eq!(ours, theirs, "{}", text.as_ref());
+    }
+    from_columns::check_companions(batch);
+}
+
+/// Writes batches as one file, reads it, and compares.
+fn through_parquet(ty: TypeId, layout: &mut Layout, batches: &[RecordBatch], dir: &Path) -> RecordBatch {
+    let union = union_schema(ty, batches.iter().map(|batch| batch.schema_ref().as_ref())).unwrap();
+    let schema = layout.adopt(&union).unwrap().schema;
+    let path = dir.join(format!("{}.parquet", facts().get(ty).name));
+    let written = write_file(&path, ty, &schema, batches).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&path).unwrap()).unwrap();
+    let read: Vec<RecordBatch> = reader
+        .with_batch_size(10_000)
+        .build()
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let read = concat_batches(read[0].schema_ref(), &read).unwrap();
+    let adapted: Vec<RecordBatch> = batches.iter().map(|batch| adapt(batch, &schema).unwrap()).collect();
+    assert_eq!(
+        read,
+        concat_batches(&schema, &adapted)
+            .unwrap()
+            .with_schema(read.schema())
+            .unwrap()
+    );
+    assert!(read.schema().fields().iter().all(|field| field_id(field).is_some()));
+    assert_eq!(written.rows as usize, read.num_rows());
+    read
+}
+
+/// All JSON files below a folder.
+fn json_files(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            json_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    files.sort();
+}
+
+/// A resource and, of a Bundle, those in its entries.
+fn resources(text: &str, out: &mut BTreeMap<String, Vec<String>>) {
+    let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(text) else {
+        return;
+    };
+    let Some(ty) = object
+        .get("resourceType")
+        .and_then(|ty| serde_json::from_str::<String>(ty.get()).ok())
+    else {
+        return;
+    };
+    if ty == "Bundle"
+        && let Some(entries) = object.get("entry")
+    {
+        for entry in serde_json::from_str::<Vec<BTreeMap<String, &RawValue>>>(entries.get()).unwrap() {
+            if let Some(resource) = entry.get("resource") {
+                resources(resource.get(), out);
+            }
+        }
+    }
+    out.entry(ty).or_default().push(text.to_owned());
+}
+
+#[test]
+fn real_records_read_back_from_their_columns() {
+    let Some(shared) = crate::harness::shared("real_records_read_back_from_their_columns") else {
+        return;
+    };
+    let (mut files, mut by_type) = (Vec::new(), BTreeMap::new());
+    json_files(&shared.join("data"), &mut files);
+    for file in &files {
+        resources(&std::fs::read_to_string(file).unwrap(), &mut by_type);
+    }
+    assert!(by_type.len() > 30 && by_type.values().map(Vec::len).sum::<usize>() > 5_000);
+    let dir = tempfile::tempdir().unwrap();
+    let mut tape = Tape::new();
+    for (name, texts) in &by_type {
+        let Some(ty) = facts().lookup(name) else { continue };
+        let (mut layout, mut batches) = (Layout::new(ty), Vec::new());
+        let mut shredder = Shredder::new(ty);
+        for part in texts.chunks(texts.len().div_ceil(3)) {
+            for text in part {
+                push(&mut shredder, &mut tape, text).unwrap();
+            }
+            let batch = shredder.finish().unwrap();
+            check(ty, &batch, part);
+            batches.push(batch);
+        }
+        let read = through_parquet(ty, &mut layout, &batches, dir.path());
+        check(ty, &read, texts);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn generated_resources_read_back_from_their_columns(seed in any::<u64>()) {
+        let mut generator = generate::Generator::new(seed);
+        let resources: Vec<TypeId> = facts().resources().collect();
+        let ty = resources[generator.below(resources.len())];
+        let (mut shredder, mut tape, mut layout) = (Shredder::new(ty), Tape::new(), Layout::new(ty));
+        let (mut texts, mut batches) = (Vec::new(), Vec::new());
+        for _ in 0..1 + generator.below(3) {
+            let mut part = Vec::new();
+            for _ in 0..1 + generator.below(6) {
+                let text = generator.resource(ty);
+                push(&mut shredder, &mut tape, &text).unwrap();
+                part.push(text);
+            }
+            let batch = shredder.finish().unwrap();
+            check(ty, &batch, &part);
+            batches.push(batch);
+            texts.extend(part);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let read = through_parquet(ty, &mut layout, &batches, dir.path());
+        check(ty, &read, &texts);
+    }
+}
