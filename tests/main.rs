@@ -8,3 +8,4 @@ mod catalog;
 mod columns;
 mod facts;
 mod harness;
+mod population;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::failure::Failure;
+use super::generate;
 use super::info;
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -19,6 +20,7 @@ struct Arguments {
 enum Command {
     /// Say which R4 facts are built in: numbers of types and resources
     Facts,
+    Generate(generate::Args),
     Info(info::Args),
 }
 
@@ -26,6 +28,7 @@ enum Command {
 pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Facts => facts(),
+        Command::Generate(arguments) => generate::run(arguments),
         Command::Info(arguments) => info::run(arguments),
     };
     match outcome {

@@ -5,6 +5,7 @@
 
 mod command;
 mod failure;
+mod generate;
 mod info;
 
 pub use command::run;

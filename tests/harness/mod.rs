@@ -1,5 +1,6 @@
 //! What the integration tests share: where the real records are.
 
+pub(crate) mod conformance;
 pub(crate) mod lake;
 
 use std::path::PathBuf;

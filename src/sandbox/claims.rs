@@ -1,0 +1,300 @@
+//! ExplanationOfBenefit for a visit: professional for who saw the person, institutional for where. What all claims begin
+//! with is here too.
+
+use uuid::Uuid;
+
+use super::adjudication::{self, Amounts};
+use super::calendar::{DAY, Moment, Text};
+use super::chart::{self, Chart, Visit};
+use super::codes::{
+    Code, care_team_role, carin_information, carin_network, claim_type, diagnosis_type, hcpcs, payment as payment_type,
+    place_of_service, procedure_type, process_priority,
+};
+use super::datatypes::{Link, Unit, link};
+use super::encounters;
+use super::json::{Decimal, Object};
+use super::procedures::Done;
+
+/// What sort of claim it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Professional,
+    Institutional,
+    Pharmacy,
+}
+
+/// What every claim says of itself.
+pub(super) struct Head {
+    pub(super) kind: Kind,
+    pub(super) from: Moment,
+    pub(super) until: Moment,
+    pub(super) cancelled: bool,
+}
+
+/// What is billed beside the visit itself.
+const EXTRAS: &[(Code, i64)] = &[
+    (hcpcs("G0471", "Collection of venous blood by venipuncture"), 1_310),
+    (hcpcs("P9604", "Travel allowance one way, flat rate"), 1_090),
+    (hcpcs("G0444", "Annual depression screening, 15 minutes"), 2_140),
+    (hcpcs("G0008", "Administration of influenza virus vaccine"), 3_320),
+    (hcpcs("G0442", "Annual alcohol misuse screening"), 2_030),
+    (hcpcs("J1885", "Injection, ketorolac tromethamine, per 15 mg"), 980),
+    (hcpcs("A4570", "Splint"), 2_610),
+];
+
+/// Writes the claims of a visit.
+pub(super) fn at_visit(chart: &mut Chart<'_>, visit: &Visit, done: &[Done]) {
+    let hospital = matches!(visit.kind, chart::Kind::Emergency | chart::Kind::Inpatient);
+    if !hospital || chart.dice.percent(40) {
+        write(chart, visit, done, Kind::Professional);
+    }
+    if hospital {
+        write(chart, visit, done, Kind::Institutional);
+    }
+}
+
+fn write(chart: &mut Chart<'_>, visit: &Visit, done: &[Done], kind: Kind) {
+    let id = chart.dice.id();
+    let items = items(chart, visit, kind);
+    let sum = items.iter().fold(Amounts::default(), |sum, item| sum.plus(item.1));
+    let head = Head {
+        kind,
+        from: visit.start,
+        until: visit.end,
+        cancelled: chart.dice.percent(1),
+    };
+    let in_network = chart.dice.percent(88);
+    let contained = chart.dice.percent(12);
+    let patient = chart.patient();
+    let insurance = chart.insurance(visit.start);
+    let payer = &chart.nation.payers[insurance.payer];
+    let covered = super::coverage::reference(insurance);
+    let practitioner = chart.practitioner(visit);
+    let organization = chart.organization(visit);
+    let location = chart.care[visit.place].sites[visit.site].location;
+    let provider = if kind == Kind::Institutional {
+        organization.link()
+    } else {
+        practitioner.role()
+    };
+    let (practitioner, organization) = (practitioner.link(), organization.link());
+    let surgeries: Vec<Done> = if kind == Kind::Institutional {
+        done.to_vec()
+    } else {
+        Vec::new()
+    };
+    let network = if in_network {
+        ("innetwork", "In Network")
+    } else {
+        ("outofnetwork", "Out Of Network")
+    };
+    chart.records.add("ExplanationOfBenefit", id, |o| {
+        if contained {
+            referral(o, patient, practitioner);
+        }
+        head_of(o, id, &head, patient, payer.link(), provider, organization);
+        if contained {
+            o.object("referral", |o| {
+                o.text("reference", "#referral");
+            });
+        }
+        o.link("facility", link("Location", location));
+        o.only("careTeam", |o| {
+            let role = if kind == Kind::Institutional {
+                ("supervisor", "Supervisor")
+            } else {
+                ("primary", "Primary provider")
+            };
+            o.bare("sequence", 1)
+                .link("provider", practitioner)
+                .bare("responsible", true);
+            o.concept("role", &care_team_role(role.0, role.1));
+        });
+        o.only("supportingInfo", |o| {
+            o.bare("sequence", 1)
+                .concept("category", &carin_information("clmrecvddate", "Claim Received Date"));
+            o.text("timingDate", Text::Day(visit.end.after(4 * DAY)));
+        });
+        diagnoses(o, visit);
+        o.list("procedure", |l| {
+            for (at, one) in surgeries.iter().enumerate() {
+                l.object(|o| {
+                    o.bare("sequence", at + 1)
+                        .concepts("type", &procedure_type("primary", "Primary procedure"));
+                    o.text("date", Text::Instant(visit.start));
+                    if contained {
+                        o.concept("procedureCodeableConcept", &one.code);
+                    } else {
+                        o.link("procedureReference", link("Procedure", one.id));
+                    }
+                });
+            }
+        });
+        self::insurance(o, covered);
+        o.list("item", |l| {
+            for (at, (code, amounts)) in items.iter().enumerate() {
+                l.object(|o| item(o, at, code, *amounts, visit));
+            }
+        });
+        if kind == Kind::Institutional {
+            adjudication::lines(o, sum);
+        } else {
+            o.only("adjudication", |o| {
+                o.concept("category", &carin_network(network.0, network.1));
+            });
+        }
+        adjudication::totals(o, sum);
+        payment(o, sum, visit.end.after(21 * DAY));
+        o.only("processNote", |o| {
+            o.bare("number", 1)
+                .text("type", "display")
+                .text("text", "Based on the plan in force on the day of service.");
+        });
+    });
+}
+
+fn items(chart: &mut Chart<'_>, visit: &Visit, kind: Kind) -> Vec<(Code, Amounts)> {
+    let sort = encounters::sort(visit.kind);
+    let nights = ((visit.end.0 - visit.start.0) / DAY).max(1);
+    let charge = if kind == Kind::Institutional {
+        sort.charge * nights
+    } else {
+        sort.charge.min(40_000)
+    };
+    let charge = charge + chart.dice.between(0, 4_000);
+    let mut items = vec![(sort.billed, Amounts::of(&mut chart.dice, charge, 2_500))];
+    for _ in 0..chart.dice.weighted(&[45, 35, 15, 5]) {
+        let (code, price) = *chart.dice.pick(EXTRAS);
+        let price = price + chart.dice.between(0, 500);
+        items.push((code, Amounts::of(&mut chart.dice, price, 0)));
+    }
+    items
+}
+
+fn item(o: &mut Object<'_>, at: usize, code: &Code, amounts: Amounts, visit: &Visit) {
+    o.bare("sequence", at + 1).list("careTeamSequence", |l| {
+        l.bare(1);
+    });
+    if !visit.reasons.is_empty() {
+        o.list("diagnosisSequence", |l| {
+            l.bare(1);
+        });
+    }
+    o.concept_of("productOrService", &[code], Some(code.display));
+    if visit.kind == chart::Kind::Inpatient {
+        o.days("servicedPeriod", visit.start, Some(visit.end));
+    } else {
+        o.text("servicedDate", Text::Day(visit.start));
+    }
+    let place = match visit.kind {
+        chart::Kind::Emergency => place_of_service("23", "Emergency Room - Hospital"),
+        chart::Kind::Inpatient => place_of_service("21", "Inpatient Hospital"),
+        chart::Kind::Remote => place_of_service("02", "Telehealth"),
+        _ => place_of_service("11", "Office"),
+    };
+    o.concept("locationCodeableConcept", &place);
+    o.quantity("quantity", Decimal { units: 1, scale: 0 }, Unit("each", "{each}"));
+    o.money("net", amounts.submitted).links("encounter", visit.link());
+    adjudication::lines(o, amounts);
+}
+
+/// Half of the claims name the diagnosis by its code, the others refer to the condition.
+fn diagnoses(o: &mut Object<'_>, visit: &Visit) {
+    o.list("diagnosis", |l| {
+        for (at, reason) in visit.reasons.iter().enumerate() {
+            l.object(|o| {
+                o.bare("sequence", at + 1);
+                if visit.start.0 % 2 == 0 {
+                    o.concept("diagnosisCodeableConcept", &reason.icd);
+                } else {
+                    o.link("diagnosisReference", link("Condition", reason.condition));
+                }
+                let weight = if at == 0 {
+                    diagnosis_type("principal", "Principal Diagnosis")
+                } else {
+                    diagnosis_type("clinical", "Clinical Diagnosis")
+                };
+                o.concepts("type", &weight);
+            });
+        }
+    });
+}
+
+fn referral(o: &mut Object<'_>, patient: Link<'_>, practitioner: Link<'_>) {
+    o.only("contained", |o| {
+        o.text("resourceType", "ServiceRequest")
+            .text("id", "referral")
+            .text("status", "completed")
+            .text("intent", "order");
+        o.link("subject", patient).link("requester", practitioner);
+    });
+}
+
+fn head_of(
+    o: &mut Object<'_>,
+    id: Uuid,
+    of: &Head,
+    patient: Link<'_>,
+    insurer: Link<'_>,
+    provider: Link<'_>,
+    payee: Link<'_>,
+) {
+    head(o, id, of, patient, insurer, provider);
+    if of.kind == Kind::Professional {
+        o.object("payee", |o| {
+            o.object("type", |o| {
+                o.only("coding", |o| {
+                    o.text("system", "http://terminology.hl7.org/CodeSystem/payeetype")
+                        .text("code", "provider");
+                });
+            });
+            o.link("party", payee);
+        });
+    }
+}
+
+/// Writes what every claim begins with.
+pub(super) fn head(o: &mut Object<'_>, id: Uuid, of: &Head, patient: Link<'_>, insurer: Link<'_>, provider: Link<'_>) {
+    let (profile, kind) = match of.kind {
+        Kind::Professional => ("Professional-NonClinician", claim_type("professional", "Professional")),
+        Kind::Institutional => ("Inpatient-Institutional", claim_type("institutional", "Institutional")),
+        Kind::Pharmacy => ("Pharmacy", claim_type("pharmacy", "Pharmacy")),
+    };
+    let made = of.until.after(5 * DAY);
+    o.object("meta", |o| {
+        o.text("lastUpdated", Text::Instant(made)).list("profile", |l| {
+            l.text(format_args!(
+                "http://hl7.org/fhir/us/carin-bb/StructureDefinition/C4BB-ExplanationOfBenefit-{profile}"
+            ));
+        });
+    });
+    o.identifier(
+        "https://claims.example.org/number",
+        format_args!("CLM{:016x}", id.as_u128() >> 64),
+    );
+    o.text("status", if of.cancelled { "cancelled" } else { "active" })
+        .concept("type", &kind)
+        .text("use", "claim");
+    o.link("patient", patient)
+        .days("billablePeriod", of.from, Some(of.until))
+        .text("created", Text::Day(made));
+    o.link("insurer", insurer).link("provider", provider);
+    o.concept("priority", &process_priority("normal", "Normal"))
+        .text("outcome", "complete");
+}
+
+/// Writes which coverage pays.
+pub(super) fn insurance(o: &mut Object<'_>, coverage: Link<'_>) {
+    o.only("insurance", |o| {
+        o.bare("focal", true).link("coverage", coverage);
+    });
+}
+
+/// Writes what was paid and when.
+pub(super) fn payment(o: &mut Object<'_>, amounts: Amounts, at: Moment) {
+    o.object("payment", |o| {
+        o.concept("type", &payment_type("complete", "Complete"))
+            .text("date", Text::Day(at))
+            .money("amount", amounts.paid);
+    });
+}

@@ -1,0 +1,165 @@
+//! Coverage: who insured a person when. In a family it is the head's policy that covers the others.
+
+use uuid::Uuid;
+
+use super::calendar::{DAY, Moment, Text, YEAR};
+use super::chart::Chart;
+use super::codes::{coverage_class, identifier_type, relationship};
+use super::datatypes::{Link, link};
+use super::directory::SENIOR;
+
+/// One coverage of a person.
+#[derive(Clone, Copy)]
+pub(super) struct Insurance {
+    pub(super) id: Uuid,
+    /// Place of the payer in the nation's list.
+    pub(super) payer: usize,
+    pub(super) plan: usize,
+    pub(super) from: Moment,
+    pub(super) until: Option<Moment>,
+}
+
+impl Chart<'_> {
+    /// The coverage that pays for what happens at a moment.
+    pub(super) fn insurance(&self, at: Moment) -> Insurance {
+        let covering = self
+            .insurances
+            .iter()
+            .position(|one| one.from <= at && one.until.is_none_or(|until| at < until));
+        self.insurances[covering.unwrap_or(0)]
+    }
+}
+
+/// Decides a person's coverages, of which there is always one, and writes them.
+pub(super) fn write(chart: &mut Chart<'_>) {
+    let profile = chart.profile;
+    let payers = chart.nation.payers.len();
+    let began = profile
+        .birth
+        .max(profile.end().after(-10 * YEAR - chart.dice.between(0, 400) * DAY))
+        .day();
+    let mut from = began;
+    let changes = chart.dice.weighted(&[45, 40, 15]) as i64;
+    let mut payer = (profile.payer + changes as usize) % payers;
+    let years = began.years_until(profile.end()).max(1);
+    for change in 0..=changes {
+        let last = change == changes;
+        let until = from
+            .after((years / (changes + 1)).max(1) * YEAR + chart.dice.between(0, 60) * DAY)
+            .day();
+        let until = (!last).then_some(until).or(profile.death.map(Moment::day));
+        let senior = profile.age(from) >= 65 && profile.head.is_none();
+        let plan = if senior { SENIOR } else { profile.plan.min(SENIOR - 1) };
+        chart.insurances.push(Insurance {
+            id: chart.dice.id(),
+            payer,
+            plan,
+            from,
+            until,
+        });
+        from = until.unwrap_or(from);
+        payer = (payer + payers - 1) % payers;
+    }
+    for at in 0..chart.insurances.len() {
+        coverage(chart, at);
+    }
+}
+
+fn coverage(chart: &mut Chart<'_>, at: usize) {
+    let profile = chart.profile;
+    let patient = chart.patient();
+    let insurance = chart.insurances[at];
+    let payer = &chart.nation.payers[insurance.payer];
+    let plan = &chart.nation.plans[insurance.payer][insurance.plan];
+    let group = profile.index / 7 % 40 + 1;
+    let head = profile.head.as_deref();
+    let (subscriber, kin) = match head {
+        Some(head) => {
+            let spouse = (profile.birth.0 - head.birth.0).abs() < 16 * YEAR;
+            (
+                head,
+                if spouse {
+                    relationship("spouse", "Spouse")
+                } else {
+                    relationship("child", "Child")
+                },
+            )
+        }
+        None => (profile, relationship("self", "Self")),
+    };
+    let subscriber_name = subscriber.name();
+    let subscriber_link = Link {
+        ty: "Patient",
+        id: subscriber.id,
+        display: &subscriber_name,
+    };
+    let active = insurance.until.is_none_or(|until| until >= profile.end());
+    chart.records.add("Coverage", insurance.id, |o| {
+        o.profile("http://hl7.org/fhir/us/carin-bb/StructureDefinition/C4BB-Coverage");
+        o.only("identifier", |o| {
+            o.concept("type", &identifier_type("MB", "Member Number"));
+            o.text(
+                "system",
+                format_args!("https://members.example.org/payer/{}", insurance.payer),
+            );
+            o.text("value", format_args!("M{:09}-{at:02}", profile.member_number))
+                .link("assigner", payer.link());
+        });
+        o.text("status", if active { "active" } else { "cancelled" });
+        o.object("type", |o| {
+            o.only("coding", |o| {
+                o.text("system", "https://nahdo.org/sopt");
+                let (code, display) = if insurance.plan == SENIOR {
+                    ("11", "Medicare Advantage")
+                } else {
+                    ("512", "Commercial Managed Care - PPO")
+                };
+                o.text("code", code).text("display", display);
+            });
+            o.text("text", plan.name);
+        });
+        if head.is_some() {
+            o.link("policyHolder", subscriber_link);
+        }
+        o.link("subscriber", subscriber_link)
+            .text("subscriberId", format_args!("S{:09}", subscriber.member_number));
+        o.link("beneficiary", patient)
+            .text("dependent", format_args!("{:02}", profile.index % 10));
+        o.concept("relationship", &kin);
+        o.object("period", |o| {
+            o.text("start", Text::Day(insurance.from))
+                .maybe("end", insurance.until.map(Text::Day));
+        });
+        o.links("payor", payer.link());
+        o.list("class", |l| {
+            l.object(|o| {
+                o.concept("type", &coverage_class("group", "Group"))
+                    .text("value", format_args!("G{group:04}"));
+                o.text("name", format_args!("Employer group {group}"));
+            });
+            l.object(|o| {
+                o.concept("type", &coverage_class("plan", "Plan"))
+                    .text("value", plan.id)
+                    .text("name", plan.name);
+            });
+        });
+        if at.is_multiple_of(2) {
+            o.bare("order", 1)
+                .text("network", format_args!("{} preferred network", payer.name));
+        }
+        o.only("costToBeneficiary", |o| {
+            o.object("type", |o| {
+                o.only("coding", |o| {
+                    o.text("system", "http://terminology.hl7.org/CodeSystem/coverage-copay-type")
+                        .text("code", "gpvisit");
+                });
+            });
+            o.money("valueMoney", 2_500);
+        });
+    });
+}
+
+/// A reference to a coverage.
+pub(super) fn reference(insurance: Insurance) -> Link<'static> {
+    link("Coverage", insurance.id)
+}
