@@ -1,2 +1,34 @@
 //! FHIRPath: text to AST to typed, resolved program to columnar evaluation. One engine for view columns, search parameters
 //! and the command line.
+
+mod ast;
+mod collection;
+mod combine;
+mod compile;
+mod error;
+mod eval;
+mod focus;
+mod functions;
+mod items;
+mod leaves;
+mod literal;
+mod navigate;
+mod node;
+mod operators;
+mod options;
+mod parse;
+mod program;
+mod truth;
+mod types;
+mod values;
+
+pub use ast::{Expr, ExprKind, Literal, Operator, TypeName};
+pub use collection::{Collection, Offsets, Typed};
+pub use error::{FhirPathError, Position};
+pub use focus::Focus;
+pub use items::Items;
+pub use options::{CompileOptions, Constant, ExtraLeaves};
+pub use parse::{MAX_HEIGHT, MAX_LENGTH, parse};
+pub use program::{Evaluation, Fault, Program, compile};
+pub use types::{ItemType, System};
+pub use values::Values;

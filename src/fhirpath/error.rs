@@ -1,0 +1,157 @@
+//! How an expression fails: at parsing, at resolution against R4, or on a row of data. Every failure names its place.
+
+use std::fmt;
+
+/// A place in the text of an expression, both counted from 1; columns count characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The line.
+    pub line: u32,
+    /// The column.
+    pub column: u32,
+}
+
+impl Position {
+    /// The place of byte `offset` of `text`.
+    pub(crate) fn of(text: &str, offset: usize) -> Position {
+        let before = text.get(..offset).unwrap_or(text);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        Position { line: line as u32, column: column as u32 }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// Why an expression could not be compiled or evaluated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FhirPathError {
+    /// The text is no FHIRPath.
+    #[error("FHIRPath syntax error at {at}: {reason}")]
+    Syntax {
+        /// Where.
+        at: Position,
+        /// What was expected there.
+        reason: String,
+    },
+    /// Brackets, steps or operators nest deeper than the engine follows.
+    #[error("FHIRPath expression at {at} nests deeper than {limit} levels")]
+    TooDeep {
+        /// Where the limit was passed.
+        at: Position,
+        /// The limit.
+        limit: usize,
+    },
+    /// The expression is longer than the engine accepts.
+    #[error("FHIRPath expression is {length} bytes long; at most {limit} are accepted")]
+    TooLong {
+        /// Its length in bytes.
+        length: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A step names an element that its context does not have.
+    #[error("{ty} has no element '{name}' ({at})")]
+    UnknownElement {
+        /// Where.
+        at: Position,
+        /// The element.
+        name: String,
+        /// The type or types it was looked for in.
+        ty: String,
+    },
+    /// No type has this name.
+    #[error("'{name}' is no FHIR or System type ({at})")]
+    UnknownType {
+        /// Where.
+        at: Position,
+        /// The name.
+        name: String,
+    },
+    /// No such function, or one that this engine does not have.
+    #[error("function {name}() is not supported ({at})")]
+    UnknownFunction {
+        /// Where.
+        at: Position,
+        /// The function.
+        name: String,
+    },
+    /// A constant that the caller did not supply.
+    #[error("%{name} is not defined ({at})")]
+    UnknownConstant {
+        /// Where.
+        at: Position,
+        /// The name without the percent sign.
+        name: String,
+    },
+    /// A function got too few or too many arguments, or one of the wrong kind.
+    #[error("{function}() {problem} ({at})")]
+    Arguments {
+        /// Where.
+        at: Position,
+        /// The function.
+        function: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An operand of a type that the operation is not defined for.
+    #[error("{operation} is not defined for {operands} ({at})")]
+    Operands {
+        /// Where.
+        at: Position,
+        /// The operator or function.
+        operation: String,
+        /// The types given.
+        operands: String,
+    },
+    /// Something that is FHIRPath, but that this engine does not do.
+    #[error("{what} is not supported ({at})")]
+    Unsupported {
+        /// Where.
+        at: Position,
+        /// What.
+        what: String,
+    },
+    /// A value of the expression's own text that cannot be: `@2024-13-01`.
+    #[error("'{text}' is no {what} ({at})")]
+    Literal {
+        /// Where.
+        at: Position,
+        /// What it should be.
+        what: &'static str,
+        /// The text.
+        text: String,
+    },
+    /// More than one item where one is allowed.
+    #[error("{operation} needs a single item, but there are {count} ({at})")]
+    NotSingle {
+        /// Where.
+        at: Position,
+        /// The operator or function.
+        operation: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+    /// A value of a type or content that the operation does not accept, met in the data.
+    #[error("{operation}: {problem} ({at})")]
+    Value {
+        /// Where.
+        at: Position,
+        /// The operator or function.
+        operation: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The evaluation grew beyond what one batch may hold.
+    #[error("{operation} yields too many items for one batch ({at})")]
+    TooLarge {
+        /// Where.
+        at: Position,
+        /// The operator or function.
+        operation: &'static str,
+    },
+}

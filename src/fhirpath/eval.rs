@@ -1,0 +1,350 @@
+//! Runs a resolved program over the rows of a focus. Each node yields a whole column of results; a criterion (`where`,
+//! `select`, `all`, ...) is evaluated in a frame of its own whose rows are the items it is asked about.
+//!
+//! Invariant: an error belongs to a row and counts only where the row's result is used: `iif`, `and`, `or` and `implies` drop
+//! the errors of a branch in rows that do not take it.
+
+use std::cell::RefCell;
+
+use super::collection::{Collection, Offsets};
+use super::error::{FhirPathError, Position};
+use super::focus::Focus;
+use super::items::Items;
+use super::navigate::Branch;
+use super::node::{Argument, Call, Node};
+use super::operators;
+use super::program::{Evaluation, Fault, Inner};
+use super::truth::Truth;
+use super::types::{ItemType, System};
+use crate::fhir::TypeId;
+
+/// Greatest number of items that a single step of an evaluation may yield; beyond it the batch is to be split.
+pub(super) const MAX_ITEMS: usize = 1 << 28;
+
+/// What a node yields: booleans stay bit masks as long as nothing asks for them as items.
+pub(super) enum Output {
+    Items(Collection),
+    Truth(Truth),
+}
+
+impl Output {
+    pub(super) fn collection(self) -> Collection {
+        match self {
+            Output::Items(collection) => collection,
+            Output::Truth(truth) => truth.collection(),
+        }
+    }
+}
+
+/// Evaluates a program.
+pub(super) fn run(program: &Inner, focus: &Focus) -> Result<Evaluation, FhirPathError> {
+    let frame = Frame {
+        this: focus.items.clone(),
+        focus,
+        outer: None,
+        total: None,
+        faults: RefCell::default(),
+    };
+    let collection = frame.items(&program.node)?;
+    let mut faults = frame.faults.into_inner();
+    if faults.is_empty() {
+        return Ok(Evaluation { collection, faults });
+    }
+    faults.sort_by_key(|fault| fault.row);
+    faults.dedup_by_key(|fault| fault.row);
+    Ok(Evaluation { collection: without(&collection, &faults), faults })
+}
+
+/// The collection with the rows at fault emptied.
+fn without(collection: &Collection, faults: &[Fault]) -> Collection {
+    let mut faults = faults.iter().map(|fault| fault.row as usize).peekable();
+    let mut offsets = vec![0i32];
+    let mut places = Vec::with_capacity(collection.len());
+    for row in 0..collection.rows() {
+        if faults.next_if_eq(&row).is_none() {
+            places.extend(collection.range(row).map(|item| item as u32));
+        }
+        offsets.push(places.len() as i32);
+    }
+    collection.take(Offsets::list(offsets), places)
+}
+
+/// The rows that a node is evaluated on.
+pub(super) struct Frame<'a> {
+    /// `$this`: one item per row.
+    pub(super) this: Collection,
+    focus: &'a Focus,
+    /// The frame around this one, and which of this one's rows belong to which of its rows.
+    outer: Option<(&'a Frame<'a>, &'a Offsets)>,
+    total: Option<Collection>,
+    faults: RefCell<Vec<Fault>>,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn rows(&self) -> usize {
+        self.this.rows()
+    }
+
+    /// Evaluates a node to items.
+    pub(super) fn items(&self, node: &Node) -> Result<Collection, FhirPathError> {
+        Ok(self.output(node)?.collection())
+    }
+
+    /// Evaluates a node to a truth value per row.
+    pub(super) fn truth(&self, node: &Node, operation: &'static str, at: Position) -> Result<Truth, FhirPathError> {
+        Ok(match self.output(node)? {
+            Output::Truth(truth) => truth,
+            Output::Items(collection) => self.as_truth(&collection, operation, at),
+        })
+    }
+
+    pub(super) fn output(&self, node: &Node) -> Result<Output, FhirPathError> {
+        Ok(Output::Items(match node {
+            Node::Empty => Collection::empty(self.rows()),
+            Node::This => self.this.clone(),
+            Node::Resource => self.resource(),
+            Node::Context => self.context(),
+            Node::Index => self.places(),
+            Node::RowIndex => self.row_index(),
+            Node::Total => self.total(),
+            Node::Constant(value) => Collection::each(Items { len: self.rows(), ..value.clone() }),
+            Node::Step { on, name, by } => step(&self.items(on)?, name, by),
+            Node::OfType { on, test } => operators::types::of_type(&self.items(on)?, test),
+            Node::Is { on, test, at } => {
+                return Ok(Output::Truth(operators::types::is(self, &self.items(on)?, test, *at)));
+            }
+            Node::Call(call) => return self.call(call),
+            Node::Sign { negative, on, at } => operators::arithmetic::sign(self, self.items(on)?, *negative, *at),
+            Node::Binary { operator, left, right, at } => {
+                return operators::binary(self, *operator, left, right, *at);
+            }
+            Node::Concatenation(left, right) => {
+                super::combine::side_by_side(&[self.items(left)?, self.items(right)?])
+            }
+        }))
+    }
+
+    fn call(&self, call: &Call) -> Result<Output, FhirPathError> {
+        let input = self.items(&call.on)?;
+        (call.function.run)(&Invocation { frame: self, call, input })
+    }
+
+    /// Evaluates a node with the items of `over`, whose rows are this frame's, as rows.
+    pub(super) fn within<T>(
+        &self,
+        over: &Collection,
+        total: Option<Collection>,
+        run: impl FnOnce(&Frame<'_>) -> Result<T, FhirPathError>,
+    ) -> Result<T, FhirPathError> {
+        let inner = Frame {
+            this: over.flat(),
+            focus: self.focus,
+            outer: Some((self, over.offsets())),
+            total,
+            faults: RefCell::default(),
+        };
+        let result = run(&inner)?;
+        for fault in inner.faults.into_inner() {
+            let row = over.offsets().parent(fault.row as usize) as u32;
+            self.faults.borrow_mut().push(Fault { row, error: fault.error });
+        }
+        Ok(result)
+    }
+
+    /// Runs `run` and keeps the errors only of those rows that `counts` holds for.
+    pub(super) fn guarded<T>(
+        &self,
+        run: impl FnOnce() -> Result<T, FhirPathError>,
+        counts: impl Fn(usize) -> bool,
+    ) -> Result<T, FhirPathError> {
+        let before = self.faults.borrow().len();
+        let result = run()?;
+        let mut faults = self.faults.borrow_mut();
+        if faults.len() > before {
+            let new = faults.split_off(before);
+            faults.extend(new.into_iter().filter(|fault| counts(fault.row as usize)));
+        }
+        Ok(result)
+    }
+
+    /// Notes that a row is in error.
+    pub(super) fn fault(&self, row: usize, error: FhirPathError) {
+        self.faults.borrow_mut().push(Fault { row: row as u32, error });
+    }
+
+    /// Notes that a row has several items where one is allowed.
+    pub(super) fn not_single(&self, row: usize, count: usize, operation: &'static str, at: Position) {
+        self.fault(row, FhirPathError::NotSingle { at, operation, count });
+    }
+
+    /// Singleton evaluation (N1, section 4.5): a boolean is itself, any other single item is true.
+    pub(super) fn as_truth(&self, collection: &Collection, operation: &'static str, at: Position) -> Truth {
+        Truth::collect(self.rows(), |row| {
+            let range = collection.range(row);
+            match range.len() {
+                0 => None,
+                1 => {
+                    let (items, item) = collection.item(range.start);
+                    match items.ty().system() {
+                        Some(System::Boolean) => items.boolean(item),
+                        _ => Some(true),
+                    }
+                }
+                count => {
+                    self.not_single(row, count, operation, at);
+                    None
+                }
+            }
+        })
+    }
+
+    /// The row of the focus that each row lies in; `None` where they are the same.
+    fn focus_rows(&self) -> Option<Vec<u32>> {
+        let (outer, offsets) = self.outer?;
+        let parents = offsets.parents();
+        Some(match outer.focus_rows() {
+            None => parents,
+            Some(rows) => parents.iter().map(|parent| rows[*parent as usize]).collect(),
+        })
+    }
+
+    fn resource(&self) -> Collection {
+        let rows = match (self.focus_rows(), &self.focus.rows) {
+            (None, None) => return Collection::each(self.focus.root.clone()),
+            (None, Some(rows)) => rows.to_vec(),
+            (Some(rows), None) => rows,
+            (Some(rows), Some(of)) => rows.iter().map(|row| of[*row as usize]).collect(),
+        };
+        Collection::each(self.focus.root.take(rows))
+    }
+
+    fn context(&self) -> Collection {
+        match self.focus_rows() {
+            None => self.focus.items.clone(),
+            Some(rows) => self.focus.items.take(Offsets::Each(rows.len()), rows),
+        }
+    }
+
+    /// The place of each row among its siblings.
+    fn places(&self) -> Collection {
+        let Some((_, offsets)) = self.outer else { return Collection::empty(self.rows()) };
+        let mut places = Vec::with_capacity(self.rows());
+        for row in 0..offsets.rows() {
+            places.extend(0..offsets.range(row).len() as i32);
+        }
+        integers(places)
+    }
+
+    fn row_index(&self) -> Collection {
+        let of = |row: usize| self.focus.places.as_ref().map_or(0, |places| places[row] as i32);
+        integers(match self.focus_rows() {
+            None => (0..self.rows()).map(of).collect(),
+            Some(rows) => rows.iter().map(|row| of(*row as usize)).collect(),
+        })
+    }
+
+    fn total(&self) -> Collection {
+        match (&self.total, self.outer) {
+            (Some(total), _) => total.clone(),
+            (None, Some((outer, offsets))) => {
+                let (total, mut starts, mut places) = (outer.total(), vec![0i32], Vec::new());
+                for parent in offsets.parents() {
+                    places.extend(total.range(parent as usize).map(|item| item as u32));
+                    starts.push(places.len() as i32);
+                }
+                total.take(Offsets::list(starts), places)
+            }
+            (None, None) => Collection::empty(self.rows()),
+        }
+    }
+}
+
+pub(super) fn integers(values: Vec<i32>) -> Collection {
+    let values = super::values::Values::Integer(values.into());
+    Collection::each(Items::new(ItemType::System(System::Integer), values))
+}
+
+fn step(on: &Collection, name: &str, by: &[(TypeId, Vec<Branch>)]) -> Collection {
+    let children = |items: &Items| match items.ty().fhir() {
+        Some(ty) => match by.iter().find(|(from, _)| *from == ty) {
+            Some((_, branches)) => items.step(branches),
+            None => Collection::empty(items.len()),
+        },
+        None => items.text_child(name).unwrap_or_else(|| Collection::empty(items.len())),
+    };
+    super::combine::flat_map(on, children)
+}
+
+/// A function being run: its input and the means to evaluate its arguments.
+pub(super) struct Invocation<'a> {
+    pub(super) frame: &'a Frame<'a>,
+    pub(super) call: &'a Call,
+    pub(super) input: Collection,
+}
+
+impl Invocation<'_> {
+    pub(super) fn at(&self) -> Position {
+        self.call.at
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.call.function.name
+    }
+
+    pub(super) fn has(&self, argument: usize) -> bool {
+        self.call.arguments.len() > argument
+    }
+
+    /// The argument's node; `Node::Empty` for one that was not given or is a type.
+    pub(super) fn node(&self, argument: usize) -> &Node {
+        match self.call.arguments.get(argument) {
+            Some(Argument::Value(node) | Argument::Each(node)) => node,
+            _ => &Node::Empty,
+        }
+    }
+
+    /// The argument evaluated once per row.
+    pub(super) fn value(&self, argument: usize) -> Result<Collection, FhirPathError> {
+        self.frame.items(self.node(argument))
+    }
+
+    /// The argument's truth for each item of the input.
+    pub(super) fn criterion(&self, argument: usize) -> Result<Truth, FhirPathError> {
+        let node = self.node(argument);
+        self.frame.within(&self.input, None, |inner| inner.truth(node, self.name(), self.at()))
+    }
+}
+
+impl Invocation<'_> {
+    /// The argument as one integer per row; `None` where there is none.
+    pub(super) fn integers(&self, argument: usize) -> Result<Vec<Option<i32>>, FhirPathError> {
+        let value = self.value(argument)?;
+        let of = |row: usize| {
+            let (items, item) = self.single(&value, row)?;
+            let integer = items.integer(item);
+            if integer.is_none() && items.has_value(item) {
+                self.problem(row, format!("expects an Integer, not a {}", items.ty()));
+            }
+            integer
+        };
+        Ok((0..value.rows()).map(of).collect())
+    }
+
+    /// The only item of a row; an error is noted where there are several.
+    pub(super) fn single<'c>(&self, collection: &'c Collection, row: usize) -> Option<(&'c Items, usize)> {
+        let range = collection.range(row);
+        match range.len() {
+            0 => None,
+            1 => Some(collection.item(range.start)),
+            count => {
+                self.frame.not_single(row, count, self.name(), self.at());
+                None
+            }
+        }
+    }
+
+    /// Notes that a row's data do not suit the function.
+    pub(super) fn problem(&self, row: usize, problem: String) {
+        self.frame.fault(row, FhirPathError::Value { at: self.at(), operation: self.name(), problem });
+    }
+}

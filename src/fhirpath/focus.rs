@@ -1,0 +1,67 @@
+//! What a program is evaluated on: the rows of a batch, or items found in it, each as a context of its own.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+
+use super::collection::Collection;
+use super::items::Items;
+use super::types::ItemType;
+use super::values::Values;
+use crate::fhir::TypeId;
+
+/// The contexts that a program is evaluated on, one result row each.
+#[derive(Clone, Debug)]
+pub struct Focus {
+    /// The resources of the batch.
+    pub(super) root: Items,
+    /// The contexts, each a row.
+    pub(super) items: Collection,
+    /// The row of the batch that each context lies in; `None` where context `i` is row `i`.
+    pub(super) rows: Option<Arc<[u32]>>,
+    /// The place of each context in the run of items it was entered by, for `%rowIndex`; `None` means 0.
+    pub(super) places: Option<Arc<[u32]>>,
+}
+
+impl Focus {
+    /// The rows of a batch of the table of `ty`.
+    pub fn root(batch: &RecordBatch, ty: TypeId) -> Focus {
+        let root = Items::new(ItemType::Fhir(ty), Values::Record(batch.clone()));
+        Focus { items: Collection::each(root.clone()), root, rows: None, places: None }
+    }
+
+    /// The items of a collection as contexts, where the collection's rows are the contexts of `self`: what a program yielded
+    /// when evaluated on `self`.
+    pub fn enter(&self, collection: &Collection) -> Focus {
+        let parents = collection.offsets().parents();
+        let mut places = Vec::with_capacity(parents.len());
+        for row in 0..collection.rows() {
+            places.extend(0..collection.range(row).len() as u32);
+        }
+        let rows = match &self.rows {
+            None => parents,
+            Some(rows) => parents.iter().map(|parent| rows[*parent as usize]).collect(),
+        };
+        Focus {
+            root: self.root.clone(),
+            items: collection.flat(),
+            rows: Some(rows.into()),
+            places: Some(places.into()),
+        }
+    }
+
+    /// How many contexts there are.
+    pub fn len(&self) -> usize {
+        self.items.rows()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row of the batch that a context lies in.
+    pub fn row(&self, context: usize) -> usize {
+        self.rows.as_ref().map_or(context, |rows| rows[context] as usize)
+    }
+}

@@ -1,0 +1,128 @@
+//! Whether and how many items there are.
+
+use arrow::buffer::BooleanBuffer;
+
+use super::filtering::filter;
+use super::signature::{self, Function, Need, Parameter};
+use crate::fhirpath::collection::{Collection, Offsets};
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output, integers};
+use crate::fhirpath::truth::Truth;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "exists",
+        parameters: &[Parameter::Each],
+        required: 0,
+        reads: Need::Presence,
+        shape: signature::boolean,
+        run: exists,
+    },
+    Function {
+        name: "empty",
+        parameters: &[],
+        required: 0,
+        reads: Need::Presence,
+        shape: signature::boolean,
+        run: |call| Ok(Output::Truth(any(&call.input).not())),
+    },
+    Function {
+        name: "not",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run: |call| Ok(Output::Truth(call.frame.as_truth(&call.input, "not", call.at()).not())),
+    },
+    Function {
+        name: "count",
+        parameters: &[],
+        required: 0,
+        reads: Need::Presence,
+        shape: signature::integer,
+        run: count,
+    },
+    Function {
+        name: "all",
+        parameters: &[Parameter::Each],
+        required: 1,
+        reads: Need::Presence,
+        shape: signature::boolean,
+        run: all,
+    },
+    Function {
+        name: "allTrue",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run: |call| every_row(call, |range, value| range.all(|item| value(item) != Some(false))),
+    },
+    Function {
+        name: "anyTrue",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run: |call| every_row(call, |range, value| range.any(|item| value(item) == Some(true))),
+    },
+    Function {
+        name: "allFalse",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run: |call| every_row(call, |range, value| range.all(|item| value(item) != Some(true))),
+    },
+    Function {
+        name: "anyFalse",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run: |call| every_row(call, |range, value| range.any(|item| value(item) == Some(false))),
+    },
+];
+
+fn exists(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    if !call.has(0) {
+        return Ok(Output::Truth(any(&call.input)));
+    }
+    let kept = filter(&call.input, &call.criterion(0)?);
+    Ok(Output::Truth(any(&kept)))
+}
+
+/// Which rows have an item.
+pub(super) fn any(collection: &Collection) -> Truth {
+    let rows = collection.rows();
+    Truth::known(match collection.offsets() {
+        Offsets::Each(_) => BooleanBuffer::new_set(rows),
+        Offsets::List(offsets) => BooleanBuffer::collect_bool(rows, |row| offsets[row] < offsets[row + 1]),
+    })
+}
+
+fn count(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let counts = (0..call.input.rows()).map(|row| call.input.range(row).len() as i32).collect();
+    Ok(Output::Items(integers(counts)))
+}
+
+fn all(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let criterion = call.criterion(0)?;
+    let all = |row| call.input.range(row).all(|item| criterion.yes.value(item));
+    Ok(Output::Truth(Truth::known(BooleanBuffer::collect_bool(call.input.rows(), all))))
+}
+
+type ItemRange = std::ops::Range<usize>;
+
+/// A verdict per row over its items as booleans.
+fn every_row(
+    call: &Invocation<'_>,
+    verdict: impl Fn(&mut ItemRange, &dyn Fn(usize) -> Option<bool>) -> bool,
+) -> Result<Output, FhirPathError> {
+    let value = |item: usize| {
+        let (items, item) = call.input.item(item);
+        items.boolean(item)
+    };
+    let of = |row| verdict(&mut call.input.range(row), &value);
+    Ok(Output::Truth(Truth::known(BooleanBuffer::collect_bool(call.input.rows(), of))))
+}

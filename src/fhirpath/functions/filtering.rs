@@ -1,0 +1,59 @@
+//! Filtering and projection: `where`, `select`.
+
+use super::signature::{self, Function, Need, Parameter, Signature};
+use crate::fhirpath::collection::{Collection, Offsets};
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::truth::Truth;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "where",
+        parameters: &[Parameter::Each],
+        required: 1,
+        reads: Need::Nothing,
+        shape: signature::input,
+        run: |call| Ok(Output::Items(filter(&call.input, &call.criterion(0)?))),
+    },
+    Function {
+        name: "select",
+        parameters: &[Parameter::EachItems],
+        required: 1,
+        reads: Need::Presence,
+        shape: projected,
+        run: select,
+    },
+];
+
+fn projected(signature: &Signature<'_>) -> Shape {
+    let mut shape = signature.arguments.first().cloned().unwrap_or_default();
+    shape.many |= signature.input.many;
+    shape
+}
+
+fn select(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let node = call.node(0);
+    let projected = call.frame.within(&call.input, None, |inner| inner.items(node))?;
+    Ok(Output::Items(projected.within(call.input.offsets())))
+}
+
+/// The items for which the criterion holds.
+pub(super) fn filter(input: &Collection, criterion: &Truth) -> Collection {
+    let kept = criterion.yes.count_set_bits();
+    if kept == input.len() {
+        return input.clone();
+    }
+    if kept == 0 {
+        return Collection::empty(input.rows());
+    }
+    let places: Vec<u32> = criterion.yes.set_indices().map(|item| item as u32).collect();
+    let mut offsets = Vec::with_capacity(input.rows() + 1);
+    let mut count = 0i32;
+    offsets.push(0);
+    for row in 0..input.rows() {
+        count += input.range(row).map(|item| i32::from(criterion.yes.value(item))).sum::<i32>();
+        offsets.push(count);
+    }
+    input.take(Offsets::list(offsets), places)
+}

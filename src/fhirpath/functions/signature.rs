@@ -1,0 +1,78 @@
+//! What a function is: its parameters, what it reads of its input, what it yields, and how it runs.
+
+use std::fmt;
+
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::types::{ItemType, System};
+
+/// A row of the function table.
+pub(in crate::fhirpath) struct Function {
+    pub(in crate::fhirpath) name: &'static str,
+    pub(in crate::fhirpath) parameters: &'static [Parameter],
+    /// How many of the parameters must be given.
+    pub(in crate::fhirpath) required: usize,
+    /// What it reads of its input's items.
+    pub(in crate::fhirpath) reads: Need,
+    /// What its result may be.
+    pub(in crate::fhirpath) shape: fn(&Signature<'_>) -> Shape,
+    pub(in crate::fhirpath) run: fn(&Invocation<'_>) -> Result<Output, FhirPathError>,
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}()", self.name)
+    }
+}
+
+/// How an argument is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fhirpath) enum Parameter {
+    /// A value, evaluated once per row and read.
+    Value,
+    /// A collection whose items may end in the result; evaluated once per row.
+    Items,
+    /// An expression over each item of the input, with its result read as a truth value or not at all.
+    Each,
+    /// An expression over each item of the input whose items may end in the result.
+    EachItems,
+    /// A type's name.
+    Type,
+}
+
+/// What is read of items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fhirpath) enum Need {
+    /// Nothing; what becomes of the result decides.
+    Nothing,
+    /// How many there are.
+    Presence,
+    /// The value of primitives and quantities, all of other complex items.
+    Value,
+    /// What tells the type and id of a reference's target.
+    Reference,
+}
+
+/// What is known when a call is resolved.
+pub(in crate::fhirpath) struct Signature<'a> {
+    pub(in crate::fhirpath) input: &'a Shape,
+    /// One per argument; empty for types.
+    pub(in crate::fhirpath) arguments: &'a [Shape],
+}
+
+pub(super) fn boolean(_: &Signature<'_>) -> Shape {
+    Shape::one(ItemType::System(System::Boolean))
+}
+
+pub(super) fn integer(_: &Signature<'_>) -> Shape {
+    Shape::one(ItemType::System(System::Integer))
+}
+
+pub(super) fn input(signature: &Signature<'_>) -> Shape {
+    signature.input.clone()
+}
+
+pub(super) fn one_of_input(signature: &Signature<'_>) -> Shape {
+    signature.input.clone().single()
+}

@@ -1,0 +1,163 @@
+//! Items of one type: which slots of a column they are. Selecting among items composes indices and leaves the column be.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, StringArray, StructArray};
+
+use super::types::ItemType;
+use super::values::Values;
+
+/// Which slot of the column each item is.
+#[derive(Clone, Debug)]
+pub(super) enum Index {
+    /// Item `i` is slot `i`.
+    Identity,
+    /// Item `i` is slot `indices[i]`.
+    Gather(Arc<[u32]>),
+    /// Every item is this slot: a constant.
+    Constant(u32),
+}
+
+/// Items of one type, in order.
+#[derive(Clone, Debug)]
+pub struct Items {
+    pub(super) ty: ItemType,
+    pub(super) len: usize,
+    pub(super) index: Index,
+    pub(super) values: Values,
+    /// The column `_x` of a primitive `x`: its id and extensions.
+    pub(super) element: Option<StructArray>,
+}
+
+impl Items {
+    /// All slots of a column.
+    pub(super) fn new(ty: ItemType, values: Values) -> Items {
+        Items { ty, len: values.len(), index: Index::Identity, values, element: None }
+    }
+
+    /// One value as many times as asked.
+    pub(super) fn constant(ty: ItemType, values: Values, times: usize) -> Items {
+        Items { ty, len: times, index: Index::Constant(0), values, element: None }
+    }
+
+    pub(super) fn none() -> Items {
+        Items::new(ItemType::System(super::types::System::String), Values::Text(StringArray::new_null(0)))
+    }
+
+    /// Their type.
+    pub fn ty(&self) -> ItemType {
+        self.ty
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The column that the items lie in; item `i` is its slot [`Items::slot`]`(i)`. It may hold more than the items.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// The slot of item `i` in [`Items::values`].
+    #[inline]
+    pub fn slot(&self, item: usize) -> usize {
+        match &self.index {
+            Index::Identity => item,
+            Index::Gather(indices) => indices[item] as usize,
+            Index::Constant(slot) => *slot as usize,
+        }
+    }
+
+    /// Whether item `i` has a value; an element with nothing but extensions has none. Always true of complex items.
+    #[inline]
+    pub fn has_value(&self, item: usize) -> bool {
+        self.values.is_valid(self.slot(item))
+    }
+
+    /// Text of item `i`: strings and codes, dates, decimals as written, the JSON of whole resources.
+    #[inline]
+    pub fn text(&self, item: usize) -> Option<&str> {
+        let array = self.values.text()?;
+        let slot = self.slot(item);
+        array.is_valid(slot).then(|| array.value(slot))
+    }
+
+    /// Item `i` as a boolean.
+    #[inline]
+    pub fn boolean(&self, item: usize) -> Option<bool> {
+        let Values::Boolean(array) = &self.values else { return None };
+        let slot = self.slot(item);
+        array.is_valid(slot).then(|| array.value(slot))
+    }
+
+    /// Item `i` as an integer.
+    #[inline]
+    pub fn integer(&self, item: usize) -> Option<i32> {
+        let Values::Integer(array) = &self.values else { return None };
+        let slot = self.slot(item);
+        array.is_valid(slot).then(|| array.value(slot))
+    }
+
+    /// Item `i`, a decimal, scaled by 10^18; `None` also where the number has no exact such form.
+    #[inline]
+    pub fn number(&self, item: usize) -> Option<i128> {
+        let Values::Decimal { number: Some(array), .. } = &self.values else { return None };
+        let slot = self.slot(item);
+        array.is_valid(slot).then(|| array.value(slot))
+    }
+
+    /// Item `i`, a date, dateTime, instant or time, as a half-open interval of microseconds, from the columns of its bounds.
+    #[inline]
+    pub fn bounds(&self, item: usize) -> Option<(i64, i64)> {
+        let Values::Temporal { start: Some(start), end: Some(end), .. } = &self.values else { return None };
+        let slot = self.slot(item);
+        (start.is_valid(slot) && end.is_valid(slot)).then(|| (start.value(slot), end.value(slot)))
+    }
+
+    /// The items at these places, in this order.
+    pub(super) fn take(&self, places: Vec<u32>) -> Items {
+        let len = places.len();
+        let index = match &self.index {
+            Index::Identity => Index::Gather(places.into()),
+            Index::Constant(slot) => Index::Constant(*slot),
+            Index::Gather(indices) => {
+                let mut places = places;
+                for place in &mut places {
+                    *place = indices[*place as usize];
+                }
+                Index::Gather(places.into())
+            }
+        };
+        Items { len, index, ..self.clone() }
+    }
+
+    pub(super) fn slice(&self, offset: usize, length: usize) -> Items {
+        if offset == 0 && length == self.len {
+            return self.clone();
+        }
+        match &self.index {
+            Index::Identity => Items {
+                ty: self.ty,
+                len: length,
+                index: Index::Identity,
+                values: self.values.slice(offset, length),
+                element: self.element.as_ref().map(|element| element.slice(offset, length)),
+            },
+            Index::Constant(_) => Items { len: length, ..self.clone() },
+            Index::Gather(indices) => {
+                let index = Index::Gather(indices[offset..offset + length].into());
+                Items { len: length, index, ..self.clone() }
+            }
+        }
+    }
+
+    pub(super) fn with_type(&self, ty: ItemType) -> Items {
+        Items { ty, ..self.clone() }
+    }
+}

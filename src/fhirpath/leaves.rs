@@ -1,0 +1,95 @@
+//! Which columns an expression reads, gathered while it is resolved.
+
+use std::sync::Arc;
+
+use super::functions::Need;
+use super::node::{Shape, Source};
+use super::options::ExtraLeaves;
+use super::types::ItemType;
+use crate::fhir::storage::{self, ELEMENT, LeafSet, REFERENCE_ID, REFERENCE_TYPE, Storage};
+use crate::fhir::{Kind, facts};
+
+/// The columns gathered so far.
+#[derive(Debug, Default)]
+pub(super) struct Leaves {
+    set: LeafSet,
+}
+
+/// The path of a column below a path; the root's path is empty.
+pub(super) fn below(path: &str, column: &str) -> Arc<str> {
+    match path {
+        "" => storage::root_column(column).into(),
+        _ => format!("{path}.{column}").into(),
+    }
+}
+
+impl Leaves {
+    pub(super) fn into_set(self) -> LeafSet {
+        self.set
+    }
+
+    /// Notes that items of this shape are read.
+    pub(super) fn need(&mut self, shape: &Shape, need: Need) {
+        for source in &shape.sources {
+            self.read(source, need);
+        }
+    }
+
+    fn read(&mut self, source: &Source, need: Need) {
+        let Some(path) = source.path.as_deref().filter(|path| !path.is_empty()) else { return };
+        if need == Need::Nothing {
+            return;
+        }
+        let ItemType::Fhir(ty) = source.ty else { return };
+        let def = facts().get(ty);
+        if let Kind::Primitive(_) = def.kind {
+            self.set.insert(path.to_string());
+            self.set.insert(element_column(path));
+            return;
+        }
+        let storage = Storage::of(def);
+        match need {
+            Need::Value if storage == Storage::Json => self.add(path, &[""]),
+            Need::Value if source.ty.is_fhir("Quantity") => self.add(path, &["value", "unit", "system", "code"]),
+            Need::Value => self.add(path, &["*"]),
+            Need::Reference if storage == Storage::Reference => {
+                self.add(path, &[REFERENCE_TYPE, REFERENCE_ID, "reference", "type"]);
+            }
+            _ => self.add(path, &[""]),
+        }
+    }
+
+    fn add(&mut self, path: &str, columns: &[&str]) {
+        for column in columns {
+            self.set.insert(if column.is_empty() { path.to_string() } else { format!("{path}.{column}") });
+        }
+    }
+
+    /// Notes that items of this shape are the result.
+    pub(super) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
+        for source in &shape.sources {
+            let (Some(path), ItemType::Fhir(ty)) = (source.path.as_deref(), source.ty) else { continue };
+            match extra.and_then(|extra| extra(ty)) {
+                None => self.read(source, Need::Presence),
+                Some(columns) if source.ty.is_primitive() => {
+                    let plain = path.strip_suffix(ELEMENT).unwrap_or(path);
+                    for suffix in columns {
+                        self.set.insert(if suffix.is_empty() { path.to_string() } else { format!("{plain}{suffix}") });
+                    }
+                }
+                Some(columns) if path.is_empty() => {
+                    self.set.extend(columns.iter().map(|column| (*column).to_string()));
+                }
+                Some(columns) => self.add(path, &columns),
+            }
+        }
+    }
+}
+
+/// The column `_x` beside a primitive `x`.
+fn element_column(path: &str) -> String {
+    match path.rsplit_once('.') {
+        Some((parent, name)) => format!("{parent}._{name}"),
+        None => format!("_{}", path.strip_suffix(ELEMENT).unwrap_or(path)),
+    }
+}

@@ -1,0 +1,321 @@
+//! From items to their children: finds the child's columns in the struct or batch that the items lie in, and composes
+//! indices. A column that the batch does not hold is an element that no item has.
+//!
+//! Three things Arrow allows are minded here: a sliced list's offsets need not begin at 0, a null list may span values,
+//! and a null inside a list of primitives is an element if its companion `_x` is there.
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, StructArray};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::DataType;
+
+use super::collection::{Collection, Offsets};
+use super::items::{Index, Items};
+use super::types::{ItemType, System};
+use super::values::{Values, boolean_array, bound_array, integer_array, number_array, text_array};
+use crate::fhir::storage::{self, END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
+use crate::fhir::{Element, Kind, TypeId, facts};
+
+/// A column that an element's values of one type lie in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Branch {
+    /// Its name below its parent: `valueQuantity` for `value` as a Quantity.
+    pub(super) column: String,
+    pub(super) ty: TypeId,
+    pub(super) storage: Storage,
+    pub(super) many: bool,
+}
+
+/// The columns of an element: more than one for a choice.
+pub(super) fn branches(element: &Element) -> Vec<Branch> {
+    let branch = |ty: &TypeId| {
+        let def = facts().get(*ty);
+        Branch { column: column_name(element, def.name), ty: *ty, storage: Storage::of(def), many: element.many }
+    };
+    element.types.iter().map(branch).collect()
+}
+
+fn column_name(element: &Element, ty: &str) -> String {
+    if !element.choice {
+        return element.name.to_string();
+    }
+    let mut name = element.name.to_string();
+    let mut letters = ty.chars();
+    name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+    name.push_str(letters.as_str());
+    name
+}
+
+impl Items {
+    /// The children of this name of each item, with the items as rows. The name is FHIRPath's (`value` gives a choice of any
+    /// type), JSON's (`valueQuantity`) or one of the reference's companions (`reference__type`, `reference__id`).
+    pub fn child(&self, name: &str) -> Collection {
+        let Some(ty) = self.ty.fhir() else { return Collection::empty(self.len) };
+        if let REFERENCE_TYPE | REFERENCE_ID = name {
+            return self.text_child(name).unwrap_or_else(|| Collection::empty(self.len));
+        }
+        if let Some(child) = facts().child(ty, name) {
+            let def = facts().get(child.ty);
+            let storage = Storage::of(def);
+            let branch = Branch { column: name.to_string(), ty: child.ty, storage, many: child.element.many };
+            return self.step(std::slice::from_ref(&branch));
+        }
+        match facts().element(ty, name) {
+            Some(element) => self.step(&branches(element)),
+            None => Collection::empty(self.len),
+        }
+    }
+
+    /// The children in any of these columns. An item has children of one type of a choice; should it have more, they follow
+    /// each other in the order of the branches.
+    pub(super) fn step(&self, branches: &[Branch]) -> Collection {
+        let mut found: Vec<Collection> = branches.iter().filter_map(|branch| self.branch(branch)).collect();
+        match found.len() {
+            0 => Collection::empty(self.len),
+            1 => found.swap_remove(0),
+            _ => super::combine::side_by_side(&found),
+        }
+    }
+
+    /// A column of plain text beside the elements, if the batch holds it.
+    pub(super) fn text_child(&self, column: &str) -> Option<Collection> {
+        let values = Values::Text(text_array(&self.column(column)?)?);
+        Some(self.singular(ItemType::System(System::String), values, None))
+    }
+
+    fn branch(&self, branch: &Branch) -> Option<Collection> {
+        let parent = Parent::of(&self.values)?;
+        let columns = Columns::find(&parent, branch)?;
+        let ty = ItemType::Fhir(branch.ty);
+        match columns.list {
+            None => Some(self.singular(ty, columns.values, columns.element)),
+            Some(list) => Some(self.repeating(ty, &list, columns.values, columns.element)),
+        }
+    }
+
+    fn column(&self, name: &str) -> Option<ArrayRef> {
+        Parent::of(&self.values)?.column(name)
+    }
+
+    /// Children of a column that holds at most one per slot of its parent.
+    fn singular(&self, ty: ItemType, values: Values, element: Option<StructArray>) -> Collection {
+        let present = present(&values, element.as_ref());
+        let items = Items { ty, len: self.len, index: self.index.clone(), values, element };
+        let Some(present) = present else { return Collection::each(items) };
+        if present.null_count() == present.len() {
+            return Collection::empty(self.len);
+        }
+        let bits = present.inner();
+        let mut offsets = Vec::with_capacity(self.len + 1);
+        let mut slots: Vec<u32> = Vec::with_capacity(self.len);
+        offsets.push(0i32);
+        let mut keep = |slot: u32| {
+            if bits.value(slot as usize) {
+                slots.push(slot);
+            }
+            offsets.push(slots.len() as i32);
+        };
+        match &self.index {
+            Index::Identity => (0..self.len as u32).for_each(&mut keep),
+            Index::Gather(indices) => indices.iter().for_each(|slot| keep(*slot)),
+            Index::Constant(slot) => (0..self.len).for_each(|_| keep(*slot)),
+        }
+        if slots.len() == self.len {
+            return Collection::each(items);
+        }
+        let items = Items { len: slots.len(), index: Index::Gather(slots.into()), ..items };
+        Collection::new(Offsets::list(offsets), items)
+    }
+
+    /// Children of a list column. `values` and `element` are the lists' values.
+    fn repeating(&self, ty: ItemType, list: &ListArray, values: Values, element: Option<StructArray>) -> Collection {
+        let bounds = list.value_offsets();
+        let present = present(&values, element.as_ref());
+        let whole = matches!(self.index, Index::Identity) && list.null_count() == 0 && present.is_none();
+        if whole {
+            let (first, last) = (bounds[0], bounds[self.len]);
+            let items = Items { ty, len: values.len(), index: Index::Identity, values, element };
+            let offsets = match first {
+                0 => Offsets::List(list.offsets().slice(0, self.len)),
+                _ => Offsets::list(bounds.iter().map(|bound| bound - first).collect()),
+            };
+            return Collection::new(offsets, items.slice(first as usize, (last - first) as usize));
+        }
+        let lists = list.nulls().filter(|nulls| nulls.null_count() > 0);
+        let mut offsets = Vec::with_capacity(self.len + 1);
+        let mut slots: Vec<u32> = Vec::with_capacity(self.len);
+        offsets.push(0i32);
+        for item in 0..self.len {
+            let slot = self.slot(item);
+            if lists.is_none_or(|lists| lists.is_valid(slot)) {
+                let range = bounds[slot] as u32..bounds[slot + 1] as u32;
+                match &present {
+                    None => slots.extend(range),
+                    Some(present) => slots.extend(range.filter(|slot| present.is_valid(*slot as usize))),
+                }
+            }
+            offsets.push(slots.len() as i32);
+        }
+        let items = Items { ty, len: slots.len(), index: Index::Gather(slots.into()), values, element };
+        Collection::new(Offsets::list(offsets), items)
+    }
+}
+
+/// Which slots hold an element: a value, or an id or extensions in its stead. `None` means all.
+fn present(values: &Values, element: Option<&StructArray>) -> Option<NullBuffer> {
+    if values.null_count() == 0 {
+        return None;
+    }
+    let nulls = match values {
+        Values::Text(array) | Values::Json(array) => array.nulls().cloned(),
+        Values::Boolean(array) => array.nulls().cloned(),
+        Values::Integer(array) => array.nulls().cloned(),
+        Values::Decimal { text, number } => match text {
+            Some(text) => text.nulls().cloned(),
+            None => number.as_ref().and_then(|number| number.nulls().cloned()),
+        },
+        Values::Temporal { text, start, end } => match (text, start.as_ref().or(end.as_ref())) {
+            (Some(text), _) => text.nulls().cloned(),
+            (None, bound) => bound.and_then(|bound| bound.nulls().cloned()),
+        },
+        Values::Quantity { value, .. } => value.nulls().cloned(),
+        Values::Struct(array) => array.nulls().cloned(),
+        Values::Record(_) => None,
+    }?;
+    match element {
+        None => Some(nulls),
+        Some(element) => {
+            let either = nulls.inner() | element.nulls()?.inner();
+            let either = NullBuffer::new(either);
+            (either.null_count() > 0).then_some(either)
+        }
+    }
+}
+
+/// What children are looked up in.
+enum Parent<'a> {
+    Struct(&'a StructArray),
+    Record(&'a RecordBatch),
+}
+
+impl<'a> Parent<'a> {
+    fn of(values: &'a Values) -> Option<Parent<'a>> {
+        match values {
+            Values::Struct(array) => Some(Parent::Struct(array)),
+            Values::Record(batch) => Some(Parent::Record(batch)),
+            _ => None,
+        }
+    }
+
+    fn column(&self, name: &str) -> Option<ArrayRef> {
+        match self {
+            Parent::Struct(array) => array.column_by_name(name).cloned(),
+            Parent::Record(batch) => batch.column_by_name(&storage::root_column(name)).cloned(),
+        }
+    }
+
+    /// A companion at the root goes by the element's own name: `version__element` has no companions, `_version` its name.
+    fn companion(&self, name: &str) -> Option<ArrayRef> {
+        match self {
+            Parent::Struct(array) => array.column_by_name(name).cloned(),
+            Parent::Record(batch) => batch.column_by_name(name).cloned(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Parent::Struct(array) => array.len(),
+            Parent::Record(batch) => batch.num_rows(),
+        }
+    }
+}
+
+/// The columns that make up an element, lists unwrapped.
+struct Columns {
+    list: Option<ListArray>,
+    values: Values,
+    element: Option<StructArray>,
+}
+
+impl Columns {
+    fn find(parent: &Parent<'_>, branch: &Branch) -> Option<Columns> {
+        let name = &branch.column;
+        let main = parent.column(name);
+        let primitive = matches!(facts().get(branch.ty).kind, Kind::Primitive(_));
+        let companion = |suffix: &str| match branch.storage {
+            Storage::Decimal | Storage::DateTime | Storage::Time => parent.companion(&format!("{name}{suffix}")),
+            _ => None,
+        };
+        let extra = [companion(NUMBER), companion(START), companion(END)];
+        let element = if primitive { parent.companion(&format!("_{name}")) } else { None };
+        let list = [&main, &element].into_iter().chain(&extra).flatten().find_map(|array| array.as_list_opt::<i32>());
+        let list = list.cloned();
+        let inner = |array: Option<ArrayRef>| -> Option<ArrayRef> {
+            let array = array?;
+            match array.data_type() {
+                DataType::List(_) => Some(aligned(array.as_list::<i32>(), list.as_ref()?)),
+                _ => Some(array),
+            }
+        };
+        let element = inner(element).and_then(|array| array.as_struct_opt().cloned());
+        let (main, [number, start, end]) = (inner(main), extra.map(inner));
+        let slots = list.as_ref().map_or(parent.len(), |list| list.values().len());
+        let values = values_of(branch.storage, main, number, start, end, element.is_some().then_some(slots))?;
+        Some(Columns { list, values, element })
+    }
+}
+
+/// The values of a companion list, as far as they go with the values of the list it accompanies. The lists of an element are
+/// parallel, but each array may have been sliced or gathered on its own.
+fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
+    let (own, wanted) = (array.value_offsets(), with.value_offsets());
+    if own.first() == wanted.first() && own.last() == wanted.last() && array.values().len() == with.values().len() {
+        return array.values().clone();
+    }
+    let mut indices: Vec<Option<u32>> = vec![None; with.values().len()];
+    for row in 0..array.len().min(with.len()) {
+        let pairs = (wanted[row]..wanted[row + 1]).zip(own[row]..own[row + 1]);
+        for (to, from) in pairs {
+            indices[to as usize] = Some(from as u32);
+        }
+    }
+    let indices = arrow::array::UInt32Array::from(indices);
+    arrow::compute::take(array.values(), &indices, None).unwrap_or_else(|_| array.values().clone())
+}
+
+/// Columns as [`Values`]; `valueless` is the number of slots where only `_x` is there.
+fn values_of(
+    storage: Storage,
+    main: Option<ArrayRef>,
+    number: Option<ArrayRef>,
+    start: Option<ArrayRef>,
+    end: Option<ArrayRef>,
+    valueless: Option<usize>,
+) -> Option<Values> {
+    let blank = |ty: &DataType| valueless.map(|slots| arrow::array::new_null_array(ty, slots));
+    Some(match storage {
+        Storage::Boolean => Values::Boolean(boolean_array(&main.or_else(|| blank(&DataType::Boolean))?)?),
+        Storage::Integer => Values::Integer(integer_array(&main.or_else(|| blank(&DataType::Int32))?)?),
+        Storage::Text => Values::Text(text_array(&main.or_else(|| blank(&DataType::Utf8))?)?),
+        Storage::Json => Values::Json(text_array(&main?)?),
+        Storage::Struct | Storage::Reference => Values::Struct(main?.as_struct_opt()?.clone()),
+        Storage::Decimal => {
+            let number = number.as_ref().and_then(number_array);
+            let main = if number.is_none() { main.or_else(|| blank(&DataType::Utf8)) } else { main };
+            let text = main.as_ref().and_then(text_array);
+            if text.is_none() && number.is_none() {
+                return None;
+            }
+            Values::Decimal { text, number }
+        }
+        Storage::DateTime | Storage::Time => {
+            let (start, end) = (start.as_ref().and_then(bound_array), end.as_ref().and_then(bound_array));
+            let bounded = start.is_some() || end.is_some();
+            let main = if bounded { main } else { main.or_else(|| blank(&DataType::Utf8)) };
+            let text = main.as_ref().and_then(text_array);
+            if text.is_none() && !bounded {
+                return None;
+            }
+            Values::Temporal { text, start, end }
+        }
+    })
+}

@@ -1,0 +1,121 @@
+//! The resolved program: every name is a column, a constant or a function. With it, what is known of a result before any
+//! data is seen.
+
+use std::sync::Arc;
+
+use super::ast::Operator;
+use super::error::Position;
+use super::functions::Function;
+use super::items::Items;
+use super::navigate::Branch;
+use super::types::{ItemType, TypeTest};
+use crate::fhir::TypeId;
+
+/// A part of a resolved program.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// No items.
+    Empty,
+    /// `$this`, also the context of a bare name.
+    This,
+    /// `%resource`.
+    Resource,
+    /// `%context`.
+    Context,
+    /// `$index`.
+    Index,
+    /// `$total`.
+    Total,
+    /// `%rowIndex`.
+    RowIndex,
+    /// A literal or constant: one item.
+    Constant(Items),
+    /// An element.
+    Step { on: Box<Node>, name: Box<str>, by: Vec<(TypeId, Vec<Branch>)> },
+    /// Items of a type only.
+    OfType { on: Box<Node>, test: TypeTest },
+    /// Whether the single item is of a type.
+    Is { on: Box<Node>, test: TypeTest, at: Position },
+    /// A function.
+    Call(Box<Call>),
+    /// A sign.
+    Sign { negative: bool, on: Box<Node>, at: Position },
+    /// An operator.
+    Binary { operator: Operator, left: Box<Node>, right: Box<Node>, at: Position },
+    /// `|`, with equal items kept.
+    Concatenation(Box<Node>, Box<Node>),
+}
+
+/// A function with its input and arguments.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) function: &'static Function,
+    pub(super) on: Node,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) at: Position,
+}
+
+/// An argument of a function.
+#[derive(Debug)]
+pub(super) enum Argument {
+    /// Evaluated in the function's own context, once per row.
+    Value(Node),
+    /// Evaluated with the input's items as rows.
+    Each(Node),
+    /// A type.
+    Type(TypeTest),
+}
+
+/// What is known of a collection statically.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shape {
+    /// What its items may be; none means that it is empty.
+    pub(super) sources: Vec<Source>,
+    /// Whether a row may have more than one.
+    pub(super) many: bool,
+}
+
+/// One thing that items may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) ty: ItemType,
+    /// The column they lie in, from the table's root (`""` for the root itself); `None` for computed values.
+    pub(super) path: Option<Arc<str>>,
+}
+
+impl Shape {
+    pub(super) fn one(ty: ItemType) -> Shape {
+        Shape { sources: vec![Source { ty, path: None }], many: false }
+    }
+
+    pub(super) fn single(mut self) -> Shape {
+        self.many = false;
+        self
+    }
+
+    pub(super) fn multiple(mut self) -> Shape {
+        self.many = true;
+        self
+    }
+
+    pub(super) fn join(mut self, other: &Shape) -> Shape {
+        self.many |= other.many;
+        self.add(other);
+        self
+    }
+
+    pub(super) fn add(&mut self, other: &Shape) {
+        for source in &other.sources {
+            if !self.sources.contains(source) {
+                self.sources.push(source.clone());
+            }
+        }
+    }
+
+    /// The types, for messages.
+    pub(super) fn names(&self) -> String {
+        let mut names: Vec<&str> = self.sources.iter().map(|source| source.ty.name()).collect();
+        names.dedup();
+        if names.is_empty() { "an empty collection".to_string() } else { names.join(" or ") }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a caller says when compiling: constants, leniency, which leaves it will read below the result.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::ast::Literal;
+use super::program::Program;
+use crate::fhir::TypeId;
+
+/// A typed value for `%name`, as written in FHIRPath: `Constant::String("x".into())`, `Constant::Date("2024-01".into())`.
+pub type Constant = Literal;
+
+/// Says for an output type which columns below it the caller will read: see [`CompileOptions::extra`].
+pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;
+
+/// How to compile an expression. `CompileOptions::default()` is a strict compilation without constants.
+#[derive(Clone, Default)]
+pub struct CompileOptions<'a> {
+    /// A step to an element that its type does not have is an error; with this it is an empty collection.
+    pub lenient: bool,
+    /// Values of `%name`.
+    pub constants: HashMap<String, Constant>,
+    /// For each output type the columns that the caller reads below an output item. `None` means the default: the value
+    /// of a primitive (its text), the presence of a complex item. For a complex type `Some` lists dotted paths below it
+    /// (`coding.system`, `value__number`, or `*` for everything); for a primitive type it lists the suffixes of its columns
+    /// (`""` for the value, `__start`, `__end`, `__number`), and replaces the default.
+    pub extra: Option<ExtraLeaves<'a>>,
+    /// The program whose output items are the context: this one is evaluated with
+    /// [`Program::evaluate_on`]. Its leaves are still named from the root.
+    pub context: Option<&'a Program>,
+    /// The caller does not mind whether equal items appear once or several times in the result, so that `|` need not
+    /// compare complex items as a whole (and read all their columns) where its result goes straight to the output.
+    pub duplicates: bool,
+}
+
+impl fmt::Debug for CompileOptions<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CompileOptions")
+            .field("lenient", &self.lenient)
+            .field("constants", &self.constants)
+            .field("extra", &self.extra.is_some())
+            .field("context", &self.context.map(Program::text))
+            .field("duplicates", &self.duplicates)
+            .finish()
+    }
+}

@@ -1,0 +1,112 @@
+//! A compiled expression: what callers hold, share and run.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+
+use super::collection::Collection;
+use super::compile;
+use super::error::FhirPathError;
+use super::eval;
+use super::focus::Focus;
+use super::node::{Node, Shape};
+use super::options::CompileOptions;
+use super::types::ItemType;
+use crate::fhir::TypeId;
+use crate::fhir::storage::LeafSet;
+
+/// A compiled expression. Cloning shares it; it may be run from any number of threads.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(super) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) text: String,
+    pub(super) root: TypeId,
+    pub(super) node: Node,
+    pub(super) shape: Shape,
+    pub(super) leaves: LeafSet,
+}
+
+/// Compiles an expression for the rows of a table of `root` (or, with [`CompileOptions::context`], for the items that another
+/// program over such a table yields).
+pub fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Program, FhirPathError> {
+    let inner = compile::compile(text, root, options)?;
+    Ok(Program { inner: Arc::new(inner) })
+}
+
+/// What an evaluation yields.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// The result; empty for a row that failed.
+    pub collection: Collection,
+    /// The rows that failed, each with its first error, in order of rows.
+    pub faults: Vec<Fault>,
+}
+
+/// A row on which the expression is in error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// The row.
+    pub row: u32,
+    /// What went wrong.
+    pub error: FhirPathError,
+}
+
+impl Evaluation {
+    /// The result if no row failed, else the first error.
+    pub fn strict(self) -> Result<Collection, FhirPathError> {
+        match self.faults.into_iter().next() {
+            None => Ok(self.collection),
+            Some(fault) => Err(fault.error),
+        }
+    }
+
+    /// The result; a row that failed has no items.
+    pub fn lenient(self) -> Collection {
+        self.collection
+    }
+}
+
+impl Program {
+    /// The expression's text.
+    pub fn text(&self) -> &str {
+        &self.inner.text
+    }
+
+    /// The columns that it reads, from the root of the table.
+    pub fn leaves(&self) -> &LeafSet {
+        &self.inner.leaves
+    }
+
+    /// The types that its result may have, none twice; none at all where it is empty whatever the data.
+    pub fn output_types(&self) -> Vec<ItemType> {
+        let mut types: Vec<ItemType> = self.inner.shape.sources.iter().map(|source| source.ty).collect();
+        types.sort_unstable();
+        types.dedup();
+        types
+    }
+
+    /// Whether a row may have more than one item.
+    pub fn is_multi_valued(&self) -> bool {
+        self.inner.shape.many
+    }
+
+    /// Whether the result is empty whatever the data.
+    pub fn is_statically_empty(&self) -> bool {
+        self.inner.shape.sources.is_empty()
+    }
+
+    /// Evaluates it over the rows of a batch of the root type's table. Columns that the batch lacks are elements that no row
+    /// has.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Evaluation, FhirPathError> {
+        self.evaluate_on(&Focus::root(batch, self.inner.root))
+    }
+
+    /// Evaluates it with the items of `focus` as rows.
+    pub fn evaluate_on(&self, focus: &Focus) -> Result<Evaluation, FhirPathError> {
+        eval::run(&self.inner, focus)
+    }
+}
