@@ -96,5 +96,5 @@ pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
 
 /// The columns a computation reads, as dotted paths without list markers from the table's root:
 /// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct asks for its presence only; the scan reads
-/// the cheapest leaf below it.
+/// the cheapest leaf below it. A path whose last part is `*` (`code.*`) asks for every leaf below what precedes it.
 pub type LeafSet = std::collections::BTreeSet<String>;

@@ -2,11 +2,14 @@
 //! and the command line.
 
 mod ast;
+mod builder;
+mod calendar;
 mod collection;
 mod combine;
 mod compile;
 mod error;
 mod eval;
+mod extract;
 mod focus;
 mod functions;
 mod items;
@@ -14,12 +17,17 @@ mod leaves;
 mod literal;
 mod navigate;
 mod node;
+mod number;
 mod operators;
 mod options;
 mod parse;
 mod program;
+mod quantity;
+mod scalar;
+mod temporal;
 mod truth;
 mod types;
+mod units;
 mod values;
 
 pub use ast::{Expr, ExprKind, Literal, Operator, TypeName};

@@ -156,21 +156,19 @@ impl<'a> Builder<'a> {
         let mut expr = None;
         for part in pair.into_inner() {
             let at = part.as_span().start();
-            expr = Some(match (part.as_rule(), expr) {
-                (Rule::plus_sign | Rule::minus_sign, before) => {
-                    signs.push((part.as_rule() == Rule::minus_sign, at));
-                    match before {
-                        None => continue,
-                        Some(before) => before,
-                    }
+            match part.as_rule() {
+                Rule::plus_sign | Rule::minus_sign => signs.push((part.as_rule() == Rule::minus_sign, at)),
+                Rule::step => {
+                    let on = expr.take().map(Box::new);
+                    expr = Some(self.invocation(self.only(part)?, on)?);
                 }
-                (Rule::step, on) => self.invocation(self.only(part)?, on.map(Box::new))?,
-                (Rule::indexer, Some(on)) => {
+                Rule::indexer => {
                     let index = Box::new(self.expression(self.only(part)?)?);
-                    self.node(at, ExprKind::Indexer { on: Box::new(on), index })?
+                    let on = Box::new(expr.take().ok_or_else(|| self.syntax(at, "an operand"))?);
+                    expr = Some(self.node(at, ExprKind::Indexer { on, index })?);
                 }
-                (_, _) => self.term(part)?,
-            });
+                _ => expr = Some(self.term(part)?),
+            }
         }
         let mut expr = expr.ok_or_else(|| self.syntax(0, "an operand"))?;
         for (negative, at) in signs.into_iter().rev() {

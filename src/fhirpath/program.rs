@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 
 use super::collection::Collection;
-use super::compile;
 use super::error::FhirPathError;
 use super::eval;
 use super::focus::Focus;
@@ -33,7 +32,7 @@ pub(super) struct Inner {
 /// Compiles an expression for the rows of a table of `root` (or, with [`CompileOptions::context`], for the items that another
 /// program over such a table yields).
 pub fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Program, FhirPathError> {
-    let inner = compile::compile(text, root, options)?;
+    let inner = super::compile::compile(text, root, options)?;
     Ok(Program { inner: Arc::new(inner) })
 }
 

@@ -1,0 +1,129 @@
+//! Computed values gathered into columns, one per type met.
+
+use arrow::array::{BooleanArray, Int32Array, StringArray};
+
+use super::collection::{Collection, Offsets};
+use super::items::Items;
+use super::number::Number;
+use super::quantity::Quantity;
+use super::types::{ItemType, System};
+use super::values::Values;
+
+/// A computed value.
+#[derive(Clone, Debug)]
+pub(super) enum Computed {
+    Boolean(bool),
+    Integer(i32),
+    Decimal(Number),
+    String(String),
+    Date(String),
+    DateTime(String),
+    Time(String),
+    Quantity { value: Number, unit: Option<String> },
+}
+
+impl Computed {
+    pub(super) fn quantity(quantity: &Quantity<'_>) -> Computed {
+        Computed::Quantity { value: quantity.value, unit: quantity.unit.map(str::to_string) }
+    }
+}
+
+/// A collection being computed row by row.
+#[derive(Debug)]
+pub(super) struct Builder {
+    offsets: Vec<i32>,
+    places: Vec<(u16, u32)>,
+    booleans: Vec<bool>,
+    integers: Vec<i32>,
+    /// Texts of Decimal, String, Date, DateTime, Time.
+    texts: [Vec<String>; 5],
+    quantities: (Vec<String>, Vec<Option<String>>),
+}
+
+const TEXTS: [System; 5] = [System::Decimal, System::String, System::Date, System::DateTime, System::Time];
+
+impl Builder {
+    pub(super) fn new(rows: usize) -> Builder {
+        let mut offsets = Vec::with_capacity(rows + 1);
+        offsets.push(0);
+        Builder {
+            offsets,
+            places: Vec::with_capacity(rows),
+            booleans: Vec::new(),
+            integers: Vec::new(),
+            texts: Default::default(),
+            quantities: Default::default(),
+        }
+    }
+
+    /// Gives the row being built another item.
+    pub(super) fn push(&mut self, value: Computed) {
+        let mut text = |at: usize, text: String| {
+            self.texts[at].push(text);
+            (at as u16, self.texts[at].len())
+        };
+        let (part, count) = match value {
+            Computed::Decimal(number) => text(0, number.to_string()),
+            Computed::String(string) => text(1, string),
+            Computed::Date(date) => text(2, date),
+            Computed::DateTime(date) => text(3, date),
+            Computed::Time(time) => text(4, time),
+            Computed::Boolean(value) => {
+                self.booleans.push(value);
+                (5, self.booleans.len())
+            }
+            Computed::Integer(value) => {
+                self.integers.push(value);
+                (6, self.integers.len())
+            }
+            Computed::Quantity { value, unit } => {
+                self.quantities.0.push(value.to_string());
+                self.quantities.1.push(unit);
+                (7, self.quantities.0.len())
+            }
+        };
+        self.places.push((part, count as u32 - 1));
+    }
+
+    /// Ends the row being built.
+    pub(super) fn end_row(&mut self) {
+        self.offsets.push(self.places.len() as i32);
+    }
+
+    pub(super) fn finish(self) -> Collection {
+        let mut parts: Vec<Items> = TEXTS.iter().zip(self.texts).map(|(system, texts)| texts_of(*system, texts)).collect();
+        let system = |system, values| Items::new(ItemType::System(system), values);
+        parts.push(system(System::Boolean, Values::Boolean(BooleanArray::from(self.booleans))));
+        parts.push(system(System::Integer, Values::Integer(Int32Array::from(self.integers))));
+        let value = StringArray::from(self.quantities.0);
+        let unit = StringArray::from(self.quantities.1);
+        parts.push(system(System::Quantity, Values::Quantity { value, unit }));
+        Collection::mixed(Offsets::list(self.offsets), parts, self.places)
+    }
+
+    /// A collection with at most one value per row.
+    pub(super) fn per_row<E>(
+        rows: usize,
+        mut value: impl FnMut(usize) -> Result<Option<Computed>, E>,
+    ) -> Result<Collection, E> {
+        let mut builder = Builder::new(rows);
+        for row in 0..rows {
+            if let Some(value) = value(row)? {
+                builder.push(value);
+            }
+            builder.end_row();
+        }
+        Ok(builder.finish())
+    }
+}
+
+/// Texts as items of a System type that is kept as text.
+fn texts_of(system: System, texts: Vec<String>) -> Items {
+    let text = StringArray::from(texts);
+    let values = match system {
+        System::Decimal => Values::Decimal { text: Some(text), number: None },
+        System::String => Values::Text(text),
+        _ => Values::Temporal { text: Some(text), start: None, end: None },
+    };
+    Items::new(ItemType::System(system), values)
+}

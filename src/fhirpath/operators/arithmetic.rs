@@ -1,0 +1,202 @@
+//! `+ - * / div mod &` and signs. Numbers are exact; what overflows or divides by zero is empty. Dates and quantities of time
+//! are added here too.
+
+use crate::fhirpath::ast::Operator;
+use crate::fhirpath::builder::{Builder, Computed};
+use crate::fhirpath::calendar;
+use crate::fhirpath::collection::Collection;
+use crate::fhirpath::error::{FhirPathError, Position};
+use crate::fhirpath::eval::Frame;
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::number::Number;
+use crate::fhirpath::quantity::Quantity;
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::types::{ItemType, System};
+
+/// What an arithmetic operator yields; an error where no data could make it defined.
+pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {
+    if left.sources.is_empty() || right.sources.is_empty() {
+        return Ok(Shape::default());
+    }
+    let mut found = Shape::default();
+    for one in &left.sources {
+        for other in &right.sources {
+            let (Some(one), Some(other)) = (one.ty.system(), other.ty.system()) else { continue };
+            if let Some(result) = result_type(operator, one, other) {
+                found.add(&Shape::one(ItemType::System(result)));
+            }
+        }
+    }
+    if found.sources.is_empty() {
+        let operands = format!("{} and {}", left.names(), right.names());
+        return Err(FhirPathError::Operands { at, operation: operator.symbol().to_string(), operands });
+    }
+    Ok(found)
+}
+
+fn result_type(operator: Operator, left: System, right: System) -> Option<System> {
+    use System::{Date, DateTime, Decimal, Integer, Quantity, String, Time};
+    match (operator, left, right) {
+        (Operator::Divide, Integer | Decimal, Integer | Decimal) => Some(Decimal),
+        (Operator::Div, Integer | Decimal, Integer | Decimal) => Some(Integer),
+        (_, Integer, Integer) => Some(Integer),
+        (_, Integer | Decimal, Integer | Decimal) => Some(Decimal),
+        (Operator::Div | Operator::Mod, _, _) => None,
+        (Operator::Add, String, String) => Some(String),
+        (Operator::Add | Operator::Subtract, Date | DateTime | Time, Quantity) => Some(left),
+        (_, Quantity, Quantity | Integer | Decimal) | (_, Integer | Decimal, Quantity) => Some(Quantity),
+        _ => None,
+    }
+}
+
+/// Evaluates an arithmetic operator, or `&`.
+pub(super) fn evaluate(
+    frame: &Frame<'_>,
+    operator: Operator,
+    left: &Collection,
+    right: &Collection,
+    at: Position,
+) -> Collection {
+    let symbol = operator.symbol();
+    let mut builder = Builder::new(left.rows());
+    for row in 0..left.rows() {
+        let one = super::comparison::single(frame, left, row, symbol, at);
+        let other = super::comparison::single(frame, right, row, symbol, at);
+        let result = match (operator, one, other) {
+            (Operator::Concatenate, one, other) => concatenate(one, other),
+            (_, Some(one), Some(other)) => compute(operator, one, other),
+            _ => Ok(None),
+        };
+        match result {
+            Ok(Some(value)) => builder.push(value),
+            Ok(None) => {}
+            Err(problem) => frame.fault(row, FhirPathError::Value { at, operation: symbol, problem }),
+        }
+        builder.end_row();
+    }
+    builder.finish()
+}
+
+type Computation = Result<Option<Computed>, String>;
+
+/// `&`: an empty operand counts as an empty text.
+fn concatenate(left: Option<Scalar<'_>>, right: Option<Scalar<'_>>) -> Computation {
+    let text = |side: Option<Scalar<'_>>| match side {
+        None => Ok(String::new()),
+        Some(Scalar::Text(text)) => Ok(text.to_string()),
+        Some(other) => other.to_text().ok_or_else(|| format!("expects Strings, not a {}", other.kind())),
+    };
+    Ok(Some(Computed::String(text(left)? + &text(right)?)))
+}
+
+fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computation {
+    let wrong = || format!("is not defined for {} and {}", left.kind(), right.kind());
+    match (left, right) {
+        (Scalar::Integer(one), Scalar::Integer(other)) if operator != Operator::Divide => {
+            Ok(integers(operator, one, other).map(Computed::Integer))
+        }
+        (Scalar::Integer(_) | Scalar::Decimal(_), Scalar::Integer(_) | Scalar::Decimal(_)) => {
+            match (left.number(), right.number()) {
+                (Some(one), Some(other)) => Ok(numbers(operator, one, other)),
+                _ => Err(wrong()),
+            }
+        }
+        (Scalar::Text(one), Scalar::Text(other)) if operator == Operator::Add => {
+            Ok(Some(Computed::String(format!("{one}{other}"))))
+        }
+        (Scalar::Temporal(kind, text), Scalar::Quantity(by)) => match operator {
+            Operator::Add => calendar::add(kind, text, &by),
+            Operator::Subtract => calendar::add(kind, text, &Quantity { value: by.value.negate(), unit: by.unit }),
+            _ => Err(wrong()),
+        },
+        (Scalar::Quantity(_), _) | (_, Scalar::Quantity(_)) => match (left.quantity(), right.quantity()) {
+            (Some(one), Some(other)) => quantities(operator, &one, &other).ok_or_else(wrong),
+            _ => Err(wrong()),
+        },
+        _ => Err(wrong()),
+    }
+}
+
+fn integers(operator: Operator, left: i32, right: i32) -> Option<i32> {
+    match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Subtract => left.checked_sub(right),
+        Operator::Multiply => left.checked_mul(right),
+        Operator::Div => left.checked_div(right),
+        _ => left.checked_rem(right),
+    }
+}
+
+fn numbers(operator: Operator, left: Number, right: Number) -> Option<Computed> {
+    let number = match operator {
+        Operator::Add => left.add(right),
+        Operator::Subtract => left.subtract(right),
+        Operator::Multiply => left.multiply(right),
+        Operator::Divide => left.divide(right),
+        Operator::Div => return i32::try_from(left.div(right)?).ok().map(Computed::Integer),
+        _ => left.modulo(right),
+    };
+    number.map(Computed::Decimal)
+}
+
+/// The outer `None` means that the operation is not defined, the inner one that it has no result.
+fn quantities(operator: Operator, left: &Quantity<'_>, right: &Quantity<'_>) -> Option<Option<Computed>> {
+    let of = |value: Option<Number>, unit: Option<String>| value.map(|value| Computed::Quantity { value, unit });
+    let unit = left.unit.map(str::to_string);
+    Some(match operator {
+        Operator::Add => of(left.add(right), unit),
+        Operator::Subtract => of(left.add(&Quantity { value: right.value.negate(), unit: right.unit }), unit),
+        Operator::Multiply => {
+            left.combined_unit(right, '.').and_then(|unit| of(left.value.multiply(right.value), Some(unit)))
+        }
+        Operator::Divide => match left.combined_unit(right, '/') {
+            Some(unit) => of(left.value.divide(right.value), Some(unit)),
+            None => left.ratio(right).and_then(|ratio| of(Some(ratio), Some("1".to_string()))),
+        },
+        _ => return None,
+    })
+}
+
+/// What a sign yields; an error for operands that are never numbers.
+pub(in crate::fhirpath) fn sign_shape(operand: &Shape, at: Position) -> Result<Shape, FhirPathError> {
+    if operand.sources.is_empty() {
+        return Ok(Shape::default());
+    }
+    let mut found = Shape::default();
+    for source in &operand.sources {
+        if let Some(system @ (System::Integer | System::Decimal | System::Quantity)) = source.ty.system() {
+            found.add(&Shape::one(ItemType::System(system)));
+        }
+    }
+    if found.sources.is_empty() {
+        return Err(FhirPathError::Operands { at, operation: "a sign".to_string(), operands: operand.names() });
+    }
+    Ok(found)
+}
+
+/// Evaluates a sign.
+pub(in crate::fhirpath) fn sign(frame: &Frame<'_>, on: Collection, negative: bool, at: Position) -> Collection {
+    let symbol = if negative { "-" } else { "+" };
+    let mut builder = Builder::new(on.rows());
+    for row in 0..on.rows() {
+        let value = match super::comparison::single(frame, &on, row, symbol, at) {
+            None => None,
+            Some(value @ (Scalar::Integer(_) | Scalar::Decimal(_) | Scalar::Quantity(_))) if !negative => value.computed(),
+            Some(Scalar::Integer(value)) => value.checked_neg().map(Computed::Integer),
+            Some(Scalar::Decimal(value)) => Some(Computed::Decimal(value.negate())),
+            Some(Scalar::Quantity(quantity)) => {
+                Some(Computed::quantity(&Quantity { value: quantity.value.negate(), unit: quantity.unit }))
+            }
+            Some(other) => {
+                let problem = format!("is not defined for a {}", other.kind());
+                frame.fault(row, FhirPathError::Value { at, operation: symbol, problem });
+                None
+            }
+        };
+        if let Some(value) = value {
+            builder.push(value);
+        }
+        builder.end_row();
+    }
+    builder.finish()
+}

@@ -1,0 +1,83 @@
+//! `<`, `<=`, `>`, `>=`: text, numbers, dates of unequal precision, quantities of commensurable units.
+
+use std::cmp::Ordering;
+
+use crate::fhirpath::ast::Operator;
+use crate::fhirpath::collection::Collection;
+use crate::fhirpath::error::{FhirPathError, Position};
+use crate::fhirpath::eval::Frame;
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::truth::Truth;
+
+/// Unknown where either side is empty or their order cannot be told; an error where they are of different kinds.
+pub(super) fn compare(
+    frame: &Frame<'_>,
+    operator: Operator,
+    left: &Collection,
+    right: &Collection,
+    at: Position,
+) -> Truth {
+    let symbol = operator.symbol();
+    Truth::collect(left.rows(), |row| {
+        let left = single(frame, left, row, symbol, at)?;
+        let right = single(frame, right, row, symbol, at)?;
+        match order(left, right) {
+            Ok(order) => order.map(|order| holds(operator, order)),
+            Err(()) => {
+                let problem = format!("cannot compare {} with {}", left.kind(), right.kind());
+                frame.fault(row, FhirPathError::Value { at, operation: symbol, problem });
+                None
+            }
+        }
+    })
+}
+
+fn holds(operator: Operator, order: Ordering) -> bool {
+    match operator {
+        Operator::Less => order.is_lt(),
+        Operator::LessOrEqual => order.is_le(),
+        Operator::Greater => order.is_gt(),
+        _ => order.is_ge(),
+    }
+}
+
+/// The value of the only item of a row; several are an error.
+pub(super) fn single<'c>(
+    frame: &Frame<'_>,
+    collection: &'c Collection,
+    row: usize,
+    operation: &'static str,
+    at: Position,
+) -> Option<Scalar<'c>> {
+    let range = collection.range(row);
+    match range.len() {
+        0 => None,
+        1 => {
+            let (items, item) = collection.item(range.start);
+            items.scalar(item)
+        }
+        count => {
+            frame.not_single(row, count, operation, at);
+            None
+        }
+    }
+}
+
+/// The order of two values; `Err` where they are not comparable at all.
+pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
+    match (left, right) {
+        (Scalar::Text(left), Scalar::Text(right)) => Ok(Some(left.cmp(right))),
+        (Scalar::Temporal(..), Scalar::Temporal(..)) => match (left.moment(), right.moment()) {
+            (Some(left), Some(right)) => Ok(left.compare(&right)),
+            _ => Ok(None),
+        },
+        (Scalar::Quantity(_), _) | (_, Scalar::Quantity(_)) => match (left.quantity(), right.quantity()) {
+            (Some(left), Some(right)) => Ok(left.compare(&right)),
+            _ => Err(()),
+        },
+        _ => match (left.number(), right.number()) {
+            (Some(left), Some(right)) => Ok(Some(left.compare(right))),
+            _ => Err(()),
+        },
+    }
+}

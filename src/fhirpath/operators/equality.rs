@@ -1,0 +1,217 @@
+//! `=`, `!=`, `~`, `!~`, and the equality of items that `|`, `distinct()` and `in` rest on.
+
+use arrow::array::{Array, ArrayRef, AsArray, StringArray, StructArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::DataType;
+
+use crate::fhirpath::collection::{Body, Collection, Offsets};
+use crate::fhirpath::items::{Index, Items};
+use crate::fhirpath::quantity::equivalent_numbers;
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::truth::Truth;
+use crate::fhirpath::values::Values;
+
+/// `=`: unknown where either side is empty, else whether both have equal items in the same order.
+pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth {
+    if let Some(truth) = text_to_constant(left, right).or_else(|| text_to_constant(right, left)) {
+        return truth;
+    }
+    Truth::collect(left.rows(), |row| {
+        let (of_left, of_right) = (left.range(row), right.range(row));
+        if of_left.is_empty() || of_right.is_empty() {
+            return None;
+        }
+        if of_left.len() != of_right.len() {
+            return Some(false);
+        }
+        let mut all = Some(true);
+        for (one, other) in of_left.zip(of_right) {
+            let ((one, one_at), (other, other_at)) = (left.item(one), right.item(other));
+            match items_equal(one, one_at, other, other_at) {
+                Some(true) => {}
+                Some(false) => return Some(false),
+                None => all = None,
+            }
+        }
+        all
+    })
+}
+
+/// The usual case: text of which there is at most one per row against one literal.
+fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
+    let (Body::One(items), Body::One(constant)) = (&left.body, &right.body) else { return None };
+    let (Values::Text(texts), Values::Text(wanted)) = (items.values(), constant.values()) else { return None };
+    let (Index::Constant(slot), Offsets::Each(_)) = (&constant.index, right.offsets()) else { return None };
+    if left.rows() == 0 || texts.null_count() > 0 || wanted.is_null(*slot as usize) {
+        return None;
+    }
+    let wanted = wanted.value(*slot as usize).as_bytes();
+    let same = matches(texts, &items.index, items.len(), wanted);
+    match left.offsets() {
+        Offsets::Each(_) => Some(Truth::known(same)),
+        Offsets::List(offsets) => {
+            let rows = left.rows();
+            if offsets.windows(2).any(|pair| pair[1] - pair[0] > 1) {
+                return None;
+            }
+            let known = BooleanBuffer::collect_bool(rows, |row| offsets[row] < offsets[row + 1]);
+            let yes = BooleanBuffer::collect_bool(rows, |row| {
+                offsets[row] < offsets[row + 1] && same.value(offsets[row] as usize)
+            });
+            Some(Truth::partly(yes, known))
+        }
+    }
+}
+
+/// Which items are this text.
+fn matches(texts: &StringArray, index: &Index, len: usize, wanted: &[u8]) -> BooleanBuffer {
+    let (bounds, bytes) = (texts.value_offsets(), texts.value_data());
+    let is = |slot: usize| {
+        let (start, end) = (bounds[slot] as usize, bounds[slot + 1] as usize);
+        end - start == wanted.len() && &bytes[start..end] == wanted
+    };
+    match index {
+        Index::Identity => BooleanBuffer::collect_bool(len, is),
+        Index::Gather(indices) => BooleanBuffer::collect_bool(len, |item| is(indices[item] as usize)),
+        Index::Constant(slot) => if is(*slot as usize) { BooleanBuffer::new_set(len) } else { BooleanBuffer::new_unset(len) },
+    }
+}
+
+/// Whether two items are equal; `None` where it cannot be told.
+pub(in crate::fhirpath) fn items_equal(left: &Items, at: usize, right: &Items, other: usize) -> Option<bool> {
+    match (left.scalar(at)?, right.scalar(other)?) {
+        (Scalar::Other, Scalar::Other) => Some(deep_equal(left, at, right, other)),
+        (one, other) => scalars_equal(one, other),
+    }
+}
+
+pub(in crate::fhirpath) fn scalars_equal(left: Scalar<'_>, right: Scalar<'_>) -> Option<bool> {
+    match (left, right) {
+        (Scalar::Text(left), Scalar::Text(right)) => Some(left == right),
+        (Scalar::Boolean(left), Scalar::Boolean(right)) => Some(left == right),
+        (Scalar::Integer(left), Scalar::Integer(right)) => Some(left == right),
+        (Scalar::Temporal(kind, left_text), Scalar::Temporal(other, right_text)) => {
+            match (left.moment(), right.moment()) {
+                (Some(left), Some(right)) => left.equals(&right),
+                _ => Some(kind == other && left_text == right_text),
+            }
+        }
+        (Scalar::Quantity(_), _) | (_, Scalar::Quantity(_)) => match (left.quantity(), right.quantity()) {
+            (Some(left), Some(right)) => left.equals(&right),
+            _ => Some(false),
+        },
+        _ => match (left.number(), right.number()) {
+            (Some(left), Some(right)) => Some(left.compare(right).is_eq()),
+            _ => Some(false),
+        },
+    }
+}
+
+/// `~`: order counts for nothing, case and the amount of white space neither, numbers are rounded; two empty ones are equivalent.
+pub(in crate::fhirpath) fn equivalent(left: &Collection, right: &Collection) -> Truth {
+    Truth::known(BooleanBuffer::collect_bool(left.rows(), |row| {
+        let (of_left, of_right) = (left.range(row), right.range(row));
+        if of_left.len() != of_right.len() {
+            return false;
+        }
+        let mut free: Vec<usize> = of_right.collect();
+        of_left.into_iter().all(|one| {
+            let (items, at) = left.item(one);
+            let found = free.iter().position(|other| {
+                let (others, other) = right.item(*other);
+                items_equivalent(items, at, others, other)
+            });
+            found.map(|found| free.swap_remove(found)).is_some()
+        })
+    }))
+}
+
+pub(in crate::fhirpath) fn items_equivalent(left: &Items, at: usize, right: &Items, other: usize) -> bool {
+    let (Some(one), Some(another)) = (left.scalar(at), right.scalar(other)) else {
+        return !left.has_value(at) && !right.has_value(other);
+    };
+    match (one, another) {
+        (Scalar::Text(one), Scalar::Text(another)) => one == another || folded(one) == folded(another),
+        (Scalar::Temporal(..), Scalar::Temporal(..)) => match (one.moment(), another.moment()) {
+            (Some(one), Some(another)) => one.equivalent(&another),
+            _ => false,
+        },
+        (Scalar::Quantity(_), _) | (_, Scalar::Quantity(_)) => match (one.quantity(), another.quantity()) {
+            (Some(one), Some(another)) => one.equivalent(&another),
+            _ => false,
+        },
+        (Scalar::Other, Scalar::Other) => deep_equal(left, at, right, other),
+        _ => match (one.number(), another.number()) {
+            (Some(one), Some(another)) => equivalent_numbers(one, another),
+            _ => scalars_equal(one, another) == Some(true),
+        },
+    }
+}
+
+fn folded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// Complex items are equal if all their columns are.
+fn deep_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
+    match (left.values(), right.values()) {
+        (Values::Struct(one), Values::Struct(another)) => {
+            structs_equal(one, left.slot(at), another, right.slot(other))
+        }
+        (Values::Json(one), Values::Json(another)) => one.value(left.slot(at)) == another.value(right.slot(other)),
+        (Values::Record(one), Values::Record(another)) => {
+            let id = |batch: &arrow::array::RecordBatch, slot: usize| {
+                let ids = batch.column_by_name("id")?.as_string_opt::<i32>()?;
+                ids.is_valid(slot).then(|| ids.value(slot).to_string())
+            };
+            left.slot(at) == right.slot(other) || {
+                let id_of = id(one, left.slot(at));
+                id_of.is_some() && id_of == id(another, right.slot(other))
+            }
+        }
+        _ => false,
+    }
+}
+
+/// Columns that one of them lacks are null in it. The engine's companions follow from the text they accompany.
+fn structs_equal(left: &StructArray, at: usize, right: &StructArray, other: usize) -> bool {
+    let own = |name: &str| !name.contains("__");
+    let same = left.fields().iter().zip(left.columns()).filter(|(field, _)| own(field.name())).all(|(field, column)| {
+        match right.column_by_name(field.name()) {
+            Some(another) => slots_equal(column, at, another, other),
+            None => column.is_null(at),
+        }
+    });
+    let more = || {
+        right.fields().iter().zip(right.columns()).all(|(field, column)| {
+            !own(field.name()) || left.column_by_name(field.name()).is_some() || column.is_null(other)
+        })
+    };
+    same && more()
+}
+
+fn slots_equal(left: &ArrayRef, at: usize, right: &ArrayRef, other: usize) -> bool {
+    match (left.is_null(at), right.is_null(other)) {
+        (true, true) => return true,
+        (false, false) => {}
+        _ => return false,
+    }
+    match (left.data_type(), right.data_type()) {
+        (DataType::Utf8, DataType::Utf8) => {
+            left.as_string::<i32>().value(at) == right.as_string::<i32>().value(other)
+        }
+        (DataType::Boolean, DataType::Boolean) => left.as_boolean().value(at) == right.as_boolean().value(other),
+        (DataType::Int32, DataType::Int32) => {
+            let of = |array: &ArrayRef, slot| array.as_primitive::<arrow::datatypes::Int32Type>().value(slot);
+            of(left, at) == of(right, other)
+        }
+        (DataType::Struct(_), DataType::Struct(_)) => {
+            structs_equal(left.as_struct(), at, right.as_struct(), other)
+        }
+        (DataType::List(_), DataType::List(_)) => {
+            let (left, right) = (left.as_list::<i32>().value(at), right.as_list::<i32>().value(other));
+            left.len() == right.len() && (0..left.len()).all(|slot| slots_equal(&left, slot, &right, slot))
+        }
+        _ => false,
+    }
+}

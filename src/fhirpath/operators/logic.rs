@@ -1,0 +1,32 @@
+//! `and`, `or`, `xor`, `implies` in three-valued logic. An error in the right operand counts only where the left one leaves the
+//! answer open.
+
+use crate::fhirpath::ast::Operator;
+use crate::fhirpath::error::{FhirPathError, Position};
+use crate::fhirpath::eval::Frame;
+use crate::fhirpath::node::Node;
+use crate::fhirpath::truth::Truth;
+
+pub(super) fn evaluate(
+    frame: &Frame<'_>,
+    operator: Operator,
+    left: &Node,
+    right: &Node,
+    at: Position,
+) -> Result<Truth, FhirPathError> {
+    let symbol = operator.symbol();
+    let left = frame.truth(left, symbol, at)?;
+    let settled = match operator {
+        Operator::And | Operator::Implies => Some(false),
+        Operator::Or => Some(true),
+        _ => None,
+    };
+    let open = |row: usize| settled.is_none() || left.get(row) != settled;
+    let right = frame.guarded(|| frame.truth(right, symbol, at), open)?;
+    Ok(match operator {
+        Operator::And => left.and(&right),
+        Operator::Or => left.or(&right),
+        Operator::Xor => left.xor(&right),
+        _ => left.not().or(&right),
+    })
+}

@@ -1,0 +1,56 @@
+//! The operators, one file per family: which there are, what they yield, and which runs.
+
+pub(super) mod arithmetic;
+pub(super) mod comparison;
+pub(super) mod equality;
+mod logic;
+pub(super) mod sets;
+pub(super) mod types;
+
+use super::ast::Operator;
+use super::error::{FhirPathError, Position};
+use super::eval::{Frame, Output};
+use super::node::{Node, Shape};
+use super::types::{ItemType, System};
+
+/// What an operator yields for operands of these shapes.
+pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {
+    match operator {
+        Operator::Multiply
+        | Operator::Divide
+        | Operator::Div
+        | Operator::Mod
+        | Operator::Add
+        | Operator::Subtract => arithmetic::shape(operator, left, right, at),
+        Operator::Concatenate => Ok(Shape::one(ItemType::System(System::String))),
+        Operator::Union => Ok(left.clone().join(right).multiple()),
+        _ => Ok(Shape::one(ItemType::System(System::Boolean))),
+    }
+}
+
+/// Evaluates `left operator right`.
+pub(super) fn binary(
+    frame: &Frame<'_>,
+    operator: Operator,
+    left: &Node,
+    right: &Node,
+    at: Position,
+) -> Result<Output, FhirPathError> {
+    if let Operator::And | Operator::Or | Operator::Xor | Operator::Implies = operator {
+        return Ok(Output::Truth(logic::evaluate(frame, operator, left, right, at)?));
+    }
+    let (left, right) = (frame.items(left)?, frame.items(right)?);
+    Ok(match operator {
+        Operator::Equal => Output::Truth(equality::equal(&left, &right)),
+        Operator::NotEqual => Output::Truth(equality::equal(&left, &right).not()),
+        Operator::Equivalent => Output::Truth(equality::equivalent(&left, &right)),
+        Operator::NotEquivalent => Output::Truth(equality::equivalent(&left, &right).not()),
+        Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+            Output::Truth(comparison::compare(frame, operator, &left, &right, at))
+        }
+        Operator::In => Output::Truth(sets::contains(frame, &right, &left, "in", at)),
+        Operator::Contains => Output::Truth(sets::contains(frame, &left, &right, "contains", at)),
+        Operator::Union => Output::Items(sets::union(&left, &right)),
+        _ => Output::Items(arithmetic::evaluate(frame, operator, &left, &right, at)),
+    })
+}

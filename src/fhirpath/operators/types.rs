@@ -1,0 +1,111 @@
+//! `is`, `as` and `ofType` where what is asked for is not known statically.
+
+use arrow::array::{Array, AsArray};
+
+use crate::fhir::reference::Reference;
+use crate::fhir::facts;
+use crate::fhir::storage::REFERENCE_TYPE;
+use crate::fhirpath::collection::{Body, Collection, Offsets};
+use crate::fhirpath::error::Position;
+use crate::fhirpath::eval::Frame;
+use crate::fhirpath::items::Items;
+use crate::fhirpath::truth::Truth;
+use crate::fhirpath::types::{ItemType, System, TypeTest};
+use crate::fhirpath::values::Values;
+
+/// The items of a type.
+pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collection {
+    if let Body::One(items) = &on.body
+        && test.accepts(items.ty())
+    {
+        return on.clone();
+    }
+    let mut offsets = Vec::with_capacity(on.rows() + 1);
+    let mut places = Vec::new();
+    offsets.push(0);
+    for row in 0..on.rows() {
+        places.extend(on.range(row).filter(|item| passes(on, *item, test)).map(|item| item as u32));
+        offsets.push(places.len() as i32);
+    }
+    let kept = on.take(Offsets::list(offsets), places);
+    match (&kept.body, test.fhir) {
+        (Body::One(items), Some(ty)) if matches!(items.values(), Values::Json(_)) => {
+            Collection::new(kept.offsets.clone(), items.with_type(ItemType::Fhir(ty)))
+        }
+        _ => kept,
+    }
+}
+
+/// Whether the single item of each row is of a type.
+pub(in crate::fhirpath) fn is(frame: &Frame<'_>, on: &Collection, test: &TypeTest, at: Position) -> Truth {
+    if let (Body::One(items), Offsets::Each(_)) = (&on.body, on.offsets())
+        && items.ty() == ItemType::System(System::Target)
+    {
+        return targets(items, test);
+    }
+    Truth::collect(on.rows(), |row| {
+        let range = on.range(row);
+        match range.len() {
+            0 => None,
+            1 => Some(passes(on, range.start, test)),
+            count => {
+                frame.not_single(row, count, "is", at);
+                None
+            }
+        }
+    })
+}
+
+/// The usual case of `resolve() is Patient`: one comparison per reference.
+fn targets(items: &Items, test: &TypeTest) -> Truth {
+    let values = arrow::buffer::BooleanBuffer::collect_bool(items.len(), |item| {
+        target_type(items, item).is_some_and(|name| accepts_named(test, name))
+    });
+    Truth::known(values)
+}
+
+fn accepts_named(test: &TypeTest, name: &str) -> bool {
+    let Some(wanted) = test.fhir else { return false };
+    facts().get(wanted).name == name || facts().lookup(name).is_some_and(|ty| facts().is_a(ty, wanted))
+}
+
+fn passes(on: &Collection, item: usize, test: &TypeTest) -> bool {
+    let (items, item) = on.item(item);
+    if items.ty() == ItemType::System(System::Target) {
+        return target_type(items, item).is_some_and(|name| accepts_named(test, name));
+    }
+    if test.accepts(items.ty()) {
+        return true;
+    }
+    match items.values() {
+        Values::Json(_) => items.text(item).and_then(resource_type).is_some_and(|name| accepts_named(test, &name)),
+        _ => false,
+    }
+}
+
+/// The type that a reference says its target has: in its text, or failing that in `type`.
+pub(in crate::fhirpath) fn target_type(items: &Items, item: usize) -> Option<&str> {
+    let Values::Struct(array) = items.values() else { return None };
+    let slot = items.slot(item);
+    let text = |name: &str| {
+        let column = array.column_by_name(name)?.as_string_opt::<i32>()?;
+        column.is_valid(slot).then(|| column.value(slot))
+    };
+    text(REFERENCE_TYPE)
+        .or_else(|| match Reference::parse(text("reference")?) {
+            Reference::Relative(target) | Reference::Absolute { target, .. } => Some(target.type_name()),
+            Reference::Conditional { ty, .. } => Some(facts().get(ty).name),
+            _ => None,
+        })
+        .or_else(|| text("type"))
+}
+
+/// The `resourceType` of a resource's JSON.
+fn resource_type(json: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Typed {
+        #[serde(rename = "resourceType")]
+        resource_type: String,
+    }
+    serde_json::from_str::<Typed>(json).ok().map(|typed| typed.resource_type)
+}
