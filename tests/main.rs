@@ -7,5 +7,6 @@
 mod catalog;
 mod columns;
 mod facts;
+mod fhirpath;
 mod harness;
 mod population;

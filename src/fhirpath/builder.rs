@@ -24,7 +24,10 @@ pub(super) enum Computed {
 
 impl Computed {
     pub(super) fn quantity(quantity: &Quantity<'_>) -> Computed {
-        Computed::Quantity { value: quantity.value, unit: quantity.unit.map(str::to_string) }
+        Computed::Quantity {
+            value: quantity.value,
+            unit: quantity.unit.map(str::to_string),
+        }
     }
 }
 
@@ -40,7 +43,13 @@ pub(super) struct Builder {
     quantities: (Vec<String>, Vec<Option<String>>),
 }
 
-const TEXTS: [System; 5] = [System::Decimal, System::String, System::Date, System::DateTime, System::Time];
+const TEXTS: [System; 5] = [
+    System::Decimal,
+    System::String,
+    System::Date,
+    System::DateTime,
+    System::Time,
+];
 
 impl Builder {
     pub(super) fn new(rows: usize) -> Builder {
@@ -91,10 +100,20 @@ impl Builder {
     }
 
     pub(super) fn finish(self) -> Collection {
-        let mut parts: Vec<Items> = TEXTS.iter().zip(self.texts).map(|(system, texts)| texts_of(*system, texts)).collect();
+        let mut parts: Vec<Items> = TEXTS
+            .iter()
+            .zip(self.texts)
+            .map(|(system, texts)| texts_of(*system, texts))
+            .collect();
         let system = |system, values| Items::new(ItemType::System(system), values);
-        parts.push(system(System::Boolean, Values::Boolean(BooleanArray::from(self.booleans))));
-        parts.push(system(System::Integer, Values::Integer(Int32Array::from(self.integers))));
+        parts.push(system(
+            System::Boolean,
+            Values::Boolean(BooleanArray::from(self.booleans)),
+        ));
+        parts.push(system(
+            System::Integer,
+            Values::Integer(Int32Array::from(self.integers)),
+        ));
         let value = StringArray::from(self.quantities.0);
         let unit = StringArray::from(self.quantities.1);
         parts.push(system(System::Quantity, Values::Quantity { value, unit }));
@@ -121,9 +140,16 @@ impl Builder {
 fn texts_of(system: System, texts: Vec<String>) -> Items {
     let text = StringArray::from(texts);
     let values = match system {
-        System::Decimal => Values::Decimal { text: Some(text), number: None },
+        System::Decimal => Values::Decimal {
+            text: Some(text),
+            number: None,
+        },
         System::String => Values::Text(text),
-        _ => Values::Temporal { text: Some(text), start: None, end: None },
+        _ => Values::Temporal {
+            text: Some(text),
+            start: None,
+            end: None,
+        },
     };
     Items::new(ItemType::System(system), values)
 }

@@ -19,7 +19,9 @@ struct Parts {
 /// Adds; `Ok(None)` where the result lies outside the calendar, `Err` where the unit is none of time.
 pub(super) fn add(kind: System, text: &str, by: &Quantity<'_>) -> Result<Option<Computed>, String> {
     let unit = match by.unit {
-        Some("a") | Some("mo") | None => return Err(format!("cannot add {} to a {}", by.unit.unwrap_or("1"), kind.name())),
+        Some("a") | Some("mo") | None => {
+            return Err(format!("cannot add {} to a {}", by.unit.unwrap_or("1"), kind.name()));
+        }
         Some("year") => Step::Months(12),
         Some("month") => Step::Months(1),
         Some("week" | "wk") => Step::Millis(7 * 86_400_000),
@@ -30,10 +32,14 @@ pub(super) fn add(kind: System, text: &str, by: &Quantity<'_>) -> Result<Option<
         Some("millisecond" | "ms") => Step::Millis(1),
         Some(other) => return Err(format!("cannot add {other} to a {}", kind.name())),
     };
-    let Some(parts) = parse(kind, text) else { return Ok(None) };
+    let Some(parts) = parse(kind, text) else {
+        return Ok(None);
+    };
     let moved = match unit {
         Step::Months(months) => {
-            let count = i64::try_from(by.value.truncated()).ok().and_then(|count| count.checked_mul(months));
+            let count = i64::try_from(by.value.truncated())
+                .ok()
+                .and_then(|count| count.checked_mul(months));
             count.and_then(|count| move_months(&parts, count))
         }
         Step::Millis(millis) => move_millis(kind, &parts, by, millis),
@@ -65,13 +71,26 @@ fn parse(kind: System, text: &str) -> Option<Parts> {
     let (second, fraction) = piece().map_or(("0", ""), |piece| piece.split_once('.').unwrap_or((piece, "")));
     let nanos: u32 = format!("{fraction:0<9.9}").parse().ok()?;
     let time = NaiveTime::from_hms_nano_opt(hour, minute, second.parse().ok()?, nanos)?;
-    let length = if kind == System::Time { clock.len() } else { date.len() + clock.len() };
-    Some(Parts { date: date_parts, time, length, zone: zone.to_string() })
+    let length = if kind == System::Time {
+        clock.len()
+    } else {
+        date.len() + clock.len()
+    };
+    Some(Parts {
+        date: date_parts,
+        time,
+        length,
+        zone: zone.to_string(),
+    })
 }
 
 fn move_months(parts: &Parts, months: i64) -> Option<(NaiveDate, NaiveTime)> {
     let by = Months::new(u32::try_from(months.unsigned_abs()).ok()?);
-    let date = if months < 0 { parts.date.checked_sub_months(by) } else { parts.date.checked_add_months(by) }?;
+    let date = if months < 0 {
+        parts.date.checked_sub_months(by)
+    } else {
+        parts.date.checked_add_months(by)
+    }?;
     Some((date, parts.time))
 }
 
@@ -102,7 +121,11 @@ fn move_millis(kind: System, parts: &Parts, by: &Quantity<'_>, millis: i64) -> O
 fn render(kind: System, parts: &Parts, date: NaiveDate, time: NaiveTime) -> Computed {
     let mut clock = format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second());
     let millis = time.nanosecond() / 1_000_000;
-    let clock_length = if kind == System::Time { parts.length } else { parts.length.saturating_sub(10) };
+    let clock_length = if kind == System::Time {
+        parts.length
+    } else {
+        parts.length.saturating_sub(10)
+    };
     if clock_length > 8 || (millis > 0 && clock_length == 8) {
         clock.push_str(&format!(".{millis:03}"));
     } else {

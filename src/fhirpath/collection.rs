@@ -78,7 +78,9 @@ impl Offsets {
     pub fn parent(&self, item: usize) -> usize {
         match self {
             Offsets::Each(_) => item,
-            Offsets::List(offsets) => offsets.partition_point(|offset| *offset as usize <= item).saturating_sub(1),
+            Offsets::List(offsets) => offsets
+                .partition_point(|offset| *offset as usize <= item)
+                .saturating_sub(1),
         }
     }
 
@@ -135,7 +137,10 @@ pub struct Typed {
 impl Collection {
     pub(super) fn new(offsets: Offsets, items: Items) -> Collection {
         debug_assert_eq!(offsets.items(), items.len());
-        Collection { offsets, body: Body::One(items) }
+        Collection {
+            offsets,
+            body: Body::One(items),
+        }
     }
 
     /// No items in any of so many rows.
@@ -199,7 +204,12 @@ impl Collection {
     /// other. Free where there is but one type.
     pub fn typed(&self) -> Vec<Typed> {
         let mixed = match &self.body {
-            Body::One(items) => return vec![Typed { offsets: self.offsets.clone(), items: items.clone() }],
+            Body::One(items) => {
+                return vec![Typed {
+                    offsets: self.offsets.clone(),
+                    items: items.clone(),
+                }];
+            }
             Body::Mixed(mixed) => mixed,
         };
         let mut offsets: Vec<Vec<i32>> = vec![Vec::with_capacity(self.rows() + 1); mixed.parts.len()];
@@ -216,7 +226,10 @@ impl Collection {
         parts
             .map(|((items, mut offsets), places)| {
                 offsets.push(places.len() as i32);
-                Typed { offsets: Offsets::list(offsets), items: items.take(places) }
+                Typed {
+                    offsets: Offsets::list(offsets),
+                    items: items.take(places),
+                }
             })
             .collect()
     }
@@ -245,17 +258,26 @@ impl Collection {
                 let places = places.iter().map(|(_, place)| *place).collect();
                 Collection::new(offsets, parts[only].take(places))
             }
-            _ => Collection { offsets, body: Body::Mixed(Arc::new(Mixed { parts, places })) },
+            _ => Collection {
+                offsets,
+                body: Body::Mixed(Arc::new(Mixed { parts, places })),
+            },
         }
     }
 
     /// The same items, each a row of its own.
     pub(super) fn flat(&self) -> Collection {
-        Collection { offsets: Offsets::Each(self.len()), body: self.body.clone() }
+        Collection {
+            offsets: Offsets::Each(self.len()),
+            body: self.body.clone(),
+        }
     }
 
     /// The items of `self`, which are those of the rows of `outer`'s items, as those of `outer`'s rows.
     pub(super) fn within(self, outer: &Offsets) -> Collection {
-        Collection { offsets: outer.compose(&self.offsets), body: self.body }
+        Collection {
+            offsets: outer.compose(&self.offsets),
+            body: self.body,
+        }
     }
 }

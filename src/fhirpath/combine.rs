@@ -5,7 +5,9 @@ use super::items::Items;
 
 /// For each row the items of the first collection, then those of the second, and so on.
 pub(super) fn side_by_side(collections: &[Collection]) -> Collection {
-    let Some(first) = collections.first() else { return Collection::empty(0) };
+    let Some(first) = collections.first() else {
+        return Collection::empty(0);
+    };
     let rows = first.rows();
     let mut filled = collections.iter().filter(|collection| !collection.is_empty());
     match (filled.next(), filled.next()) {

@@ -24,15 +24,37 @@ pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) ->
         None => root_shape(root),
     };
     let root = options.context.map_or(root, |program| program.inner.root);
-    let mut compiler = Compiler { text, root, options, leaves: Leaves::default(), context };
-    let scope = Scope { this: compiler.context.clone(), total: None, bag: options.duplicates };
+    let mut compiler = Compiler {
+        text,
+        root,
+        options,
+        leaves: Leaves::default(),
+        context,
+    };
+    let scope = Scope {
+        this: compiler.context.clone(),
+        total: None,
+        bag: options.duplicates,
+    };
     let (node, shape) = compiler.resolve(&tree, &scope)?;
     compiler.leaves.output(&shape, options.extra);
-    Ok(Inner { text: text.to_string(), root, node, shape, leaves: compiler.leaves.into_set() })
+    Ok(Inner {
+        text: text.to_string(),
+        root,
+        node,
+        shape,
+        leaves: compiler.leaves.into_set(),
+    })
 }
 
 fn root_shape(root: TypeId) -> Shape {
-    Shape { sources: vec![Source { ty: ItemType::Fhir(root), path: Some("".into()) }], many: false }
+    Shape {
+        sources: vec![Source {
+            ty: ItemType::Fhir(root),
+            path: Some("".into()),
+        }],
+        many: false,
+    }
 }
 
 /// Where a part of the expression stands.
@@ -48,11 +70,18 @@ struct Scope {
 
 impl Scope {
     fn strict(&self) -> Scope {
-        Scope { bag: false, ..self.clone() }
+        Scope {
+            bag: false,
+            ..self.clone()
+        }
     }
 
     fn of_items(&self, this: &Shape) -> Scope {
-        Scope { this: this.clone().single(), total: self.total.clone(), bag: false }
+        Scope {
+            this: this.clone().single(),
+            total: self.total.clone(),
+            bag: false,
+        }
     }
 }
 
@@ -84,9 +113,20 @@ impl Compiler<'_> {
                 let (on, shape) = self.resolve(operand, &scope.strict())?;
                 self.leaves.need(&shape, Need::Value);
                 let shape = operators::arithmetic::sign_shape(&shape, at)?;
-                Ok((Node::Sign { negative: *negative, on: Box::new(on), at }, shape))
+                Ok((
+                    Node::Sign {
+                        negative: *negative,
+                        on: Box::new(on),
+                        at,
+                    },
+                    shape,
+                ))
             }
-            ExprKind::Binary { operator: Operator::Union, left, right } => self.union(left, right, at, scope),
+            ExprKind::Binary {
+                operator: Operator::Union,
+                left,
+                right,
+            } => self.union(left, right, at, scope),
             ExprKind::Binary { operator, left, right } => {
                 let (left, left_shape) = self.resolve(left, &scope.strict())?;
                 let (right, right_shape) = self.resolve(right, &scope.strict())?;
@@ -94,7 +134,15 @@ impl Compiler<'_> {
                 self.leaves.need(&right_shape, Need::Value);
                 let shape = operators::shape(*operator, &left_shape, &right_shape, at)?;
                 let (left, right) = (Box::new(left), Box::new(right));
-                Ok((Node::Binary { operator: *operator, left, right, at }, shape))
+                Ok((
+                    Node::Binary {
+                        operator: *operator,
+                        left,
+                        right,
+                        at,
+                    },
+                    shape,
+                ))
             }
             ExprKind::TypeTest { cast, operand, ty } => {
                 let test = self.type_named(ty)?;
@@ -121,7 +169,15 @@ impl Compiler<'_> {
         }
         self.leaves.need(&shape, Need::Value);
         let (left, right) = (Box::new(left), Box::new(right));
-        Ok((Node::Binary { operator: Operator::Union, left, right, at }, shape))
+        Ok((
+            Node::Binary {
+                operator: Operator::Union,
+                left,
+                right,
+                at,
+            },
+            shape,
+        ))
     }
 
     fn member(&mut self, on: Option<&Expr>, name: &str, at: Position, scope: &Scope) -> Resolved {
@@ -133,7 +189,10 @@ impl Compiler<'_> {
             return self.step(Node::This, &scope.this, name, at);
         };
         // `FHIR.Patient.name` begins with a qualified type.
-        if let ExprKind::Member { on: None, name: namespace } = &on.kind
+        if let ExprKind::Member {
+            on: None,
+            name: namespace,
+        } = &on.kind
             && namespace == "FHIR"
             && let Some(ty) = type_prefix(name)
         {
@@ -145,19 +204,36 @@ impl Compiler<'_> {
 
     fn step(&mut self, on: Node, shape: &Shape, name: &str, at: Position) -> Resolved {
         let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
-        let mut found = Shape { sources: Vec::new(), many: shape.many };
+        let mut found = Shape {
+            sources: Vec::new(),
+            many: shape.many,
+        };
         for source in &shape.sources {
             match source.ty {
                 ItemType::Fhir(ty) => {
-                    let Some(element) = facts().element(ty, name) else { continue };
+                    let Some(element) = facts().element(ty, name) else {
+                        continue;
+                    };
                     if source.ty.is_any_resource() && source.path.as_deref() != Some("") {
-                        return Err(FhirPathError::Unsupported { at, what: format!("a step into {source_name} whose type is not known", source_name = source.ty) });
+                        return Err(FhirPathError::Unsupported {
+                            at,
+                            what: format!(
+                                "a step into {source_name} whose type is not known",
+                                source_name = source.ty
+                            ),
+                        });
                     }
                     let branches = branches(element);
                     found.many |= element.many;
                     for branch in &branches {
                         let path = source.path.as_deref().map(|path| below(path, &branch.column));
-                        found.add(&Shape { sources: vec![Source { ty: ItemType::Fhir(branch.ty), path }], many: false });
+                        found.add(&Shape {
+                            sources: vec![Source {
+                                ty: ItemType::Fhir(branch.ty),
+                                path,
+                            }],
+                            many: false,
+                        });
                     }
                     if by.iter().all(|(from, _)| *from != ty) {
                         by.push((ty, branches));
@@ -170,13 +246,21 @@ impl Compiler<'_> {
             }
         }
         if !found.sources.is_empty() {
-            let step = Node::Step { on: Box::new(on), name: name.into(), by };
+            let step = Node::Step {
+                on: Box::new(on),
+                name: name.into(),
+                by,
+            };
             return Ok((step, found));
         }
         if shape.sources.is_empty() || self.options.lenient {
             return Ok((Node::Empty, Shape::default()));
         }
-        Err(FhirPathError::UnknownElement { at, name: name.to_string(), ty: shape.names() })
+        Err(FhirPathError::UnknownElement {
+            at,
+            name: name.to_string(),
+            ty: shape.names(),
+        })
     }
 
     fn call(&mut self, on: Option<&Expr>, name: &str, arguments: &[Expr], at: Position, scope: &Scope) -> Resolved {
@@ -195,7 +279,11 @@ impl Compiler<'_> {
         self.leaves.need(&input, function.reads);
         if arguments.len() < function.required || arguments.len() > function.parameters.len() {
             let problem = arity(function);
-            return Err(FhirPathError::Arguments { at, function: name.to_string(), problem });
+            return Err(FhirPathError::Arguments {
+                at,
+                function: name.to_string(),
+                problem,
+            });
         }
         let mut shapes = Vec::with_capacity(arguments.len());
         let mut resolved = Vec::with_capacity(arguments.len());
@@ -204,8 +292,19 @@ impl Compiler<'_> {
             resolved.push(argument);
             shapes.push(shape);
         }
-        let shape = (function.shape)(&Signature { input: &input, arguments: &shapes });
-        Ok((Node::Call(Box::new(Call { function, on, arguments: resolved, at })), shape))
+        let shape = (function.shape)(&Signature {
+            input: &input,
+            arguments: &shapes,
+        });
+        Ok((
+            Node::Call(Box::new(Call {
+                function,
+                on,
+                arguments: resolved,
+                at,
+            })),
+            shape,
+        ))
     }
 
     fn argument(
@@ -235,7 +334,14 @@ impl Compiler<'_> {
     }
 
     /// What is written like a function but resolved otherwise: type tests and `extension(url)`.
-    fn special_form(&mut self, on: Option<&Expr>, name: &str, arguments: &[Expr], at: Position, scope: &Scope) -> Resolved {
+    fn special_form(
+        &mut self,
+        on: Option<&Expr>,
+        name: &str,
+        arguments: &[Expr],
+        at: Position,
+        scope: &Scope,
+    ) -> Resolved {
         match (name, arguments) {
             ("ofType" | "as" | "is", [ty]) => {
                 let test = self.type_argument(ty)?;
@@ -250,10 +356,23 @@ impl Compiler<'_> {
             }
             ("extension", [url]) => {
                 let offset = url.at;
-                let expr = |kind| Expr { kind, at: offset, height: 1 };
-                let member = |on: Option<Box<Expr>>, name: &str| expr(ExprKind::Member { on, name: name.to_string() });
+                let expr = |kind| Expr {
+                    kind,
+                    at: offset,
+                    height: 1,
+                };
+                let member = |on: Option<Box<Expr>>, name: &str| {
+                    expr(ExprKind::Member {
+                        on,
+                        name: name.to_string(),
+                    })
+                };
                 let left = Box::new(member(None, "url"));
-                let criterion = ExprKind::Binary { operator: Operator::Equal, left, right: Box::new(url.clone()) };
+                let criterion = ExprKind::Binary {
+                    operator: Operator::Equal,
+                    left,
+                    right: Box::new(url.clone()),
+                };
                 let extensions = member(on.cloned().map(Box::new), "extension");
                 self.call(Some(&extensions), "where", &[expr(criterion)], at, scope)
             }
@@ -262,14 +381,25 @@ impl Compiler<'_> {
                 function: name.to_string(),
                 problem: "takes 1 argument".to_string(),
             }),
-            _ => Err(FhirPathError::UnknownFunction { at, name: name.to_string() }),
+            _ => Err(FhirPathError::UnknownFunction {
+                at,
+                name: name.to_string(),
+            }),
         }
     }
 
     fn is(&mut self, on: Node, shape: &Shape, test: TypeTest, at: Position) -> Resolved {
-        let dynamic = shape.sources.iter().any(|source| source.ty == ItemType::System(System::Target));
-        self.leaves.need(shape, if dynamic { Need::Reference } else { Need::Presence });
-        let is = Node::Is { on: Box::new(on), test, at };
+        let dynamic = shape
+            .sources
+            .iter()
+            .any(|source| source.ty == ItemType::System(System::Target));
+        self.leaves
+            .need(shape, if dynamic { Need::Reference } else { Need::Presence });
+        let is = Node::Is {
+            on: Box::new(on),
+            test,
+            at,
+        };
         Ok((is, Shape::one(ItemType::System(System::Boolean))))
     }
 
@@ -287,10 +417,14 @@ impl Compiler<'_> {
                     "loinc" => self.constant(&text("http://loinc.org"), at),
                     _ => match (name.strip_prefix("vs-"), name.strip_prefix("ext-")) {
                         (Some(set), _) => self.constant(&text(&format!("http://hl7.org/fhir/ValueSet/{set}")), at),
-                        (_, Some(extension)) => {
-                            self.constant(&text(&format!("http://hl7.org/fhir/StructureDefinition/{extension}")), at)
-                        }
-                        _ => Err(FhirPathError::UnknownConstant { at, name: name.to_string() }),
+                        (_, Some(extension)) => self.constant(
+                            &text(&format!("http://hl7.org/fhir/StructureDefinition/{extension}")),
+                            at,
+                        ),
+                        _ => Err(FhirPathError::UnknownConstant {
+                            at,
+                            name: name.to_string(),
+                        }),
                     },
                 },
             },
@@ -307,20 +441,37 @@ impl Compiler<'_> {
     fn type_argument(&self, argument: &Expr) -> Result<TypeTest, FhirPathError> {
         let at = argument.at;
         match &argument.kind {
-            ExprKind::Member { on: None, name } => self.type_named(&TypeName { namespace: None, name: name.clone(), at }),
+            ExprKind::Member { on: None, name } => self.type_named(&TypeName {
+                namespace: None,
+                name: name.clone(),
+                at,
+            }),
             ExprKind::Member { on: Some(on), name } => match &on.kind {
-                ExprKind::Member { on: None, name: namespace } => {
-                    self.type_named(&TypeName { namespace: Some(namespace.clone()), name: name.clone(), at })
-                }
-                _ => Err(FhirPathError::UnknownType { at: self.at(at), name: name.clone() }),
+                ExprKind::Member {
+                    on: None,
+                    name: namespace,
+                } => self.type_named(&TypeName {
+                    namespace: Some(namespace.clone()),
+                    name: name.clone(),
+                    at,
+                }),
+                _ => Err(FhirPathError::UnknownType {
+                    at: self.at(at),
+                    name: name.clone(),
+                }),
             },
-            _ => Err(FhirPathError::Syntax { at: self.at(at), reason: "expected the name of a type".to_string() }),
+            _ => Err(FhirPathError::Syntax {
+                at: self.at(at),
+                reason: "expected the name of a type".to_string(),
+            }),
         }
     }
 
     fn type_named(&self, ty: &TypeName) -> Result<TypeTest, FhirPathError> {
-        TypeTest::named(ty.namespace.as_deref(), &ty.name)
-            .ok_or_else(|| FhirPathError::UnknownType { at: self.at(ty.at), name: ty.name.clone() })
+        TypeTest::named(ty.namespace.as_deref(), &ty.name).ok_or_else(|| FhirPathError::UnknownType {
+            at: self.at(ty.at),
+            name: ty.name.clone(),
+        })
     }
 
     fn at(&self, offset: usize) -> Position {
@@ -336,12 +487,20 @@ fn has_element(source: &Source, name: &str) -> bool {
 fn type_prefix(name: &str) -> Option<TypeId> {
     let ty = facts().lookup(name)?;
     let def = facts().get(ty);
-    (!matches!(def.kind, Kind::Primitive(_)) && name.starts_with(|first: char| first.is_ascii_uppercase())).then_some(ty)
+    (!matches!(def.kind, Kind::Primitive(_)) && name.starts_with(|first: char| first.is_ascii_uppercase()))
+        .then_some(ty)
 }
 
 /// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically but for abstract contexts.
 fn of_type_prefix(this: &Shape, ty: TypeId) -> (Node, Shape) {
-    of_type(Node::This, this.clone(), TypeTest { fhir: Some(ty), system: None })
+    of_type(
+        Node::This,
+        this.clone(),
+        TypeTest {
+            fhir: Some(ty),
+            system: None,
+        },
+    )
 }
 
 fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
@@ -356,25 +515,43 @@ fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
                 (ItemType::Fhir(ty), Some(wanted)) if !facts().is_a(ty, wanted) => ItemType::Fhir(wanted),
                 (kept, _) => kept,
             };
-            sources.push(Source { ty: narrowed, path: source.path });
+            sources.push(Source {
+                ty: narrowed,
+                path: source.path,
+            });
         }
     }
     if sources.is_empty() {
         return (Node::Empty, Shape::default());
     }
-    (narrow(on, &test), Shape { sources, many: shape.many })
+    (
+        narrow(on, &test),
+        Shape {
+            sources,
+            many: shape.many,
+        },
+    )
 }
 
 /// A choice of which only one type is wanted need not look at the others' columns.
 fn narrow(on: Node, test: &TypeTest) -> Node {
     match on {
-        Node::Step { on, name, mut by } if by.iter().all(|(_, branches)| branches.iter().all(|branch| branch.storage != crate::fhir::storage::Storage::Json)) => {
+        Node::Step { on, name, mut by }
+            if by.iter().all(|(_, branches)| {
+                branches
+                    .iter()
+                    .all(|branch| branch.storage != crate::fhir::storage::Storage::Json)
+            }) =>
+        {
             for (_, branches) in &mut by {
                 branches.retain(|branch| test.accepts(ItemType::Fhir(branch.ty)));
             }
             Node::Step { on, name, by }
         }
-        on => Node::OfType { on: Box::new(on), test: *test },
+        on => Node::OfType {
+            on: Box::new(on),
+            test: *test,
+        },
     }
 }
 

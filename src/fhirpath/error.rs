@@ -17,7 +17,10 @@ impl Position {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        Position { line: line as u32, column: column as u32 }
+        Position {
+            line: line as u32,
+            column: column as u32,
+        }
     }
 }
 

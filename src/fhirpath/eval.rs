@@ -52,7 +52,10 @@ pub(super) fn run(program: &Inner, focus: &Focus) -> Result<Evaluation, FhirPath
     }
     faults.sort_by_key(|fault| fault.row);
     faults.dedup_by_key(|fault| fault.row);
-    Ok(Evaluation { collection: without(&collection, &faults), faults })
+    Ok(Evaluation {
+        collection: without(&collection, &faults),
+        faults,
+    })
 }
 
 /// The collection with the rows at fault emptied.
@@ -107,7 +110,10 @@ impl<'a> Frame<'a> {
             Node::Index => self.places(),
             Node::RowIndex => self.row_index(),
             Node::Total => self.total(),
-            Node::Constant(value) => Collection::each(Items { len: self.rows(), ..value.clone() }),
+            Node::Constant(value) => Collection::each(Items {
+                len: self.rows(),
+                ..value.clone()
+            }),
             Node::Step { on, name, by } => step(&self.items(on)?, name, by),
             Node::OfType { on, test } => operators::types::of_type(&self.items(on)?, test),
             Node::Is { on, test, at } => {
@@ -115,18 +121,25 @@ impl<'a> Frame<'a> {
             }
             Node::Call(call) => return self.call(call),
             Node::Sign { negative, on, at } => operators::arithmetic::sign(self, self.items(on)?, *negative, *at),
-            Node::Binary { operator, left, right, at } => {
+            Node::Binary {
+                operator,
+                left,
+                right,
+                at,
+            } => {
                 return operators::binary(self, *operator, left, right, *at);
             }
-            Node::Concatenation(left, right) => {
-                super::combine::side_by_side(&[self.items(left)?, self.items(right)?])
-            }
+            Node::Concatenation(left, right) => super::combine::side_by_side(&[self.items(left)?, self.items(right)?]),
         }))
     }
 
     fn call(&self, call: &Call) -> Result<Output, FhirPathError> {
         let input = self.items(&call.on)?;
-        (call.function.run)(&Invocation { frame: self, call, input })
+        (call.function.run)(&Invocation {
+            frame: self,
+            call,
+            input,
+        })
     }
 
     /// Evaluates a node with the items of `over`, whose rows are this frame's, as rows.
@@ -146,7 +159,10 @@ impl<'a> Frame<'a> {
         let result = run(&inner)?;
         for fault in inner.faults.into_inner() {
             let row = over.offsets().parent(fault.row as usize) as u32;
-            self.faults.borrow_mut().push(Fault { row, error: fault.error });
+            self.faults.borrow_mut().push(Fault {
+                row,
+                error: fault.error,
+            });
         }
         Ok(result)
     }
@@ -227,7 +243,9 @@ impl<'a> Frame<'a> {
 
     /// The place of each row among its siblings.
     fn places(&self) -> Collection {
-        let Some((_, offsets)) = self.outer else { return Collection::empty(self.rows()) };
+        let Some((_, offsets)) = self.outer else {
+            return Collection::empty(self.rows());
+        };
         let mut places = Vec::with_capacity(self.rows());
         for row in 0..offsets.rows() {
             places.extend(0..offsets.range(row).len() as i32);
@@ -311,7 +329,8 @@ impl Invocation<'_> {
     /// The argument's truth for each item of the input.
     pub(super) fn criterion(&self, argument: usize) -> Result<Truth, FhirPathError> {
         let node = self.node(argument);
-        self.frame.within(&self.input, None, |inner| inner.truth(node, self.name(), self.at()))
+        self.frame
+            .within(&self.input, None, |inner| inner.truth(node, self.name(), self.at()))
     }
 }
 
@@ -345,6 +364,13 @@ impl Invocation<'_> {
 
     /// Notes that a row's data do not suit the function.
     pub(super) fn problem(&self, row: usize, problem: String) {
-        self.frame.fault(row, FhirPathError::Value { at: self.at(), operation: self.name(), problem });
+        self.frame.fault(
+            row,
+            FhirPathError::Value {
+                at: self.at(),
+                operation: self.name(),
+                problem,
+            },
+        );
     }
 }

@@ -34,12 +34,16 @@ impl Collection {
 
     /// The first item of each row as a boolean.
     pub fn first_booleans(&self) -> BooleanArray {
-        (0..self.rows()).map(|row| self.first(row).and_then(|(items, item)| items.boolean(item))).collect()
+        (0..self.rows())
+            .map(|row| self.first(row).and_then(|(items, item)| items.boolean(item)))
+            .collect()
     }
 
     /// The first item of each row as an integer.
     pub fn first_integers(&self) -> Int32Array {
-        (0..self.rows()).map(|row| self.first(row).and_then(|(items, item)| items.integer(item))).collect()
+        (0..self.rows())
+            .map(|row| self.first(row).and_then(|(items, item)| items.integer(item)))
+            .collect()
     }
 
     /// The first item of a row.

@@ -27,7 +27,12 @@ impl Focus {
     /// The rows of a batch of the table of `ty`.
     pub fn root(batch: &RecordBatch, ty: TypeId) -> Focus {
         let root = Items::new(ItemType::Fhir(ty), Values::Record(batch.clone()));
-        Focus { items: Collection::each(root.clone()), root, rows: None, places: None }
+        Focus {
+            items: Collection::each(root.clone()),
+            root,
+            rows: None,
+            places: None,
+        }
     }
 
     /// The items of a collection as contexts, where the collection's rows are the contexts of `self`: what a program yielded

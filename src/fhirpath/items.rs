@@ -32,16 +32,31 @@ pub struct Items {
 impl Items {
     /// All slots of a column.
     pub(super) fn new(ty: ItemType, values: Values) -> Items {
-        Items { ty, len: values.len(), index: Index::Identity, values, element: None }
+        Items {
+            ty,
+            len: values.len(),
+            index: Index::Identity,
+            values,
+            element: None,
+        }
     }
 
     /// One value as many times as asked.
     pub(super) fn constant(ty: ItemType, values: Values, times: usize) -> Items {
-        Items { ty, len: times, index: Index::Constant(0), values, element: None }
+        Items {
+            ty,
+            len: times,
+            index: Index::Constant(0),
+            values,
+            element: None,
+        }
     }
 
     pub(super) fn none() -> Items {
-        Items::new(ItemType::System(super::types::System::String), Values::Text(StringArray::new_null(0)))
+        Items::new(
+            ItemType::System(super::types::System::String),
+            Values::Text(StringArray::new_null(0)),
+        )
     }
 
     /// Their type.
@@ -91,7 +106,9 @@ impl Items {
     /// Item `i` as a boolean.
     #[inline]
     pub fn boolean(&self, item: usize) -> Option<bool> {
-        let Values::Boolean(array) = &self.values else { return None };
+        let Values::Boolean(array) = &self.values else {
+            return None;
+        };
         let slot = self.slot(item);
         array.is_valid(slot).then(|| array.value(slot))
     }
@@ -99,7 +116,9 @@ impl Items {
     /// Item `i` as an integer.
     #[inline]
     pub fn integer(&self, item: usize) -> Option<i32> {
-        let Values::Integer(array) = &self.values else { return None };
+        let Values::Integer(array) = &self.values else {
+            return None;
+        };
         let slot = self.slot(item);
         array.is_valid(slot).then(|| array.value(slot))
     }
@@ -107,7 +126,12 @@ impl Items {
     /// Item `i`, a decimal, scaled by 10^18; `None` also where the number has no exact such form.
     #[inline]
     pub fn number(&self, item: usize) -> Option<i128> {
-        let Values::Decimal { number: Some(array), .. } = &self.values else { return None };
+        let Values::Decimal {
+            number: Some(array), ..
+        } = &self.values
+        else {
+            return None;
+        };
         let slot = self.slot(item);
         array.is_valid(slot).then(|| array.value(slot))
     }
@@ -115,7 +139,14 @@ impl Items {
     /// Item `i`, a date, dateTime, instant or time, as a half-open interval of microseconds, from the columns of its bounds.
     #[inline]
     pub fn bounds(&self, item: usize) -> Option<(i64, i64)> {
-        let Values::Temporal { start: Some(start), end: Some(end), .. } = &self.values else { return None };
+        let Values::Temporal {
+            start: Some(start),
+            end: Some(end),
+            ..
+        } = &self.values
+        else {
+            return None;
+        };
         let slot = self.slot(item);
         (start.is_valid(slot) && end.is_valid(slot)).then(|| (start.value(slot), end.value(slot)))
     }
@@ -134,7 +165,11 @@ impl Items {
                 Index::Gather(places.into())
             }
         };
-        Items { len, index, ..self.clone() }
+        Items {
+            len,
+            index,
+            ..self.clone()
+        }
     }
 
     pub(super) fn slice(&self, offset: usize, length: usize) -> Items {
@@ -149,10 +184,17 @@ impl Items {
                 values: self.values.slice(offset, length),
                 element: self.element.as_ref().map(|element| element.slice(offset, length)),
             },
-            Index::Constant(_) => Items { len: length, ..self.clone() },
+            Index::Constant(_) => Items {
+                len: length,
+                ..self.clone()
+            },
             Index::Gather(indices) => {
                 let index = Index::Gather(indices[offset..offset + length].into());
-                Items { len: length, index, ..self.clone() }
+                Items {
+                    len: length,
+                    index,
+                    ..self.clone()
+                }
             }
         }
     }

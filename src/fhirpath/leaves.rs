@@ -36,7 +36,13 @@ impl Leaves {
     }
 
     fn read(&mut self, source: &Source, need: Need) {
-        let Some(path) = source.path.as_deref().filter(|path| !path.is_empty()) else { return };
+        let Some(path) = source.path.as_deref() else { return };
+        if path.is_empty() {
+            if need == Need::Key {
+                self.set.insert("id".to_string());
+            }
+            return;
+        }
         if need == Need::Nothing {
             return;
         }
@@ -61,20 +67,30 @@ impl Leaves {
 
     fn add(&mut self, path: &str, columns: &[&str]) {
         for column in columns {
-            self.set.insert(if column.is_empty() { path.to_string() } else { format!("{path}.{column}") });
+            self.set.insert(if column.is_empty() {
+                path.to_string()
+            } else {
+                format!("{path}.{column}")
+            });
         }
     }
 
     /// Notes that items of this shape are the result.
     pub(super) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
         for source in &shape.sources {
-            let (Some(path), ItemType::Fhir(ty)) = (source.path.as_deref(), source.ty) else { continue };
+            let (Some(path), ItemType::Fhir(ty)) = (source.path.as_deref(), source.ty) else {
+                continue;
+            };
             match extra.and_then(|extra| extra(ty)) {
                 None => self.read(source, Need::Presence),
                 Some(columns) if source.ty.is_primitive() => {
                     let plain = path.strip_suffix(ELEMENT).unwrap_or(path);
                     for suffix in columns {
-                        self.set.insert(if suffix.is_empty() { path.to_string() } else { format!("{plain}{suffix}") });
+                        self.set.insert(if suffix.is_empty() {
+                            path.to_string()
+                        } else {
+                            format!("{plain}{suffix}")
+                        });
                     }
                 }
                 Some(columns) if path.is_empty() => {

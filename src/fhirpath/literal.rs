@@ -10,7 +10,11 @@ use super::types::System;
 
 /// The one item that a literal is.
 pub(super) fn items(literal: &Literal, at: Position) -> Result<Items, FhirPathError> {
-    let wrong = |what: &'static str, text: &str| FhirPathError::Literal { at, what, text: text.to_string() };
+    let wrong = |what: &'static str, text: &str| FhirPathError::Literal {
+        at,
+        what,
+        text: text.to_string(),
+    };
     let number = |text: &str| Number::parse(text).ok_or_else(|| wrong("Decimal", text));
     let checked = |system: System, text: &str| match temporal::is_valid(system, text) {
         true => Ok(text.to_string()),
@@ -28,15 +32,25 @@ pub(super) fn items(literal: &Literal, at: Position) -> Result<Items, FhirPathEr
         Literal::DateTime(text) => Computed::DateTime(checked(System::DateTime, text)?),
         Literal::Time(text) => Computed::Time(checked(System::Time, text)?),
         Literal::Quantity { value, unit, calendar } => {
-            let unit = if *calendar { super::quantity::calendar_unit(unit).to_string() } else { unit.clone() };
-            Computed::Quantity { value: number(value)?, unit: Some(unit) }
+            let unit = if *calendar {
+                super::quantity::calendar_unit(unit).to_string()
+            } else {
+                unit.clone()
+            };
+            Computed::Quantity {
+                value: number(value)?,
+                unit: Some(unit),
+            }
         }
     };
     let mut builder = Builder::new(1);
     builder.push(value);
     builder.end_row();
     match builder.finish().single() {
-        Some(items) => Ok(Items { index: Index::Constant(0), ..items.clone() }),
+        Some(items) => Ok(Items {
+            index: Index::Constant(0),
+            ..items.clone()
+        }),
         None => Ok(Items::none()),
     }
 }

@@ -29,7 +29,12 @@ pub(super) struct Branch {
 pub(super) fn branches(element: &Element) -> Vec<Branch> {
     let branch = |ty: &TypeId| {
         let def = facts().get(*ty);
-        Branch { column: column_name(element, def.name), ty: *ty, storage: Storage::of(def), many: element.many }
+        Branch {
+            column: column_name(element, def.name),
+            ty: *ty,
+            storage: Storage::of(def),
+            many: element.many,
+        }
     };
     element.types.iter().map(branch).collect()
 }
@@ -49,14 +54,21 @@ impl Items {
     /// The children of this name of each item, with the items as rows. The name is FHIRPath's (`value` gives a choice of any
     /// type), JSON's (`valueQuantity`) or one of the reference's companions (`reference__type`, `reference__id`).
     pub fn child(&self, name: &str) -> Collection {
-        let Some(ty) = self.ty.fhir() else { return Collection::empty(self.len) };
+        let Some(ty) = self.ty.fhir() else {
+            return Collection::empty(self.len);
+        };
         if let REFERENCE_TYPE | REFERENCE_ID = name {
             return self.text_child(name).unwrap_or_else(|| Collection::empty(self.len));
         }
         if let Some(child) = facts().child(ty, name) {
             let def = facts().get(child.ty);
             let storage = Storage::of(def);
-            let branch = Branch { column: name.to_string(), ty: child.ty, storage, many: child.element.many };
+            let branch = Branch {
+                column: name.to_string(),
+                ty: child.ty,
+                storage,
+                many: child.element.many,
+            };
             return self.step(std::slice::from_ref(&branch));
         }
         match facts().element(ty, name) {
@@ -99,8 +111,16 @@ impl Items {
     /// Children of a column that holds at most one per slot of its parent.
     fn singular(&self, ty: ItemType, values: Values, element: Option<StructArray>) -> Collection {
         let present = present(&values, element.as_ref());
-        let items = Items { ty, len: self.len, index: self.index.clone(), values, element };
-        let Some(present) = present else { return Collection::each(items) };
+        let items = Items {
+            ty,
+            len: self.len,
+            index: self.index.clone(),
+            values,
+            element,
+        };
+        let Some(present) = present else {
+            return Collection::each(items);
+        };
         if present.null_count() == present.len() {
             return Collection::empty(self.len);
         }
@@ -122,7 +142,11 @@ impl Items {
         if slots.len() == self.len {
             return Collection::each(items);
         }
-        let items = Items { len: slots.len(), index: Index::Gather(slots.into()), ..items };
+        let items = Items {
+            len: slots.len(),
+            index: Index::Gather(slots.into()),
+            ..items
+        };
         Collection::new(Offsets::list(offsets), items)
     }
 
@@ -133,7 +157,13 @@ impl Items {
         let whole = matches!(self.index, Index::Identity) && list.null_count() == 0 && present.is_none();
         if whole {
             let (first, last) = (bounds[0], bounds[self.len]);
-            let items = Items { ty, len: values.len(), index: Index::Identity, values, element };
+            let items = Items {
+                ty,
+                len: values.len(),
+                index: Index::Identity,
+                values,
+                element,
+            };
             let offsets = match first {
                 0 => Offsets::List(list.offsets().slice(0, self.len)),
                 _ => Offsets::list(bounds.iter().map(|bound| bound - first).collect()),
@@ -155,7 +185,13 @@ impl Items {
             }
             offsets.push(slots.len() as i32);
         }
-        let items = Items { ty, len: slots.len(), index: Index::Gather(slots.into()), values, element };
+        let items = Items {
+            ty,
+            len: slots.len(),
+            index: Index::Gather(slots.into()),
+            values,
+            element,
+        };
         Collection::new(Offsets::list(offsets), items)
     }
 }
@@ -246,8 +282,16 @@ impl Columns {
             _ => None,
         };
         let extra = [companion(NUMBER), companion(START), companion(END)];
-        let element = if primitive { parent.companion(&format!("_{name}")) } else { None };
-        let list = [&main, &element].into_iter().chain(&extra).flatten().find_map(|array| array.as_list_opt::<i32>());
+        let element = if primitive {
+            parent.companion(&format!("_{name}"))
+        } else {
+            None
+        };
+        let list = [&main, &element]
+            .into_iter()
+            .chain(&extra)
+            .flatten()
+            .find_map(|array| array.as_list_opt::<i32>());
         let list = list.cloned();
         let inner = |array: Option<ArrayRef>| -> Option<ArrayRef> {
             let array = array?;
@@ -259,7 +303,14 @@ impl Columns {
         let element = inner(element).and_then(|array| array.as_struct_opt().cloned());
         let (main, [number, start, end]) = (inner(main), extra.map(inner));
         let slots = list.as_ref().map_or(parent.len(), |list| list.values().len());
-        let values = values_of(branch.storage, main, number, start, end, element.is_some().then_some(slots))?;
+        let values = values_of(
+            branch.storage,
+            main,
+            number,
+            start,
+            end,
+            element.is_some().then_some(slots),
+        )?;
         Some(Columns { list, values, element })
     }
 }
@@ -300,7 +351,11 @@ fn values_of(
         Storage::Struct | Storage::Reference => Values::Struct(main?.as_struct_opt()?.clone()),
         Storage::Decimal => {
             let number = number.as_ref().and_then(number_array);
-            let main = if number.is_none() { main.or_else(|| blank(&DataType::Utf8)) } else { main };
+            let main = if number.is_none() {
+                main.or_else(|| blank(&DataType::Utf8))
+            } else {
+                main
+            };
             let text = main.as_ref().and_then(text_array);
             if text.is_none() && number.is_none() {
                 return None;
@@ -310,7 +365,11 @@ fn values_of(
         Storage::DateTime | Storage::Time => {
             let (start, end) = (start.as_ref().and_then(bound_array), end.as_ref().and_then(bound_array));
             let bounded = start.is_some() || end.is_some();
-            let main = if bounded { main } else { main.or_else(|| blank(&DataType::Utf8)) };
+            let main = if bounded {
+                main
+            } else {
+                main.or_else(|| blank(&DataType::Utf8))
+            };
             let text = main.as_ref().and_then(text_array);
             if text.is_none() && !bounded {
                 return None;

@@ -31,17 +31,34 @@ pub(super) enum Node {
     /// A literal or constant: one item.
     Constant(Items),
     /// An element.
-    Step { on: Box<Node>, name: Box<str>, by: Vec<(TypeId, Vec<Branch>)> },
+    Step {
+        on: Box<Node>,
+        name: Box<str>,
+        by: Vec<(TypeId, Vec<Branch>)>,
+    },
     /// Items of a type only.
     OfType { on: Box<Node>, test: TypeTest },
     /// Whether the single item is of a type.
-    Is { on: Box<Node>, test: TypeTest, at: Position },
+    Is {
+        on: Box<Node>,
+        test: TypeTest,
+        at: Position,
+    },
     /// A function.
     Call(Box<Call>),
     /// A sign.
-    Sign { negative: bool, on: Box<Node>, at: Position },
+    Sign {
+        negative: bool,
+        on: Box<Node>,
+        at: Position,
+    },
     /// An operator.
-    Binary { operator: Operator, left: Box<Node>, right: Box<Node>, at: Position },
+    Binary {
+        operator: Operator,
+        left: Box<Node>,
+        right: Box<Node>,
+        at: Position,
+    },
     /// `|`, with equal items kept.
     Concatenation(Box<Node>, Box<Node>),
 }
@@ -85,7 +102,10 @@ pub(super) struct Source {
 
 impl Shape {
     pub(super) fn one(ty: ItemType) -> Shape {
-        Shape { sources: vec![Source { ty, path: None }], many: false }
+        Shape {
+            sources: vec![Source { ty, path: None }],
+            many: false,
+        }
     }
 
     pub(super) fn single(mut self) -> Shape {
@@ -116,6 +136,10 @@ impl Shape {
     pub(super) fn names(&self) -> String {
         let mut names: Vec<&str> = self.sources.iter().map(|source| source.ty.name()).collect();
         names.dedup();
-        if names.is_empty() { "an empty collection".to_string() } else { names.join(" or ") }
+        if names.is_empty() {
+            "an empty collection".to_string()
+        } else {
+            names.join(" or ")
+        }
     }
 }

@@ -17,7 +17,10 @@ const MAX_SCALE: u32 = 28;
 
 impl Number {
     pub(super) fn whole(value: i64) -> Number {
-        Number { mantissa: i128::from(value), scale: 0 }
+        Number {
+            mantissa: i128::from(value),
+            scale: 0,
+        }
     }
 
     /// A JSON number, if it has at most 38 digits written out.
@@ -52,7 +55,10 @@ impl Number {
             scale = 0;
         }
         let mantissa = if negative { -mantissa } else { mantissa };
-        (scale <= 60).then_some(Number { mantissa, scale: scale as u32 })
+        (scale <= 60).then_some(Number {
+            mantissa,
+            scale: scale as u32,
+        })
     }
 
     fn aligned(self, other: Number) -> Option<(i128, i128, u32)> {
@@ -78,11 +84,17 @@ impl Number {
 
     pub(super) fn add(self, other: Number) -> Option<Number> {
         let (left, right, scale) = self.aligned(other)?;
-        Some(Number { mantissa: left.checked_add(right)?, scale })
+        Some(Number {
+            mantissa: left.checked_add(right)?,
+            scale,
+        })
     }
 
     pub(super) fn negate(self) -> Number {
-        Number { mantissa: -self.mantissa, scale: self.scale }
+        Number {
+            mantissa: -self.mantissa,
+            scale: self.scale,
+        }
     }
 
     pub(super) fn subtract(self, other: Number) -> Option<Number> {
@@ -99,7 +111,11 @@ impl Number {
             None => self.trimmed().scale + other.trimmed().scale,
         };
         let product = Number { mantissa, scale: exact };
-        Some(if exact > MAX_SCALE { product.rounded(MAX_SCALE) } else { product })
+        Some(if exact > MAX_SCALE {
+            product.rounded(MAX_SCALE)
+        } else {
+            product
+        })
     }
 
     /// The quotient, to eight digits after the point; `None` for a divisor of zero.
@@ -109,7 +125,10 @@ impl Number {
         }
         let (left, right, _) = self.trimmed().aligned(other.trimmed())?;
         let scaled = left.checked_mul(power(QUOTIENT_SCALE + 1)?)?;
-        let quotient = Number { mantissa: scaled / right, scale: QUOTIENT_SCALE + 1 };
+        let quotient = Number {
+            mantissa: scaled / right,
+            scale: QUOTIENT_SCALE + 1,
+        };
         Some(quotient.rounded(QUOTIENT_SCALE).trimmed())
     }
 
@@ -121,7 +140,10 @@ impl Number {
 
     pub(super) fn modulo(self, other: Number) -> Option<Number> {
         let (left, right, scale) = self.aligned(other)?;
-        Some(Number { mantissa: left.checked_rem(right)?, scale })
+        Some(Number {
+            mantissa: left.checked_rem(right)?,
+            scale,
+        })
     }
 
     /// Rounded half away from zero to so many digits after the point; digits are never added.
@@ -129,10 +151,19 @@ impl Number {
         if self.scale <= scale {
             return self;
         }
-        let Some(divisor) = power(self.scale - scale) else { return Number { mantissa: 0, scale } };
+        let Some(divisor) = power(self.scale - scale) else {
+            return Number { mantissa: 0, scale };
+        };
         let half = divisor / 2;
-        let adjusted = if self.mantissa < 0 { self.mantissa - half } else { self.mantissa + half };
-        Number { mantissa: adjusted / divisor, scale }
+        let adjusted = if self.mantissa < 0 {
+            self.mantissa - half
+        } else {
+            self.mantissa + half
+        };
+        Number {
+            mantissa: adjusted / divisor,
+            scale,
+        }
     }
 
     /// Cut toward zero to a whole number.
@@ -141,14 +172,19 @@ impl Number {
     }
 
     pub(super) fn floor(self) -> i128 {
-        power(self.scale).map_or(if self.mantissa < 0 { -1 } else { 0 }, |divisor| self.mantissa.div_euclid(divisor))
+        power(self.scale).map_or(if self.mantissa < 0 { -1 } else { 0 }, |divisor| {
+            self.mantissa.div_euclid(divisor)
+        })
     }
 
     /// Without trailing zeros after the point.
     pub(super) fn trimmed(self) -> Number {
         let mut number = self;
         while number.scale > 0 && number.mantissa % 10 == 0 {
-            number = Number { mantissa: number.mantissa / 10, scale: number.scale - 1 };
+            number = Number {
+                mantissa: number.mantissa / 10,
+                scale: number.scale - 1,
+            };
         }
         number
     }
@@ -156,14 +192,21 @@ impl Number {
     /// The same number with exactly so many digits after its point, if it can be.
     pub(super) fn rescaled(self, scale: u32) -> Option<Number> {
         match scale.checked_sub(self.scale) {
-            Some(more) => Some(Number { mantissa: self.mantissa.checked_mul(power(more)?)?, scale }),
+            Some(more) => Some(Number {
+                mantissa: self.mantissa.checked_mul(power(more)?)?,
+                scale,
+            }),
             None => Some(self.rounded(scale)),
         }
     }
 
     pub(super) fn to_i32(self) -> Option<i32> {
         let whole = self.trimmed();
-        if whole.scale == 0 { i32::try_from(whole.mantissa).ok() } else { None }
+        if whole.scale == 0 {
+            i32::try_from(whole.mantissa).ok()
+        } else {
+            None
+        }
     }
 
     pub(super) fn to_f64(self) -> f64 {

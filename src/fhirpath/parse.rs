@@ -20,7 +20,10 @@ struct Grammar;
 /// Parses an expression.
 pub fn parse(text: &str) -> Result<Expr, FhirPathError> {
     if text.len() > MAX_LENGTH {
-        return Err(FhirPathError::TooLong { length: text.len(), limit: MAX_LENGTH });
+        return Err(FhirPathError::TooLong {
+            length: text.len(),
+            limit: MAX_LENGTH,
+        });
     }
     refuse_deep_brackets(text)?;
     let mut pairs = Grammar::parse(Rule::program, text).map_err(|error| syntax_error(text, &error))?;
@@ -52,7 +55,10 @@ fn refuse_deep_brackets(text: &str) -> Result<(), FhirPathError> {
             b'(' | b'[' => {
                 depth += 1;
                 if depth > MAX_HEIGHT {
-                    return Err(FhirPathError::TooDeep { at: Position::of(text, at), limit: MAX_HEIGHT });
+                    return Err(FhirPathError::TooDeep {
+                        at: Position::of(text, at),
+                        limit: MAX_HEIGHT,
+                    });
                 }
             }
             b')' | b']' => depth = depth.saturating_sub(1),
@@ -71,7 +77,10 @@ fn syntax_error(text: &str, error: &pest::error::Error<Rule>) -> FhirPathError {
         Some(found) => format!("unexpected '{found}'"),
         None => "unexpected end".to_string(),
     };
-    FhirPathError::Syntax { at: Position::of(text, offset), reason: found }
+    FhirPathError::Syntax {
+        at: Position::of(text, offset),
+        reason: found,
+    }
 }
 
 /// One element of the flat run of operands and operators that the grammar yields.
@@ -113,8 +122,17 @@ impl<'a> Builder<'a> {
         loop {
             match tokens.peek() {
                 Some(Token::TypeTest { .. }) if TYPE_TEST_PRECEDENCE >= least => {
-                    let Some(Token::TypeTest { cast, ty, at }) = tokens.next() else { continue };
-                    left = self.node(at, ExprKind::TypeTest { cast, operand: Box::new(left), ty })?;
+                    let Some(Token::TypeTest { cast, ty, at }) = tokens.next() else {
+                        continue;
+                    };
+                    left = self.node(
+                        at,
+                        ExprKind::TypeTest {
+                            cast,
+                            operand: Box::new(left),
+                            ty,
+                        },
+                    )?;
                 }
                 Some(Token::Infix(operator, _)) if operator.precedence() >= least => {
                     let operator = *operator;
@@ -142,7 +160,10 @@ impl<'a> Builder<'a> {
 
     fn balance(&self, operator: Operator, mut operands: Vec<(usize, Expr)>) -> Result<Expr, FhirPathError> {
         if operands.len() <= 1 {
-            return operands.pop().map(|(_, operand)| operand).ok_or_else(|| self.syntax(0, "an operand"));
+            return operands
+                .pop()
+                .map(|(_, operand)| operand)
+                .ok_or_else(|| self.syntax(0, "an operand"));
         }
         let right = operands.split_off(operands.len().div_ceil(2));
         let at = right[0].0;
@@ -172,7 +193,13 @@ impl<'a> Builder<'a> {
         }
         let mut expr = expr.ok_or_else(|| self.syntax(0, "an operand"))?;
         for (negative, at) in signs.into_iter().rev() {
-            expr = self.node(at, ExprKind::Sign { negative, operand: Box::new(expr) })?;
+            expr = self.node(
+                at,
+                ExprKind::Sign {
+                    negative,
+                    operand: Box::new(expr),
+                },
+            )?;
         }
         Ok(expr)
     }
@@ -188,7 +215,15 @@ impl<'a> Builder<'a> {
             names.push(self.identifier(part)?);
         }
         let name = names.pop().unwrap_or_default();
-        Ok(Token::TypeTest { cast, ty: TypeName { namespace: names.pop(), name, at: name_at }, at })
+        Ok(Token::TypeTest {
+            cast,
+            ty: TypeName {
+                namespace: names.pop(),
+                name,
+                at: name_at,
+            },
+            at,
+        })
     }
 
     fn term(&self, part: Pair<'a, Rule>) -> Result<Expr, FhirPathError> {
@@ -209,7 +244,7 @@ impl<'a> Builder<'a> {
                     _ => self.identifier(name)?,
                 })
             }
-            _ => self.literal(self.only(part)?)?,
+            _ => self.literal(part)?,
         };
         self.node(at, kind)
     }
@@ -231,8 +266,16 @@ impl<'a> Builder<'a> {
                 let value = parts.next().map(|value| value.as_str().to_string()).unwrap_or_default();
                 let unit = parts.next().ok_or_else(|| self.syntax(at, "a unit"))?;
                 match unit.as_rule() {
-                    Rule::string => Literal::Quantity { value, unit: self.quoted(unit)?, calendar: false },
-                    _ => Literal::Quantity { value, unit: unit.as_str().to_string(), calendar: true },
+                    Rule::string => Literal::Quantity {
+                        value,
+                        unit: self.quoted(unit)?,
+                        calendar: false,
+                    },
+                    _ => Literal::Quantity {
+                        value,
+                        unit: unit.as_str().to_string(),
+                        calendar: true,
+                    },
                 }
             }
         }))
@@ -250,7 +293,9 @@ impl<'a> Builder<'a> {
             Some(name) => self.identifier(name)?,
             None => return Err(self.syntax(at, "a function's name")),
         };
-        let arguments = parts.map(|argument| self.expression(argument)).collect::<Result<_, _>>()?;
+        let arguments = parts
+            .map(|argument| self.expression(argument))
+            .collect::<Result<_, _>>()?;
         self.node(at, ExprKind::Call { on, name, arguments })
     }
 
@@ -287,13 +332,23 @@ impl<'a> Builder<'a> {
             _ => 0,
         };
         if below >= MAX_HEIGHT {
-            return Err(FhirPathError::TooDeep { at: Position::of(self.text, at), limit: MAX_HEIGHT });
+            return Err(FhirPathError::TooDeep {
+                at: Position::of(self.text, at),
+                limit: MAX_HEIGHT,
+            });
         }
-        Ok(Expr { kind, at, height: below + 1 })
+        Ok(Expr {
+            kind,
+            at,
+            height: below + 1,
+        })
     }
 
     fn syntax(&self, at: usize, expected: &str) -> FhirPathError {
-        FhirPathError::Syntax { at: Position::of(self.text, at), reason: format!("expected {expected}") }
+        FhirPathError::Syntax {
+            at: Position::of(self.text, at),
+            reason: format!("expected {expected}"),
+        }
     }
 }
 

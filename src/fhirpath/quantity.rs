@@ -81,7 +81,8 @@ impl<'a> Quantity<'a> {
         if definite(self.unit(), true) == definite(other.unit(), true) {
             return equivalent_numbers(self.value, other.value);
         }
-        self.common(other, true).is_some_and(|(left, right)| equivalent_numbers(left, right))
+        self.common(other, true)
+            .is_some_and(|(left, right)| equivalent_numbers(left, right))
     }
 
     /// The sum of quantities, in the unit of the first.
@@ -105,10 +106,23 @@ impl<'a> Quantity<'a> {
 
     /// As `toString()` gives it: a calendar unit as a word, a UCUM unit in quotes.
     pub(super) fn to_text(self) -> String {
-        let calendar = ["year", "month", "week", "day", "hour", "minute", "second", "millisecond"];
+        let calendar = [
+            "year",
+            "month",
+            "week",
+            "day",
+            "hour",
+            "minute",
+            "second",
+            "millisecond",
+        ];
         match self.unit() {
             unit if calendar.contains(&unit) => {
-                let plural = if self.value.compare(Number::whole(1)).is_eq() { "" } else { "s" };
+                let plural = if self.value.compare(Number::whole(1)).is_eq() {
+                    ""
+                } else {
+                    "s"
+                };
                 format!("{} {unit}{plural}", self.value)
             }
             unit => format!("{} '{unit}'", self.value),
@@ -124,7 +138,8 @@ impl<'a> Quantity<'a> {
             _ if left == right && sign == '/' => "1".to_string(),
             _ if left == right && left.bytes().all(|byte| byte.is_ascii_alphabetic()) => format!("{left}2"),
             _ => {
-                let dimensions: (Dimension, Dimension) = (units::parse(left)?.dimensions, units::parse(right)?.dimensions);
+                let dimensions: (Dimension, Dimension) =
+                    (units::parse(left)?.dimensions, units::parse(right)?.dimensions);
                 match dimensions.0 == dimensions.1 && sign == '/' {
                     true => return None,
                     false => format!("{left}{sign}{right}"),

@@ -40,10 +40,16 @@ impl Items {
             Values::Integer(array) => Scalar::Integer(array.value(slot)),
             Values::Text(array) => Scalar::Text(array.value(slot)),
             Values::Decimal { text, number } => {
-                let text = text.as_ref().filter(|text| text.is_valid(slot)).and_then(|text| Number::parse(text.value(slot)));
+                let text = text
+                    .as_ref()
+                    .filter(|text| text.is_valid(slot))
+                    .and_then(|text| Number::parse(text.value(slot)));
                 let number = || {
                     let number = number.as_ref().filter(|number| number.is_valid(slot))?;
-                    Some(Number { mantissa: number.value(slot), scale: NUMBER_SCALE.unsigned_abs().into() })
+                    Some(Number {
+                        mantissa: number.value(slot),
+                        scale: NUMBER_SCALE.unsigned_abs().into(),
+                    })
                 };
                 text.or_else(number).map_or(Scalar::Other, Scalar::Decimal)
             }
@@ -74,7 +80,9 @@ impl Items {
 
     /// A FHIR Quantity as FHIRPath's: in its UCUM code, or failing that in its unit's text.
     fn fhir_quantity(&self, slot: usize) -> Option<Quantity<'_>> {
-        let Values::Struct(array) = &self.values else { return None };
+        let Values::Struct(array) = &self.values else {
+            return None;
+        };
         let text = |name: &str| {
             let column = array.column_by_name(name)?.as_string_opt::<i32>()?;
             column.is_valid(slot).then(|| column.value(slot))
@@ -83,7 +91,10 @@ impl Items {
             let column = array.column_by_name(&format!("value{NUMBER}"))?;
             let column = column.as_primitive_opt::<arrow::datatypes::Decimal128Type>()?;
             let scale = NUMBER_SCALE.unsigned_abs().into();
-            column.is_valid(slot).then(|| Number { mantissa: column.value(slot), scale })
+            column.is_valid(slot).then(|| Number {
+                mantissa: column.value(slot),
+                scale,
+            })
         };
         let value = text("value").and_then(Number::parse).or_else(number)?;
         let unit = match (text("system"), text("code")) {

@@ -30,17 +30,29 @@ impl Moment {
         match system {
             System::Time => {
                 let time = TimeOfDay::parse(text).ok()?;
-                Some(Moment { precision: time.precision, zoned: None, start: time.start, end: time.end })
+                Some(Moment {
+                    precision: time.precision,
+                    zoned: None,
+                    start: time.start,
+                    end: time.end,
+                })
             }
             System::Date => Some(Moment::of(Temporal::date(text).ok()?)),
-            System::DateTime => Some(Moment::of(Temporal::date_time(text.strip_suffix('T').unwrap_or(text)).ok()?)),
+            System::DateTime => Some(Moment::of(
+                Temporal::date_time(text.strip_suffix('T').unwrap_or(text)).ok()?,
+            )),
             _ => None,
         }
     }
 
     fn of(temporal: Temporal) -> Moment {
         let zoned = Some(temporal.zone.is_some());
-        Moment { precision: temporal.precision, zoned, start: temporal.start, end: temporal.end }
+        Moment {
+            precision: temporal.precision,
+            zoned,
+            start: temporal.start,
+            end: temporal.end,
+        }
     }
 
     pub(super) fn precision(&self) -> Precision {
@@ -102,13 +114,22 @@ mod tests {
         assert_eq!(compare("2012", "2013-01"), Some(Ordering::Less));
         assert_eq!(compare("2012", "2012-01"), None);
         assert_eq!(compare("2012-01", "2012-01"), Some(Ordering::Equal));
-        assert_eq!(compare("2012-04-15T10:00:00Z", "2012-04-15T12:00:00+02:00"), Some(Ordering::Equal));
-        assert_eq!(compare("2012-04-15T10:00:00.5Z", "2012-04-15T10:00:00Z"), Some(Ordering::Greater));
+        assert_eq!(
+            compare("2012-04-15T10:00:00Z", "2012-04-15T12:00:00+02:00"),
+            Some(Ordering::Equal)
+        );
+        assert_eq!(
+            compare("2012-04-15T10:00:00.5Z", "2012-04-15T10:00:00Z"),
+            Some(Ordering::Greater)
+        );
     }
 
     #[test]
     fn a_missing_zone_leaves_hours_open() {
         assert_eq!(compare("2012-04-15T10:00:00", "2012-04-15T12:00:00Z"), None);
-        assert_eq!(compare("2012-04-15T10:00:00", "2012-04-17T12:00:00Z"), Some(Ordering::Less));
+        assert_eq!(
+            compare("2012-04-15T10:00:00", "2012-04-17T12:00:00Z"),
+            Some(Ordering::Less)
+        );
     }
 }

@@ -25,7 +25,10 @@ impl Truth {
     pub(super) fn partly(yes: BooleanBuffer, known: BooleanBuffer) -> Truth {
         match known.count_set_bits() == known.len() {
             true => Truth::known(yes),
-            false => Truth { yes: &yes & &known, known: Some(known) },
+            false => Truth {
+                yes: &yes & &known,
+                known: Some(known),
+            },
         }
     }
 
@@ -66,7 +69,10 @@ impl Truth {
     }
 
     pub(super) fn not(self) -> Truth {
-        Truth { yes: self.no(), known: self.known }
+        Truth {
+            yes: self.no(),
+            known: self.known,
+        }
     }
 
     pub(super) fn and(&self, other: &Truth) -> Truth {
@@ -97,7 +103,9 @@ impl Truth {
         let rows = self.rows();
         let values = Values::Boolean(BooleanArray::new(self.yes, self.known.clone().map(NullBuffer::new)));
         let items = Items::new(ItemType::System(System::Boolean), values);
-        let Some(known) = self.known else { return Collection::each(items) };
+        let Some(known) = self.known else {
+            return Collection::each(items);
+        };
         let slots: Vec<u32> = known.set_indices().map(|row| row as u32).collect();
         let mut offsets = Vec::with_capacity(rows + 1);
         let mut count = 0;
@@ -106,7 +114,11 @@ impl Truth {
             count += i32::from(known.value(row));
             count
         }));
-        let items = Items { len: slots.len(), index: Index::Gather(slots.into()), ..items };
+        let items = Items {
+            len: slots.len(),
+            index: Index::Gather(slots.into()),
+            ..items
+        };
         Collection::new(Offsets::list(offsets), items)
     }
 }

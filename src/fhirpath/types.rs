@@ -129,7 +129,8 @@ impl ItemType {
 
     /// Whether items of it are whole resources of a type known only from their JSON.
     pub(super) fn is_any_resource(self) -> bool {
-        self.fhir().is_some_and(|ty| facts().get(ty).kind == Kind::Resource && facts().get(ty).is_abstract)
+        self.fhir()
+            .is_some_and(|ty| facts().get(ty).kind == Kind::Resource && facts().get(ty).is_abstract)
     }
 }
 
@@ -148,8 +149,16 @@ pub(super) struct TypeTest {
 
 impl TypeTest {
     pub(super) fn named(namespace: Option<&str>, name: &str) -> Option<TypeTest> {
-        let fhir = if namespace != Some("System") { facts().lookup(name) } else { None };
-        let system = if namespace != Some("FHIR") { System::lookup(name) } else { None };
+        let fhir = if namespace != Some("System") {
+            facts().lookup(name)
+        } else {
+            None
+        };
+        let system = if namespace != Some("FHIR") {
+            System::lookup(name)
+        } else {
+            None
+        };
         // R4's composite parameters write `DateTime` where they mean the FHIR type `dateTime`.
         let fhir = fhir.or_else(|| match (namespace, name) {
             (None, "DateTime") => facts().lookup("dateTime"),

@@ -15,8 +15,26 @@ pub(super) struct Unit {
 }
 
 const PREFIXES: [(&str, i32); 20] = [
-    ("da", 1), ("Y", 24), ("Z", 21), ("E", 18), ("P", 15), ("T", 12), ("G", 9), ("M", 6), ("k", 3), ("h", 2), ("d", -1),
-    ("c", -2), ("m", -3), ("u", -6), ("n", -9), ("p", -12), ("f", -15), ("a", -18), ("z", -21), ("y", -24),
+    ("da", 1),
+    ("Y", 24),
+    ("Z", 21),
+    ("E", 18),
+    ("P", 15),
+    ("T", 12),
+    ("G", 9),
+    ("M", 6),
+    ("k", 3),
+    ("h", 2),
+    ("d", -1),
+    ("c", -2),
+    ("m", -3),
+    ("u", -6),
+    ("n", -9),
+    ("p", -12),
+    ("f", -15),
+    ("a", -18),
+    ("z", -21),
+    ("y", -24),
 ];
 
 /// Units that prefixes go with, in terms of base units: name, factor, base units and powers.
@@ -64,7 +82,11 @@ const CUSTOMARY: [(&str, &str, &[(&str, i32)]); 18] = [
 impl Unit {
     pub(super) fn to_base(&self, value: Number) -> Option<Number> {
         let scaled = value.multiply(self.factor)?;
-        if self.divisor.mantissa == 1 && self.divisor.scale == 0 { Some(scaled) } else { scaled.divide(self.divisor) }
+        if self.divisor.mantissa == 1 && self.divisor.scale == 0 {
+            Some(scaled)
+        } else {
+            scaled.divide(self.divisor)
+        }
     }
 
     fn raise(&mut self, factor: Number, dimensions: &[(&str, i32)], power: i32) -> Option<()> {
@@ -84,7 +106,11 @@ impl Unit {
 
 /// Takes a unit apart; `None` for what is no unit or too large to compute with.
 pub(super) fn parse(text: &str) -> Option<Unit> {
-    let mut unit = Unit { factor: Number::whole(1), divisor: Number::whole(1), dimensions: Vec::new() };
+    let mut unit = Unit {
+        factor: Number::whole(1),
+        divisor: Number::whole(1),
+        dimensions: Vec::new(),
+    };
     let (mut sign, mut rest) = (1, text);
     if let Some(after) = rest.strip_prefix('/') {
         (sign, rest) = (-1, after);
@@ -137,18 +163,26 @@ fn component(unit: &mut Unit, text: &str, sign: i32) -> Option<()> {
         power => {
             let negative = digits.ends_with('-');
             let power: i32 = power.parse().ok().filter(|power| *power <= 9)?;
-            (digits.trim_end_matches(['-', '+']), if negative { -power } else { power })
+            (
+                digits.trim_end_matches(['-', '+']),
+                if negative { -power } else { power },
+            )
         }
     };
     let power = power * sign;
     let find = |table: &'static [(&str, &str, &[(&str, i32)])], name: &str| {
-        table.iter().find(|(known, _, _)| *known == name).map(|(_, factor, base)| (*factor, *base))
+        table
+            .iter()
+            .find(|(known, _, _)| *known == name)
+            .map(|(_, factor, base)| (*factor, *base))
     };
     if let Some((factor, base)) = find(&CUSTOMARY, atom).or_else(|| find(&METRIC, atom)) {
         return unit.raise(Number::parse(factor)?, base, power);
     }
     for (prefix, exponent) in PREFIXES {
-        let Some((factor, base)) = atom.strip_prefix(prefix).and_then(|rest| find(&METRIC, rest)) else { continue };
+        let Some((factor, base)) = atom.strip_prefix(prefix).and_then(|rest| find(&METRIC, rest)) else {
+            continue;
+        };
         unit.raise(Number::parse(factor)?, base, power)?;
         return unit.raise(Number::whole(10), &[], exponent * power);
     }
@@ -161,7 +195,13 @@ mod tests {
 
     fn base(value: &str, unit: &str) -> (String, Dimension) {
         let unit = parse(unit).unwrap();
-        (unit.to_base(Number::parse(value).unwrap()).unwrap().trimmed().to_string(), unit.dimensions)
+        (
+            unit.to_base(Number::parse(value).unwrap())
+                .unwrap()
+                .trimmed()
+                .to_string(),
+            unit.dimensions,
+        )
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The columns that items lie in, as Arrow arrays. Which slots of them are items, and in what order, `items` says.
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    StructArray,
 };
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 
@@ -53,9 +54,11 @@ impl Values {
             Values::Text(array) | Values::Json(array) => array.len(),
             Values::Boolean(array) => array.len(),
             Values::Integer(array) => array.len(),
-            Values::Decimal { text, number } => {
-                text.as_ref().map(Array::len).or_else(|| number.as_ref().map(Array::len)).unwrap_or(0)
-            }
+            Values::Decimal { text, number } => text
+                .as_ref()
+                .map(Array::len)
+                .or_else(|| number.as_ref().map(Array::len))
+                .unwrap_or(0),
             Values::Temporal { text, start, end } => {
                 let bound = start.as_ref().or(end.as_ref()).map(Array::len);
                 text.as_ref().map(Array::len).or(bound).unwrap_or(0)
@@ -136,9 +139,10 @@ impl Values {
                 start: start.as_ref().map(|array| array.slice(offset, length)),
                 end: end.as_ref().map(|array| array.slice(offset, length)),
             },
-            Values::Quantity { value, unit } => {
-                Values::Quantity { value: value.slice(offset, length), unit: unit.slice(offset, length) }
-            }
+            Values::Quantity { value, unit } => Values::Quantity {
+                value: value.slice(offset, length),
+                unit: unit.slice(offset, length),
+            },
             Values::Struct(array) => Values::Struct(array.slice(offset, length)),
             Values::Record(batch) => Values::Record(batch.slice(offset, length)),
         }

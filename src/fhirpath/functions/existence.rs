@@ -102,14 +102,19 @@ pub(super) fn any(collection: &Collection) -> Truth {
 }
 
 fn count(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
-    let counts = (0..call.input.rows()).map(|row| call.input.range(row).len() as i32).collect();
+    let counts = (0..call.input.rows())
+        .map(|row| call.input.range(row).len() as i32)
+        .collect();
     Ok(Output::Items(integers(counts)))
 }
 
 fn all(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let criterion = call.criterion(0)?;
     let all = |row| call.input.range(row).all(|item| criterion.yes.value(item));
-    Ok(Output::Truth(Truth::known(BooleanBuffer::collect_bool(call.input.rows(), all))))
+    Ok(Output::Truth(Truth::known(BooleanBuffer::collect_bool(
+        call.input.rows(),
+        all,
+    ))))
 }
 
 type ItemRange = std::ops::Range<usize>;
@@ -124,5 +129,8 @@ fn every_row(
         items.boolean(item)
     };
     let of = |row| verdict(&mut call.input.range(row), &value);
-    Ok(Output::Truth(Truth::known(BooleanBuffer::collect_bool(call.input.rows(), of))))
+    Ok(Output::Truth(Truth::known(BooleanBuffer::collect_bool(
+        call.input.rows(),
+        of,
+    ))))
 }

@@ -52,7 +52,10 @@ pub(super) fn filter(input: &Collection, criterion: &Truth) -> Collection {
     let mut count = 0i32;
     offsets.push(0);
     for row in 0..input.rows() {
-        count += input.range(row).map(|item| i32::from(criterion.yes.value(item))).sum::<i32>();
+        count += input
+            .range(row)
+            .map(|item| i32::from(criterion.yes.value(item)))
+            .sum::<i32>();
         offsets.push(count);
     }
     input.take(Offsets::list(offsets), places)

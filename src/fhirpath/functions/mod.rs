@@ -3,6 +3,7 @@
 
 mod existence;
 mod filtering;
+mod references;
 mod signature;
 mod subsetting;
 
@@ -10,8 +11,16 @@ pub(super) use signature::{Function, Need, Parameter, Signature};
 
 /// The function of this name.
 pub(super) fn lookup(name: &str) -> Option<&'static Function> {
-    const FAMILIES: &[&[Function]] = &[existence::FUNCTIONS, filtering::FUNCTIONS, subsetting::FUNCTIONS];
-    FAMILIES.iter().flat_map(|family| family.iter()).find(|function| function.name == name)
+    const FAMILIES: &[&[Function]] = &[
+        existence::FUNCTIONS,
+        filtering::FUNCTIONS,
+        references::FUNCTIONS,
+        subsetting::FUNCTIONS,
+    ];
+    FAMILIES
+        .iter()
+        .flat_map(|family| family.iter())
+        .find(|function| function.name == name)
 }
 
 /// The name that `[...]` goes by in the table.

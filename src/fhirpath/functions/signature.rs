@@ -52,6 +52,8 @@ pub(in crate::fhirpath) enum Need {
     Value,
     /// What tells the type and id of a reference's target.
     Reference,
+    /// The id of a resource.
+    Key,
 }
 
 /// What is known when a call is resolved.

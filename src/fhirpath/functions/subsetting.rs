@@ -22,7 +22,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Nothing,
         shape: signature::one_of_input,
-        run: |call| Ok(Output::Items(part(&call.input, |_, range| range.end.saturating_sub(1).max(range.start)..range.end))),
+        run: |call| {
+            Ok(Output::Items(part(&call.input, |_, range| {
+                range.end.saturating_sub(1).max(range.start)..range.end
+            })))
+        },
     },
     Function {
         name: "tail",
@@ -30,7 +34,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Nothing,
         shape: signature::input,
-        run: |call| Ok(Output::Items(part(&call.input, |_, range| (range.start + 1).min(range.end)..range.end))),
+        run: |call| {
+            Ok(Output::Items(part(&call.input, |_, range| {
+                (range.start + 1).min(range.end)..range.end
+            })))
+        },
     },
     Function {
         name: "skip",
@@ -38,7 +46,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 1,
         reads: Need::Nothing,
         shape: signature::input,
-        run: |call| bounded(call, |range, count| range.start.saturating_add(count).min(range.end)..range.end),
+        run: |call| {
+            bounded(call, |range, count| {
+                range.start.saturating_add(count).min(range.end)..range.end
+            })
+        },
     },
     Function {
         name: "take",
@@ -46,7 +58,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 1,
         reads: Need::Nothing,
         shape: signature::input,
-        run: |call| bounded(call, |range, count| range.start..range.start.saturating_add(count).min(range.end)),
+        run: |call| {
+            bounded(call, |range, count| {
+                range.start..range.start.saturating_add(count).min(range.end)
+            })
+        },
     },
     Function {
         name: "single",

@@ -21,7 +21,9 @@ pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Positio
     let mut found = Shape::default();
     for one in &left.sources {
         for other in &right.sources {
-            let (Some(one), Some(other)) = (one.ty.system(), other.ty.system()) else { continue };
+            let (Some(one), Some(other)) = (one.ty.system(), other.ty.system()) else {
+                continue;
+            };
             if let Some(result) = result_type(operator, one, other) {
                 found.add(&Shape::one(ItemType::System(result)));
             }
@@ -29,7 +31,11 @@ pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Positio
     }
     if found.sources.is_empty() {
         let operands = format!("{} and {}", left.names(), right.names());
-        return Err(FhirPathError::Operands { at, operation: operator.symbol().to_string(), operands });
+        return Err(FhirPathError::Operands {
+            at,
+            operation: operator.symbol().to_string(),
+            operands,
+        });
     }
     Ok(found)
 }
@@ -70,7 +76,14 @@ pub(super) fn evaluate(
         match result {
             Ok(Some(value)) => builder.push(value),
             Ok(None) => {}
-            Err(problem) => frame.fault(row, FhirPathError::Value { at, operation: symbol, problem }),
+            Err(problem) => frame.fault(
+                row,
+                FhirPathError::Value {
+                    at,
+                    operation: symbol,
+                    problem,
+                },
+            ),
         }
         builder.end_row();
     }
@@ -84,7 +97,9 @@ fn concatenate(left: Option<Scalar<'_>>, right: Option<Scalar<'_>>) -> Computati
     let text = |side: Option<Scalar<'_>>| match side {
         None => Ok(String::new()),
         Some(Scalar::Text(text)) => Ok(text.to_string()),
-        Some(other) => other.to_text().ok_or_else(|| format!("expects Strings, not a {}", other.kind())),
+        Some(other) => other
+            .to_text()
+            .ok_or_else(|| format!("expects Strings, not a {}", other.kind())),
     };
     Ok(Some(Computed::String(text(left)? + &text(right)?)))
 }
@@ -106,7 +121,14 @@ fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computati
         }
         (Scalar::Temporal(kind, text), Scalar::Quantity(by)) => match operator {
             Operator::Add => calendar::add(kind, text, &by),
-            Operator::Subtract => calendar::add(kind, text, &Quantity { value: by.value.negate(), unit: by.unit }),
+            Operator::Subtract => calendar::add(
+                kind,
+                text,
+                &Quantity {
+                    value: by.value.negate(),
+                    unit: by.unit,
+                },
+            ),
             _ => Err(wrong()),
         },
         (Scalar::Quantity(_), _) | (_, Scalar::Quantity(_)) => match (left.quantity(), right.quantity()) {
@@ -145,13 +167,21 @@ fn quantities(operator: Operator, left: &Quantity<'_>, right: &Quantity<'_>) -> 
     let unit = left.unit.map(str::to_string);
     Some(match operator {
         Operator::Add => of(left.add(right), unit),
-        Operator::Subtract => of(left.add(&Quantity { value: right.value.negate(), unit: right.unit }), unit),
-        Operator::Multiply => {
-            left.combined_unit(right, '.').and_then(|unit| of(left.value.multiply(right.value), Some(unit)))
-        }
+        Operator::Subtract => of(
+            left.add(&Quantity {
+                value: right.value.negate(),
+                unit: right.unit,
+            }),
+            unit,
+        ),
+        Operator::Multiply => left
+            .combined_unit(right, '.')
+            .and_then(|unit| of(left.value.multiply(right.value), Some(unit))),
         Operator::Divide => match left.combined_unit(right, '/') {
             Some(unit) => of(left.value.divide(right.value), Some(unit)),
-            None => left.ratio(right).and_then(|ratio| of(Some(ratio), Some("1".to_string()))),
+            None => left
+                .ratio(right)
+                .and_then(|ratio| of(Some(ratio), Some("1".to_string()))),
         },
         _ => return None,
     })
@@ -169,7 +199,11 @@ pub(in crate::fhirpath) fn sign_shape(operand: &Shape, at: Position) -> Result<S
         }
     }
     if found.sources.is_empty() {
-        return Err(FhirPathError::Operands { at, operation: "a sign".to_string(), operands: operand.names() });
+        return Err(FhirPathError::Operands {
+            at,
+            operation: "a sign".to_string(),
+            operands: operand.names(),
+        });
     }
     Ok(found)
 }
@@ -181,15 +215,25 @@ pub(in crate::fhirpath) fn sign(frame: &Frame<'_>, on: Collection, negative: boo
     for row in 0..on.rows() {
         let value = match super::comparison::single(frame, &on, row, symbol, at) {
             None => None,
-            Some(value @ (Scalar::Integer(_) | Scalar::Decimal(_) | Scalar::Quantity(_))) if !negative => value.computed(),
+            Some(value @ (Scalar::Integer(_) | Scalar::Decimal(_) | Scalar::Quantity(_))) if !negative => {
+                value.computed()
+            }
             Some(Scalar::Integer(value)) => value.checked_neg().map(Computed::Integer),
             Some(Scalar::Decimal(value)) => Some(Computed::Decimal(value.negate())),
-            Some(Scalar::Quantity(quantity)) => {
-                Some(Computed::quantity(&Quantity { value: quantity.value.negate(), unit: quantity.unit }))
-            }
+            Some(Scalar::Quantity(quantity)) => Some(Computed::quantity(&Quantity {
+                value: quantity.value.negate(),
+                unit: quantity.unit,
+            })),
             Some(other) => {
                 let problem = format!("is not defined for a {}", other.kind());
-                frame.fault(row, FhirPathError::Value { at, operation: symbol, problem });
+                frame.fault(
+                    row,
+                    FhirPathError::Value {
+                        at,
+                        operation: symbol,
+                        problem,
+                    },
+                );
                 None
             }
         };

@@ -25,7 +25,14 @@ pub(super) fn compare(
             Ok(order) => order.map(|order| holds(operator, order)),
             Err(()) => {
                 let problem = format!("cannot compare {} with {}", left.kind(), right.kind());
-                frame.fault(row, FhirPathError::Value { at, operation: symbol, problem });
+                frame.fault(
+                    row,
+                    FhirPathError::Value {
+                        at,
+                        operation: symbol,
+                        problem,
+                    },
+                );
                 None
             }
         }

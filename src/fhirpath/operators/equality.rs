@@ -39,9 +39,15 @@ pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth
 
 /// The usual case: text of which there is at most one per row against one literal.
 fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
-    let (Body::One(items), Body::One(constant)) = (&left.body, &right.body) else { return None };
-    let (Values::Text(texts), Values::Text(wanted)) = (items.values(), constant.values()) else { return None };
-    let (Index::Constant(slot), Offsets::Each(_)) = (&constant.index, right.offsets()) else { return None };
+    let (Body::One(items), Body::One(constant)) = (&left.body, &right.body) else {
+        return None;
+    };
+    let (Values::Text(texts), Values::Text(wanted)) = (items.values(), constant.values()) else {
+        return None;
+    };
+    let (Index::Constant(slot), Offsets::Each(_)) = (&constant.index, right.offsets()) else {
+        return None;
+    };
     if left.rows() == 0 || texts.null_count() > 0 || wanted.is_null(*slot as usize) {
         return None;
     }
@@ -73,7 +79,13 @@ fn matches(texts: &StringArray, index: &Index, len: usize, wanted: &[u8]) -> Boo
     match index {
         Index::Identity => BooleanBuffer::collect_bool(len, is),
         Index::Gather(indices) => BooleanBuffer::collect_bool(len, |item| is(indices[item] as usize)),
-        Index::Constant(slot) => if is(*slot as usize) { BooleanBuffer::new_set(len) } else { BooleanBuffer::new_unset(len) },
+        Index::Constant(slot) => {
+            if is(*slot as usize) {
+                BooleanBuffer::new_set(len)
+            } else {
+                BooleanBuffer::new_unset(len)
+            }
+        }
     }
 }
 
@@ -155,9 +167,7 @@ fn folded(text: &str) -> String {
 /// Complex items are equal if all their columns are.
 fn deep_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     match (left.values(), right.values()) {
-        (Values::Struct(one), Values::Struct(another)) => {
-            structs_equal(one, left.slot(at), another, right.slot(other))
-        }
+        (Values::Struct(one), Values::Struct(another)) => structs_equal(one, left.slot(at), another, right.slot(other)),
         (Values::Json(one), Values::Json(another)) => one.value(left.slot(at)) == another.value(right.slot(other)),
         (Values::Record(one), Values::Record(another)) => {
             let id = |batch: &arrow::array::RecordBatch, slot: usize| {
@@ -176,12 +186,15 @@ fn deep_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
 /// Columns that one of them lacks are null in it. The engine's companions follow from the text they accompany.
 fn structs_equal(left: &StructArray, at: usize, right: &StructArray, other: usize) -> bool {
     let own = |name: &str| !name.contains("__");
-    let same = left.fields().iter().zip(left.columns()).filter(|(field, _)| own(field.name())).all(|(field, column)| {
-        match right.column_by_name(field.name()) {
+    let same = left
+        .fields()
+        .iter()
+        .zip(left.columns())
+        .filter(|(field, _)| own(field.name()))
+        .all(|(field, column)| match right.column_by_name(field.name()) {
             Some(another) => slots_equal(column, at, another, other),
             None => column.is_null(at),
-        }
-    });
+        });
     let more = || {
         right.fields().iter().zip(right.columns()).all(|(field, column)| {
             !own(field.name()) || left.column_by_name(field.name()).is_some() || column.is_null(other)
@@ -197,17 +210,13 @@ fn slots_equal(left: &ArrayRef, at: usize, right: &ArrayRef, other: usize) -> bo
         _ => return false,
     }
     match (left.data_type(), right.data_type()) {
-        (DataType::Utf8, DataType::Utf8) => {
-            left.as_string::<i32>().value(at) == right.as_string::<i32>().value(other)
-        }
+        (DataType::Utf8, DataType::Utf8) => left.as_string::<i32>().value(at) == right.as_string::<i32>().value(other),
         (DataType::Boolean, DataType::Boolean) => left.as_boolean().value(at) == right.as_boolean().value(other),
         (DataType::Int32, DataType::Int32) => {
             let of = |array: &ArrayRef, slot| array.as_primitive::<arrow::datatypes::Int32Type>().value(slot);
             of(left, at) == of(right, other)
         }
-        (DataType::Struct(_), DataType::Struct(_)) => {
-            structs_equal(left.as_struct(), at, right.as_struct(), other)
-        }
+        (DataType::Struct(_), DataType::Struct(_)) => structs_equal(left.as_struct(), at, right.as_struct(), other),
         (DataType::List(_), DataType::List(_)) => {
             let (left, right) = (left.as_list::<i32>().value(at), right.as_list::<i32>().value(other));
             left.len() == right.len() && (0..left.len()).all(|slot| slots_equal(&left, slot, &right, slot))

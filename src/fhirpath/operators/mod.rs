@@ -16,12 +16,9 @@ use super::types::{ItemType, System};
 /// What an operator yields for operands of these shapes.
 pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {
     match operator {
-        Operator::Multiply
-        | Operator::Divide
-        | Operator::Div
-        | Operator::Mod
-        | Operator::Add
-        | Operator::Subtract => arithmetic::shape(operator, left, right, at),
+        Operator::Multiply | Operator::Divide | Operator::Div | Operator::Mod | Operator::Add | Operator::Subtract => {
+            arithmetic::shape(operator, left, right, at)
+        }
         Operator::Concatenate => Ok(Shape::one(ItemType::System(System::String))),
         Operator::Union => Ok(left.clone().join(right).multiple()),
         _ => Ok(Shape::one(ItemType::System(System::Boolean))),

@@ -2,8 +2,8 @@
 
 use arrow::array::{Array, AsArray};
 
-use crate::fhir::reference::Reference;
 use crate::fhir::facts;
+use crate::fhir::reference::Reference;
 use crate::fhir::storage::REFERENCE_TYPE;
 use crate::fhirpath::collection::{Body, Collection, Offsets};
 use crate::fhirpath::error::Position;
@@ -24,7 +24,11 @@ pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collecti
     let mut places = Vec::new();
     offsets.push(0);
     for row in 0..on.rows() {
-        places.extend(on.range(row).filter(|item| passes(on, *item, test)).map(|item| item as u32));
+        places.extend(
+            on.range(row)
+                .filter(|item| passes(on, *item, test))
+                .map(|item| item as u32),
+        );
         offsets.push(places.len() as i32);
     }
     let kept = on.take(Offsets::list(offsets), places);
@@ -64,7 +68,7 @@ fn targets(items: &Items, test: &TypeTest) -> Truth {
     Truth::known(values)
 }
 
-fn accepts_named(test: &TypeTest, name: &str) -> bool {
+pub(in crate::fhirpath) fn accepts_named(test: &TypeTest, name: &str) -> bool {
     let Some(wanted) = test.fhir else { return false };
     facts().get(wanted).name == name || facts().lookup(name).is_some_and(|ty| facts().is_a(ty, wanted))
 }
@@ -78,14 +82,19 @@ fn passes(on: &Collection, item: usize, test: &TypeTest) -> bool {
         return true;
     }
     match items.values() {
-        Values::Json(_) => items.text(item).and_then(resource_type).is_some_and(|name| accepts_named(test, &name)),
+        Values::Json(_) => items
+            .text(item)
+            .and_then(resource_type)
+            .is_some_and(|name| accepts_named(test, &name)),
         _ => false,
     }
 }
 
 /// The type that a reference says its target has: in its text, or failing that in `type`.
 pub(in crate::fhirpath) fn target_type(items: &Items, item: usize) -> Option<&str> {
-    let Values::Struct(array) = items.values() else { return None };
+    let Values::Struct(array) = items.values() else {
+        return None;
+    };
     let slot = items.slot(item);
     let text = |name: &str| {
         let column = array.column_by_name(name)?.as_string_opt::<i32>()?;
@@ -107,5 +116,7 @@ fn resource_type(json: &str) -> Option<String> {
         #[serde(rename = "resourceType")]
         resource_type: String,
     }
-    serde_json::from_str::<Typed>(json).ok().map(|typed| typed.resource_type)
+    serde_json::from_str::<Typed>(json)
+        .ok()
+        .map(|typed| typed.resource_type)
 }

@@ -1,0 +1,132 @@
+//! References and keys: `resolve`, `getResourceKey`, `getReferenceKey`.
+//!
+//! `resolve()` fetches nothing. It yields what the reference says of its target, which is enough for `is`, `as` and `ofType`; a step
+//! into the target is refused when the expression is compiled.
+
+use arrow::array::{Array, AsArray};
+
+use super::signature::{Function, Need, Parameter, Signature};
+use crate::fhir::reference::Reference;
+use crate::fhir::storage::{REFERENCE_ID, Storage};
+use crate::fhir::{Kind, facts};
+use crate::fhirpath::builder::{Builder, Computed};
+use crate::fhirpath::collection::Collection;
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::items::Items;
+use crate::fhirpath::node::{Argument, Shape, Source};
+use crate::fhirpath::operators::types::{accepts_named, target_type};
+use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::values::Values;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "resolve",
+        parameters: &[],
+        required: 0,
+        reads: Need::Reference,
+        shape: targets,
+        run: resolve,
+    },
+    Function {
+        name: "getResourceKey",
+        parameters: &[],
+        required: 0,
+        reads: Need::Key,
+        shape: keys,
+        run: resource_key,
+    },
+    Function {
+        name: "getReferenceKey",
+        parameters: &[Parameter::Type],
+        required: 0,
+        reads: Need::Reference,
+        shape: keys,
+        run: reference_key,
+    },
+];
+
+fn is_reference(ty: ItemType) -> bool {
+    ty.fhir()
+        .is_some_and(|ty| Storage::of(facts().get(ty)) == Storage::Reference)
+}
+
+fn targets(signature: &Signature<'_>) -> Shape {
+    let references = signature.input.sources.iter().filter(|source| is_reference(source.ty));
+    let target = |source: &Source| Source {
+        ty: ItemType::System(System::Target),
+        path: source.path.clone(),
+    };
+    let mut shape = Shape {
+        sources: references.map(target).collect(),
+        many: signature.input.many,
+    };
+    shape.sources.dedup();
+    shape
+}
+
+fn keys(signature: &Signature<'_>) -> Shape {
+    Shape {
+        many: signature.input.many,
+        ..Shape::one(ItemType::System(System::String))
+    }
+}
+
+fn resolve(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let target = |items: &Items| match is_reference(items.ty()) {
+        true => Collection::each(items.with_type(ItemType::System(System::Target))),
+        false => Collection::empty(items.len()),
+    };
+    Ok(Output::Items(crate::fhirpath::combine::flat_map(&call.input, target)))
+}
+
+/// The id: what other tables' reference keys hold.
+fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let key = |items: &Items| match items.ty().fhir().map(|ty| facts().get(ty).kind) {
+        Some(Kind::Resource) => match items.text_child("id") {
+            Some(ids) => ids,
+            None => Collection::empty(items.len()),
+        },
+        _ => Collection::empty(items.len()),
+    };
+    Ok(Output::Items(crate::fhirpath::combine::flat_map(&call.input, key)))
+}
+
+fn reference_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let wanted = match call.call.arguments.first() {
+        Some(Argument::Type(test)) => Some(*test),
+        _ => None,
+    };
+    let key = |items: &Items| {
+        let mut builder = Builder::new(items.len());
+        for item in 0..items.len() {
+            let fits =
+                wanted.is_none_or(|test| target_type(items, item).is_some_and(|name| accepts_named(&test, name)));
+            if let (true, Some(id)) = (fits, target_id(items, item)) {
+                builder.push(Computed::String(id.to_string()));
+            }
+            builder.end_row();
+        }
+        builder.finish()
+    };
+    Ok(Output::Items(crate::fhirpath::combine::flat_map(&call.input, key)))
+}
+
+/// The id in a relative or absolute reference.
+fn target_id(items: &Items, item: usize) -> Option<&str> {
+    let Values::Struct(array) = items.values() else {
+        return None;
+    };
+    if !is_reference(items.ty()) {
+        return None;
+    }
+    let slot = items.slot(item);
+    let text = |name: &str| {
+        let column = array.column_by_name(name)?.as_string_opt::<i32>()?;
+        column.is_valid(slot).then(|| column.value(slot))
+    };
+    text(REFERENCE_ID).or_else(|| match Reference::parse(text("reference")?) {
+        Reference::Relative(target) | Reference::Absolute { target, .. } => Some(target.id),
+        _ => None,
+    })
+}
