@@ -10,3 +10,4 @@ mod facts;
 mod fhirpath;
 mod harness;
 mod population;
+mod scan;

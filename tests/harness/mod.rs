@@ -2,6 +2,7 @@
 
 pub(crate) mod conformance;
 pub(crate) mod lake;
+pub(crate) mod records;
 
 use std::path::PathBuf;
 

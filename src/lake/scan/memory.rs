@@ -47,7 +47,7 @@ impl Default for MemoryLimits {
 /// The caches of one process.
 pub(super) struct Memory {
     handles: Arc<Handles>,
-    files: Bounded<u64, Arc<OpenFile>>,
+    files: Bounded<u64, Held>,
     deletes: Bounded<u64, Arc<[u32]>>,
     columns: Bounded<ColumnKey, ArrayRef>,
     people: Bounded<PersonKey, Arc<PersonRowsBase>>,
@@ -69,19 +69,27 @@ impl Memory {
     /// The open file.
     pub(super) fn file(&self, file: &DataFile) -> Result<Arc<OpenFile>, ScanError> {
         // Erasure rewrites a file in place of another of the same id, under a new path.
-        if let Some(open) = self.files.get(&file.id).filter(|open| open.path() == file.path) {
-            return Ok(open);
+        if let Some(held) = self.files.get(&file.id).filter(|held| held.file.path() == file.path) {
+            return Ok(held.file);
         }
         let open = Arc::new(OpenFile::open(file.id, &file.path, &self.handles)?);
-        self.files.insert(file.id, open.clone());
+        self.hold(&open);
         Ok(open)
     }
 
     /// Tells the cache that a file's indexes grew.
     pub(super) fn weigh(&self, file: &Arc<OpenFile>, before: usize) {
         if file.weight() != before {
-            self.files.insert(file.id, file.clone());
+            self.hold(file);
         }
+    }
+
+    fn hold(&self, file: &Arc<OpenFile>) {
+        let held = Held {
+            weight: file.weight() as u64,
+            file: file.clone(),
+        };
+        self.files.insert(file.id, held);
     }
 
     /// Positions of deleted rows of a file, ascending.
@@ -131,9 +139,16 @@ impl<K, V: Weigh> Weighter<K, V> for Bytes {
     }
 }
 
-impl Weigh for Arc<OpenFile> {
+/// A file with what it weighed when it was put into the cache: a cached value must not change its weight.
+#[derive(Clone)]
+struct Held {
+    file: Arc<OpenFile>,
+    weight: u64,
+}
+
+impl Weigh for Held {
     fn weigh(&self) -> u64 {
-        self.weight() as u64
+        self.weight
     }
 }
 

@@ -18,6 +18,7 @@ use super::request::ScanRequest;
 use super::shared::SharedRows;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
+use crate::lake::layout::system_fields;
 use crate::lake::owner::SHARED;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::scope::Scope;
@@ -35,7 +36,8 @@ impl Reader {
         }
     }
 
-    /// The rows of a type that a scope shows in a snapshot. A type that was never stored is a table without columns and rows.
+    /// The rows of a type that a scope shows in a snapshot. A type that was never stored is a table of the system
+    /// columns without rows.
     pub fn table(self: &Arc<Self>, picture: &Arc<Picture>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         ScopedTable {
             reader: self.clone(),
@@ -106,7 +108,7 @@ impl ScopedTable {
     pub(super) fn clip(&self, leaves: &LeafSet) -> Clip {
         match &self.table {
             Some(table) => Clip::new(table.layout.schema(), leaves),
-            None => Clip::new(&Schema::empty(), leaves),
+            None => Clip::new(&Schema::new(system_fields().to_vec()), leaves),
         }
     }
 

@@ -1,0 +1,161 @@
+//! Small lakes of real columns: JSON resources are shredded, written and committed as an import would do it, with the owner and
+//! application that a test gives them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tabularium::fhir::{TypeId, facts};
+use tabularium::lake::file::write_file;
+use tabularium::lake::json::Tape;
+use tabularium::lake::shred::{Shredder, SystemValues};
+use tabularium::lake::{Lake, Mode, PatientScope, Picture, Scope};
+
+/// A resource to store.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) mode: Mode,
+    pub(crate) application: String,
+    pub(crate) owner: i64,
+    pub(crate) patient: Option<String>,
+    pub(crate) authorization: Option<String>,
+    pub(crate) version: i64,
+    pub(crate) refs: Vec<String>,
+    pub(crate) json: serde_json::Value,
+}
+
+impl Record {
+    /// A shared live resource of the application `local`.
+    pub(crate) fn new(json: serde_json::Value) -> Record {
+        Record {
+            mode: Mode::Live,
+            application: "local".to_owned(),
+            owner: 0,
+            patient: None,
+            authorization: None,
+            version: 1,
+            refs: Vec::new(),
+            json,
+        }
+    }
+
+    /// Files it under a person of its application.
+    pub(crate) fn of(self, lake: &Lake, patient: &str) -> Record {
+        let owner = lake.owner_of(&self.application, patient);
+        Record {
+            owner,
+            patient: Some(patient.to_owned()),
+            ..self
+        }
+    }
+
+    pub(crate) fn owner(self, owner: i64) -> Record {
+        Record { owner, ..self }
+    }
+
+    pub(crate) fn application(self, application: &str) -> Record {
+        Record {
+            application: application.to_owned(),
+            ..self
+        }
+    }
+
+    pub(crate) fn refs(self, refs: &[&str]) -> Record {
+        Record {
+            refs: refs.iter().map(|reference| (*reference).to_owned()).collect(),
+            ..self
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.json.to_string()
+    }
+
+    fn id(&self) -> &str {
+        self.json["id"].as_str().unwrap()
+    }
+
+    fn ty(&self) -> TypeId {
+        ty(self.json["resourceType"].as_str().unwrap())
+    }
+}
+
+pub(crate) fn ty(name: &str) -> TypeId {
+    facts().lookup(name).unwrap()
+}
+
+/// An empty lake in a folder of its own.
+pub(crate) fn lake() -> (tempfile::TempDir, Lake) {
+    let dir = tempfile::tempdir().unwrap();
+    let lake = Lake::open_or_create(dir.path()).unwrap();
+    (dir, lake)
+}
+
+/// Commits records as one snapshot, with one file per table.
+pub(crate) fn commit(lake: &Lake, records: &[Record]) -> Arc<Picture> {
+    commit_deleting(lake, records, &[])
+}
+
+/// Commits records and deletes rows (table, data file, position) in the same snapshot.
+pub(crate) fn commit_deleting(lake: &Lake, records: &[Record], deleted: &[(TypeId, u64, u64)]) -> Arc<Picture> {
+    let mut writer = lake.writer().unwrap();
+    let mut transaction = writer.begin();
+    let time = transaction.time();
+    let mut tables: BTreeMap<(Mode, TypeId), Vec<&Record>> = BTreeMap::new();
+    for record in records {
+        tables.entry((record.mode, record.ty())).or_default().push(record);
+    }
+    for ((mode, ty), mut rows) in tables {
+        rows.sort_by_key(|row| (row.owner, row.id().to_owned()));
+        let mut shredder = Shredder::new(ty);
+        let mut tape = Tape::default();
+        for row in rows {
+            let text = row.text();
+            let values = SystemValues {
+                owner: row.owner,
+                id: row.id(),
+                patient: row.patient.as_deref(),
+                application: &row.application,
+                authorization: row.authorization.as_deref(),
+                endpoint: None,
+                version: row.version,
+                last_updated: time,
+                digest: [0; 16],
+                shared_refs: &row.refs,
+                resource: &text,
+            };
+            shredder.push(&values, tape.parse(text.as_bytes()).unwrap()).unwrap();
+        }
+        let batch = shredder.finish().unwrap();
+        let schema = transaction.adopt(mode, ty, &batch.schema()).unwrap();
+        let path = transaction.new_file_path(mode, ty).unwrap();
+        let written = write_file(&path, ty, &schema, [&batch]).unwrap();
+        transaction.add_file(mode, ty, written);
+    }
+    for (ty, file, row) in deleted {
+        transaction.delete_rows(Mode::Live, *ty, *file, [*row]).unwrap();
+    }
+    transaction.commit("test", "").unwrap()
+}
+
+/// The scope of an application token.
+pub(crate) fn application(name: &str) -> Arc<Scope> {
+    Arc::new(Scope {
+        mode: Mode::Live,
+        application: name.into(),
+        patient: None,
+    })
+}
+
+/// The scope of a patient token over imported data of an application.
+pub(crate) fn patient(lake: &Lake, application: &str, id: &str) -> Arc<Scope> {
+    let scope = PatientScope {
+        patients: vec![id.to_owned()],
+        owners: vec![lake.owner_of(application, id)],
+        authorizations: Vec::new(),
+    };
+    Arc::new(Scope {
+        mode: Mode::Live,
+        application: application.into(),
+        patient: Some(Arc::new(scope)),
+    })
+}

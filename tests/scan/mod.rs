@@ -1,0 +1,64 @@
+//! The one door's promises: a scope shows its rows and no others through every way of reading, clipping to some leaves
+//! changes neither rows nor values, pruning loses nothing, and a query reads the bytes of the leaves it uses.
+
+mod clip;
+mod rows;
+mod scope;
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::concat_batches;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use tabularium::fhir::storage::LeafSet;
+use tabularium::lake::scan::LakeProvider;
+use tabularium::lake::{Locator, Person, ScanRequest, ScopedTable};
+
+/// A set of leaves.
+fn leaves(paths: &[&str]) -> LeafSet {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+/// Runs a provider to its end, in two partitions.
+fn collect(provider: &std::sync::Arc<LakeProvider>) -> RecordBatch {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2));
+    runtime.block_on(async {
+        let frame = context.read_table(provider.clone()).unwrap();
+        let batches = frame.collect().await.unwrap();
+        concat_batches(&datafusion::catalog::TableProvider::schema(provider.as_ref()), &batches).unwrap()
+    })
+}
+
+/// Ids of all rows a table shows, read in each way there is; they must agree.
+fn ids(table: &ScopedTable) -> Vec<String> {
+    let provider = table.provider(ScanRequest {
+        leaves: leaves(&["id"]),
+        ..ScanRequest::default()
+    });
+    let batch = collect(&provider);
+    let mut found: Vec<(String, Locator)> = texts(&batch, "id").into_iter().zip(Locator::of(&batch)).collect();
+    found.sort();
+    let places: Vec<Locator> = found.iter().map(|(_, place)| *place).collect();
+    let rows = table.resources(&places).unwrap();
+    for ((id, place), row) in found.iter().zip(&rows) {
+        assert_eq!(row.id, *id);
+        assert_eq!(table.read(id).unwrap().as_ref(), Some(row));
+        assert_eq!(table.locate(id).unwrap(), Some(*place));
+        let json: serde_json::Value = serde_json::from_slice(&row.resource).unwrap();
+        assert_eq!(json["id"], **id);
+    }
+    found.into_iter().map(|(id, _)| id).collect()
+}
+
+/// Ids of a person's rows.
+fn person_ids(table: &ScopedTable, person: Person) -> Vec<String> {
+    let mut ids = texts(&table.person_batch(person, &leaves(&["id"])).unwrap().batch, "id");
+    ids.sort();
+    ids
+}
+
+/// A text column's values.
+fn texts(batch: &RecordBatch, column: &str) -> Vec<String> {
+    let column = batch.column_by_name(column).unwrap();
+    let column = column.as_any().downcast_ref::<arrow::array::StringArray>().unwrap();
+    (0..column.len()).map(|row| column.value(row).to_owned()).collect()
+}
