@@ -31,7 +31,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     // Drawn on standard error, and only where that is a terminal.
     let bar = ProgressBar::new(arguments.patients).with_style(style());
     let written = write_ndjson(&population, &arguments.out, || bar.inc(1)).map_err(|error| match error {
-        FolderError::NotEmpty(_) => Failure::input(error.to_string()),
+        FolderError::NotEmpty(_) | FolderError::NotAFolder(_) => Failure::input(error.to_string()),
         FolderError::Io { .. } => Failure::other(error),
     })?;
     bar.finish_and_clear();

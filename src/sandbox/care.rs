@@ -4,7 +4,7 @@ use super::calendar::{DAY, Text, YEAR};
 use super::chart::Chart;
 use super::codes::{Code, care_category, goal_achievement, loinc, snomed};
 use super::datatypes::{Link, Unit, link};
-use super::json::Decimal;
+use super::json::decimal;
 use super::vitals;
 
 const DOCTOR: Code = snomed("17561000", "Cardiologist");
@@ -133,14 +133,10 @@ fn goal(chart: &mut Chart<'_>, condition: uuid::Uuid, pressure: bool) -> uuid::U
         o.only("target", |o| {
             if pressure {
                 o.concept("measure", &vitals::SYSTOLIC);
-                o.quantity(
-                    "detailQuantity",
-                    Decimal { units: 130, scale: 0 },
-                    Unit("mmHg", "mm[Hg]"),
-                );
+                o.quantity("detailQuantity", decimal(130, 0), Unit("mmHg", "mm[Hg]"));
             } else {
                 o.concept("measure", &loinc("29463-7", "Body weight"));
-                o.quantity("detailQuantity", Decimal { units: 800, scale: 1 }, Unit("kg", "kg"));
+                o.quantity("detailQuantity", decimal(800, 1), Unit("kg", "kg"));
             }
             o.text("dueDate", Text::Day(due));
         });

@@ -4,15 +4,15 @@
 use uuid::Uuid;
 
 use super::adjudication::{self, Amounts};
-use super::calendar::{DAY, Moment, Text};
+use super::calendar::{DAY, Moment, PRESENT, Text};
 use super::chart::{self, Chart, Visit};
 use super::codes::{
-    Code, care_team_role, carin_information, carin_network, claim_type, diagnosis_type, hcpcs, payment as payment_type,
-    place_of_service, procedure_type, process_priority,
+    Code, care_team_role, carin_information, carin_network, claim_type, diagnosis_type, hcpcs, payee_type,
+    payment as payment_type, place_of_service, procedure_type, process_priority,
 };
 use super::datatypes::{Link, Unit, link};
 use super::encounters;
-use super::json::{Decimal, Object};
+use super::json::{Object, decimal};
 use super::procedures::Done;
 
 /// What sort of claim it is.
@@ -63,7 +63,11 @@ fn write(chart: &mut Chart<'_>, visit: &Visit, done: &[Done], kind: Kind) {
         until: visit.end,
         cancelled: chart.dice.percent(1),
     };
-    let in_network = chart.dice.percent(88);
+    let network = if chart.dice.percent(88) {
+        carin_network("innetwork", "In Network")
+    } else {
+        carin_network("outofnetwork", "Out Of Network")
+    };
     let contained = chart.dice.percent(12);
     let patient = chart.patient();
     let insurance = chart.insurance(visit.start);
@@ -78,58 +82,28 @@ fn write(chart: &mut Chart<'_>, visit: &Visit, done: &[Done], kind: Kind) {
         practitioner.role()
     };
     let (practitioner, organization) = (practitioner.link(), organization.link());
-    let surgeries: Vec<Done> = if kind == Kind::Institutional {
-        done.to_vec()
-    } else {
-        Vec::new()
-    };
-    let network = if in_network {
-        ("innetwork", "In Network")
-    } else {
-        ("outofnetwork", "Out Of Network")
-    };
+    let surgeries = if kind == Kind::Institutional { done } else { &[] };
     chart.records.add("ExplanationOfBenefit", id, |o| {
         if contained {
             referral(o, patient, practitioner);
         }
-        head_of(o, id, &head, patient, payer.link(), provider, organization);
+        self::head(o, id, &head, patient, payer.link(), provider);
+        if kind == Kind::Professional {
+            o.object("payee", |o| {
+                o.concept("type", &payee_type("provider", "Provider"))
+                    .link("party", organization);
+            });
+        }
         if contained {
             o.object("referral", |o| {
                 o.text("reference", "#referral");
             });
         }
         o.link("facility", link("Location", location));
-        o.only("careTeam", |o| {
-            let role = if kind == Kind::Institutional {
-                ("supervisor", "Supervisor")
-            } else {
-                ("primary", "Primary provider")
-            };
-            o.bare("sequence", 1)
-                .link("provider", practitioner)
-                .bare("responsible", true);
-            o.concept("role", &care_team_role(role.0, role.1));
-        });
-        o.only("supportingInfo", |o| {
-            o.bare("sequence", 1)
-                .concept("category", &carin_information("clmrecvddate", "Claim Received Date"));
-            o.text("timingDate", Text::Day(visit.end.after(4 * DAY)));
-        });
+        o.only("careTeam", |o| carer(o, kind, practitioner));
+        o.only("supportingInfo", |o| received(o, visit));
         diagnoses(o, visit);
-        o.list("procedure", |l| {
-            for (at, one) in surgeries.iter().enumerate() {
-                l.object(|o| {
-                    o.bare("sequence", at + 1)
-                        .concepts("type", &procedure_type("primary", "Primary procedure"));
-                    o.text("date", Text::Instant(visit.start));
-                    if contained {
-                        o.concept("procedureCodeableConcept", &one.code);
-                    } else {
-                        o.link("procedureReference", link("Procedure", one.id));
-                    }
-                });
-            }
-        });
+        procedures(o, visit, surgeries, contained);
         self::insurance(o, covered);
         o.list("item", |l| {
             for (at, (code, amounts)) in items.iter().enumerate() {
@@ -140,16 +114,52 @@ fn write(chart: &mut Chart<'_>, visit: &Visit, done: &[Done], kind: Kind) {
             adjudication::lines(o, sum);
         } else {
             o.only("adjudication", |o| {
-                o.concept("category", &carin_network(network.0, network.1));
+                o.concept("category", &network);
             });
         }
         adjudication::totals(o, sum);
         payment(o, sum, visit.end.after(21 * DAY));
-        o.only("processNote", |o| {
-            o.bare("number", 1)
-                .text("type", "display")
-                .text("text", "Based on the plan in force on the day of service.");
-        });
+        o.only("processNote", note);
+    });
+}
+
+fn note(o: &mut Object<'_>) {
+    o.bare("number", 1)
+        .text("type", "display")
+        .text("text", "Based on the plan in force on the day of service.");
+}
+
+fn received(o: &mut Object<'_>, visit: &Visit) {
+    o.bare("sequence", 1)
+        .concept("category", &carin_information("clmrecvddate", "Claim Received Date"));
+    o.text("timingDate", Text::Day(visit.end.after(4 * DAY)));
+}
+
+fn carer(o: &mut Object<'_>, kind: Kind, practitioner: Link<'_>) {
+    let role = match kind {
+        Kind::Institutional => care_team_role("supervisor", "Supervisor"),
+        Kind::Professional | Kind::Pharmacy => care_team_role("primary", "Primary provider"),
+    };
+    o.bare("sequence", 1)
+        .link("provider", practitioner)
+        .bare("responsible", true)
+        .concept("role", &role);
+}
+
+fn procedures(o: &mut Object<'_>, visit: &Visit, done: &[Done], coded: bool) {
+    o.list("procedure", |l| {
+        for (at, one) in done.iter().enumerate() {
+            l.object(|o| {
+                o.bare("sequence", at + 1)
+                    .concepts("type", &procedure_type("primary", "Primary procedure"));
+                o.text("date", Text::Instant(visit.start));
+                if coded {
+                    o.concept("procedureCodeableConcept", &one.code);
+                } else {
+                    o.link("procedureReference", link("Procedure", one.id));
+                }
+            });
+        }
     });
 }
 
@@ -193,7 +203,7 @@ fn item(o: &mut Object<'_>, at: usize, code: &Code, amounts: Amounts, visit: &Vi
         _ => place_of_service("11", "Office"),
     };
     o.concept("locationCodeableConcept", &place);
-    o.quantity("quantity", Decimal { units: 1, scale: 0 }, Unit("each", "{each}"));
+    o.quantity("quantity", decimal(1, 0), Unit("each", "{each}"));
     o.money("net", amounts.submitted).links("encounter", visit.link());
     adjudication::lines(o, amounts);
 }
@@ -230,29 +240,6 @@ fn referral(o: &mut Object<'_>, patient: Link<'_>, practitioner: Link<'_>) {
     });
 }
 
-fn head_of(
-    o: &mut Object<'_>,
-    id: Uuid,
-    of: &Head,
-    patient: Link<'_>,
-    insurer: Link<'_>,
-    provider: Link<'_>,
-    payee: Link<'_>,
-) {
-    head(o, id, of, patient, insurer, provider);
-    if of.kind == Kind::Professional {
-        o.object("payee", |o| {
-            o.object("type", |o| {
-                o.only("coding", |o| {
-                    o.text("system", "http://terminology.hl7.org/CodeSystem/payeetype")
-                        .text("code", "provider");
-                });
-            });
-            o.link("party", payee);
-        });
-    }
-}
-
 /// Writes what every claim begins with.
 pub(super) fn head(o: &mut Object<'_>, id: Uuid, of: &Head, patient: Link<'_>, insurer: Link<'_>, provider: Link<'_>) {
     let (profile, kind) = match of.kind {
@@ -260,7 +247,7 @@ pub(super) fn head(o: &mut Object<'_>, id: Uuid, of: &Head, patient: Link<'_>, i
         Kind::Institutional => ("Inpatient-Institutional", claim_type("institutional", "Institutional")),
         Kind::Pharmacy => ("Pharmacy", claim_type("pharmacy", "Pharmacy")),
     };
-    let made = of.until.after(5 * DAY);
+    let made = of.until.after(5 * DAY).min(PRESENT);
     o.object("meta", |o| {
         o.text("lastUpdated", Text::Instant(made)).list("profile", |l| {
             l.text(format_args!(

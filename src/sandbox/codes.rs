@@ -56,6 +56,8 @@ systems! {
     discharge = "http://terminology.hl7.org/CodeSystem/discharge-disposition";
     relationship = "http://terminology.hl7.org/CodeSystem/subscriber-relationship";
     coverage_class = "http://terminology.hl7.org/CodeSystem/coverage-class";
+    copay_type = "http://terminology.hl7.org/CodeSystem/coverage-copay-type";
+    payee_type = "http://terminology.hl7.org/CodeSystem/payeetype";
     plan_type = "http://terminology.hl7.org/CodeSystem/insurance-plan-type";
     claim_type = "http://terminology.hl7.org/CodeSystem/claim-type";
     process_priority = "http://terminology.hl7.org/CodeSystem/processpriority";

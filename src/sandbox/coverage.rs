@@ -4,9 +4,11 @@ use uuid::Uuid;
 
 use super::calendar::{DAY, Moment, Text, YEAR};
 use super::chart::Chart;
-use super::codes::{coverage_class, identifier_type, relationship};
+use super::codes::{Code, copay_type, coverage_class, identifier_type, relationship};
 use super::datatypes::{Link, link};
-use super::directory::SENIOR;
+use super::directory::{Plan, SENIOR};
+use super::json::{List, Object};
+use super::profile::Profile;
 
 /// One coverage of a person.
 #[derive(Clone, Copy)]
@@ -39,13 +41,13 @@ pub(super) fn write(chart: &mut Chart<'_>) {
         .max(profile.end().after(-10 * YEAR - chart.dice.between(0, 400) * DAY))
         .day();
     let mut from = began;
-    let changes = chart.dice.weighted(&[45, 40, 15]) as i64;
+    let years = began.years_until(profile.end());
+    let changes = (chart.dice.weighted(&[45, 40, 15]) as i64).min(years / 2);
     let mut payer = (profile.payer + changes as usize) % payers;
-    let years = began.years_until(profile.end()).max(1);
     for change in 0..=changes {
         let last = change == changes;
         let until = from
-            .after((years / (changes + 1)).max(1) * YEAR + chart.dice.between(0, 60) * DAY)
+            .after(years / (changes + 1) * YEAR + chart.dice.between(0, 60) * DAY)
             .day();
         let until = (!last).then_some(until).or(profile.death.map(Moment::day));
         let senior = profile.age(from) >= 65 && profile.head.is_none();
@@ -71,22 +73,8 @@ fn coverage(chart: &mut Chart<'_>, at: usize) {
     let insurance = chart.insurances[at];
     let payer = &chart.nation.payers[insurance.payer];
     let plan = &chart.nation.plans[insurance.payer][insurance.plan];
-    let group = profile.index / 7 % 40 + 1;
     let head = profile.head.as_deref();
-    let (subscriber, kin) = match head {
-        Some(head) => {
-            let spouse = (profile.birth.0 - head.birth.0).abs() < 16 * YEAR;
-            (
-                head,
-                if spouse {
-                    relationship("spouse", "Spouse")
-                } else {
-                    relationship("child", "Child")
-                },
-            )
-        }
-        None => (profile, relationship("self", "Self")),
-    };
+    let subscriber = head.unwrap_or(profile);
     let subscriber_name = subscriber.name();
     let subscriber_link = Link {
         ty: "Patient",
@@ -106,18 +94,7 @@ fn coverage(chart: &mut Chart<'_>, at: usize) {
                 .link("assigner", payer.link());
         });
         o.text("status", if active { "active" } else { "cancelled" });
-        o.object("type", |o| {
-            o.only("coding", |o| {
-                o.text("system", "https://nahdo.org/sopt");
-                let (code, display) = if insurance.plan == SENIOR {
-                    ("11", "Medicare Advantage")
-                } else {
-                    ("512", "Commercial Managed Care - PPO")
-                };
-                o.text("code", code).text("display", display);
-            });
-            o.text("text", plan.name);
-        });
+        o.object("type", |o| sort(o, insurance, plan));
         if head.is_some() {
             o.link("policyHolder", subscriber_link);
         }
@@ -125,38 +102,59 @@ fn coverage(chart: &mut Chart<'_>, at: usize) {
             .text("subscriberId", format_args!("S{:09}", subscriber.member_number));
         o.link("beneficiary", patient)
             .text("dependent", format_args!("{:02}", profile.index % 10));
-        o.concept("relationship", &kin);
+        o.concept("relationship", &kinship(profile));
         o.object("period", |o| {
             o.text("start", Text::Day(insurance.from))
                 .maybe("end", insurance.until.map(Text::Day));
         });
         o.links("payor", payer.link());
-        o.list("class", |l| {
-            l.object(|o| {
-                o.concept("type", &coverage_class("group", "Group"))
-                    .text("value", format_args!("G{group:04}"));
-                o.text("name", format_args!("Employer group {group}"));
-            });
-            l.object(|o| {
-                o.concept("type", &coverage_class("plan", "Plan"))
-                    .text("value", plan.id)
-                    .text("name", plan.name);
-            });
-        });
+        o.list("class", |l| classes(l, profile.index / 7 % 40 + 1, plan));
         if at.is_multiple_of(2) {
             o.bare("order", 1)
                 .text("network", format_args!("{} preferred network", payer.name));
         }
-        o.only("costToBeneficiary", |o| {
-            o.object("type", |o| {
-                o.only("coding", |o| {
-                    o.text("system", "http://terminology.hl7.org/CodeSystem/coverage-copay-type")
-                        .text("code", "gpvisit");
-                });
-            });
-            o.money("valueMoney", 2_500);
-        });
+        o.only("costToBeneficiary", cost);
     });
+}
+
+fn kinship(profile: &Profile) -> Code {
+    match &profile.head {
+        None => relationship("self", "Self"),
+        Some(head) if (profile.birth.0 - head.birth.0).abs() < 16 * YEAR => relationship("spouse", "Spouse"),
+        Some(_) => relationship("child", "Child"),
+    }
+}
+
+fn sort(o: &mut Object<'_>, insurance: Insurance, plan: &Plan) {
+    let (code, display) = if insurance.plan == SENIOR {
+        ("11", "Medicare Advantage")
+    } else {
+        ("512", "Commercial Managed Care - PPO")
+    };
+    o.only("coding", |o| {
+        o.text("system", "https://nahdo.org/sopt")
+            .text("code", code)
+            .text("display", display);
+    });
+    o.text("text", plan.name);
+}
+
+fn classes(list: &mut List<'_>, group: u64, plan: &Plan) {
+    list.object(|o| {
+        o.concept("type", &coverage_class("group", "Group"))
+            .text("value", format_args!("G{group:04}"));
+        o.text("name", format_args!("Employer group {group}"));
+    });
+    list.object(|o| {
+        o.concept("type", &coverage_class("plan", "Plan"))
+            .text("value", plan.id)
+            .text("name", plan.name);
+    });
+}
+
+fn cost(o: &mut Object<'_>) {
+    o.concept("type", &copay_type("gpvisit", "GP Office Visit"))
+        .money("valueMoney", 2_500);
 }
 
 /// A reference to a coverage.

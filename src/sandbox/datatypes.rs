@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::calendar::{Moment, Text, Zone};
 use super::codes::{Code, UCUM};
-use super::json::{Decimal, List, Object};
+use super::json::{Decimal, List, Object, decimal};
 
 /// A unit of measure: as printed, and its UCUM code.
 #[derive(Clone, Copy, Debug)]
@@ -102,8 +102,7 @@ impl Object<'_> {
     /// A Money in US dollars, given in cents.
     pub(super) fn money(&mut self, name: &str, cents: i64) -> &mut Self {
         self.object(name, |o| {
-            o.bare("value", Decimal { units: cents, scale: 2 })
-                .text("currency", "USD");
+            o.bare("value", decimal(cents, 2)).text("currency", "USD");
         })
     }
 

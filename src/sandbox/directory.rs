@@ -9,7 +9,7 @@ use super::calendar::Zone;
 use super::codes::{Code, taxonomy};
 use super::datatypes::{Link, link};
 use super::dice::{Dice, Stream};
-use super::medications::DRUGS;
+use super::drugs::DRUGS;
 use super::names;
 
 /// How many people share a district.

@@ -1,10 +1,10 @@
 //! Encounters: one for each visit.
 
 use super::calendar::{DAY, MINUTE};
-use super::chart::{Chart, Kind, Visit};
+use super::chart::{Chart, Kind, Reason, Visit};
 use super::codes::{Code, act, discharge, hcpcs, participation, priority, snomed};
-use super::datatypes::{Unit, link};
-use super::json::Decimal;
+use super::datatypes::{Link, Unit, link};
+use super::json::{Object, decimal};
 
 /// What is fixed for each kind of visit.
 pub(super) struct Sort {
@@ -68,7 +68,7 @@ pub(super) fn sort(kind: Kind) -> Sort {
 /// Writes the encounter of a visit.
 pub(super) fn write(chart: &mut Chart<'_>, visit: &Visit) {
     let (patient, zone) = (chart.patient(), chart.zone);
-    let patient = super::datatypes::Link {
+    let patient = Link {
         display: &chart.name,
         ..patient
     };
@@ -107,37 +107,11 @@ pub(super) fn write(chart: &mut Chart<'_>, visit: &Visit) {
         });
         o.period("period", visit.start, Some(visit.end), zone);
         if visit.kind == Kind::Inpatient {
-            o.quantity(
-                "length",
-                Decimal {
-                    units: minutes * MINUTE / DAY + 1,
-                    scale: 0,
-                },
-                Unit("d", "d"),
-            );
+            o.quantity("length", decimal(minutes * MINUTE / DAY + 1, 0), Unit("d", "d"));
         } else {
-            o.quantity(
-                "length",
-                Decimal {
-                    units: minutes,
-                    scale: 0,
-                },
-                Unit("min", "min"),
-            );
+            o.quantity("length", decimal(minutes, 0), Unit("min", "min"));
         }
-        o.list("reasonCode", |l| {
-            for reason in &visit.reasons {
-                l.concept(&reason.snomed);
-            }
-        });
-        o.list("diagnosis", |l| {
-            for (at, reason) in visit.reasons.iter().enumerate() {
-                l.object(|o| {
-                    o.link("condition", link("Condition", reason.condition))
-                        .bare("rank", at + 1);
-                });
-            }
-        });
+        reasons(o, &visit.reasons);
         if visit.kind == Kind::Inpatient {
             o.object("hospitalization", |o| {
                 let code = if home {
@@ -155,5 +129,21 @@ pub(super) fn write(chart: &mut Chart<'_>, visit: &Visit) {
             });
         }
         o.link("serviceProvider", site.organization.link());
+    });
+}
+
+fn reasons(o: &mut Object<'_>, reasons: &[Reason]) {
+    o.list("reasonCode", |l| {
+        for reason in reasons {
+            l.concept(&reason.snomed);
+        }
+    });
+    o.list("diagnosis", |l| {
+        for (at, reason) in reasons.iter().enumerate() {
+            l.object(|o| {
+                o.link("condition", link("Condition", reason.condition))
+                    .bare("rank", at + 1);
+            });
+        }
     });
 }

@@ -15,6 +15,9 @@ pub enum FolderError {
     /// The folder holds something already.
     #[error("the folder {} is not empty", .0.display())]
     NotEmpty(PathBuf),
+    /// There is a file of that name.
+    #[error("{} is no folder", .0.display())]
+    NotAFolder(PathBuf),
     /// The file system refused.
     #[error("cannot write {}: {reason}", path.display())]
     Io {
@@ -39,6 +42,9 @@ pub fn write_ndjson(
         path: folder.to_owned(),
         reason,
     };
+    if folder.exists() && !folder.is_dir() {
+        return Err(FolderError::NotAFolder(folder.to_owned()));
+    }
     std::fs::create_dir_all(folder).map_err(failed)?;
     if std::fs::read_dir(folder).map_err(failed)?.next().is_some() {
         return Err(FolderError::NotEmpty(folder.to_owned()));

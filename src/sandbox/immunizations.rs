@@ -4,7 +4,7 @@ use super::calendar::{DAY, Moment, PRESENT, Text, YEAR};
 use super::chart::Chart;
 use super::codes::{Code, cvx, snomed};
 use super::datatypes::{Unit, link};
-use super::json::Decimal;
+use super::json::decimal;
 
 /// Vaccines of childhood and the months after birth they are given at.
 const CHILDHOOD: &[(Code, &[i64])] = &[
@@ -103,7 +103,7 @@ fn one(chart: &mut Chart<'_>, code: &Code, at: Moment, dose: Option<usize>) {
             o.text("lotNumber", format_args!("L{lot:06}"))
                 .text("expirationDate", Text::Day(at.after(400 * DAY)));
             o.concept("site", arm)
-                .quantity("doseQuantity", Decimal { units: 50, scale: 2 }, Unit("mL", "mL"));
+                .quantity("doseQuantity", decimal(50, 2), Unit("mL", "mL"));
         }
         if let Some(nurse) = nurse {
             o.only("performer", |o| {

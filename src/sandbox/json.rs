@@ -157,6 +157,11 @@ pub(super) struct Decimal {
     pub(super) scale: u32,
 }
 
+/// A decimal of fixed scale.
+pub(super) const fn decimal(units: i64, scale: u32) -> Decimal {
+    Decimal { units, scale }
+}
+
 impl Display for Decimal {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.scale == 0 {

@@ -4,7 +4,7 @@ use super::calendar::{HOUR, MINUTE};
 use super::chart::{Chart, Visit};
 use super::codes::{Code, data_absent, loinc, observation_category, snomed};
 use super::datatypes::Unit;
-use super::json::Decimal;
+use super::json::decimal;
 use super::observations::{self, Draft, Range, Value, When};
 use super::reports;
 
@@ -252,13 +252,7 @@ fn single(chart: &mut Chart<'_>, visit: &Visit, analyte: &Analyte) -> uuid::Uuid
     let value = if chart.dice.per_mille(8) {
         Value::Absent(&LOST)
     } else {
-        Value::Quantity(
-            Decimal {
-                units,
-                scale: analyte.scale,
-            },
-            analyte.unit,
-        )
+        Value::Quantity(decimal(units, analyte.scale), analyte.unit)
     };
     let range = Some(Range {
         low: analyte.low,

@@ -6,7 +6,7 @@ use super::calendar::{HOUR, Moment, Text, Zone};
 use super::chart::{Chart, Visit};
 use super::codes::{Code, interpretation};
 use super::datatypes::{Link, Unit, link};
-use super::json::{Decimal, Object};
+use super::json::{Decimal, Object, decimal};
 
 /// What was seen.
 #[derive(Clone, Copy)]
@@ -158,10 +158,7 @@ fn value(o: &mut Object<'_>, value: Value<'_>, range: Option<Range>) {
 
 fn range(o: &mut Object<'_>, value: Value<'_>, range: Option<Range>) {
     if let (Value::Quantity(number, unit), Some(range)) = (value, range) {
-        let bound = |units| Decimal {
-            units,
-            scale: number.scale,
-        };
+        let bound = |units| decimal(units, number.scale);
         o.only("referenceRange", |o| {
             o.quantity("low", bound(range.low), unit)
                 .quantity("high", bound(range.high), unit);

@@ -4,8 +4,8 @@ use super::calendar::{DAY, PRESENT, Text};
 use super::codes::{identifier_type, location_form, organization_type, plan_type};
 use super::datatypes::link;
 use super::directory::{District, Nation, Organization, Practitioner, Site};
-use super::json::{Decimal, Object};
-use super::medications::DRUGS;
+use super::drugs::DRUGS;
+use super::json::{Object, decimal};
 use super::names::Town;
 use super::records::Records;
 
@@ -101,20 +101,8 @@ fn place(records: &mut Records, site: &Site, town: &Town) {
         o.object("address", |o| address(o, site, town));
         o.concept("physicalType", &location_form("bu", "Building"))
             .object("position", |o| {
-                o.bare(
-                    "longitude",
-                    Decimal {
-                        units: site.longitude,
-                        scale: 6,
-                    },
-                );
-                o.bare(
-                    "latitude",
-                    Decimal {
-                        units: site.latitude,
-                        scale: 6,
-                    },
-                );
+                o.bare("longitude", decimal(site.longitude, 6));
+                o.bare("latitude", decimal(site.latitude, 6));
             });
         o.link("managingOrganization", site.organization.link());
         if site.hospital {

@@ -1,8 +1,9 @@
 //! Patient: names, numbers, addresses and what US Core adds.
 
-use super::calendar::{DAY, Text, YEAR};
+use super::calendar::{DAY, PRESENT, Text, YEAR, Zone};
 use super::chart::Chart;
 use super::codes::{Code, identifier_type, marital, null_flavor, race};
+use super::directory::Organization;
 use super::json::{List, Object};
 use super::names::Town;
 use super::profile::Profile;
@@ -36,11 +37,11 @@ pub(super) fn write(chart: &mut Chart<'_>) {
     let precision = chart.dice.below(100);
     let moved = chart.dice.percent(20);
     let married = profile.maiden.is_some() || chart.dice.percent(40);
-    let contact_hours = chart.dice.percent(25);
+    let second_phone = chart.dice.percent(25);
     let hospital = &chart.care[0].sites[0].organization;
     chart.records.add("Patient", profile.id, |o| {
         o.object("meta", |o| {
-            o.text("lastUpdated", Text::Instant(profile.end().after(-3 * DAY)));
+            o.text("lastUpdated", Text::Instant(profile.end().after(2 * DAY).min(PRESENT)));
             o.text("source", format_args!("urn:oid:2.999.{}", profile.payer));
             o.list("profile", |l| {
                 l.text(format_args!("{US_CORE}/us-core-patient"));
@@ -48,31 +49,12 @@ pub(super) fn write(chart: &mut Chart<'_>) {
         });
         o.narrative(format_args!("{}, born {}", profile.name(), Text::Day(profile.birth)));
         o.list("extension", |l| extensions(l, profile));
-        o.list("identifier", |l| {
-            l.object(|o| {
-                o.text("use", "usual")
-                    .concept("type", &identifier_type("MR", "Medical record number"));
-                o.text(
-                    "system",
-                    format_args!("https://records.example.org/district/{}", profile.district),
-                );
-                o.text("value", format_args!("MRN-{:07}", profile.record_number))
-                    .link("assigner", hospital.link());
-            });
-            l.object(|o| {
-                o.text("use", "official")
-                    .concept("type", &identifier_type("MB", "Member number"));
-                o.text("system", "https://members.example.org/id")
-                    .text("value", format_args!("M{:09}", profile.member_number));
-                o.days("period", profile.birth.after(YEAR).day(), None)
-                    .link("assigner", payer.link());
-            });
-        });
+        o.list("identifier", |l| identifiers(l, profile, hospital, payer));
         o.bare("active", profile.death.is_none());
         o.list("name", |l| names(l, profile));
         o.list("telecom", |l| {
             l.contact("phone", &profile.phone, "home");
-            if profile.age(super::calendar::PRESENT) > 15 {
+            if profile.age(PRESENT) > 15 {
                 l.contact("email", format_args!("person{}@example.org", profile.index), "home");
             }
         });
@@ -98,41 +80,64 @@ pub(super) fn write(chart: &mut Chart<'_>) {
             o.bare("multipleBirthBoolean", false);
         }
         if let Some(head) = &profile.head {
-            o.only("contact", |o| {
-                o.object("name", |o| {
-                    o.text("text", head.name())
-                        .text("family", head.family)
-                        .list("given", |l| {
-                            l.text(head.given);
-                        });
-                });
-                o.list("telecom", |l| {
-                    l.contact("phone", &head.phone, "mobile");
-                    if contact_hours {
-                        l.object(|o| {
-                            o.text("system", "phone").text("value", &profile.phone).bare("rank", 2);
-                        });
-                    }
-                });
-            });
+            o.only("contact", |o| contact(o, profile, head, second_phone));
         }
-        o.list("communication", |l| {
-            let (code, display) = LANGUAGES[profile.language];
-            l.object(|o| {
-                o.object("language", |o| {
-                    o.only("coding", |o| {
-                        o.text("system", "urn:ietf:bcp:47")
-                            .text("code", code)
-                            .text("display", display);
-                    });
-                    o.text("text", display);
-                });
-                o.bare("preferred", true);
-            });
-        });
+        o.only("communication", |o| language(o, profile));
         o.links("generalPractitioner", doctor.link())
             .link("managingOrganization", payer.link());
     });
+}
+
+fn identifiers(list: &mut List<'_>, profile: &Profile, hospital: &Organization, payer: &Organization) {
+    list.object(|o| {
+        o.text("use", "usual")
+            .concept("type", &identifier_type("MR", "Medical record number"));
+        o.text(
+            "system",
+            format_args!("https://records.example.org/district/{}", profile.district),
+        );
+        o.text("value", format_args!("MRN-{:07}", profile.record_number))
+            .link("assigner", hospital.link());
+    });
+    list.object(|o| {
+        o.text("use", "official")
+            .concept("type", &identifier_type("MB", "Member number"));
+        o.text("system", "https://members.example.org/id")
+            .text("value", format_args!("M{:09}", profile.member_number));
+        o.days("period", profile.birth.after(YEAR).day(), None)
+            .link("assigner", payer.link());
+    });
+}
+
+fn contact(o: &mut Object<'_>, profile: &Profile, head: &Profile, second: bool) {
+    o.object("name", |o| {
+        o.text("text", head.name())
+            .text("family", head.family)
+            .list("given", |l| {
+                l.text(head.given);
+            });
+    });
+    o.list("telecom", |l| {
+        l.contact("phone", &head.phone, "mobile");
+        if second {
+            l.object(|o| {
+                o.text("system", "phone").text("value", &profile.phone).bare("rank", 2);
+            });
+        }
+    });
+}
+
+fn language(o: &mut Object<'_>, profile: &Profile) {
+    let (code, display) = LANGUAGES[profile.language];
+    o.object("language", |o| {
+        o.only("coding", |o| {
+            o.text("system", "urn:ietf:bcp:47")
+                .text("code", code)
+                .text("display", display);
+        });
+        o.text("text", display);
+    });
+    o.bare("preferred", true);
 }
 
 fn extensions(list: &mut List<'_>, profile: &Profile) {
@@ -219,7 +224,7 @@ fn birth(o: &mut Object<'_>, profile: &Profile, precision: u64) {
             o.text("birthDate", Text::Day(profile.birth)).object("_birthDate", |o| {
                 o.only("extension", |o| {
                     o.text("url", "http://hl7.org/fhir/StructureDefinition/patient-birthTime");
-                    o.text("valueDateTime", Text::Second(time, super::calendar::Zone(0)));
+                    o.text("valueDateTime", Text::Second(time, Zone(0)));
                 });
             })
         }

@@ -6,11 +6,11 @@ use super::chart::Chart;
 use super::claims;
 use super::codes::{care_team_role, carin_information};
 use super::datatypes::Unit;
-use super::json::{Decimal, List};
+use super::json::{List, decimal};
 use super::medications::Dispensing;
 
 /// Writes the claim of a dispensing.
-pub(super) fn claim(chart: &mut Chart<'_>, dispensing: &Dispensing) {
+pub(super) fn claim(chart: &mut Chart<'_>, dispensing: &Dispensing<'_>) {
     let id = chart.dice.id();
     let drug = dispensing.drug;
     let price = drug.price + chart.dice.between(0, drug.price / 4);
@@ -22,17 +22,16 @@ pub(super) fn claim(chart: &mut Chart<'_>, dispensing: &Dispensing) {
         cancelled: chart.dice.percent(1),
     };
     let zone = chart.zone;
-    let pharmacy = &chart.nation.pharmacies[dispensing.pharmacy];
+    let (pharmacy, prescriber) = (dispensing.pharmacy, dispensing.prescriber);
     let insurance = chart.insurance(dispensing.at);
     let payer = &chart.nation.payers[insurance.payer];
-    let prescriber = &chart.care[0].practitioners[dispensing.prescriber];
     let patient = chart.patient();
     let covered = super::coverage::reference(insurance);
     chart.records.add("ExplanationOfBenefit", id, |o| {
         claims::head(o, id, &head, patient, payer.link(), pharmacy.link());
         o.only("careTeam", |o| {
             o.bare("sequence", 1)
-                .link("provider", prescriber.link())
+                .link("provider", prescriber)
                 .concept("role", &care_team_role("other", "Other"));
         });
         o.list("supportingInfo", |l| information(l, dispensing));
@@ -43,14 +42,7 @@ pub(super) fn claim(chart: &mut Chart<'_>, dispensing: &Dispensing) {
             });
             o.concept_of("productOrService", &[&drug.code], Some(drug.code.display));
             o.text("servicedDate", Text::Day(dispensing.at.after(i64::from(zone.0) * 60)));
-            o.quantity(
-                "quantity",
-                Decimal {
-                    units: drug.daily * drug.days,
-                    scale: 0,
-                },
-                Unit("each", "{each}"),
-            );
+            o.quantity("quantity", decimal(drug.daily * drug.days, 0), Unit("each", "{each}"));
             adjudication::lines(o, amounts);
         });
         adjudication::totals(o, amounts);
@@ -58,7 +50,7 @@ pub(super) fn claim(chart: &mut Chart<'_>, dispensing: &Dispensing) {
     });
 }
 
-fn information(list: &mut List<'_>, dispensing: &Dispensing) {
+fn information(list: &mut List<'_>, dispensing: &Dispensing<'_>) {
     let supplied = (carin_information("dayssupply", "Days Supply"), dispensing.drug.days);
     let refilled = (carin_information("refillnum", "Refill Number"), dispensing.refill);
     for (at, (category, number)) in [supplied, refilled].iter().enumerate() {

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::calendar::{DAY, Moment, PRESENT, YEAR};
-use super::conditions::{CHRONIC, Chronic};
+use super::diagnoses::{CHRONIC, Chronic};
 use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, PLANS, SENIOR};
 use super::names;

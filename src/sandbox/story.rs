@@ -3,7 +3,8 @@
 
 use super::calendar::{DAY, HOUR, MINUTE, Moment, YEAR};
 use super::chart::{Chart, Kind, Reason, Visit};
-use super::conditions::{self, ACUTE};
+use super::conditions;
+use super::diagnoses::ACUTE;
 use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, Specialty};
 use super::profile::{Burden, Profile};
@@ -70,9 +71,9 @@ fn visits(chart: &mut Chart<'_>) -> Vec<Visit> {
     let first = profile.birth.max(profile.end().after(-REACH)).after(DAY);
     let span = (profile.end().0 - first.0).max(DAY);
     let (low, high) = match profile.burden {
-        Burden::Light => (6, 15),
-        Burden::Regular => (15, 36),
-        Burden::Heavy => (38, 82),
+        Burden::Light => (7, 17),
+        Burden::Regular => (17, 40),
+        Burden::Heavy => (42, 90),
     };
     // Somebody born last year has not been seen as often.
     let many = (chart.dice.between(low, high) * span / REACH).max(2);
@@ -186,10 +187,10 @@ fn attend(chart: &mut Chart<'_>, mut visit: Visit) {
     }
     encounters::write(chart, &visit);
     let in_person = visit.kind != Kind::Remote;
-    if in_person && chart.dice.percent(85) {
+    if in_person && chart.dice.percent(72) {
         vitals::at_visit(chart, &visit);
     }
-    if in_person && chart.dice.percent(28) {
+    if in_person && chart.dice.percent(26) {
         labs::at_visit(chart, &visit);
     }
     let done = if in_person {

@@ -4,7 +4,7 @@ use super::calendar::{DAY, HOUR, MINUTE, Moment};
 use super::chart::{Chart, Kind, Visit};
 use super::codes::{Code, data_absent, loinc, observation_category, snomed};
 use super::datatypes::{Unit, link};
-use super::json::Decimal;
+use super::json::{Decimal, decimal};
 use super::observations::{self, Component, Draft, Range, Value, When};
 
 pub(super) const HEART_RATE: Code = loinc("8867-4", "Heart rate");
@@ -218,7 +218,7 @@ fn body(chart: &mut Chart<'_>, visit: &Visit, when: When) {
         signal(chart, visit, when, "body-height", &[&HEIGHT], centimetres, None);
         // Tenths of a kilogram over squared millimetres, in hundredths of kg/m2.
         let index = weight * 10_000_000 / (height * height).max(1);
-        let index = Value::Quantity(Decimal { units: index, scale: 2 }, Unit("kg/m2", "kg/m2"));
+        let index = Value::Quantity(decimal(index, 2), Unit("kg/m2", "kg/m2"));
         signal(
             chart,
             visit,
