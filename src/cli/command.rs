@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use super::failure::Failure;
 use super::generate;
 use super::info;
+use super::search;
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]
@@ -22,6 +23,8 @@ enum Command {
     Facts,
     Generate(generate::Args),
     Info(info::Args),
+    Search(search::SearchArgs),
+    Explain(search::ExplainArgs),
 }
 
 /// Parses the process's arguments and carries the command out.
@@ -30,6 +33,8 @@ pub fn run() -> ExitCode {
         Command::Facts => facts(),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Info(arguments) => info::run(arguments),
+        Command::Search(arguments) => search::search(arguments),
+        Command::Explain(arguments) => search::explain(arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,5 +7,7 @@ mod command;
 mod failure;
 mod generate;
 mod info;
+mod lake_scope;
+mod search;
 
 pub use command::run;

@@ -1,1 +1,30 @@
-//! FHIR search: URL to checked query to DataFusion plan to page.
+//! FHIR search: raw parameters to checked query to matches to page.
+//!
+//! Decides which rows match a query, in which order, and what a page shows. What a parameter's values are, FHIRPath says;
+//! which rows may be seen, the lake's scan. Status codes and OperationOutcomes are `http`'s.
+
+mod binding;
+mod engine;
+mod error;
+mod explain;
+mod filter;
+mod include;
+mod included;
+mod key_function;
+mod links;
+mod matcher;
+mod matches;
+mod page;
+mod parameter;
+mod person;
+mod population;
+mod query;
+pub mod raw;
+mod result;
+mod sort;
+mod subset;
+mod value;
+
+pub use engine::{Engine, Handling, MAX_PAGE_BYTES, Request};
+pub use error::SearchError;
+pub use result::{DEFAULT_COUNT, MAX_COUNT};

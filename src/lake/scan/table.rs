@@ -84,6 +84,11 @@ impl ScopedTable {
         self.ty
     }
 
+    /// Who is asking.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// The snapshot it reads.
     pub fn snapshot(&self) -> u64 {
         self.picture.snapshot

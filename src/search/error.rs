@@ -1,0 +1,79 @@
+//! What can be wrong with a search.
+
+use crate::fhirpath::FhirPathError;
+
+/// Why a search was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// A value does not have the form its parameter asks for (400 `invalid`).
+    #[error("{parameter}: '{value}' is not {expected}")]
+    Value {
+        /// The parameter as the client wrote it.
+        parameter: String,
+        /// The value at fault.
+        value: String,
+        /// What was expected, with its article.
+        expected: &'static str,
+    },
+    /// A modifier that R4 does not define for the parameter's type, or that is not supported (400).
+    #[error("{parameter}: the modifier ':{modifier}' is not supported for a parameter of type {ty}")]
+    Modifier {
+        /// The parameter's name.
+        parameter: String,
+        /// The modifier without its colon.
+        modifier: String,
+        /// The parameter's search type.
+        ty: &'static str,
+    },
+    /// A parameter that the type does not have, under `Prefer: handling=strict` (400).
+    #[error("'{parameter}' is not a search parameter of {resource}")]
+    Unknown {
+        /// The parameter as the client wrote it.
+        parameter: String,
+        /// The resource type searched.
+        resource: String,
+    },
+    /// More resources would be brought along than one page may hold (422).
+    #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
+    TooManyIncluded(usize),
+    /// The snapshot that a page link pinned is no longer kept.
+    #[error("this page link has expired; start the search again from its first page")]
+    Expired,
+    /// A search parameter's expression could not be compiled or evaluated.
+    #[error("search parameter '{parameter}': {source}")]
+    Expression {
+        /// The parameter's name.
+        parameter: String,
+        /// What FHIRPath said.
+        source: FhirPathError,
+    },
+    /// The lake could not be read.
+    #[error(transparent)]
+    Lake(#[from] crate::lake::LakeError),
+    /// The rows could not be read.
+    #[error(transparent)]
+    Scan(#[from] crate::lake::scan::ScanError),
+    /// The plan could not be made or run.
+    #[error("the search plan failed: {0}")]
+    Plan(#[from] datafusion::error::DataFusionError),
+    /// Columns did not have the shape expected of them.
+    #[error("the search met unexpected columns: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// A stored resource is not JSON any more.
+    #[error("a stored resource could not be read back: {0}")]
+    Stored(String),
+}
+
+impl SearchError {
+    /// Whether the request is at fault rather than the lake or the engine.
+    pub fn is_input(&self) -> bool {
+        matches!(
+            self,
+            SearchError::Value { .. }
+                | SearchError::Modifier { .. }
+                | SearchError::Unknown { .. }
+                | SearchError::TooManyIncluded(_)
+                | SearchError::Expired
+        )
+    }
+}

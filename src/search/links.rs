@@ -1,0 +1,56 @@
+//! The links of a page: ready-to-call GET addresses that say what was understood, in a canonical order.
+
+use super::result::Pin;
+
+/// What the links of one page are made of.
+#[derive(Debug)]
+pub(super) struct Links<'a> {
+    /// `{base}/fhir/{type}`.
+    pub address: &'a str,
+    /// The understood parameters but for `_count`, `_offset` and the pin.
+    pub parameters: &'a [(String, String)],
+    /// Page size.
+    pub count: usize,
+    /// First match of this page.
+    pub offset: usize,
+    /// Matches on this page.
+    pub matches: usize,
+    /// Whether there are matches after it.
+    pub more: bool,
+    /// The snapshot the page was read from.
+    pub snapshot: u64,
+    /// Whether the request itself named a snapshot.
+    pub pinned: bool,
+}
+
+impl Links<'_> {
+    /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page.
+    pub(super) fn list(&self) -> Vec<(&'static str, String)> {
+        let mut links = vec![
+            ("self", self.page(self.offset, self.pinned)),
+            ("first", self.page(0, true)),
+        ];
+        if self.more && self.count > 0 {
+            links.push(("next", self.page(self.offset + self.matches, true)));
+        }
+        if self.offset > 0 && self.count > 0 {
+            links.push(("previous", self.page(self.offset.saturating_sub(self.count), true)));
+        }
+        links
+    }
+
+    fn page(&self, offset: usize, pinned: bool) -> String {
+        let mut query = form_urlencoded::Serializer::new(format!("{}?", self.address));
+        for (name, value) in self.parameters {
+            query.append_pair(name, value);
+        }
+        query.append_pair("_count", &self.count.to_string());
+        if offset > 0 {
+            query.append_pair("_offset", &offset.to_string());
+        }
+        if pinned {
+            query.append_pair("_tag", &Pin(self.snapshot).text());
+        }
+        query.finish()
+    }
+}

@@ -1,0 +1,175 @@
+//! Deciding whether the values that a parameter's program yields match what a search asks: one file per kind of parameter.
+//!
+//! A matcher works on whole columns: it is given the items of one type with their rows and marks the rows that match.
+
+mod date;
+pub(super) mod number;
+mod quantity;
+mod reference;
+mod string;
+mod token;
+mod uri;
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::SearchError;
+use super::parameter::Compiled;
+use super::query::written;
+use super::raw::RawParameter;
+use super::result::invalid;
+use super::value::{DateValue, NumberValue, QuantityValue, ReferenceValue, TokenValue, escape, fold};
+use crate::fhir::search_parameter::SearchType;
+use crate::fhir::{TypeId, facts};
+use crate::fhirpath::{Collection, Items, Typed};
+
+/// What a search asks of one value.
+#[derive(Clone, Debug)]
+pub(super) enum Matcher {
+    Token(TokenValue),
+    /// `_id`: ids are case sensitive, and have no system.
+    Id(String),
+    /// Begins with, folded.
+    Begins(String),
+    /// Contains, folded.
+    Contains(String),
+    /// Is exactly.
+    Exact(String),
+    Date(DateValue),
+    Number(NumberValue),
+    Quantity(QuantityValue),
+    Reference(ReferenceValue),
+    /// To one of many resources of a type.
+    RefersTo(Arc<Targets>),
+    /// `:identifier` of a reference.
+    ReferenceIdentifier(TokenValue),
+    Uri(String),
+}
+
+/// Resources of one type that references may point to.
+#[derive(Debug)]
+pub(super) struct Targets {
+    pub(super) ty: TypeId,
+    pub(super) ids: FxHashSet<String>,
+}
+
+/// What parsing a value needs to know besides its text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Surroundings<'a> {
+    /// The time of the search, in microseconds.
+    pub(super) now_us: i64,
+    /// `{base}/fhir/`: an absolute reference that begins with it is a relative one.
+    pub(super) base: &'a str,
+}
+
+impl Matcher {
+    /// Parses one alternative of a parameter's value.
+    pub(super) fn parse(
+        compiled: &Compiled,
+        raw: &RawParameter,
+        text: &str,
+        around: Surroundings<'_>,
+    ) -> Result<Matcher, SearchError> {
+        let parameter = &compiled.parameter;
+        let bad = |expected| invalid(&written(raw), text, expected);
+        let modifier = raw.modifier.as_deref();
+        let refused = || SearchError::Modifier {
+            parameter: raw.name.clone(),
+            modifier: modifier.unwrap_or_default().to_owned(),
+            ty: parameter.ty.as_str(),
+        };
+        match (parameter.ty, modifier) {
+            (SearchType::Token, None) if parameter.code == "_id" => match text {
+                "" => Err(bad("an id")),
+                id => Ok(Matcher::Id(escape::unescape(id))),
+            },
+            (SearchType::Token, None | Some("not")) => TokenValue::parse(text)
+                .map(Matcher::Token)
+                .ok_or_else(|| bad("a token: code, system|code, |code or system|")),
+            (SearchType::String, None | Some("contains" | "exact")) => {
+                let text = escape::unescape(text);
+                match modifier {
+                    _ if text.is_empty() => Err(bad("a string of one character or more")),
+                    None => Ok(Matcher::Begins(fold(&text))),
+                    Some("contains") => Ok(Matcher::Contains(fold(&text))),
+                    Some(_) => Ok(Matcher::Exact(text)),
+                }
+            }
+            (SearchType::Date, None) => DateValue::parse(text, around.now_us)
+                .map(Matcher::Date)
+                .ok_or_else(|| bad("a date or dateTime such as 2024, 2024-05, ge2024-05-01 or 2024-05-01T10:00:00Z")),
+            (SearchType::Number, None) => NumberValue::parse(text)
+                .map(Matcher::Number)
+                .ok_or_else(|| bad("a number such as 100, 5.40 or gt1e2")),
+            (SearchType::Quantity, None) => QuantityValue::parse(text)
+                .map(Matcher::Quantity)
+                .ok_or_else(|| bad("a quantity: number, number|system|code or number||code")),
+            (SearchType::Uri, None) if text.is_empty() => Err(bad("a URI")),
+            (SearchType::Uri, None) => Ok(Matcher::Uri(escape::unescape(text))),
+            (SearchType::Reference, Some("identifier")) => TokenValue::parse(text)
+                .map(Matcher::ReferenceIdentifier)
+                .ok_or_else(|| bad("a token: value, system|value, |value or system|")),
+            (SearchType::Reference, modifier) => {
+                let ty = modifier
+                    .map(|name| resource_type(name).ok_or_else(refused))
+                    .transpose()?;
+                ReferenceValue::parse(text, ty, around.base)
+                    .map(Matcher::Reference)
+                    .ok_or_else(|| bad("a reference: id, Type/id or an absolute URL"))
+            }
+            _ => Err(refused()),
+        }
+    }
+
+    /// Marks the rows of which one of these items matches.
+    pub(super) fn mark(&self, part: &Typed, rows: &mut [bool]) {
+        match self {
+            Matcher::Token(value) => token::mark(value, part, rows),
+            Matcher::Id(id) => mark_items(part, rows, |items, item| items.text(item) == Some(id)),
+            Matcher::Begins(text) => string::mark(part, rows, &|candidate| string::begins(candidate, text)),
+            Matcher::Contains(text) => string::mark(part, rows, &|candidate| fold(candidate).contains(text.as_str())),
+            Matcher::Exact(text) => string::mark(part, rows, &|candidate| candidate == text),
+            Matcher::Date(value) => date::mark(value, part, rows),
+            Matcher::Number(value) => number::mark(value, part, rows),
+            Matcher::Quantity(value) => quantity::mark(value, part, rows),
+            Matcher::Reference(value) => reference::mark(value, part, rows),
+            Matcher::RefersTo(targets) => reference::mark_targets(targets, part, rows),
+            Matcher::ReferenceIdentifier(value) => reference::mark_identifier(value, part, rows),
+            Matcher::Uri(uri) => uri::mark(uri, part, rows),
+        }
+    }
+}
+
+pub(super) use date::interval as date_interval;
+
+/// The concrete resource type of this name.
+fn resource_type(name: &str) -> Option<TypeId> {
+    let ty = facts().lookup(name)?;
+    let def = facts().get(ty);
+    (def.kind == crate::fhir::Kind::Resource && !def.is_abstract).then_some(ty)
+}
+
+/// Marks the rows of which `hit` says yes for one item. A row that is marked already is not looked at again.
+fn mark_items(part: &Typed, rows: &mut [bool], hit: impl Fn(&Items, usize) -> bool) {
+    for (row, marked) in rows.iter_mut().enumerate() {
+        if !*marked {
+            *marked = part.offsets.range(row).any(|item| hit(&part.items, item));
+        }
+    }
+}
+
+/// The text of an element that occurs at most once per row of `elements`.
+pub(super) fn only_text(elements: &Collection, row: usize) -> Option<&str> {
+    let range = elements.range(row);
+    if range.is_empty() {
+        return None;
+    }
+    let (items, item) = elements.item(range.start);
+    items.text(item)
+}
+
+/// The FHIR type name of a part's items.
+fn type_name(part: &Typed) -> &'static str {
+    part.items.ty().name()
+}

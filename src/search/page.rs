@@ -1,0 +1,96 @@
+//! A page as a searchset Bundle: the stored bytes of each resource, spliced between the entries' own few.
+
+use bytes::Bytes;
+
+use super::subset::Subset;
+use crate::fhir::temporal::instant_text;
+use crate::fhir::{TypeId, facts};
+use crate::lake::json::push_quoted;
+use crate::lake::scan::Row;
+
+/// A resource brought along.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) ty: TypeId,
+    pub(super) row: Row,
+}
+
+/// All that a page shows.
+#[derive(Debug)]
+pub(super) struct Page<'a> {
+    /// `{base}/fhir/`.
+    pub(super) base: &'a str,
+    pub(super) ty: TypeId,
+    pub(super) now: i64,
+    pub(super) total: Option<usize>,
+    pub(super) links: Vec<(&'static str, String)>,
+    pub(super) matches: &'a [Row],
+    pub(super) included: &'a [Entry],
+    pub(super) subset: &'a Subset,
+}
+
+impl Page<'_> {
+    /// The Bundle's JSON.
+    pub(super) fn render(&self) -> Bytes {
+        let resources = self.matches.iter().chain(self.included.iter().map(|entry| &entry.row));
+        let size: usize = resources.map(|row| row.resource.len() + 200).sum();
+        let mut out = Vec::with_capacity(size + 1024);
+        out.extend_from_slice(br#"{"resourceType":"Bundle","id":""#);
+        out.extend_from_slice(uuid::Uuid::new_v4().to_string().as_bytes());
+        out.push(b'"');
+        if let Some(now) = instant_text(self.now) {
+            out.extend_from_slice(format!(r#","meta":{{"lastUpdated":"{now}"}}"#).as_bytes());
+        }
+        out.extend_from_slice(br#","type":"searchset""#);
+        if let Some(total) = self.total {
+            out.extend_from_slice(format!(r#","total":{total}"#).as_bytes());
+        }
+        self.links(&mut out);
+        self.entries(&mut out);
+        out.push(b'}');
+        Bytes::from(out)
+    }
+
+    fn links(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#","link":["#);
+        for (at, (relation, url)) in self.links.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(format!(r#"{{"relation":"{relation}","url":"#).as_bytes());
+            push_quoted(out, url);
+            out.push(b'}');
+        }
+        out.push(b']');
+    }
+
+    /// A Bundle without entries has no `entry`: FHIR's arrays are never empty.
+    fn entries(&self, out: &mut Vec<u8>) {
+        if self.matches.is_empty() && self.included.is_empty() {
+            return;
+        }
+        out.extend_from_slice(br#","entry":["#);
+        let matches = self.matches.iter().map(|row| (self.ty, row, "match"));
+        let included = self.included.iter().map(|entry| (entry.ty, &entry.row, "include"));
+        for (at, (ty, row, mode)) in matches.chain(included).enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(br#"{"fullUrl":"#);
+            push_quoted(out, &format!("{}{}/{}", self.base, facts().get(ty).name, row.id));
+            out.extend_from_slice(br#","resource":"#);
+            self.resource(ty, row, out);
+            out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
+        }
+        out.push(b']');
+    }
+
+    fn resource(&self, ty: TypeId, row: &Row, out: &mut Vec<u8>) {
+        let cut = if self.subset.is_whole() {
+            None
+        } else {
+            self.subset.cut(ty, &row.resource)
+        };
+        out.extend_from_slice(cut.as_deref().unwrap_or(&row.resource));
+    }
+}

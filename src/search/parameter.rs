@@ -1,0 +1,144 @@
+//! Search parameters compiled for a type: the FHIRPath program that yields a row's values, and the columns that comparing them
+//! needs. Compiled once per (type, parameter) and shared by every query.
+
+use std::sync::{Arc, RwLock};
+
+use rustc_hash::FxHashMap;
+
+use super::SearchError;
+use crate::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType};
+use crate::fhir::storage::{END, NUMBER, START, Storage};
+use crate::fhir::{Kind, TypeId, facts};
+use crate::fhirpath::{CompileOptions, Program, compile};
+
+/// A search parameter compiled for one resource type.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    /// The parameter.
+    pub(super) parameter: Arc<SearchParameter>,
+    /// Yields a row's values.
+    pub(super) program: Program,
+}
+
+/// The search parameters of a running engine with their programs.
+#[derive(Debug)]
+pub(super) struct Programs {
+    parameters: Arc<SearchParameters>,
+    compiled: RwLock<FxHashMap<(TypeId, String), Arc<Compiled>>>,
+}
+
+impl Programs {
+    /// Programs for these parameters; each is compiled when first asked for.
+    pub(super) fn new(parameters: Arc<SearchParameters>) -> Programs {
+        Programs {
+            parameters,
+            compiled: RwLock::default(),
+        }
+    }
+
+    /// The parameters that searches of `ty` accept.
+    pub(super) fn supported(&self, ty: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
+        self.parameters.of(ty).filter(|parameter| is_supported(parameter))
+    }
+
+    /// The parameter `code` of `ty`; `None` where the type has no such parameter or none that is supported.
+    pub(super) fn get(&self, ty: TypeId, code: &str) -> Result<Option<Arc<Compiled>>, SearchError> {
+        let key = (ty, code.to_owned());
+        if let Some(found) = self
+            .compiled
+            .read()
+            .ok()
+            .and_then(|compiled| compiled.get(&key).cloned())
+        {
+            return Ok(found);
+        }
+        let parameter = self
+            .parameters
+            .get(ty, code)
+            .filter(|parameter| is_supported(parameter));
+        let Some(parameter) = parameter else { return Ok(None) };
+        let compiled = Arc::new(compile_for(ty, parameter)?);
+        if let Ok(mut cache) = self.compiled.write() {
+            cache.insert(key, compiled.clone());
+        }
+        Ok(Some(compiled))
+    }
+}
+
+fn is_supported(parameter: &SearchParameter) -> bool {
+    parameter.expression.is_some() && !matches!(parameter.ty, SearchType::Composite | SearchType::Special)
+}
+
+fn compile_for(ty: TypeId, parameter: &Arc<SearchParameter>) -> Result<Compiled, SearchError> {
+    let search_type = parameter.ty;
+    let extra = move |ty: TypeId| Some(leaves_below(search_type, ty));
+    let options = CompileOptions {
+        lenient: true,
+        extra: Some(&extra),
+        duplicates: true,
+        ..CompileOptions::default()
+    };
+    let expression = parameter.expression.as_deref().unwrap_or("{}");
+    let program = compile(expression, ty, &options).map_err(|source| SearchError::Expression {
+        parameter: parameter.code.to_string(),
+        source,
+    })?;
+    Ok(Compiled {
+        parameter: parameter.clone(),
+        program,
+    })
+}
+
+/// The columns below an output item of type `ty` that comparing it as `search` reads.
+fn leaves_below(search: SearchType, ty: TypeId) -> Vec<&'static str> {
+    let def = facts().get(ty);
+    if let Kind::Primitive(_) = def.kind {
+        return match Storage::of(def) {
+            Storage::DateTime | Storage::Time if search == SearchType::Date => vec![START, END],
+            Storage::Decimal => vec!["", NUMBER],
+            _ => vec![""],
+        };
+    }
+    match def.name {
+        "CodeableConcept" if search == SearchType::String => vec!["text", "coding.display"],
+        "CodeableConcept" => vec!["coding.system", "coding.code"],
+        "Coding" => vec!["system", "code"],
+        "Identifier" | "ContactPoint" => vec!["system", "value"],
+        "HumanName" => vec!["text", "family", "given", "prefix", "suffix"],
+        "Address" => vec!["text", "line", "city", "district", "state", "postalCode", "country"],
+        "Period" => vec!["start__start", "end__end"],
+        "Timing" => vec![
+            "event__start",
+            "event__end",
+            "repeat.boundsPeriod.start__start",
+            "repeat.boundsPeriod.end__end",
+        ],
+        "Reference" => vec![
+            "reference",
+            "reference__type",
+            "reference__id",
+            "identifier.system",
+            "identifier.value",
+        ],
+        "Range" => vec![
+            "low.value",
+            "low.value__number",
+            "low.system",
+            "low.code",
+            "low.unit",
+            "high.value",
+            "high.value__number",
+            "high.system",
+            "high.code",
+            "high.unit",
+        ],
+        "Money" => vec!["value", "value__number", "currency"],
+        _ if facts()
+            .lookup("Quantity")
+            .is_some_and(|quantity| facts().is_a(ty, quantity)) =>
+        {
+            vec!["value", "value__number", "system", "code", "unit"]
+        }
+        _ => Vec::new(),
+    }
+}

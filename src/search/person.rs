@@ -1,0 +1,73 @@
+//! Searches bound to one person, run straight over that person's columns: match, sort, take. Planning would cost more than the
+//! work. The population plan gives the same answer; a test holds the two together.
+
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices};
+
+use super::matches::Found;
+use super::query::Query;
+use super::{SearchError, filter, sort};
+use crate::lake::scan::{Locator, Person, ScopedTable};
+
+/// The matches among a person's rows: those of the page, whether there are more, and how many in all.
+pub(super) fn search(table: &ScopedTable, query: &Query, person: Person) -> Result<Found, SearchError> {
+    let mut leaves = filter::leaves(&query.criteria);
+    for key in &query.sort {
+        leaves.extend(key.compiled.program.leaves().iter().cloned());
+    }
+    let rows = table.person_batch(person, &leaves)?.batch;
+    let matches = filter::matches(&query.criteria, &rows)?;
+    let total = matches.true_count();
+    if query.counts_only() || total <= query.offset {
+        return Ok(Found {
+            locators: Vec::new(),
+            more: false,
+            total: Some(total),
+        });
+    }
+    let rows = if total == rows.num_rows() {
+        rows
+    } else {
+        filter_record_batch(&rows, &matches)?
+    };
+    let locators = Locator::of(&rows);
+    let end = query.offset.saturating_add(query.count).min(total);
+    let locators = if query.sort.is_empty() {
+        locators[query.offset..end].to_vec()
+    } else {
+        let order = order(&rows, query, end)?;
+        order.values()[query.offset..end]
+            .iter()
+            .map(|row| locators[*row as usize])
+            .collect()
+    };
+    Ok(Found {
+        locators,
+        more: end < total,
+        total: Some(total),
+    })
+}
+
+/// The first `limit` rows in the order asked for, those with equal keys by id.
+fn order(rows: &RecordBatch, query: &Query, limit: usize) -> Result<UInt32Array, SearchError> {
+    let mut columns = Vec::with_capacity(query.sort.len() + 1);
+    for key in &query.sort {
+        columns.push(SortColumn {
+            values: sort::keys(key, rows)?,
+            options: Some(SortOptions {
+                descending: key.descending,
+                nulls_first: false,
+            }),
+        });
+    }
+    if let Some(ids) = rows.column_by_name("id") {
+        columns.push(SortColumn {
+            values: ids.clone(),
+            options: Some(SortOptions {
+                descending: false,
+                nulls_first: false,
+            }),
+        });
+    }
+    Ok(lexsort_to_indices(&columns, Some(limit))?)
+}

@@ -1,0 +1,174 @@
+//! Searches over many people, as DataFusion plans: scan with the criteria inside, sort to the page, keep locators.
+//!
+//! The plan carries no resource bytes; the page's rows are fetched by their locators once it is known which they are.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, Int64Array, RecordBatch};
+use datafusion::common::DataFusionError;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::context::{SessionConfig, SessionContext, SessionState};
+use datafusion::functions_aggregate::count::count_all;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::prelude::ident;
+
+use super::matches::Found;
+use super::query::Query;
+use super::{SearchError, filter, key_function};
+use crate::lake::scan::{FILE, Keep, LakeProvider, Locator, ROW, RowPredicate, ScanRequest, ScopedTable};
+
+/// The sessions that plans run in: one for whole scans, one whose plans keep the order of the table.
+pub(super) struct Sessions {
+    parallel: SessionContext,
+    ordered: SessionContext,
+}
+
+impl Sessions {
+    pub(super) fn new() -> Sessions {
+        let config = SessionConfig::new();
+        Sessions {
+            ordered: SessionContext::new_with_config(config.clone().with_target_partitions(1)),
+            parallel: SessionContext::new_with_config(config),
+        }
+    }
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions").finish_non_exhaustive()
+    }
+}
+
+/// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
+pub(super) async fn page(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+) -> Result<Found, SearchError> {
+    let planned = physical(sessions, table, query, owners).await?;
+    let batches = collect(planned.plan, planned.state.task_ctx()).await?;
+    let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
+    let more = locators.len() > query.count;
+    locators.truncate(query.count);
+    Ok(Found {
+        locators,
+        more,
+        total: None,
+    })
+}
+
+/// The number of matches.
+pub(super) async fn count(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+) -> Result<usize, SearchError> {
+    let plan = counted(scan(query, &provider(table, query, owners, false))?)?;
+    let state = sessions.parallel.state();
+    let plan = state.create_physical_plan(&plan).await?;
+    let batches = collect(plan, state.task_ctx()).await?;
+    let count = batches
+        .first()
+        .and_then(|batch| batch.column(0).as_any().downcast_ref::<Int64Array>().cloned());
+    Ok(count
+        .filter(|count| !count.is_empty())
+        .map_or(0, |count| count.value(0) as usize))
+}
+
+/// A page's plan, ready to run, for `explain`.
+pub(super) struct Planned {
+    pub(super) plan: Arc<dyn ExecutionPlan>,
+    pub(super) state: SessionState,
+    /// Knows what the scan did, once the plan has run.
+    pub(super) provider: Arc<LakeProvider>,
+}
+
+/// The physical plan of a page, or of the count where only that is asked for.
+pub(super) async fn physical(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+) -> Result<Planned, SearchError> {
+    let sorted = !query.sort.is_empty() && !query.counts_only();
+    let provider = provider(table, query, owners, sorted);
+    let scan = scan(query, &provider)?;
+    let (session, plan) = if query.counts_only() {
+        (&sessions.parallel, counted(scan)?)
+    } else {
+        (
+            if sorted { &sessions.parallel } else { &sessions.ordered },
+            paged(scan, query)?,
+        )
+    };
+    let state = session.state();
+    let plan = state.create_physical_plan(&plan).await?;
+    Ok(Planned { plan, state, provider })
+}
+
+fn counted(scan: LogicalPlanBuilder) -> Result<LogicalPlan, SearchError> {
+    Ok(scan
+        .aggregate(Vec::<datafusion::prelude::Expr>::new(), [count_all()])?
+        .build()?)
+}
+
+fn paged(scan: LogicalPlanBuilder, query: &Query) -> Result<LogicalPlan, SearchError> {
+    let sorted = if query.sort.is_empty() {
+        scan
+    } else {
+        let schema = scan.schema().as_arrow().clone();
+        let keys = query.sort.iter().map(|key| SortExpr {
+            expr: key_function::expression(key, &schema),
+            asc: !key.descending,
+            nulls_first: false,
+        });
+        let by_id = SortExpr {
+            expr: ident("id"),
+            asc: true,
+            nulls_first: false,
+        };
+        scan.sort_with_limit(keys.chain([by_id]), Some(query.offset + query.count + 1))?
+    };
+    let page = sorted.limit(query.offset, Some(query.count + 1))?;
+    Ok(page.project([ident(FILE), ident(ROW)])?.build()?)
+}
+
+fn scan(query: &Query, provider: &Arc<LakeProvider>) -> Result<LogicalPlanBuilder, SearchError> {
+    let name = crate::fhir::facts().get(query.ty).name;
+    Ok(LogicalPlanBuilder::scan(
+        name,
+        provider_as_source(provider.clone()),
+        None,
+    )?)
+}
+
+fn provider(table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, sorted: bool) -> Arc<LakeProvider> {
+    let mut request = ScanRequest {
+        owners,
+        ..ScanRequest::default()
+    };
+    if sorted {
+        request.leaves.insert("id".to_owned());
+        for key in &query.sort {
+            request.leaves.extend(key.compiled.program.leaves().iter().cloned());
+        }
+    }
+    if !query.criteria.is_empty() {
+        request.predicates.push(predicate(query));
+    }
+    table.provider(request)
+}
+
+fn predicate(query: &Query) -> RowPredicate {
+    let criteria = Arc::new(query.criteria.clone());
+    let label: Vec<&str> = criteria.iter().map(|criterion| criterion.label.as_str()).collect();
+    let label = label.join(" and ").into();
+    let leaves = filter::leaves(&criteria);
+    let keep: Keep = Arc::new(move |batch: &RecordBatch| {
+        filter::matches(&criteria, batch).map_err(|error| DataFusionError::External(Box::new(error)))
+    });
+    RowPredicate { leaves, keep, label }
+}

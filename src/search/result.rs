@@ -1,0 +1,134 @@
+//! The parameters that shape an answer rather than select rows: `_count`, `_offset`, `_sort`, `_total`, `_summary`,
+//! `_elements` and the opaque `_tag` of a page link.
+
+use super::SearchError;
+
+/// Page size without `_count`.
+pub const DEFAULT_COUNT: usize = 20;
+/// The largest page; a larger `_count` is served as this.
+pub const MAX_COUNT: usize = 1000;
+
+/// Whether the answer says how many matches there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Total {
+    /// Not said.
+    #[default]
+    None,
+    /// The exact number. An estimate is answered with it too: counting columns is cheap.
+    Accurate,
+}
+
+impl Total {
+    /// Parses `_total`.
+    pub(super) fn parse(value: &str) -> Result<Total, SearchError> {
+        match value {
+            "none" => Ok(Total::None),
+            "accurate" | "estimate" => Ok(Total::Accurate),
+            _ => Err(invalid("_total", value, "one of none, accurate, estimate")),
+        }
+    }
+}
+
+/// How much of each resource the answer holds (R4 search, 3.1.1.5.8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Summary {
+    /// All of it.
+    #[default]
+    False,
+    /// The elements marked as summary elements.
+    True,
+    /// `text`, `id`, `meta` and the mandatory top-level elements.
+    Text,
+    /// All but `text`.
+    Data,
+    /// No resources, only their number.
+    Count,
+}
+
+impl Summary {
+    /// Parses `_summary`.
+    pub(super) fn parse(value: &str) -> Result<Summary, SearchError> {
+        match value {
+            "false" => Ok(Summary::False),
+            "true" => Ok(Summary::True),
+            "text" => Ok(Summary::Text),
+            "data" => Ok(Summary::Data),
+            "count" => Ok(Summary::Count),
+            _ => Err(invalid("_summary", value, "one of true, text, data, count, false")),
+        }
+    }
+}
+
+/// Parses `_count`: 0 and above; what is over [`MAX_COUNT`] is served as that.
+pub(super) fn count(value: &str) -> Result<usize, SearchError> {
+    let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+    match value.parse::<usize>() {
+        Ok(count) => Ok(count.min(MAX_COUNT)),
+        Err(_) if digits => Ok(MAX_COUNT),
+        Err(_) => Err(invalid("_count", value, "a whole number")),
+    }
+}
+
+/// Parses `_offset`.
+pub(super) fn offset(value: &str) -> Result<usize, SearchError> {
+    match value.parse::<u32>() {
+        Ok(offset) => Ok(offset as usize),
+        Err(_) => Err(invalid("_offset", value, "a whole number below 4294967296")),
+    }
+}
+
+/// The snapshot that a page link pins, as it stands in the link's opaque `_tag`.
+///
+/// FHIR has a search parameter of the same name; a pin is told from its values by a form that no token has: two tildes, the
+/// snapshot and a check digit pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pin(pub u64);
+
+impl Pin {
+    /// The text that stands in links.
+    pub(super) fn text(self) -> String {
+        format!("~~{:x}.{:02x}", self.0, Self::check(self.0))
+    }
+
+    /// Reads a link's `_tag`; `None` where it is an ordinary token.
+    pub(super) fn parse(value: &str) -> Option<Pin> {
+        let (snapshot, check) = value.strip_prefix("~~")?.split_once('.')?;
+        let snapshot = u64::from_str_radix(snapshot, 16).ok()?;
+        let check = u8::from_str_radix(check, 16).ok()?;
+        (check == Self::check(snapshot)).then_some(Pin(snapshot))
+    }
+
+    fn check(snapshot: u64) -> u8 {
+        snapshot.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]
+    }
+}
+
+pub(super) fn invalid(parameter: &str, value: &str, expected: &'static str) -> SearchError {
+    SearchError::Value {
+        parameter: parameter.to_owned(),
+        value: value.to_owned(),
+        expected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_bounded() {
+        assert_eq!(count("0").unwrap(), 0);
+        assert_eq!(count("5000").unwrap(), MAX_COUNT);
+        assert_eq!(count("99999999999999999999999").unwrap(), MAX_COUNT);
+        assert!(count("-1").is_err());
+        assert!(count("").is_err());
+        assert!(offset("x").is_err());
+    }
+
+    #[test]
+    fn a_pin_reads_back_and_is_no_token() {
+        assert_eq!(Pin::parse(&Pin(4711).text()), Some(Pin(4711)));
+        assert_eq!(Pin::parse("http://example.org|a"), None);
+        assert_eq!(Pin::parse("~~1.zz"), None);
+    }
+}

@@ -1,0 +1,42 @@
+//! Splitting of parameter values at unescaped separators, and the escapes `\,` `\|` `\$` `\\` (R4 search, 3.1.1.3.5).
+
+/// Splits at every `separator` that no backslash precedes; the escapes stay in the parts.
+pub(crate) fn split(value: &str, separator: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut escaped = false;
+    for (at, c) in value.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if c == '\\' {
+            escaped = true;
+        } else if c == separator {
+            parts.push(&value[start..at]);
+            start = at + c.len_utf8();
+        }
+    }
+    parts.push(&value[start..]);
+    parts
+}
+
+/// Takes the escapes out: a backslash stands for the character after it.
+pub(crate) fn unescape(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        out.push(if c == '\\' { chars.next().unwrap_or('\\') } else { c });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separators_can_be_escaped() {
+        assert_eq!(split(r"a\,b,c", ','), [r"a\,b", "c"]);
+        assert_eq!(unescape(r"a\,b\\"), r"a,b\");
+        assert_eq!(split("", ','), [""]);
+    }
+}

@@ -1,0 +1,18 @@
+//! The values of search parameters: one file per kind of value, from text to something that can be compared.
+
+mod date;
+pub(crate) mod escape;
+mod interval;
+mod number;
+mod prefix;
+mod reference;
+mod text;
+mod token;
+
+pub(super) use date::DateValue;
+pub(super) use interval::Interval;
+pub(super) use number::{NumberValue, QuantityValue, Stored};
+pub(super) use prefix::Prefix;
+pub(super) use reference::ReferenceValue;
+pub(super) use text::fold;
+pub(super) use token::TokenValue;

@@ -1,0 +1,183 @@
+//! Number and quantity values: a decimal with a prefix, compared exactly or within the precision it was written with
+//! (R4 search, 3.1.1.4.6 and 3.1.1.4.13).
+
+use std::cmp::Ordering;
+
+use super::{Prefix, escape};
+use crate::fhir::decimal::{Decimal, Range};
+
+/// A number to compare with.
+#[derive(Clone, Debug)]
+pub(crate) struct NumberValue {
+    prefix: Prefix,
+    text: String,
+    scaled: Option<i128>,
+    /// What "equal" or "approximately" admits.
+    range: Range,
+    range_scaled: (i128, i128),
+}
+
+/// A number of a resource: times 10^18 where that is exact, and as written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stored<'a> {
+    /// Times 10^18.
+    pub scaled: Option<i128>,
+    /// As written; may be missing where `scaled` is there.
+    pub text: Option<&'a str>,
+}
+
+impl NumberValue {
+    /// Parses one alternative of a number parameter.
+    pub(crate) fn parse(text: &str) -> Option<NumberValue> {
+        let (prefix, text) = Prefix::split(text);
+        let text = text.strip_prefix('+').unwrap_or(text);
+        let decimal = Decimal::parse(text).ok()?;
+        let range = if prefix == Prefix::Ap {
+            decimal.approximate_range()
+        } else {
+            decimal.implicit_range()
+        };
+        let range_scaled = range.scaled();
+        Some(NumberValue {
+            prefix,
+            text: text.to_owned(),
+            scaled: decimal.scaled(),
+            range,
+            range_scaled,
+        })
+    }
+
+    /// Whether a single number stands in the relation asked for.
+    pub(crate) fn matches(&self, number: Stored<'_>) -> bool {
+        self.matches_range(Some(number), Some(number))
+    }
+
+    /// Whether a range of numbers does; a bound that is missing is open.
+    pub(crate) fn matches_range(&self, low: Option<Stored<'_>>, high: Option<Stored<'_>>) -> bool {
+        let within = || low.is_some_and(|low| self.admits(low)) && high.is_some_and(|high| self.admits(high));
+        let high_is =
+            |wanted: &[Ordering]| high.is_none_or(|high| self.compare(high).is_some_and(|o| wanted.contains(&o)));
+        let low_is = |wanted: &[Ordering]| low.is_none_or(|low| self.compare(low).is_some_and(|o| wanted.contains(&o)));
+        use Ordering::{Equal, Greater, Less};
+        match self.prefix {
+            Prefix::Eq => within(),
+            Prefix::Ne => !within(),
+            Prefix::Gt => high_is(&[Greater]),
+            Prefix::Lt => low_is(&[Less]),
+            Prefix::Ge => high_is(&[Greater, Equal]),
+            Prefix::Le => low_is(&[Less, Equal]),
+            Prefix::Sa => low.is_some() && low_is(&[Greater]),
+            Prefix::Eb => high.is_some() && high_is(&[Less]),
+            Prefix::Ap => self.overlaps(low, high),
+        }
+    }
+
+    /// Whether the number lies in the range that the value as written stands for.
+    fn admits(&self, number: Stored<'_>) -> bool {
+        match (number.scaled, number.text) {
+            (Some(scaled), _) => scaled >= self.range_scaled.0 && scaled < self.range_scaled.1,
+            (None, Some(text)) => Decimal::parse(text).is_ok_and(|decimal| self.range.contains(&decimal)),
+            (None, None) => false,
+        }
+    }
+
+    /// How the number compares with the value itself.
+    fn compare(&self, number: Stored<'_>) -> Option<Ordering> {
+        if let (Some(number), Some(value)) = (number.scaled, self.scaled) {
+            return Some(number.cmp(&value));
+        }
+        let value = Decimal::parse(&self.text).ok()?;
+        match (number.text, number.scaled) {
+            (Some(text), _) => Some(Decimal::parse(text).ok()?.cmp(&value)),
+            // Only decimals lose their text, and what decimal(38,18) holds has at most 18 places.
+            (None, Some(scaled)) => Some(Decimal::parse(&format!("{scaled}e-18")).ok()?.cmp(&value)),
+            (None, None) => None,
+        }
+    }
+
+    fn overlaps(&self, low: Option<Stored<'_>>, high: Option<Stored<'_>>) -> bool {
+        let bound = |text: &str| NumberValue::parse(text);
+        let (Some(lower), Some(upper)) = (bound(self.range.lower()), bound(self.range.upper())) else {
+            return false;
+        };
+        let starts = low.is_none_or(|low| upper.compare(low).is_some_and(|order| order != Ordering::Greater));
+        let ends = high.is_none_or(|high| lower.compare(high).is_some_and(|order| order != Ordering::Less));
+        starts && ends && (low.is_some() || high.is_some())
+    }
+}
+
+/// A quantity to compare with.
+#[derive(Clone, Debug)]
+pub(crate) struct QuantityValue {
+    /// The number.
+    pub number: NumberValue,
+    /// The unit's system, where one is given.
+    pub system: Option<String>,
+    /// The unit: a code of `system`, or without one a code or the printed unit.
+    pub code: Option<String>,
+}
+
+impl QuantityValue {
+    /// Parses `number`, `number|system|code` or `number||code`.
+    pub(crate) fn parse(text: &str) -> Option<QuantityValue> {
+        let parts = escape::split(text, '|');
+        let part = |at: usize| {
+            parts
+                .get(at)
+                .map(|part| escape::unescape(part))
+                .filter(|part| !part.is_empty())
+        };
+        if !matches!(parts.len(), 1 | 3) {
+            return None;
+        }
+        Some(QuantityValue {
+            number: NumberValue::parse(parts[0])?,
+            system: part(1),
+            code: part(2),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(search: &str, number: &str) -> bool {
+        let scaled = Decimal::parse(number).unwrap().scaled();
+        NumberValue::parse(search).unwrap().matches(Stored {
+            scaled,
+            text: Some(number),
+        })
+    }
+
+    #[test]
+    fn precision_decides_equality_and_nothing_else() {
+        assert!(matches("100", "99.5"));
+        assert!(!matches("100", "100.5"));
+        assert!(!matches("100.00", "99.99"));
+        assert!(matches("gt100", "100.1"));
+        assert!(!matches("gt100", "100.0"));
+        assert!(matches("ge100", "100.0"));
+        assert!(matches("ne100", "101"));
+        assert!(matches("ap100", "110"));
+        assert!(!matches("ap100", "111"));
+        assert!(matches("lt1e2", "99.9999"));
+    }
+
+    #[test]
+    fn numbers_beyond_the_column_compare_by_text() {
+        let huge = "123456789012345678901234567890.5";
+        assert_eq!(Decimal::parse(huge).unwrap().scaled(), None);
+        assert!(matches("gt123456789012345678901234567890", huge));
+        assert!(!matches("lt123456789012345678901234567890", huge));
+    }
+
+    #[test]
+    fn what_is_no_number() {
+        for text in ["", "gt", "abc", "1.2.3", "--1", "0x10"] {
+            assert!(NumberValue::parse(text).is_none(), "{text}");
+        }
+        assert!(QuantityValue::parse("5|a").is_none());
+        assert_eq!(QuantityValue::parse("5.4||mg").unwrap().code.as_deref(), Some("mg"));
+    }
+}
