@@ -50,7 +50,7 @@ impl Programs {
             .ok()
             .and_then(|compiled| compiled.get(&key).cloned())
         {
-            return Ok(found);
+            return Ok(Some(found));
         }
         let parameter = self
             .parameters
