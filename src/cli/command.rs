@@ -1,4 +1,4 @@
-//! The list of commands and the exit code each outcome has: 0 done, 1 failed, 2 bad input.
+//! The list of commands and the exit code each outcome has: 0 done, 1 failed, 2 bad input, 3 done in part.
 
 use std::process::ExitCode;
 
@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::failure::Failure;
 use super::generate;
+use super::import;
 use super::info;
 use super::search;
 
@@ -22,6 +23,7 @@ enum Command {
     /// Say which R4 facts are built in: numbers of types and resources
     Facts,
     Generate(generate::Args),
+    Import(import::Args),
     Info(info::Args),
     Search(search::SearchArgs),
     Explain(search::ExplainArgs),
@@ -32,6 +34,7 @@ pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Facts => facts(),
         Command::Generate(arguments) => generate::run(arguments),
+        Command::Import(arguments) => import::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Search(arguments) => search::search(arguments),
         Command::Explain(arguments) => search::explain(arguments),

@@ -18,6 +18,14 @@ impl Failure {
         }
     }
 
+    /// The work is done, but for a part of the input that was refused (exit code 3).
+    pub(super) fn partial(message: impl Into<String>) -> Failure {
+        Failure {
+            code: 3,
+            message: message.into(),
+        }
+    }
+
     /// Something else went wrong (exit code 1).
     pub(super) fn other(error: impl std::fmt::Display) -> Failure {
         Failure {

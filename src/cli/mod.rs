@@ -6,6 +6,7 @@
 mod command;
 mod failure;
 mod generate;
+mod import;
 mod info;
 mod lake_scope;
 mod search;

@@ -1,1 +1,34 @@
-//! Input to lake: reads NDJSON, Bundles and resources, resolves references, files each under its person, versions it.
+//! Input to lake: reads NDJSON, Bundles and single resources, resolves references, files each resource under a person, decides
+//! its version, and commits the whole as one snapshot.
+//!
+//! It decides what is refused, what an id and a reference become, whose a row is, and what counts as the same content. It
+//! does not know how a resource becomes columns (`lake::shred`) or what a snapshot is (`lake::catalog`), and checks resources
+//! against R4's definitions no further than it must.
+
+mod block;
+mod buffer;
+mod chains;
+mod condition;
+mod document;
+mod error;
+mod filing;
+mod identifiers;
+mod known;
+mod late;
+mod library;
+mod normalize;
+mod owners;
+mod rewrite;
+mod sequence;
+mod session;
+mod source;
+mod store;
+mod summary;
+
+pub use error::{IngestError, Reason, Refusal};
+pub use session::{Options, Session, import};
+pub use source::{LARGEST_DOCUMENT, input_size};
+pub use summary::{Counts, REFUSALS_KEPT, Summary};
+
+/// The application that imported data belongs to unless told otherwise.
+pub const LOCAL_APPLICATION: &str = "local";

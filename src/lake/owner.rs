@@ -47,6 +47,16 @@ impl OwnerKey {
         hasher.write(patient.as_bytes());
         layout(hasher.finish())
     }
+
+    /// The hash of a resource that makes up the second half of the id it gets where ids are rewritten.
+    pub fn hash(self, application: &str, ty: &str, id: &str) -> u64 {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        for text in [application, ty, id] {
+            hasher.write(text.as_bytes());
+            hasher.write(&[0xff]);
+        }
+        hasher.finish()
+    }
 }
 
 impl fmt::Debug for OwnerKey {

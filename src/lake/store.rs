@@ -161,6 +161,11 @@ impl Lake {
         Ok(picture)
     }
 
+    /// The secret under which owners and rewritten ids are hashed; for writers.
+    pub(crate) fn owner_key(&self) -> OwnerKey {
+        self.0.owner_key
+    }
+
     /// The owner of the imported rows that are filed under a patient of an application.
     pub fn owner_of(&self, application: &str, patient: &str) -> i64 {
         self.0.owner_key.owner_of(application, patient)

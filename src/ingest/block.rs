@@ -1,0 +1,179 @@
+//! Normalized resources of one type in memory: their texts one behind the other, and what the commit needs to know of each.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::condition::Key;
+use crate::fhir::TypeId;
+
+/// Resources of one type out of one piece of input.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) ty: TypeId,
+    /// The file they came from.
+    pub(super) file: Arc<Path>,
+    pub(super) entries: Vec<Entry>,
+    texts: Vec<u8>,
+    /// Identifiers, each with the place of its entry.
+    pub(super) identifiers: Vec<(u32, Key)>,
+}
+
+/// One resource of a [`Block`].
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Its place in the whole input.
+    pub(super) ordinal: u64,
+    pub(super) owner: i64,
+    pub(super) digest: [u8; 16],
+    pub(super) origin: Origin,
+    splice: Splice,
+    /// Where in the texts: id, id before rewriting, patient (empty for none), shared references (one a line), resource.
+    id: Range<u32>,
+    source_id: Range<u32>,
+    patient: Range<u32>,
+    shared_refs: Range<u32>,
+    text: Range<u32>,
+}
+
+/// Where in its file a resource stood.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) line: u64,
+    /// Its place among a Bundle's entries.
+    pub(super) entry: Option<u32>,
+}
+
+/// Where `meta.versionId` and `meta.lastUpdated` belong in a text that lacks them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Splice {
+    pub(super) at: usize,
+    /// Behind the opening brace of a `meta` that has other properties; else there is none, and one belongs here.
+    pub(super) in_meta: bool,
+}
+
+/// A resource to put into a block.
+pub(super) struct Content<'a> {
+    pub(super) ordinal: u64,
+    pub(super) owner: i64,
+    pub(super) digest: [u8; 16],
+    pub(super) origin: Origin,
+    pub(super) splice: Splice,
+    pub(super) id: &'a str,
+    /// Its id before rewriting.
+    pub(super) source_id: &'a str,
+    pub(super) patient: Option<&'a str>,
+    pub(super) shared_refs: &'a [String],
+    pub(super) text: &'a [u8],
+    pub(super) identifiers: &'a [Key],
+}
+
+impl Block {
+    pub(super) fn new(ty: TypeId, file: Arc<Path>) -> Self {
+        Self {
+            ty,
+            file,
+            entries: Vec::new(),
+            texts: Vec::new(),
+            identifiers: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, content: &Content<'_>) {
+        let id = self.append(content.id.as_bytes());
+        let source_id = if content.source_id == content.id {
+            id.clone()
+        } else {
+            self.append(content.source_id.as_bytes())
+        };
+        let patient = self.append(content.patient.unwrap_or_default().as_bytes());
+        let start = self.texts.len() as u32;
+        for (at, reference) in content.shared_refs.iter().enumerate() {
+            if at > 0 {
+                self.texts.push(b'\n');
+            }
+            self.texts.extend_from_slice(reference.as_bytes());
+        }
+        let shared_refs = start..self.texts.len() as u32;
+        let text = self.append(content.text);
+        let place = self.entries.len() as u32;
+        self.identifiers
+            .extend(content.identifiers.iter().map(|key| (place, *key)));
+        self.entries.push(Entry {
+            ordinal: content.ordinal,
+            owner: content.owner,
+            digest: content.digest,
+            origin: content.origin,
+            splice: content.splice,
+            id,
+            source_id,
+            patient,
+            shared_refs,
+            text,
+        });
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Range<u32> {
+        let start = self.texts.len() as u32;
+        self.texts.extend_from_slice(bytes);
+        start..self.texts.len() as u32
+    }
+
+    /// Bytes of memory.
+    pub(super) fn weight(&self) -> usize {
+        self.texts.capacity() + self.entries.capacity() * size_of::<Entry>() + self.identifiers.capacity() * 24
+    }
+
+    /// Gives back memory held in reserve.
+    pub(super) fn shrink(&mut self) {
+        self.texts.shrink_to_fit();
+        self.entries.shrink_to_fit();
+    }
+
+    /// All came from text that was checked.
+    fn str(&self, range: &Range<u32>) -> &str {
+        std::str::from_utf8(&self.texts[range.start as usize..range.end as usize]).unwrap_or_default()
+    }
+
+    pub(super) fn id(&self, entry: &Entry) -> &str {
+        self.str(&entry.id)
+    }
+
+    /// The id by which the input knows it.
+    pub(super) fn source_id(&self, entry: &Entry) -> &str {
+        self.str(&entry.source_id)
+    }
+
+    pub(super) fn patient(&self, entry: &Entry) -> Option<&str> {
+        Some(self.str(&entry.patient)).filter(|patient| !patient.is_empty())
+    }
+
+    pub(super) fn shared_refs(&self, entry: &Entry) -> impl Iterator<Item = &str> {
+        self.str(&entry.shared_refs)
+            .split('\n')
+            .filter(|reference| !reference.is_empty())
+    }
+
+    /// Bytes of the resource's text.
+    pub(super) fn size(&self, entry: &Entry) -> usize {
+        entry.text.len()
+    }
+
+    /// Writes the resource as it is stored: with its version and the time of the commit in `meta`.
+    pub(super) fn write(&self, entry: &Entry, version: i64, last_updated: &str, out: &mut Vec<u8>) {
+        use std::io::Write;
+
+        let text = &self.texts[entry.text.start as usize..entry.text.end as usize];
+        let (before, after) = text.split_at(entry.splice.at);
+        out.clear();
+        out.extend_from_slice(before);
+        let properties = format_args!(r#""versionId":"{version}","lastUpdated":"{last_updated}""#);
+        // Writing to a vector cannot fail.
+        let _ = if entry.splice.in_meta {
+            write!(out, "{properties},")
+        } else {
+            write!(out, r#","meta":{{{properties}}}"#)
+        };
+        out.extend_from_slice(after);
+    }
+}

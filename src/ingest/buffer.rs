@@ -1,0 +1,57 @@
+//! Resources that are ready, by type, until enough have come to be worth writing.
+
+use rustc_hash::FxHashMap;
+
+use super::block::Block;
+use crate::fhir::TypeId;
+
+/// Blocks in memory, by type.
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    types: FxHashMap<TypeId, OfType>,
+    weight: usize,
+}
+
+#[derive(Debug, Default)]
+struct OfType {
+    blocks: Vec<Block>,
+    weight: usize,
+}
+
+impl Buffer {
+    pub(super) fn push(&mut self, block: Block) {
+        if block.entries.is_empty() {
+            return;
+        }
+        let of_type = self.types.entry(block.ty).or_default();
+        of_type.weight += block.weight();
+        self.weight += block.weight();
+        of_type.blocks.push(block);
+    }
+
+    /// Bytes of memory.
+    pub(super) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// The blocks of a type.
+    pub(super) fn of(&self, ty: TypeId) -> &[Block] {
+        self.types.get(&ty).map_or(&[], |of_type| &of_type.blocks)
+    }
+
+    /// Takes out the largest types until at most `rest` bytes remain. Small types stay, so that their files are few.
+    pub(super) fn drain(&mut self, rest: usize) -> Vec<(TypeId, Vec<Block>)> {
+        let mut by_weight: Vec<(usize, TypeId)> =
+            self.types.iter().map(|(ty, of_type)| (of_type.weight, *ty)).collect();
+        by_weight.sort_unstable_by(|one, other| other.cmp(one));
+        let mut drained = Vec::new();
+        for (weight, ty) in by_weight {
+            if self.weight <= rest {
+                break;
+            }
+            self.weight -= weight;
+            drained.extend(self.types.remove(&ty).map(|of_type| (ty, of_type.blocks)));
+        }
+        drained
+    }
+}

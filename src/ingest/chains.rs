@@ -1,0 +1,109 @@
+//! Versions: what the resources of one type in the buffer, the rows written earlier in the same import and those of the lake
+//! make of each other.
+//!
+//! Occurrences of an id form a chain in the order of the input. Only its last content is stored, if it differs from what is
+//! there; each change on the way counts as a version.
+
+use rustc_hash::FxHashMap;
+
+use super::block::{Block, Entry};
+use super::known::KnownRow;
+
+/// A resource in the buffer: block, entry.
+pub(super) type Place = (u32, u32);
+
+/// The occurrences of one id.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chain {
+    /// The last occurrence.
+    pub(super) last: Place,
+    first_digest: [u8; 16],
+    last_digest: [u8; 16],
+    changes: i64,
+    same: u64,
+}
+
+/// A row that has the chain's id already.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Current {
+    /// Which file: see [`Files`].
+    pub(super) file: u32,
+    pub(super) row: KnownRow,
+}
+
+/// Rows that have a chain's id already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Present {
+    /// The lake's.
+    pub(super) base: Option<Current>,
+    /// The one written earlier in this import.
+    pub(super) pending: Option<Current>,
+}
+
+/// What is to be done about a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Store the last occurrence as this version; the row that is there now goes.
+    Store(i64),
+    /// What is there stays.
+    Keep,
+    /// The lake's row stays after all; what this import wrote in its place goes.
+    Restore,
+}
+
+/// Chains of the blocks of one type, by id.
+pub(super) fn chains(blocks: &[Block]) -> Vec<Chain> {
+    let mut order: Vec<Place> = (0..)
+        .zip(blocks)
+        .flat_map(|(block, content)| (0..content.entries.len() as u32).map(move |entry| (block, entry)))
+        .collect();
+    let entry = |place: Place| &blocks[place.0 as usize].entries[place.1 as usize];
+    // Nearly in order already: only what waited is out of place.
+    order.sort_by_key(|place| entry(*place).ordinal);
+    let mut chains: Vec<Chain> = Vec::new();
+    let mut by_id: FxHashMap<&str, u32> = FxHashMap::default();
+    for place in order {
+        let content: &Entry = entry(place);
+        let known = *by_id
+            .entry(blocks[place.0 as usize].id(content))
+            .or_insert(chains.len() as u32);
+        match chains.get_mut(known as usize) {
+            Some(chain) => {
+                let changed = chain.last_digest != content.digest;
+                chain.changes += i64::from(changed);
+                chain.same += u64::from(!changed);
+                chain.last_digest = content.digest;
+                // Of the same content the first occurrence is as good as the last.
+                if changed {
+                    chain.last = place;
+                }
+            }
+            None => chains.push(Chain {
+                last: place,
+                first_digest: content.digest,
+                last_digest: content.digest,
+                changes: 0,
+                same: 0,
+            }),
+        }
+    }
+    chains
+}
+
+impl Chain {
+    /// Decides what to do, and how many occurrences were nothing new.
+    pub(super) fn decide(&self, present: &Present) -> (Outcome, u64) {
+        let Some(current) = present.pending.or(present.base) else {
+            return (Outcome::Store(1 + self.changes), self.same);
+        };
+        let unchanged = self.same + u64::from(self.first_digest == current.row.digest);
+        if self.last_digest == current.row.digest {
+            return (Outcome::Keep, unchanged);
+        }
+        if present.pending.is_some() && present.base.is_some_and(|base| base.row.digest == self.last_digest) {
+            return (Outcome::Restore, unchanged);
+        }
+        let changes = self.changes + i64::from(self.first_digest != current.row.digest);
+        (Outcome::Store(current.row.version + changes), unchanged)
+    }
+}

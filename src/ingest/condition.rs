@@ -1,0 +1,158 @@
+//! Conditional references (`Practitioner?identifier=system|value`) and conditional creates (`ifNoneExist`): the small part
+//! of search that can be answered while resources stream in.
+//!
+//! Only `identifier` and `_id` are understood. Which resources match is `identifiers`' knowledge.
+
+use std::hash::Hasher;
+
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use crate::fhir::{TypeId, facts};
+
+/// A condition on resources of one type: all groups must match, each by one of its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Condition {
+    pub(super) ty: TypeId,
+    /// One set of keys per `identifier` parameter; a comma separates alternatives.
+    pub(super) groups: Vec<Vec<Key>>,
+    /// The ids of `_id`, when given.
+    pub(super) ids: Option<Vec<String>>,
+}
+
+/// An identifier of a resource of some type, hashed under the session's secret: 128 bits, so that two never meet.
+pub(super) type Key = u128;
+
+/// Makes [`Key`]s.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys(u64, u64);
+
+/// How a token names an identifier.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Token<'a> {
+    /// `system|value`
+    Exact(&'a str, &'a str),
+    /// `value`: whatever the system
+    AnySystem(&'a str),
+    /// `|value`: without a system
+    NoSystem(&'a str),
+}
+
+impl Keys {
+    pub(super) fn new() -> Self {
+        let (low, high) = uuid::Uuid::new_v4().as_u64_pair();
+        Self(low, high)
+    }
+
+    /// Names a resource in 64 bits.
+    pub(super) fn name(self, ty: TypeId, id: &str) -> u64 {
+        let mut hasher = siphasher::sip::SipHasher13::new_with_keys(self.0, self.1);
+        hasher.write_usize(ty.index());
+        hasher.write(id.as_bytes());
+        hasher.finish()
+    }
+
+    pub(super) fn key(self, ty: TypeId, token: Token<'_>) -> Key {
+        let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
+        let (kind, system, value) = match token {
+            Token::Exact(system, value) => (0u8, system, value),
+            Token::AnySystem(value) => (1, "", value),
+            Token::NoSystem(value) => (2, "", value),
+        };
+        hasher.write_usize(ty.index());
+        hasher.write_u8(kind);
+        hasher.write_usize(system.len());
+        hasher.write(system.as_bytes());
+        hasher.write(value.as_bytes());
+        hasher.finish128().into()
+    }
+}
+
+impl Condition {
+    /// The name of the type.
+    pub(super) fn type_name(&self) -> &'static str {
+        facts().get(self.ty).name
+    }
+
+    /// Reads `Type?query`; `None` when it is not that, names no R4 resource type or uses other parameters.
+    pub(super) fn parse(text: &str, keys: Keys) -> Option<Condition> {
+        let (ty, query) = text.split_once('?')?;
+        Self::of_type(resource_type(ty)?, query, keys)
+    }
+
+    /// Reads the query of a condition on resources of type `ty`.
+    pub(super) fn of_type(ty: TypeId, query: &str, keys: Keys) -> Option<Condition> {
+        let mut condition = Condition {
+            ty,
+            groups: Vec::new(),
+            ids: None,
+        };
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            let alternatives = split_unescaped(&value, ',');
+            match name.as_ref() {
+                "_id" => {
+                    let ids = alternatives.into_iter().map(unescape);
+                    condition.ids = Some(match condition.ids.take() {
+                        None => ids.collect(),
+                        Some(before) => ids.filter(|id| before.contains(id)).collect(),
+                    });
+                }
+                "identifier" => {
+                    let group = alternatives.into_iter().map(|token| token_key(token, ty, keys));
+                    condition.groups.push(group.collect::<Option<_>>()?);
+                }
+                _ => return None,
+            }
+        }
+        (!condition.groups.is_empty() || condition.ids.is_some()).then_some(condition)
+    }
+}
+
+/// The R4 resource type of this name.
+pub(super) fn resource_type(name: &str) -> Option<TypeId> {
+    let ty = facts().lookup(name)?;
+    let def = facts().get(ty);
+    (def.kind == crate::fhir::Kind::Resource && !def.is_abstract).then_some(ty)
+}
+
+fn token_key(token: &str, ty: TypeId, keys: Keys) -> Option<Key> {
+    let parts: Vec<String> = split_unescaped(token, '|').into_iter().map(unescape).collect();
+    let token = match parts.as_slice() {
+        [value] if !value.is_empty() => Token::AnySystem(value),
+        [system, value] if system.is_empty() && !value.is_empty() => Token::NoSystem(value),
+        [system, value] if !value.is_empty() => Token::Exact(system, value),
+        _ => return None,
+    };
+    Some(keys.key(ty, token))
+}
+
+/// Splits at `separator` where no backslash stands before it.
+fn split_unescaped(text: &str, separator: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut escaped = false;
+    for (at, character) in text.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if character == '\\' {
+            escaped = true;
+        } else if character == separator {
+            parts.push(&text[start..at]);
+            start = at + character.len_utf8();
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        if character == '\\' {
+            out.extend(characters.next());
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}

@@ -1,0 +1,370 @@
+//! From a piece of input to normalized resources: what a line or document is, which entries of a Bundle are taken, and what
+//! their `fullUrl`s stand for. Runs on many threads at once; nothing here knows what other pieces hold.
+//!
+//! A document that is a Bundle stands for its entries, whatever its type; a Bundle inside an entry is a resource. Of a
+//! `history`, which has the newest first, the entries are taken from the end. Entries that ask for something else than to
+//! create or update (GET, DELETE, PATCH, HEAD), that hold no resource or that are a search's outcome are left out.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::block::{Block, Origin};
+use super::condition::{Condition, Key, resource_type};
+use super::error::{Reason, Refusal};
+use super::normalize::{Links, Normalized, Normalizer, Rejected, Target, Wait, content_id};
+use super::owners::Owners;
+use super::source::{Piece, Text};
+use crate::fhir::TypeId;
+use crate::fhir::reference::is_id;
+use crate::lake::json::{JsonError, Tape, Value};
+
+/// What came of a piece.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) file: Arc<Path>,
+    pub(super) consumed: u64,
+    pub(super) blocks: FxHashMap<TypeId, Block>,
+    /// Resources that need to know about others, in their order.
+    pub(super) held: Vec<Held>,
+    pub(super) refusals: Vec<Refusal>,
+    /// Entries of Bundles that carry nothing to store.
+    pub(super) left_out: u64,
+    /// References that nothing resolves.
+    pub(super) unresolved: u64,
+}
+
+/// A resource that cannot be stored before others are known.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) ty: TypeId,
+    /// Its own id, before rewriting.
+    pub(super) id: String,
+    pub(super) ordinal: u64,
+    pub(super) origin: Origin,
+    /// Normalized, but for the references it waits for.
+    pub(super) text: Vec<u8>,
+    pub(super) waits: Vec<Wait>,
+    pub(super) identifiers: Vec<Key>,
+    pub(super) on_match: Option<OnMatch>,
+}
+
+/// What a conditional entry does when another resource answers its condition.
+#[derive(Debug)]
+pub(super) enum OnMatch {
+    /// `ifNoneExist`: leave the entry out.
+    Leave(Condition),
+    /// `PUT Type?query`: store it under the other's id.
+    Update(Condition),
+}
+
+impl Prepared {
+    fn new(file: Arc<Path>, consumed: u64) -> Self {
+        Self {
+            file,
+            consumed,
+            blocks: FxHashMap::default(),
+            held: Vec::new(),
+            refusals: Vec::new(),
+            left_out: 0,
+            unresolved: 0,
+        }
+    }
+}
+
+/// Prepares pieces; one per thread.
+#[derive(Debug)]
+pub(super) struct Preparer {
+    normalizer: Normalizer,
+    owners: Arc<Owners>,
+}
+
+/// An entry of a Bundle that is to be stored.
+struct Taken<'t> {
+    origin: Origin,
+    resource: Value<'t>,
+    id: Option<String>,
+    on_match: Option<OnMatch>,
+}
+
+impl Preparer {
+    pub(super) fn new(normalizer: Normalizer, owners: Arc<Owners>) -> Self {
+        Self { normalizer, owners }
+    }
+
+    /// What comes of a file, or part of one, that cannot be read.
+    pub(super) fn refused(refusal: Refusal) -> Prepared {
+        Prepared {
+            refusals: vec![refusal.clone()],
+            ..Prepared::new(refusal.file, 0)
+        }
+    }
+
+    /// Prepares a piece; its resources are numbered from `ordinal` on.
+    pub(super) fn prepare(&mut self, piece: &Piece, ordinal: u64) -> Prepared {
+        let mut batch = Batch {
+            prepared: Prepared::new(Arc::clone(&piece.file), piece.consumed),
+            ordinal,
+        };
+        let mut tape = Tape::new();
+        match &piece.text {
+            Text::Document(text) => self.document(text, piece.first_line, &mut tape, &mut batch),
+            Text::Lines(text) => {
+                let ends = memchr::memchr_iter(b'\n', text).chain([text.len()]);
+                let mut start = 0;
+                for (line, end) in (piece.first_line..).zip(ends) {
+                    let content = text[start..end].trim_ascii();
+                    if !content.is_empty() {
+                        self.document(content, line, &mut tape, &mut batch);
+                    }
+                    start = end + 1;
+                }
+            }
+        }
+        batch.prepared.blocks.values_mut().for_each(Block::shrink);
+        batch.prepared
+    }
+
+    fn document(&mut self, text: &[u8], line: u64, tape: &mut Tape, batch: &mut Batch) {
+        let root = match tape.parse(text) {
+            Ok(root) => root,
+            Err(error) => return batch.refuse_json(text, line, error),
+        };
+        if root.get_str("resourceType").as_deref() == Some("Bundle") {
+            self.bundle(text, line, root, batch);
+        } else {
+            let origin = Origin { line, entry: None };
+            self.resource(root, None, None, &Links::default(), origin, batch);
+        }
+    }
+
+    fn bundle(&mut self, text: &[u8], line: u64, root: Value<'_>, batch: &mut Batch) {
+        let Some(entries) = root.get("entry") else { return };
+        let mut lines = Lines { text, line, at: 0 };
+        if !entries.is_array() {
+            let origin = Origin {
+                line: lines.to(entries.span().start),
+                entry: None,
+            };
+            return batch.refuse(origin, None, Reason::InvalidEntry);
+        }
+        let mut links = Links::default();
+        let mut taken = Vec::new();
+        for (place, entry) in (0..).zip(entries.items()) {
+            let origin = Origin {
+                line: lines.to(entry.span().start),
+                entry: Some(place),
+            };
+            if !entry.is_object() {
+                batch.refuse(origin, None, Reason::InvalidEntry);
+                continue;
+            }
+            match self.take(entry, origin, &mut links) {
+                Ok(Some(entry)) => taken.push(entry),
+                Ok(None) => batch.prepared.left_out += 1,
+                Err((ty, reason)) => batch.refuse(origin, ty, reason),
+            }
+        }
+        if root.get_str("type").as_deref() == Some("history") {
+            taken.reverse();
+        }
+        for Taken {
+            origin,
+            resource,
+            id,
+            on_match,
+        } in taken
+        {
+            self.resource(resource, id.as_deref(), on_match, &links, origin, batch);
+        }
+    }
+
+    /// Decides what an entry asks for, and notes what its `fullUrl` stands for.
+    fn take<'t>(
+        &self,
+        entry: Value<'t>,
+        origin: Origin,
+        links: &mut Links,
+    ) -> Result<Option<Taken<'t>>, (Option<TypeId>, Reason)> {
+        let request = entry.get("request");
+        let method = request.and_then(|request| request.get_str("method"));
+        let outcome = entry.get("search").and_then(|search| search.get_str("mode")).as_deref() == Some("outcome");
+        let Some(resource) = entry.get("resource").filter(|resource| resource.is_object()) else {
+            return Ok(None);
+        };
+        if outcome || !matches!(method.as_deref(), None | Some("POST" | "PUT")) {
+            return Ok(None);
+        }
+        let name = resource.get_str("resourceType").ok_or((None, Reason::NoResourceType))?;
+        let ty = resource_type(&name).ok_or((None, Reason::UnknownResourceType))?;
+        let failed = |reason| (Some(ty), reason);
+        let keys = self.normalizer.keys();
+        let url = request.and_then(|request| request.get_str("url")).unwrap_or_default();
+        let own = resource.get_str("id");
+        let mut on_match = None;
+        let mut named = None;
+        if method.as_deref() == Some("PUT") {
+            if let Some((_, query)) = url.split_once('?') {
+                let condition = Condition::of_type(ty, query, keys).ok_or(failed(Reason::UnsupportedCondition))?;
+                on_match = Some(OnMatch::Update(condition));
+            } else if let Some((_, id)) = url.rsplit_once('/') {
+                named = Some(id.to_owned()).filter(|id| is_id(id));
+                if own.is_some() && named.is_some() && own.as_deref() != named.as_deref() {
+                    return Err(failed(Reason::OtherResource));
+                }
+            }
+        } else if let Some(query) = request.and_then(|request| request.get_str("ifNoneExist")) {
+            let query = query.rsplit_once('?').map_or(&*query, |(_, query)| query);
+            let condition = Condition::of_type(ty, query, keys).ok_or(failed(Reason::UnsupportedCondition))?;
+            on_match = Some(OnMatch::Leave(condition));
+        }
+        let full_url = entry.get_str("fullUrl");
+        // What has no id of its own is known by its address, else by its content.
+        let given = match (&own, named) {
+            (Some(_), _) => None,
+            (None, Some(named)) => Some(named),
+            (None, None) => Some(
+                full_url
+                    .as_deref()
+                    .and_then(id_of_address)
+                    .unwrap_or_else(|| content_id(resource)),
+            ),
+        };
+        let id = given.as_deref().map(Cow::Borrowed).or(own.clone()).unwrap_or_default();
+        if let Some(full_url) = full_url {
+            let target = format!("{name}/{id}");
+            let target = match &on_match {
+                Some(OnMatch::Leave(condition) | OnMatch::Update(condition)) => {
+                    Target::Conditional(condition.clone(), target)
+                }
+                None => Target::Known(target),
+            };
+            links.full_urls.insert(full_url.into_owned(), target);
+        }
+        Ok(Some(Taken {
+            origin,
+            resource,
+            id: given,
+            on_match,
+        }))
+    }
+
+    fn resource(
+        &mut self,
+        resource: Value<'_>,
+        given_id: Option<&str>,
+        on_match: Option<OnMatch>,
+        links: &Links,
+        origin: Origin,
+        batch: &mut Batch,
+    ) {
+        let ordinal = batch.next_ordinal();
+        let normalized = match self.normalizer.normalize(resource, given_id, links) {
+            Ok(normalized) => normalized,
+            Err(Rejected { ty, reason }) => return batch.refuse(origin, ty, reason),
+        };
+        batch.prepared.unresolved += u64::from(normalized.unresolved);
+        if normalized.waits.is_empty() && on_match.is_none() {
+            self.file(&normalized, origin, ordinal, &mut batch.prepared);
+            return;
+        }
+        let normalized = match self.normalizer.rewrites() {
+            // It was normalized before without fault.
+            true => match self.normalizer.normalize_unrewritten(resource, given_id, links) {
+                Ok(normalized) => normalized,
+                Err(Rejected { ty, reason }) => return batch.refuse(origin, ty, reason),
+            },
+            false => normalized,
+        };
+        let waits = normalized.waits;
+        let identifiers = self.normalizer.identifiers.clone();
+        let text = self.normalizer.text.clone();
+        let (ty, id) = (normalized.ty, normalized.source_id);
+        batch.prepared.held.push(Held {
+            ty,
+            id,
+            ordinal,
+            origin,
+            text,
+            waits,
+            identifiers,
+            on_match,
+        });
+    }
+
+    /// Puts the resource normalized last into its block.
+    fn file(&self, normalized: &Normalized, origin: Origin, ordinal: u64, prepared: &mut Prepared) {
+        let file = Arc::clone(&prepared.file);
+        let block = prepared
+            .blocks
+            .entry(normalized.ty)
+            .or_insert_with(|| Block::new(normalized.ty, file));
+        self.owners.push(block, normalized, &self.normalizer, origin, ordinal);
+    }
+}
+
+/// Counts lines on from one place of a text to the next.
+struct Lines<'t> {
+    text: &'t [u8],
+    line: u64,
+    at: usize,
+}
+
+impl Lines<'_> {
+    fn to(&mut self, place: usize) -> u64 {
+        self.line += memchr::memchr_iter(b'\n', &self.text[self.at..place]).count() as u64;
+        self.at = place;
+        self.line
+    }
+}
+
+/// What a piece gives, in the making.
+struct Batch {
+    prepared: Prepared,
+    ordinal: u64,
+}
+
+impl Batch {
+    fn next_ordinal(&mut self) -> u64 {
+        self.ordinal += 1;
+        self.ordinal - 1
+    }
+
+    fn refuse(&mut self, origin: Origin, ty: Option<TypeId>, reason: Reason) {
+        let file = Arc::clone(&self.prepared.file);
+        let entry = origin.entry.map(|entry| entry as usize);
+        self.prepared.refusals.push(Refusal {
+            file,
+            line: origin.line,
+            entry,
+            ty,
+            reason,
+        });
+    }
+
+    /// Says where a text stops being JSON.
+    fn refuse_json(&mut self, text: &[u8], line: u64, error: JsonError) {
+        let before = &text[..error.offset.min(text.len())];
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        let line = line + memchr::memchr_iter(b'\n', before).count() as u64;
+        let column = (before.len() - line_start) as u64 + 1;
+        self.refuse(
+            Origin { line, entry: None },
+            None,
+            Reason::NotJson {
+                reason: error.reason,
+                column,
+            },
+        );
+    }
+}
+
+/// The id in `urn:uuid:…` or at the end of a RESTful address.
+fn id_of_address(address: &str) -> Option<String> {
+    let id = address
+        .strip_prefix("urn:uuid:")
+        .or_else(|| address.rsplit_once('/').map(|(_, id)| id))?;
+    is_id(id).then(|| id.to_owned())
+}

@@ -1,0 +1,120 @@
+//! What ends an import, and why a single resource is refused while the rest goes on.
+//!
+//! Neither carries contents of a resource: only where it stands and what is wrong with it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::fhir::TypeId;
+
+/// Why an import ended without storing anything.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// A path given by the caller does not exist or cannot be read.
+    #[error("{}: {error}", path.display())]
+    Input {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A temporary file could not be written or read back.
+    #[error("a temporary file of the import: {0}")]
+    Spill(#[from] io::Error),
+    /// The lake could not take what was read.
+    #[error(transparent)]
+    Lake(#[from] crate::lake::LakeError),
+    /// The columns of what was read and those of the table do not go together.
+    #[error(transparent)]
+    Layout(crate::lake::layout::LayoutError),
+    /// A thread of the import panicked.
+    #[error("a worker of the import stopped unexpectedly")]
+    Worker,
+}
+
+/// A resource, or a whole file, that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The file; empty for resources handed over by the program itself.
+    pub file: Arc<Path>,
+    /// The line, from 1, on which what is refused begins, or where it stops being JSON.
+    pub line: u64,
+    /// Its place among the entries of a Bundle, from 0.
+    pub entry: Option<usize>,
+    /// Its type, when it could be told.
+    pub ty: Option<TypeId>,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+impl Refusal {
+    pub(super) fn of_file(file: Arc<Path>, line: u64, reason: Reason) -> Self {
+        Self {
+            file,
+            line,
+            entry: None,
+            ty: None,
+            reason,
+        }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: ", self.file.display(), self.line)?;
+        if let Some(entry) = self.entry {
+            write!(f, "entry {entry}: ")?;
+        }
+        write!(f, "{}", self.reason)
+    }
+}
+
+/// What is wrong with something that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The file cannot be read or decompressed.
+    #[error("cannot be read: {0}")]
+    Unreadable(io::ErrorKind),
+    /// The text is not JSON.
+    #[error("not JSON: {reason} at column {column}")]
+    NotJson {
+        /// What the parser says.
+        reason: crate::lake::json::Reason,
+        /// Column of the line, in bytes from 1.
+        column: u64,
+    },
+    /// The text is no JSON object.
+    #[error("not a JSON object")]
+    NotAnObject,
+    /// A line or document exceeds [`super::LARGEST_DOCUMENT`].
+    #[error("larger than {} MiB; split it, or write it as NDJSON", super::LARGEST_DOCUMENT >> 20)]
+    TooLarge,
+    /// There is no `resourceType`, or it is no string.
+    #[error("has no resourceType")]
+    NoResourceType,
+    /// `resourceType` is no R4 resource type.
+    #[error("its resourceType is no R4 resource type")]
+    UnknownResourceType,
+    /// `id` breaks R4's rule for ids.
+    #[error("its id is not of the form [A-Za-z0-9.-]{{1,64}}")]
+    InvalidId,
+    /// `resourceType`, `id` or `meta` stands twice.
+    #[error("resourceType, id or meta stands twice")]
+    Repeated,
+    /// It does not fit into a table: an object has a property twice, or it would need too many columns.
+    #[error("{0}")]
+    Shape(String),
+    /// `Bundle.entry` is not a list of objects.
+    #[error("Bundle.entry is not a list of objects")]
+    InvalidEntry,
+    /// `request.url` of a PUT names another resource than the entry holds.
+    #[error("request.url names another resource than the entry holds")]
+    OtherResource,
+    /// More than one resource answers the entry's `ifNoneExist` or conditional `request.url`.
+    #[error("several resources match its condition")]
+    SeveralMatch,
+    /// The entry's condition uses what conditional references cannot.
+    #[error("its condition uses search parameters other than identifier and _id")]
+    UnsupportedCondition,
+}

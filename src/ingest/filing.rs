@@ -1,0 +1,341 @@
+//! Under whom a resource is filed.
+//!
+//! A row belongs to the person whom its root `subject`, `patient` or `beneficiary` refers to by a relative reference; failing
+//! that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot tell, the
+//! row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owner`'s matter.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use crate::fhir::compartment::patient_params;
+use crate::fhir::reference::Reference;
+use crate::fhir::search_parameter::SearchParameters;
+use crate::fhir::{TypeId, facts};
+use crate::lake::json::Value;
+
+/// Where a row goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Filing {
+    /// Under this Patient, by id.
+    Person(String),
+    /// It names a person who cannot be told: only the application as a whole sees it.
+    ApplicationOnly,
+    /// It names nobody.
+    Shared,
+}
+
+/// What the text of a Reference's `reference` property refers to, once references are resolved.
+pub(super) type Resolved<'a> = dyn Fn(Value<'_>) -> Option<String> + 'a;
+
+/// Files a resource of type `ty`.
+pub(super) fn file_under(ty: TypeId, id: &str, root: Value<'_>, resolved: &Resolved<'_>) -> Filing {
+    let plan = plan(ty);
+    if plan.is_patient {
+        return Filing::Person(id.to_owned());
+    }
+    let mut named = Named::default();
+    for name in &plan.direct {
+        each(root.get(name), &mut |reference| {
+            named.add(whom(reference, root, resolved, true))
+        });
+    }
+    if named.nobody() {
+        for path in &plan.compartment {
+            follow(root, path, &mut |reference| {
+                named.add(whom(reference, root, resolved, false))
+            });
+        }
+    }
+    match named {
+        Named { unknown: true, .. } | Named { several: true, .. } => Filing::ApplicationOnly,
+        Named { patient: Some(id), .. } => Filing::Person(id),
+        Named { patient: None, .. } => Filing::Shared,
+    }
+}
+
+/// Whether resources of this type are always filed under one person: R4 demands a `subject`, `patient` or `beneficiary` that
+/// can be nothing but a Patient. A row refers to such a resource in vain, as far as shared rows go.
+pub(super) fn is_never_shared(ty: TypeId) -> bool {
+    let plan = plan(ty);
+    plan.is_patient || plan.always
+}
+
+/// What to look at in resources of a type.
+#[derive(Debug, Default)]
+struct Plan {
+    is_patient: bool,
+    always: bool,
+    /// Which of `subject`, `patient` and `beneficiary` are root elements of it that may refer to a Patient.
+    direct: Vec<&'static str>,
+    /// Where the compartment's parameters look.
+    compartment: Vec<Vec<&'static str>>,
+}
+
+fn plan(ty: TypeId) -> &'static Plan {
+    static PLANS: OnceLock<Vec<Plan>> = OnceLock::new();
+    &PLANS.get_or_init(|| facts().types().map(make_plan).collect())[ty.index()]
+}
+
+fn make_plan(ty: TypeId) -> Plan {
+    let def = facts().get(ty);
+    let mut plan = Plan {
+        is_patient: def.name == "Patient",
+        ..Plan::default()
+    };
+    for name in ["subject", "patient", "beneficiary"] {
+        let Some(element) = facts().element(ty, name) else {
+            continue;
+        };
+        let reference = !element.choice && facts().get(element.types[0]).name == "Reference";
+        let names = |target: &TypeId| facts().get(*target).name;
+        if reference
+            && (element.targets.is_empty()
+                || element
+                    .targets
+                    .iter()
+                    .any(|target| names(target) == "Patient" || names(target) == "Resource"))
+        {
+            plan.direct.push(element.name);
+            plan.always |= element.min > 0 && matches!(element.targets.as_slice(), [only] if names(only) == "Patient");
+        }
+    }
+    let parameters = SearchParameters::builtin();
+    for code in patient_params(ty) {
+        let expression = parameters
+            .get(ty, code)
+            .and_then(|parameter| parameter.expression.as_deref());
+        plan.compartment.extend(paths_of(ty, expression.unwrap_or_default()));
+    }
+    plan
+}
+
+/// The element paths of a compartment parameter: its expression is a union of plain paths, each perhaps with
+/// `where(resolve() is Patient)` behind it (a test holds R4 to that).
+fn paths_of(ty: TypeId, expression: &str) -> Vec<Vec<&'static str>> {
+    let mut paths = Vec::new();
+    for branch in expression.split('|') {
+        let branch = branch.trim();
+        let branch = branch.strip_suffix(".where(resolve() is Patient)").unwrap_or(branch);
+        let mut steps = branch.split('.');
+        if steps.next() != Some(facts().get(ty).name) {
+            continue;
+        }
+        let mut at = ty;
+        let path = steps.map(|step| {
+            let child = facts().child(at, step)?;
+            at = child.ty;
+            Some(child.element.name)
+        });
+        paths.extend(path.collect::<Option<Vec<_>>>());
+    }
+    paths
+}
+
+fn each(value: Option<Value<'_>>, visit: &mut dyn FnMut(Value<'_>)) {
+    match value {
+        Some(list) if list.is_array() => list.items().for_each(visit),
+        Some(value) if value.is_object() => visit(value),
+        _ => {}
+    }
+}
+
+fn follow(value: Value<'_>, path: &[&str], visit: &mut dyn FnMut(Value<'_>)) {
+    match path.split_first() {
+        None => visit(value),
+        Some((step, rest)) => each(value.get(step), &mut |child| follow(child, rest, visit)),
+    }
+}
+
+/// Whom one reference names.
+enum Whom {
+    Patient(String),
+    SomePerson,
+    Nobody,
+}
+
+#[derive(Default)]
+struct Named {
+    patient: Option<String>,
+    several: bool,
+    unknown: bool,
+}
+
+impl Named {
+    fn add(&mut self, whom: Whom) {
+        match whom {
+            Whom::Patient(id) => match &self.patient {
+                Some(before) => self.several |= *before != id,
+                None => self.patient = Some(id),
+            },
+            Whom::SomePerson => self.unknown = true,
+            Whom::Nobody => {}
+        }
+    }
+
+    fn nobody(&self) -> bool {
+        self.patient.is_none() && !self.unknown
+    }
+}
+
+/// Whom a Reference names. Of an `about` reference (a subject) that says nothing of its target's type, a person is presumed.
+fn whom(reference: Value<'_>, root: Value<'_>, resolved: &Resolved<'_>, about: bool) -> Whom {
+    let presumed = || match reference.get_str("type").as_deref() {
+        Some("Patient" | "http://hl7.org/fhir/StructureDefinition/Patient") => Whom::SomePerson,
+        Some(_) => Whom::Nobody,
+        None if about => Whom::SomePerson,
+        None => Whom::Nobody,
+    };
+    let Some(text) = reference.get("reference").and_then(resolved) else {
+        let says_something = reference.get("identifier").is_some() || reference.get("display").is_some();
+        return if says_something { presumed() } else { Whom::Nobody };
+    };
+    let is_patient = |ty: TypeId| facts().get(ty).name == "Patient";
+    match Reference::parse(&text) {
+        Reference::Relative(target) if is_patient(target.ty) => Whom::Patient(target.id.to_owned()),
+        Reference::Absolute { target, .. } if is_patient(target.ty) => Whom::SomePerson,
+        Reference::Conditional { ty, .. } if is_patient(ty) => Whom::SomePerson,
+        Reference::Relative(_) | Reference::Absolute { .. } | Reference::Conditional { .. } => Whom::Nobody,
+        Reference::Fragment(id) => match contained_type(root, id).as_deref() {
+            Some("Patient") => Whom::SomePerson,
+            Some(_) => Whom::Nobody,
+            None => presumed(),
+        },
+        Reference::Urn(_) | Reference::Other(_) => presumed(),
+    }
+}
+
+fn contained_type<'r>(root: Value<'r>, id: &str) -> Option<Cow<'r, str>> {
+    let contained = root.get("contained")?;
+    contained
+        .items()
+        .find(|resource| resource.get_str("id").as_deref() == Some(id))?
+        .get_str("resourceType")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::condition::resource_type;
+    use super::*;
+    use crate::lake::json::Tape;
+
+    fn filed(json: &str) -> Filing {
+        let mut tape = Tape::new();
+        let root = tape.parse(json.as_bytes()).unwrap();
+        let ty = resource_type(&root.get_str("resourceType").unwrap()).unwrap();
+        file_under(ty, &root.get_str("id").unwrap_or_default(), root, &|text| {
+            text.as_str().map(Cow::into_owned)
+        })
+    }
+
+    #[test]
+    fn the_compartment_is_made_of_plain_paths() {
+        let parameters = SearchParameters::builtin();
+        for ty in facts().resources() {
+            for code in patient_params(ty) {
+                let name = facts().get(ty).name;
+                let expression = parameters.get(ty, code).unwrap().expression.as_deref().unwrap();
+                let branches = expression
+                    .split('|')
+                    .filter(|branch| branch.trim().starts_with(&format!("{name}.")));
+                assert_eq!(
+                    branches.count(),
+                    paths_of(ty, expression).len(),
+                    "{name} {code}: {expression}"
+                );
+                assert!(!paths_of(ty, expression).is_empty(), "{name} {code}: {expression}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_goes_to_the_person_it_is_about() {
+        let person = |id: &str| Filing::Person(id.to_owned());
+        for (json, expected) in [
+            (r#"{"resourceType":"Patient","id":"p"}"#, person("p")),
+            (
+                r#"{"resourceType":"Patient","id":"p","link":[{"other":{"reference":"Patient/q"}}]}"#,
+                person("p"),
+            ),
+            (
+                r#"{"resourceType":"Observation","subject":{"reference":"Patient/p"},"performer":[{"reference":"Patient/q"}]}"#,
+                person("p"),
+            ),
+            (
+                r#"{"resourceType":"Observation","subject":{"reference":"Patient/p/_history/3"}}"#,
+                person("p"),
+            ),
+            (
+                r#"{"resourceType":"Observation","performer":[{"reference":"Practitioner/q"},{"reference":"Patient/q"}]}"#,
+                person("q"),
+            ),
+            (
+                r#"{"resourceType":"Observation","subject":{"reference":"Group/g"},"performer":[{"reference":"Patient/q"}]}"#,
+                person("q"),
+            ),
+            (
+                r#"{"resourceType":"Coverage","beneficiary":{"reference":"Patient/p"},"subscriber":{"reference":"Patient/q"}}"#,
+                person("p"),
+            ),
+            (
+                r#"{"resourceType":"Coverage","subscriber":{"reference":"Patient/q"},"policyHolder":{"reference":"Patient/q"}}"#,
+                person("q"),
+            ),
+            (
+                r#"{"resourceType":"Device","patient":{"reference":"Patient/p"}}"#,
+                person("p"),
+            ),
+            (
+                r#"{"resourceType":"Group","member":[{"entity":{"reference":"Patient/p"}}]}"#,
+                person("p"),
+            ),
+            (
+                r#"{"resourceType":"Appointment","participant":[{"actor":{"display":"Dr"}},{"actor":{"reference":"Patient/p"}}]}"#,
+                person("p"),
+            ),
+        ] {
+            assert_eq!(filed(json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_person_who_cannot_be_told_makes_it_the_applications_alone() {
+        for json in [
+            r#"{"resourceType":"Group","member":[{"entity":{"reference":"Patient/p"}},{"entity":{"reference":"Patient/q"}}]}"#,
+            r#"{"resourceType":"Account","subject":[{"reference":"Patient/p"},{"reference":"Patient/q"}]}"#,
+            r#"{"resourceType":"Observation","subject":{"reference":"https://example.org/fhir/Patient/p"}}"#,
+            r#"{"resourceType":"Observation","subject":{"reference":"urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0"}}"#,
+            r#"{"resourceType":"Observation","subject":{"reference":"Patient?identifier=x"}}"#,
+            r##"{"resourceType":"Observation","contained":[{"resourceType":"Patient","id":"c"}],"subject":{"reference":"#c"}}"##,
+            r#"{"resourceType":"Observation","subject":{"display":"Somebody"},"performer":[{"reference":"Patient/p"}]}"#,
+            r#"{"resourceType":"Observation","performer":[{"type":"Patient","display":"Somebody"}]}"#,
+            r#"{"resourceType":"Person","link":[{"target":{"reference":"Patient/p"}},{"target":{"reference":"Patient/q"}}]}"#,
+        ] {
+            assert_eq!(filed(json), Filing::ApplicationOnly, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_names_nobody_is_shared() {
+        for json in [
+            r#"{"resourceType":"Organization","id":"o"}"#,
+            r#"{"resourceType":"Observation","subject":{"reference":"Location/l"}}"#,
+            r#"{"resourceType":"Observation","subject":{"reference":"http://example.org/Group/l"}}"#,
+            r##"{"resourceType":"Observation","contained":[{"resourceType":"Device","id":"c"}],"subject":{"reference":"#c"}}"##,
+            r#"{"resourceType":"Observation","subject":{"type":"Group","display":"All"}}"#,
+            r#"{"resourceType":"Observation","subject":{},"performer":[{"display":"Somebody"}]}"#,
+            r#"{"resourceType":"Appointment","participant":[{"actor":{"reference":"Location/l"}}]}"#,
+            r#"{"resourceType":"Observation","subject":"Patient/p"}"#,
+        ] {
+            assert_eq!(filed(json), Filing::Shared, "{json}");
+        }
+        let never = |name| is_never_shared(resource_type(name).unwrap());
+        assert!(never("Patient") && never("AllergyIntolerance") && never("ExplanationOfBenefit") && never("Coverage"));
+        assert!(
+            !never("Organization")
+                && !never("Encounter")
+                && !never("Observation")
+                && !never("Group")
+                && !never("Device")
+        );
+    }
+}

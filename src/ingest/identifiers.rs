@@ -1,0 +1,291 @@
+//! Which resources carry which identifiers, as far as the import has come: what conditional references are resolved by.
+//!
+//! The index is bounded. A type that does not fit is dropped and remembered as [incomplete](Identifiers::is_complete);
+//! conditions on it are then answered by reading the lake (`lookup`).
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::block::Block;
+use super::condition::{Condition, Key, Keys, Token};
+use crate::fhir::{TypeId, facts};
+use crate::lake::json::Value;
+
+/// How many identifiers are kept, of all types together: at most about 100 MB.
+const CAPACITY: usize = 1 << 20;
+
+/// What a condition found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Match {
+    /// No resource so far.
+    None,
+    /// This one, by id.
+    One(String),
+    /// More than one: nobody can tell which is meant.
+    Several,
+}
+
+/// Identifier to resources.
+#[derive(Debug)]
+pub(super) struct Identifiers {
+    by_type: FxHashMap<TypeId, OfType>,
+    /// Types whose rows in the lake have been read in.
+    loaded: FxHashSet<TypeId>,
+    incomplete: FxHashSet<TypeId>,
+    count: usize,
+    capacity: usize,
+}
+
+#[derive(Debug, Default)]
+struct OfType {
+    /// Ids, one behind the other.
+    ids: Vec<Box<str>>,
+    known: FxHashMap<Box<str>, u32>,
+    by_key: FxHashMap<Key, Holders>,
+}
+
+#[derive(Debug)]
+enum Holders {
+    One(u32),
+    Many(Vec<u32>),
+}
+
+impl Identifiers {
+    pub(super) fn new() -> Self {
+        Self::with_capacity(CAPACITY)
+    }
+
+    pub(super) fn with_capacity(capacity: usize) -> Self {
+        Self {
+            by_type: FxHashMap::default(),
+            loaded: FxHashSet::default(),
+            incomplete: FxHashSet::default(),
+            count: 0,
+            capacity,
+        }
+    }
+
+    /// An index that keeps everything.
+    pub(super) fn unbounded() -> Self {
+        Self::with_capacity(usize::MAX)
+    }
+
+    /// Notes the identifiers of all resources of a block.
+    pub(super) fn add_block(&mut self, block: &Block) {
+        for of_entry in block.identifiers.chunk_by(|one, other| one.0 == other.0) {
+            let keys: Vec<Key> = of_entry.iter().map(|(_, key)| *key).collect();
+            self.add(block.ty, block.source_id(&block.entries[of_entry[0].0 as usize]), &keys);
+        }
+    }
+
+    /// Notes that a resource carries these identifiers.
+    pub(super) fn add(&mut self, ty: TypeId, id: &str, keys: &[Key]) {
+        if keys.is_empty() || self.incomplete.contains(&ty) {
+            return;
+        }
+        let of_type = self.by_type.entry(ty).or_default();
+        let place = match of_type.known.get(id) {
+            Some(place) => *place,
+            None => {
+                let place = of_type.ids.len() as u32;
+                of_type.ids.push(id.into());
+                of_type.known.insert(id.into(), place);
+                place
+            }
+        };
+        for key in keys {
+            match of_type.by_key.entry(*key) {
+                Entry::Vacant(entry) => {
+                    entry.insert(Holders::One(place));
+                    self.count += 1;
+                }
+                Entry::Occupied(mut entry) => entry.get_mut().add(place),
+            }
+        }
+        if self.count > self.capacity {
+            self.drop_largest();
+        }
+    }
+
+    /// Whether the rows of this type that the lake held before the import are in the index.
+    pub(super) fn is_loaded(&self, ty: TypeId) -> bool {
+        self.loaded.contains(&ty)
+    }
+
+    /// Notes that they are.
+    pub(super) fn set_loaded(&mut self, ty: TypeId) {
+        self.loaded.insert(ty);
+    }
+
+    /// Whether everything that was added for this type is still known.
+    pub(super) fn is_complete(&self, ty: TypeId) -> bool {
+        !self.incomplete.contains(&ty)
+    }
+
+    /// What answers the condition, among what was added.
+    pub(super) fn matches(&self, condition: &Condition) -> Match {
+        let mut found: Option<Vec<&str>> = condition
+            .ids
+            .as_ref()
+            .map(|ids| ids.iter().map(String::as_str).collect());
+        let of_type = self.by_type.get(&condition.ty);
+        for group in &condition.groups {
+            let mut ids: Vec<&str> = Vec::new();
+            if let Some(of_type) = of_type {
+                for holders in group.iter().filter_map(|key| of_type.by_key.get(key)) {
+                    ids.extend(holders.places().iter().map(|place| &*of_type.ids[*place as usize]));
+                }
+            }
+            if let Some(before) = found {
+                ids.retain(|id| before.contains(id));
+            }
+            found = Some(ids);
+        }
+        let mut found = found.unwrap_or_default();
+        found.sort_unstable();
+        found.dedup();
+        match found.as_slice() {
+            [] => Match::None,
+            [id] => Match::One((*id).to_owned()),
+            _ => Match::Several,
+        }
+    }
+
+    fn drop_largest(&mut self) {
+        let largest = self
+            .by_type
+            .iter()
+            .max_by_key(|(ty, of_type)| (of_type.by_key.len(), **ty))
+            .map(|(ty, _)| *ty);
+        if let Some(ty) = largest {
+            tracing::debug!(r#type = facts().get(ty).name, "too many identifiers to keep in memory");
+            self.count -= self.by_type.remove(&ty).map_or(0, |of_type| of_type.by_key.len());
+            self.incomplete.insert(ty);
+        }
+    }
+}
+
+impl Holders {
+    fn add(&mut self, place: u32) {
+        match self {
+            Holders::One(held) if *held == place => {}
+            Holders::One(held) => *self = Holders::Many(vec![*held, place]),
+            Holders::Many(held) if held.contains(&place) => {}
+            // Two are as ambiguous as more, but another condition may narrow them down; past a few nothing will.
+            Holders::Many(held) if held.len() < 64 => held.push(place),
+            Holders::Many(_) => {}
+        }
+    }
+
+    fn places(&self) -> &[u32] {
+        match self {
+            Holders::One(place) => std::slice::from_ref(place),
+            Holders::Many(places) => places,
+        }
+    }
+}
+
+/// The keys under which a resource of type `ty` with this `identifier` property is found.
+pub(super) fn keys_of(ty: TypeId, identifier: Value<'_>, keys: Keys, found: &mut Vec<Key>) {
+    let mut one = |identifier: Value<'_>| {
+        let Some(value) = identifier.get_str("value").filter(|value| !value.is_empty()) else {
+            return;
+        };
+        found.push(keys.key(ty, Token::AnySystem(&value)));
+        found.push(match identifier.get_str("system") {
+            Some(system) => keys.key(ty, Token::Exact(&system, &value)),
+            None => keys.key(ty, Token::NoSystem(&value)),
+        });
+    };
+    if identifier.is_array() {
+        identifier.items().for_each(&mut one);
+    } else {
+        one(identifier);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn condition(text: &str, keys: Keys) -> Condition {
+        Condition::parse(text, keys).unwrap_or_else(|| panic!("{text}"))
+    }
+
+    fn index(resources: &[(&str, &str, &str)], keys: Keys, capacity: usize) -> Identifiers {
+        let mut index = Identifiers::with_capacity(capacity);
+        for (name, id, identifier) in resources {
+            let ty = super::super::condition::resource_type(name).unwrap();
+            let mut tape = crate::lake::json::Tape::new();
+            let mut found = Vec::new();
+            keys_of(ty, tape.parse(identifier.as_bytes()).unwrap(), keys, &mut found);
+            index.add(ty, id, &found);
+        }
+        index
+    }
+
+    #[test]
+    fn conditions_find_by_system_and_value() {
+        let keys = Keys::new();
+        let index = index(
+            &[
+                (
+                    "Practitioner",
+                    "a",
+                    r#"[{"system":"http://npi","value":"1"},{"value":"x|y"}]"#,
+                ),
+                ("Practitioner", "b", r#"[{"system":"http://npi","value":"2"}]"#),
+                ("Practitioner", "c", r#"[{"system":"urn:other","value":"1"}]"#),
+                ("Practitioner", "a", r#"[{"system":"http://npi","value":"1"}]"#),
+                ("Bundle", "d", r#"{"system":"http://npi","value":"1"}"#),
+            ],
+            keys,
+            100,
+        );
+        for (text, expected) in [
+            ("Practitioner?identifier=http://npi|1", Match::One("a".into())),
+            ("Practitioner?identifier=http%3A%2F%2Fnpi%7C2", Match::One("b".into())),
+            ("Practitioner?identifier=1", Match::Several),
+            ("Practitioner?identifier=1&identifier=x%5C%7Cy", Match::One("a".into())),
+            ("Practitioner?identifier=|x\\|y", Match::One("a".into())),
+            ("Practitioner?identifier=|1", Match::None),
+            ("Practitioner?identifier=http://npi|1,http://npi|2", Match::Several),
+            ("Practitioner?identifier=1&_id=c", Match::One("c".into())),
+            ("Practitioner?_id=zz", Match::One("zz".into())),
+            ("Bundle?identifier=http://npi|1", Match::One("d".into())),
+            ("Organization?identifier=http://npi|1", Match::None),
+        ] {
+            assert_eq!(index.matches(&condition(text, keys)), expected, "{text}");
+        }
+        for text in [
+            "Practitioner?name=x",
+            "Practitioner?identifier=",
+            "Practitioner?",
+            "Nobody?identifier=1",
+            "Practitioner/1",
+        ] {
+            assert_eq!(Condition::parse(text, keys), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_type_that_does_not_fit_is_incomplete_and_others_stay() {
+        let keys = Keys::new();
+        let index = index(
+            &[
+                ("Organization", "o", r#"{"value":"1"}"#),
+                ("Encounter", "e", r#"[{"value":"1"},{"value":"2"}]"#),
+                ("Encounter", "f", r#"[{"value":"3"}]"#),
+            ],
+            keys,
+            5,
+        );
+        let ty = |name| super::super::condition::resource_type(name).unwrap();
+        assert!(index.is_complete(ty("Organization")) && !index.is_complete(ty("Encounter")));
+        assert_eq!(
+            index.matches(&condition("Organization?identifier=1", keys)),
+            Match::One("o".into())
+        );
+    }
+}

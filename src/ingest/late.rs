@@ -1,0 +1,207 @@
+//! Resources whose conditional references nothing has answered so far, kept for the end of the input: in memory up to a
+//! bound, then in an unnamed temporary file.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::block::Origin;
+use crate::fhir::{TypeId, facts};
+
+/// Texts are kept in memory up to this many bytes.
+const IN_MEMORY: usize = 32 << 20;
+
+/// A resource that waits.
+#[derive(Debug)]
+pub(super) struct LateResource {
+    pub(super) ty: TypeId,
+    pub(super) ordinal: u64,
+    pub(super) file: Arc<Path>,
+    pub(super) origin: Origin,
+    pub(super) text: Vec<u8>,
+}
+
+/// Resources that wait for the end of the input.
+#[derive(Debug)]
+pub(super) struct Late {
+    /// Where the temporary file is made.
+    folder: PathBuf,
+    files: Vec<Arc<Path>>,
+    memory: Vec<u8>,
+    spilled: Option<BufWriter<File>>,
+    /// The greatest ordinal under which a resource that waits has come since, by hash of type and id.
+    waiting: FxHashMap<u64, u64>,
+}
+
+impl Late {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            files: Vec::new(),
+            memory: Vec::new(),
+            spilled: None,
+            waiting: FxHashMap::default(),
+        }
+    }
+
+    /// Puts a resource aside; `hash` is that of its type and id.
+    pub(super) fn push(&mut self, hash: u64, resource: &LateResource) -> io::Result<()> {
+        if self.files.last().is_none_or(|last| *last != resource.file) {
+            self.files.push(Arc::clone(&resource.file));
+        }
+        self.seen(hash, resource.ordinal);
+        self.waiting.entry(hash).or_insert(resource.ordinal);
+        let numbers = [
+            hash,
+            resource.ty.index() as u64,
+            resource.ordinal,
+            self.files.len() as u64 - 1,
+            resource.origin.line,
+            resource.origin.entry.map_or(u64::MAX, u64::from),
+            resource.text.len() as u64,
+        ];
+        numbers
+            .iter()
+            .for_each(|number| self.memory.extend_from_slice(&number.to_le_bytes()));
+        self.memory.extend_from_slice(&resource.text);
+        if self.memory.len() > IN_MEMORY {
+            let file = match &mut self.spilled {
+                Some(file) => file,
+                None => self.spilled.insert(BufWriter::new(unnamed_file(&self.folder)?)),
+            };
+            file.write_all(&self.memory)?;
+            self.memory.clear();
+        }
+        Ok(())
+    }
+
+    /// Notes that a resource came by: an earlier version of it that waits is replaced.
+    pub(super) fn seen(&mut self, hash: u64, ordinal: u64) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        if let Some(latest) = self.waiting.get_mut(&hash) {
+            *latest = ordinal.max(*latest);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The resources put aside, in their order, each with whether it is still the latest. May be read more than once.
+    pub(super) fn read(&mut self) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
+        let spilled: Option<File> = match &mut self.spilled {
+            Some(file) => {
+                file.flush()?;
+                let mut file = file.get_ref().try_clone()?;
+                file.rewind()?;
+                Some(file)
+            }
+            None => None,
+        };
+        let rest = io::Cursor::new(self.memory.clone());
+        let mut reader: Box<dyn Read> = match spilled {
+            Some(file) => Box::new(BufReader::with_capacity(1 << 20, file).chain(rest)),
+            None => Box::new(rest),
+        };
+        let (files, waiting) = (self.files.clone(), self.waiting.clone());
+        Ok(std::iter::from_fn(move || {
+            next(&mut reader, &files, &waiting).transpose()
+        }))
+    }
+}
+
+fn next(
+    reader: &mut dyn Read,
+    files: &[Arc<Path>],
+    waiting: &FxHashMap<u64, u64>,
+) -> io::Result<Option<(LateResource, bool)>> {
+    let mut numbers = [0u64; 7];
+    for (at, number) in numbers.iter_mut().enumerate() {
+        let mut bytes = [0; 8];
+        match reader.read_exact(&mut bytes) {
+            Ok(()) => *number = u64::from_le_bytes(bytes),
+            Err(error) if at == 0 && error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    let [hash, ty, ordinal, file, line, entry, length] = numbers;
+    let mut text = vec![0; length as usize];
+    reader.read_exact(&mut text)?;
+    let ty = facts()
+        .types()
+        .nth(ty as usize)
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    let resource = LateResource {
+        ty,
+        ordinal,
+        file: Arc::clone(&files[file as usize]),
+        origin: Origin {
+            line,
+            entry: u32::try_from(entry).ok(),
+        },
+        text,
+    };
+    let latest = waiting.get(&hash).is_none_or(|latest| *latest == ordinal);
+    Ok(Some((resource, latest)))
+}
+
+/// A file that goes with the process, however it ends.
+fn unnamed_file(folder: &Path) -> io::Result<File> {
+    let path = folder.join(format!("import-{}", uuid::Uuid::new_v4()));
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_come_back_in_order_from_memory_and_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut late = Late::new(folder.path().to_owned());
+        let file: Arc<Path> = Path::new("a.ndjson").into();
+        let ty = facts().lookup("Patient").unwrap();
+        for ordinal in 0..40 {
+            let origin = Origin {
+                line: ordinal + 1,
+                entry: (ordinal % 2 == 0).then_some(7),
+            };
+            let text = vec![ordinal as u8; 1 << 20];
+            late.push(
+                ordinal,
+                &LateResource {
+                    ty,
+                    ordinal,
+                    file: Arc::clone(&file),
+                    origin,
+                    text,
+                },
+            )
+            .unwrap();
+        }
+        assert!(late.spilled.is_some());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        late.seen(3, 100);
+        late.seen(1000, 100);
+        for _ in 0..2 {
+            let read: Vec<_> = late.read().unwrap().map(Result::unwrap).collect();
+            assert_eq!(read.len(), 40);
+            for (ordinal, (resource, latest)) in read.iter().enumerate() {
+                assert_eq!(
+                    (resource.ordinal, resource.origin.line),
+                    (ordinal as u64, ordinal as u64 + 1)
+                );
+                assert_eq!(resource.origin.entry, (ordinal % 2 == 0).then_some(7));
+                assert_eq!(resource.text, vec![ordinal as u8; 1 << 20]);
+                assert_eq!(*latest, ordinal != 3);
+            }
+        }
+    }
+}

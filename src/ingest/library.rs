@@ -1,0 +1,95 @@
+//! The files of the lake that an import may have to look at: those of the snapshot it builds on, and those it wrote itself.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::condition::{Key, Keys, Token};
+use super::error::IngestError;
+use super::known::{Opened, Rows};
+use crate::fhir::TypeId;
+use crate::lake::{DataFile, Mode, Picture, deletes};
+
+/// Where rows are that were there before, or were written in this import.
+#[derive(Clone, Debug)]
+pub(super) struct Library {
+    base: Arc<Picture>,
+    mode: Mode,
+    application: String,
+    /// Whether conditions are answered by the lake's rows too. Not where ids are rewritten: the lake's rows then have other
+    /// ids than the input speaks of.
+    consults: bool,
+    /// Files written in this import.
+    pub(super) pending: FxHashMap<TypeId, Vec<PathBuf>>,
+}
+
+/// Receives the id of a row and the keys of its identifiers.
+pub(super) type Visit<'v> = dyn FnMut(&str, &[Key]) + 'v;
+
+impl Library {
+    pub(super) fn new(base: Arc<Picture>, mode: Mode, application: &str) -> Self {
+        Self {
+            base,
+            mode,
+            application: application.to_owned(),
+            consults: true,
+            pending: FxHashMap::default(),
+        }
+    }
+
+    /// The same, but conditions are answered by the input alone.
+    pub(super) fn unconsulted(&self) -> Self {
+        Self {
+            consults: false,
+            ..self.clone()
+        }
+    }
+
+    /// Visits the identifiers of the application's rows of this type as the import found them.
+    pub(super) fn stored_identifiers(&self, ty: TypeId, keys: Keys, visit: &mut Visit<'_>) -> Result<(), IngestError> {
+        let Some(table) = self.base.table(self.mode, ty).filter(|_| self.consults) else {
+            return Ok(());
+        };
+        for file in &table.files {
+            let deleted = deleted_rows(file)?;
+            self.visit(&Opened::open(&file.path)?, ty, keys, &deleted, visit)?;
+        }
+        Ok(())
+    }
+
+    /// Visits the identifiers of the rows of this type that were written in this import.
+    pub(super) fn pending_identifiers(&self, ty: TypeId, keys: Keys, visit: &mut Visit<'_>) -> Result<(), IngestError> {
+        for path in self.pending.get(&ty).into_iter().flatten() {
+            self.visit(&Opened::open(path)?, ty, keys, &Rows::default(), visit)?;
+        }
+        Ok(())
+    }
+
+    fn visit(
+        &self,
+        file: &Opened<'_>,
+        ty: TypeId,
+        keys: Keys,
+        deleted: &Rows,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), IngestError> {
+        file.identifiers(&self.application, |row, id, system, value| {
+            if !value.is_empty() && !deleted.contains(row) {
+                let own = match system {
+                    Some(system) => Token::Exact(system, value),
+                    None => Token::NoSystem(value),
+                };
+                visit(id, &[keys.key(ty, Token::AnySystem(value)), keys.key(ty, own)]);
+            }
+        })
+    }
+}
+
+/// Which rows of a data file are deleted in its snapshot.
+pub(super) fn deleted_rows(file: &DataFile) -> Result<Rows, IngestError> {
+    Ok(match &file.deletes {
+        Some(deletes) => deletes::read(&deletes.path)?.into_iter().collect(),
+        None => Rows::default(),
+    })
+}

@@ -1,0 +1,507 @@
+//! From a parsed resource to the text that is stored: compact, keys and digits as they were, references resolved, an id in
+//! its place, `meta.versionId` and `meta.lastUpdated` left out until the commit knows them.
+//!
+//! Which references stand for what inside a Bundle is told by the caller ([`Links`]); what a resource is filed under is
+//! `filing`'s decision, what comes of a resource that has to wait is `sequence`'s.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use memchr::memmem;
+use rustc_hash::FxHashMap;
+use sha2::{Digest, Sha256};
+
+use super::block::Splice;
+use super::condition::{Condition, Key, Keys, resource_type};
+use super::error::Reason;
+use super::filing::{Filing, file_under, is_never_shared};
+use super::identifiers::keys_of;
+use super::rewrite::Rewrite;
+use crate::fhir::reference::{Target as Relative, is_id};
+use crate::fhir::{TypeId, facts};
+use crate::lake::json::{Value, push_quoted};
+
+/// What references stand for in one document.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    /// Addresses that the entries of a Bundle have in it (`fullUrl`).
+    pub(super) full_urls: FxHashMap<String, Target>,
+    /// Conditional references that have been settled; to `None` where nothing, or too much, answers.
+    pub(super) settled: FxHashMap<String, Option<String>>,
+}
+
+/// What an entry's `fullUrl` stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// `Type/id`.
+    Known(String),
+    /// What answers the condition, else (for want of it) this `Type/id`.
+    Conditional(Condition, String),
+}
+
+/// A reference that cannot be resolved yet.
+#[derive(Clone, Debug)]
+pub(super) struct Wait {
+    /// The reference as written.
+    pub(super) reference: String,
+    pub(super) condition: Condition,
+    /// What it stands for when nothing answers the condition.
+    pub(super) otherwise: Option<String>,
+}
+
+/// A normalized resource.
+#[derive(Debug)]
+pub(super) struct Normalized {
+    pub(super) ty: TypeId,
+    /// Its id as stored, after rewriting.
+    pub(super) id: String,
+    /// Its id before rewriting, by which the input refers to it.
+    pub(super) source_id: String,
+    pub(super) splice: Splice,
+    pub(super) filing: Filing,
+    pub(super) shared_refs: Vec<String>,
+    pub(super) waits: Vec<Wait>,
+    /// References that nothing resolves: `urn:` ones to nowhere and conditional ones that were settled in vain.
+    pub(super) unresolved: u32,
+}
+
+/// Normalizes resources; kept from one to the next for its memory.
+#[derive(Debug)]
+pub(super) struct Normalizer {
+    keys: Keys,
+    rewrite: Option<Arc<Rewrite>>,
+    edits: Vec<Edit>,
+    /// The text of the resource normalized last.
+    pub(super) text: Vec<u8>,
+    /// The identifiers of the resource normalized last.
+    pub(super) identifiers: Vec<Key>,
+}
+
+/// A reference's text that is written differently.
+#[derive(Debug)]
+struct Edit {
+    /// Where it starts in the source.
+    start: usize,
+    /// What it refers to.
+    resolved: String,
+    /// How that is written, when not as `resolved`.
+    written: Option<String>,
+}
+
+impl Normalizer {
+    pub(super) fn new(keys: Keys, rewrite: Option<Arc<Rewrite>>) -> Self {
+        Self {
+            keys,
+            rewrite,
+            edits: Vec::new(),
+            text: Vec::new(),
+            identifiers: Vec::new(),
+        }
+    }
+
+    pub(super) fn keys(&self) -> Keys {
+        self.keys
+    }
+
+    /// The id under which a resource of the input is stored.
+    fn stored_id(&self, ty: TypeId, id: &str) -> String {
+        self.rewrite
+            .as_ref()
+            .map_or_else(|| id.to_owned(), |rewrite| rewrite.id(ty, id))
+    }
+
+    /// The id under which a Patient of the input is stored.
+    pub(super) fn stored_patient_id(&self, id: &str) -> String {
+        match &self.rewrite {
+            Some(rewrite) => rewrite.patient_id(id),
+            None => id.to_owned(),
+        }
+    }
+
+    /// Normalizes a resource that has to wait: like [`normalize`](Self::normalize), but ids are not rewritten, since that
+    /// happens when it comes back.
+    pub(super) fn normalize_unrewritten(
+        &mut self,
+        root: Value<'_>,
+        given_id: Option<&str>,
+        links: &Links,
+    ) -> Result<Normalized, Rejected> {
+        let rewrite = self.rewrite.take();
+        let normalized = self.normalize(root, given_id, links);
+        self.rewrite = rewrite;
+        normalized
+    }
+
+    /// Whether ids are rewritten.
+    pub(super) fn rewrites(&self) -> bool {
+        self.rewrite.is_some()
+    }
+
+    /// Normalizes a resource; `given_id` takes the place of its own id.
+    pub(super) fn normalize(
+        &mut self,
+        root: Value<'_>,
+        given_id: Option<&str>,
+        links: &Links,
+    ) -> Result<Normalized, Rejected> {
+        let head = Head::of(root)?;
+        let ty = head.ty;
+        let reject = |reason| Rejected { ty: Some(ty), reason };
+        let source_id = match (given_id, head.id) {
+            (Some(id), _) => id.to_owned(),
+            (None, Some(id)) => id
+                .as_str()
+                .map(Cow::into_owned)
+                .ok_or_else(|| reject(Reason::InvalidId))?,
+            (None, None) => content_id(root),
+        };
+        if !is_id(&source_id) {
+            return Err(reject(Reason::InvalidId));
+        }
+        self.edits.clear();
+        let mut found = Found::default();
+        if memmem::find(root.raw().as_bytes(), b"reference").is_some() {
+            self.references(root, links, &mut found);
+        }
+        let filing = file_under(ty, &source_id, root, &|reference| self.resolved(reference));
+        let id = self.stored_id(ty, &source_id);
+        let splice = self.write(root, &head, &id);
+        self.identifiers.clear();
+        if let Some(identifier) = head.identifier {
+            keys_of(ty, identifier, self.keys, &mut self.identifiers);
+        }
+        found.shared_refs.sort_unstable();
+        found.shared_refs.dedup();
+        let Found {
+            shared_refs,
+            waits,
+            unresolved,
+        } = found;
+        Ok(Normalized {
+            ty,
+            id,
+            source_id,
+            splice,
+            filing,
+            shared_refs,
+            waits,
+            unresolved,
+        })
+    }
+
+    /// Visits every `reference` property with a string: R4 has none but that of Reference (a test holds it to that).
+    fn references(&mut self, value: Value<'_>, links: &Links, found: &mut Found) {
+        if value.is_array() {
+            value
+                .items()
+                .filter(|item| item.is_object())
+                .for_each(|item| self.references(item, links, found));
+            return;
+        }
+        for (key, child) in value.entries() {
+            if child.is_object() || child.is_array() {
+                self.references(child, links, found);
+            } else if key.is("reference")
+                && let Some(text) = child.as_str()
+            {
+                self.reference(child, &text, links, found);
+            }
+        }
+    }
+
+    fn reference(&mut self, value: Value<'_>, text: &str, links: &Links, found: &mut Found) {
+        if text.starts_with('#') {
+            return;
+        }
+        let resolution = resolve(text, links, self.keys);
+        let target = match &resolution {
+            Resolution::Keep => Relative::parse(text).map(|_| text),
+            Resolution::To(target) => Some(target.as_str()),
+            Resolution::Nothing => {
+                found.unresolved += 1;
+                None
+            }
+            Resolution::Wait(_) => None,
+        };
+        let mut written = None;
+        if let Some(Relative { ty, id, version }) = target.and_then(Relative::parse) {
+            let name = facts().get(ty).name;
+            let new_id = self.rewrite.as_ref().map(|rewrite| rewrite.id(ty, id));
+            if !is_never_shared(ty) {
+                found
+                    .shared_refs
+                    .push(format!("{name}/{}", new_id.as_deref().unwrap_or(id)));
+            }
+            written = new_id.map(|new_id| match version {
+                Some(version) => format!("{name}/{new_id}/_history/{version}"),
+                None => format!("{name}/{new_id}"),
+            });
+        }
+        match resolution {
+            Resolution::To(resolved) => self.edits.push(Edit {
+                start: value.span().start,
+                resolved,
+                written,
+            }),
+            Resolution::Keep if written.is_some() => {
+                self.edits.push(Edit {
+                    start: value.span().start,
+                    resolved: text.to_owned(),
+                    written,
+                });
+            }
+            Resolution::Wait(wait) => found.waits.push(wait),
+            Resolution::Keep | Resolution::Nothing => {}
+        }
+    }
+
+    /// What the text of a `reference` property refers to, for filing.
+    fn resolved(&self, reference: Value<'_>) -> Option<String> {
+        match self
+            .edits
+            .binary_search_by_key(&reference.span().start, |edit| edit.start)
+        {
+            Ok(at) => Some(self.edits[at].resolved.clone()),
+            Err(_) => reference.as_str().map(Cow::into_owned),
+        }
+    }
+
+    /// Writes the text and says where `meta`'s version and date belong in it.
+    fn write(&mut self, root: Value<'_>, head: &Head<'_>, id: &str) -> Splice {
+        let mut writer = Writer {
+            out: std::mem::take(&mut self.text),
+            edits: &self.edits,
+            next: 0,
+        };
+        writer.out.clear();
+        writer.out.reserve(root.span().len() / 2);
+        let meta = head
+            .meta
+            .filter(|meta| meta.entries().any(|(key, _)| !is_commit_property(key.raw())));
+        let mut splice = Splice {
+            at: 0,
+            in_meta: meta.is_some(),
+        };
+        writer.out.push(b'{');
+        let mut first = true;
+        for (key, value) in root.entries() {
+            let is_meta = key.is("meta");
+            if is_meta && meta.is_none() {
+                continue;
+            }
+            if !std::mem::take(&mut first) {
+                writer.out.push(b',');
+            }
+            writer.key(key.raw());
+            if is_meta {
+                writer.out.push(b'{');
+                splice.at = writer.out.len();
+                writer.entries(value, |name| !is_commit_property(name));
+                writer.out.push(b'}');
+                continue;
+            }
+            let here = head.id.map_or_else(|| key.is("resourceType"), |_| key.is("id"));
+            if here {
+                if head.id.is_none() {
+                    writer.value(value);
+                    writer.out.push(b',');
+                    writer.key("id");
+                }
+                push_quoted(&mut writer.out, id);
+                if meta.is_none() {
+                    splice.at = writer.out.len();
+                }
+            } else {
+                writer.value(value);
+            }
+        }
+        writer.out.push(b'}');
+        self.text = writer.out;
+        splice
+    }
+}
+
+/// Why a resource was refused, and of which type it is, if that could be told.
+#[derive(Debug)]
+pub(super) struct Rejected {
+    pub(super) ty: Option<TypeId>,
+    pub(super) reason: Reason,
+}
+
+/// The root properties that every resource has.
+struct Head<'t> {
+    ty: TypeId,
+    id: Option<Value<'t>>,
+    meta: Option<Value<'t>>,
+    identifier: Option<Value<'t>>,
+}
+
+impl<'t> Head<'t> {
+    fn of(root: Value<'t>) -> Result<Self, Rejected> {
+        let reject = |reason| Rejected { ty: None, reason };
+        if !root.is_object() {
+            return Err(reject(Reason::NotAnObject));
+        }
+        let (mut name, mut id, mut meta, mut identifier) = (None, None, None, None);
+        let mut repeated = false;
+        for (key, value) in root.entries() {
+            let place = match key.name().as_ref() {
+                "resourceType" => &mut name,
+                "id" => &mut id,
+                "meta" => &mut meta,
+                "identifier" => {
+                    identifier = Some(value);
+                    continue;
+                }
+                _ => continue,
+            };
+            repeated |= place.replace(value).is_some();
+        }
+        let name = name
+            .and_then(|name: Value<'_>| name.as_str())
+            .ok_or_else(|| reject(Reason::NoResourceType))?;
+        let ty = resource_type(&name).ok_or_else(|| reject(Reason::UnknownResourceType))?;
+        if repeated {
+            return Err(Rejected {
+                ty: Some(ty),
+                reason: Reason::Repeated,
+            });
+        }
+        Ok(Self {
+            ty,
+            id,
+            meta,
+            identifier,
+        })
+    }
+}
+
+/// The properties of `meta` that the commit writes.
+fn is_commit_property(name: &str) -> bool {
+    matches!(name, "versionId" | "lastUpdated")
+}
+
+/// An id for a resource that has none: the same content gets the same one.
+pub(super) fn content_id(root: Value<'_>) -> String {
+    let mut writer = Writer {
+        out: Vec::new(),
+        edits: &[],
+        next: 0,
+    };
+    writer.value(root);
+    digest(&writer.out).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The digest by which content that comes again is known.
+pub(super) fn digest(text: &[u8]) -> [u8; 16] {
+    let hash = Sha256::digest(text);
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&hash[..16]);
+    digest
+}
+
+#[derive(Default)]
+struct Found {
+    shared_refs: Vec<String>,
+    waits: Vec<Wait>,
+    unresolved: u32,
+}
+
+enum Resolution {
+    Keep,
+    To(String),
+    Wait(Wait),
+    Nothing,
+}
+
+fn resolve(text: &str, links: &Links, keys: Keys) -> Resolution {
+    if let Some(settled) = links.settled.get(text) {
+        return settled.clone().map_or(Resolution::Nothing, Resolution::To);
+    }
+    let wait = |condition: &Condition, otherwise: Option<&str>| {
+        Resolution::Wait(Wait {
+            reference: text.to_owned(),
+            condition: condition.clone(),
+            otherwise: otherwise.map(str::to_owned),
+        })
+    };
+    let (address, version) = match text.rfind("/_history/") {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    match links.full_urls.get(address) {
+        Some(Target::Known(target)) => return Resolution::To(format!("{target}{version}")),
+        Some(Target::Conditional(condition, otherwise)) => return wait(condition, Some(otherwise)),
+        None => {}
+    }
+    if text.starts_with("urn:uuid:") || text.starts_with("urn:oid:") {
+        return Resolution::Nothing;
+    }
+    if let Some((name, _)) = text.split_once('?')
+        && resource_type(name).is_some()
+    {
+        return match Condition::parse(text, keys) {
+            Some(condition) => wait(&condition, None),
+            None => Resolution::Nothing,
+        };
+    }
+    Resolution::Keep
+}
+
+/// Copies values without their white space, exchanging references on the way. Values come in the order of the source, so
+/// that one pass over the edits is enough.
+struct Writer<'e> {
+    out: Vec<u8>,
+    edits: &'e [Edit],
+    next: usize,
+}
+
+impl Writer<'_> {
+    fn key(&mut self, raw: &str) {
+        self.out.push(b'"');
+        self.out.extend_from_slice(raw.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
+    fn value(&mut self, value: Value<'_>) {
+        let span = value.span();
+        // Properties that were left out may have held references.
+        while self.edits.get(self.next).is_some_and(|edit| edit.start < span.start) {
+            self.next += 1;
+        }
+        let edit = self.edits.get(self.next).filter(|edit| edit.start < span.end);
+        match edit {
+            None if value.is_compact() => self.out.extend_from_slice(value.raw().as_bytes()),
+            Some(edit) if edit.start == span.start => {
+                push_quoted(&mut self.out, edit.written.as_deref().unwrap_or(&edit.resolved));
+            }
+            _ if value.is_object() => {
+                self.out.push(b'{');
+                self.entries(value, |_| true);
+                self.out.push(b'}');
+            }
+            _ => {
+                self.out.push(b'[');
+                let mut first = true;
+                for item in value.items() {
+                    if !std::mem::take(&mut first) {
+                        self.out.push(b',');
+                    }
+                    self.value(item);
+                }
+                self.out.push(b']');
+            }
+        }
+    }
+
+    fn entries(&mut self, object: Value<'_>, keep: impl Fn(&str) -> bool) {
+        let mut first = true;
+        for (key, value) in object.entries().filter(|(key, _)| keep(key.raw())) {
+            if !std::mem::take(&mut first) {
+                self.out.push(b',');
+            }
+            self.key(key.raw());
+            self.value(value);
+        }
+    }
+}

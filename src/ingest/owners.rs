@@ -1,0 +1,54 @@
+//! Owners of filed resources, and the row that a normalized resource becomes.
+
+use super::block::{Block, Content, Origin};
+use super::filing::Filing;
+use super::normalize::{Normalized, Normalizer, digest};
+use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
+
+/// Gives filed resources their owners.
+#[derive(Debug)]
+pub(super) struct Owners {
+    key: OwnerKey,
+    application: String,
+}
+
+impl Owners {
+    pub(super) fn new(key: OwnerKey, application: &str) -> Self {
+        Self {
+            key,
+            application: application.to_owned(),
+        }
+    }
+
+    /// Puts the resource that `normalizer` normalized last into a block.
+    pub(super) fn push(
+        &self,
+        block: &mut Block,
+        normalized: &Normalized,
+        normalizer: &Normalizer,
+        origin: Origin,
+        ordinal: u64,
+    ) {
+        let (owner, patient) = match &normalized.filing {
+            Filing::Person(patient) => {
+                let owner = self.key.owner_of(&self.application, patient);
+                (owner, Some(normalizer.stored_patient_id(patient)))
+            }
+            Filing::ApplicationOnly => (APPLICATION_ONLY, None),
+            Filing::Shared => (SHARED, None),
+        };
+        block.push(&Content {
+            ordinal,
+            owner,
+            digest: digest(&normalizer.text),
+            origin,
+            splice: normalized.splice,
+            id: &normalized.id,
+            source_id: &normalized.source_id,
+            patient: patient.as_deref(),
+            shared_refs: &normalized.shared_refs,
+            text: &normalizer.text,
+            identifiers: &normalizer.identifiers,
+        });
+    }
+}

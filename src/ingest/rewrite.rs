@@ -1,0 +1,86 @@
+//! Ids as a sync would give them: UUIDv8s whose first half is an owner and whose second half is a keyed hash of the type and
+//! the source's id.
+//!
+//! A reference must be rewritten to the very id that its target gets, so it has to be known under whom each resource of the
+//! input is filed before the first one is written: the input is read twice, and [`Survey`] remembers the owner of every
+//! resource that is filed under a person (about 20 bytes each).
+
+use rustc_hash::FxHashMap;
+
+use super::block::Block;
+use crate::fhir::{TypeId, facts};
+use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
+
+/// Owners of the input's resources, gathered in a first reading.
+#[derive(Debug)]
+pub(super) struct Survey {
+    key: OwnerKey,
+    application: String,
+    owners: FxHashMap<u64, i64>,
+}
+
+/// Gives the resources of a surveyed input their new ids.
+#[derive(Debug)]
+pub(super) struct Rewrite(Survey);
+
+impl Survey {
+    pub(super) fn new(key: OwnerKey, application: &str) -> Self {
+        Self {
+            key,
+            application: application.to_owned(),
+            owners: FxHashMap::default(),
+        }
+    }
+
+    /// Notes under whom the resources of a block are filed. The last version of a resource decides.
+    pub(super) fn note(&mut self, block: &Block) {
+        for entry in &block.entries {
+            let hash = self.hash(block.ty, block.id(entry));
+            if entry.owner > APPLICATION_ONLY {
+                self.owners.insert(hash, entry.owner);
+            } else if !self.owners.is_empty() {
+                self.owners.remove(&hash);
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Rewrite {
+        Rewrite(self)
+    }
+
+    fn hash(&self, ty: TypeId, id: &str) -> u64 {
+        self.key.hash(&self.application, facts().get(ty).name, id)
+    }
+}
+
+impl Rewrite {
+    /// The new id of a Patient, whether the survey met it or not.
+    pub(super) fn patient_id(&self, id: &str) -> String {
+        let owner = self.0.key.owner_of(&self.0.application, id);
+        self.assemble(owner, self.0.key.hash(&self.0.application, "Patient", id))
+    }
+
+    /// The new id of a resource. What the survey did not meet counts as filed under nobody, except that a Patient is always
+    /// filed under itself.
+    pub(super) fn id(&self, ty: TypeId, id: &str) -> String {
+        let Survey {
+            key,
+            application,
+            owners,
+        } = &self.0;
+        let hash = self.0.hash(ty, id);
+        let owner = match owners.get(&hash) {
+            Some(owner) => *owner,
+            None if facts().get(ty).name == "Patient" => return self.patient_id(id),
+            // No patient has an empty id, so this is nobody's.
+            None => key.owner_of(application, ""),
+        };
+        self.assemble(owner, hash)
+    }
+
+    fn assemble(&self, owner: i64, hash: u64) -> String {
+        // The variant of RFC 9562 in the two leading bits of the second half.
+        let low = (hash >> 2) | (1 << 63);
+        uuid::Uuid::from_u64_pair(owner as u64, low).to_string()
+    }
+}

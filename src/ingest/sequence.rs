@@ -1,0 +1,351 @@
+//! Takes in prepared pieces in the order of the input, whatever order they are done in: notes identifiers, settles what
+//! depends on other resources, and collects what is ready to be written.
+//!
+//! A conditional reference is resolved as a server would that executes the input piece by piece: by the lake and what came
+//! before or in the same piece, if exactly one resource answers. What nothing answers waits for the end of the input.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::block::{Block, Origin};
+use super::buffer::Buffer;
+use super::condition::{Condition, Keys};
+use super::document::{Held, OnMatch, Prepared};
+use super::error::{IngestError, Reason, Refusal};
+use super::identifiers::{Identifiers, Match};
+use super::late::{Late, LateResource};
+use super::library::Library;
+use super::normalize::{Links, Normalizer, Rejected};
+use super::owners::Owners;
+use super::rewrite::Survey;
+use super::summary::Summary;
+use crate::fhir::TypeId;
+use crate::lake::json::Tape;
+
+/// Where resources go that are ready.
+#[derive(Debug)]
+pub(super) enum Sink {
+    /// To be written.
+    Buffer(Buffer),
+    /// Nowhere: only who they are filed under is remembered.
+    Survey(Survey),
+}
+
+/// The state of an import between reading and writing.
+#[derive(Debug)]
+pub(super) struct Sequence {
+    next: u64,
+    early: BTreeMap<u64, Prepared>,
+    identifiers: Identifiers,
+    late: Late,
+    pub(super) sink: Sink,
+    pub(super) library: Library,
+    pub(super) summary: Summary,
+    normalizer: Normalizer,
+    owners: Arc<Owners>,
+}
+
+/// A held resource's place in the input.
+struct Place {
+    file: Arc<Path>,
+    origin: Origin,
+    ordinal: u64,
+}
+
+impl Sequence {
+    pub(super) fn new(normalizer: Normalizer, owners: Arc<Owners>, library: Library, sink: Sink, late: Late) -> Self {
+        // With rewriting, only the index knows the ids by which the input speaks.
+        let rewriting = normalizer.rewrites() || matches!(sink, Sink::Survey(_));
+        Self {
+            next: 0,
+            early: BTreeMap::new(),
+            identifiers: if rewriting {
+                Identifiers::unbounded()
+            } else {
+                Identifiers::new()
+            },
+            late,
+            sink,
+            library,
+            summary: Summary::default(),
+            normalizer,
+            owners,
+        }
+    }
+
+    /// Bytes of resources that wait to be written.
+    pub(super) fn weight(&self) -> usize {
+        match &self.sink {
+            Sink::Buffer(buffer) => buffer.weight(),
+            Sink::Survey(_) => 0,
+        }
+    }
+
+    /// Takes in a piece, or keeps it until those before it have come.
+    pub(super) fn take(&mut self, number: u64, prepared: Prepared) -> Result<(), IngestError> {
+        self.early.insert(number, prepared);
+        while let Some(prepared) = self.early.remove(&self.next) {
+            self.next += 1;
+            self.absorb(prepared)?;
+        }
+        Ok(())
+    }
+
+    fn count_refusal(&mut self, refusal: Refusal) {
+        if let Some(ty) = refusal.ty {
+            self.summary.of(ty).read += 1;
+        }
+        self.summary.refuse(refusal);
+    }
+
+    fn absorb(&mut self, prepared: Prepared) -> Result<(), IngestError> {
+        let Prepared {
+            file,
+            blocks,
+            held,
+            refusals,
+            left_out,
+            unresolved,
+            ..
+        } = prepared;
+        self.summary.left_out += left_out;
+        self.summary.unresolved += unresolved;
+        refusals.into_iter().for_each(|refusal| self.count_refusal(refusal));
+        for block in blocks.values() {
+            self.note_late(block);
+            self.summary.of(block.ty).read += block.entries.len() as u64;
+            self.identifiers.add_block(block);
+        }
+        let held = self.admit(held, &file)?;
+        let mut ready = blocks;
+        for resource in held {
+            let place = Place {
+                file: Arc::clone(&file),
+                origin: resource.origin,
+                ordinal: resource.ordinal,
+            };
+            if let Some(links) = self.settle(&resource, &place)? {
+                let id = resource.id.as_str();
+                let block = ready
+                    .entry(resource.ty)
+                    .or_insert_with(|| Block::new(resource.ty, Arc::clone(&file)));
+                self.file(&resource.text, Some(id), &links, &place, block);
+            }
+        }
+        ready.into_values().for_each(|block| self.deliver(block));
+        Ok(())
+    }
+
+    /// Tells those that wait which later versions have come.
+    fn note_late(&mut self, block: &Block) {
+        if self.late.is_empty() {
+            return;
+        }
+        for entry in &block.entries {
+            let name = self.name(block.ty, block.id(entry));
+            self.late.seen(name, entry.ordinal);
+        }
+    }
+
+    /// Names a resource for the length of the import.
+    fn name(&self, ty: TypeId, id: &str) -> u64 {
+        self.normalizer.keys().name(ty, id)
+    }
+
+    /// Decides which conditional entries are stored, and under which id, and notes the identifiers of all that are.
+    fn admit(&mut self, held: Vec<Held>, file: &Arc<Path>) -> Result<Vec<Held>, IngestError> {
+        let mut admitted = Vec::with_capacity(held.len());
+        for mut resource in held {
+            self.summary.of(resource.ty).read += 1;
+            let answer = match &resource.on_match {
+                Some(OnMatch::Leave(condition) | OnMatch::Update(condition)) => self.answer(condition)?,
+                None => Match::None,
+            };
+            match (answer, &resource.on_match) {
+                (Match::One(id), Some(OnMatch::Leave(_))) if id != resource.id => {
+                    self.summary.of(resource.ty).unchanged += 1;
+                    continue;
+                }
+                (Match::One(id), Some(OnMatch::Update(_))) => resource.id = id,
+                (Match::Several, _) => {
+                    let entry = resource.origin.entry.map(|entry| entry as usize);
+                    let (file, line, ty) = (Arc::clone(file), resource.origin.line, Some(resource.ty));
+                    self.summary.refuse(Refusal {
+                        file,
+                        line,
+                        entry,
+                        ty,
+                        reason: Reason::SeveralMatch,
+                    });
+                    continue;
+                }
+                _ => {}
+            }
+            self.identifiers.add(resource.ty, &resource.id, &resource.identifiers);
+            let name = self.name(resource.ty, &resource.id);
+            self.late.seen(name, resource.ordinal);
+            admitted.push(resource);
+        }
+        Ok(admitted)
+    }
+
+    /// Resolves what a resource waits for; puts it aside, and gives nothing, if that has not come.
+    fn settle(&mut self, resource: &Held, place: &Place) -> Result<Option<Links>, IngestError> {
+        let mut links = Links::default();
+        for wait in &resource.waits {
+            let target = match (self.answer(&wait.condition)?, &wait.otherwise) {
+                (Match::One(id), _) => Some(format!("{}/{id}", wait.condition.type_name())),
+                (Match::Several, _) => None,
+                (Match::None, Some(otherwise)) => Some(otherwise.clone()),
+                (Match::None, None) => continue,
+            };
+            links.settled.insert(wait.reference.clone(), target);
+        }
+        let waits: FxHashSet<&str> = resource.waits.iter().map(|wait| wait.reference.as_str()).collect();
+        if links.settled.len() == waits.len() {
+            return Ok(Some(links));
+        }
+        // What is known by the address of an entry is known only now, and stays so.
+        let text = self.rewritten(resource, &links);
+        let late = LateResource {
+            ty: resource.ty,
+            ordinal: place.ordinal,
+            file: Arc::clone(&place.file),
+            origin: place.origin,
+            text,
+        };
+        let name = self.name(resource.ty, &resource.id);
+        self.late.push(name, &late)?;
+        Ok(None)
+    }
+
+    /// The text of a resource that goes on waiting, with what is settled written into it.
+    fn rewritten(&mut self, resource: &Held, links: &Links) -> Vec<u8> {
+        let mut tape = Tape::new();
+        match tape.parse(&resource.text) {
+            Ok(root) => match self.normalizer.normalize_unrewritten(root, Some(&resource.id), links) {
+                Ok(_) => self.normalizer.text.clone(),
+                Err(_) => resource.text.clone(),
+            },
+            Err(_) => resource.text.clone(),
+        }
+    }
+
+    /// Normalizes a resource once more, now that what it waited for is settled, into a block.
+    fn file(&mut self, text: &[u8], id: Option<&str>, links: &Links, place: &Place, block: &mut Block) {
+        let mut tape = Tape::new();
+        let refusal = |ty, reason| Refusal {
+            file: Arc::clone(&place.file),
+            line: place.origin.line,
+            entry: place.origin.entry.map(|entry| entry as usize),
+            ty,
+            reason,
+        };
+        let root = match tape.parse(text) {
+            Ok(root) => root,
+            Err(error) => {
+                let reason = Reason::NotJson {
+                    reason: error.reason,
+                    column: error.offset as u64 + 1,
+                };
+                self.summary.refuse(refusal(Some(block.ty), reason));
+                return;
+            }
+        };
+        match self.normalizer.normalize(root, id, links) {
+            Ok(normalized) => {
+                self.summary.unresolved += u64::from(normalized.unresolved);
+                self.owners
+                    .push(block, &normalized, &self.normalizer, place.origin, place.ordinal);
+            }
+            Err(Rejected { ty, reason }) => {
+                self.summary.refuse(refusal(ty, reason));
+            }
+        }
+    }
+
+    /// Stores what waited for the end of the input, its references resolved as far as they can be.
+    pub(super) fn end(&mut self) -> Result<(), IngestError> {
+        if self.late.is_empty() {
+            return Ok(());
+        }
+        for late in self.late.read()? {
+            let (late, latest) = late?;
+            if !latest {
+                continue;
+            }
+            let place = Place {
+                file: late.file,
+                origin: late.origin,
+                ordinal: late.ordinal,
+            };
+            let mut links = Links::default();
+            for (reference, condition) in self.conditions(&late.text) {
+                let target = match self.answer(&condition)? {
+                    Match::One(id) => Some(format!("{}/{id}", condition.type_name())),
+                    Match::None | Match::Several => None,
+                };
+                links.settled.insert(reference, target);
+            }
+            let mut block = Block::new(late.ty, Arc::clone(&place.file));
+            self.file(&late.text, None, &links, &place, &mut block);
+            self.deliver(block);
+        }
+        Ok(())
+    }
+
+    /// The conditional references in the text of a resource.
+    fn conditions(&mut self, text: &[u8]) -> Vec<(String, Condition)> {
+        let mut tape = Tape::new();
+        let Ok(root) = tape.parse(text) else { return Vec::new() };
+        let normalized = self.normalizer.normalize_unrewritten(root, None, &Links::default());
+        let waits = normalized.map(|normalized| normalized.waits).unwrap_or_default();
+        waits.into_iter().map(|wait| (wait.reference, wait.condition)).collect()
+    }
+
+    fn deliver(&mut self, block: Block) {
+        match &mut self.sink {
+            Sink::Buffer(buffer) => buffer.push(block),
+            Sink::Survey(survey) => survey.note(&block),
+        }
+    }
+
+    /// Which resource answers a condition, of those in the lake and those that have come.
+    fn answer(&mut self, condition: &Condition) -> Result<Match, IngestError> {
+        let ty = condition.ty;
+        if !self.identifiers.is_loaded(ty) {
+            self.identifiers.set_loaded(ty);
+            let (identifiers, keys) = (&mut self.identifiers, self.normalizer.keys());
+            self.library
+                .stored_identifiers(ty, keys, &mut |id, found| identifiers.add(ty, id, found))?;
+        }
+        if self.identifiers.is_complete(ty) {
+            return Ok(self.identifiers.matches(condition));
+        }
+        self.answer_by_reading(condition, self.normalizer.keys())
+    }
+
+    /// The same for a type with more identifiers than are kept: reads those of all its rows.
+    fn answer_by_reading(&self, condition: &Condition, keys: Keys) -> Result<Match, IngestError> {
+        let ty = condition.ty;
+        let mut among = Identifiers::unbounded();
+        let mut add = |id: &str, found: &[u128]| {
+            let wanted = |key: &&u128| condition.groups.iter().any(|group| group.contains(key));
+            let found: Vec<u128> = found.iter().filter(wanted).copied().collect();
+            among.add(ty, id, &found);
+        };
+        self.library.stored_identifiers(ty, keys, &mut add)?;
+        self.library.pending_identifiers(ty, keys, &mut add)?;
+        if let Sink::Buffer(buffer) = &self.sink {
+            for block in buffer.of(ty) {
+                for (place, key) in &block.identifiers {
+                    add(block.id(&block.entries[*place as usize]), &[*key]);
+                }
+            }
+        }
+        Ok(among.matches(condition))
+    }
+}

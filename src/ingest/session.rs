@@ -1,0 +1,300 @@
+//! An import from its first byte to its commit.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::condition::Keys;
+use super::document::Preparer;
+use super::error::IngestError;
+use super::late::Late;
+use super::library::Library;
+use super::normalize::Normalizer;
+use super::owners::Owners;
+use super::rewrite::{Rewrite, Survey};
+use super::sequence::{Sequence, Sink};
+use super::source::{Piece, Pieces, Text, find};
+use super::store::Store;
+use super::summary::Summary;
+use crate::lake::owner::OwnerKey;
+use crate::lake::{LakeWriter, Mode};
+
+/// Resources are written once this many bytes of them wait, and then until a third is left.
+const BUFFER: usize = 192 << 20;
+/// Larger pieces are prepared one at a time.
+const LARGE: usize = 8 << 20;
+/// More threads than this would hold more files in the making than memory allows.
+const MOST_THREADS: usize = 8;
+
+/// What an import is told.
+#[derive(Clone)]
+pub struct Options {
+    /// Live or test tables.
+    pub mode: Mode,
+    /// Whose data it is.
+    pub application: String,
+    /// Give resources the ids that a sync would give them.
+    pub rewrite_ids: bool,
+    /// Told the number of bytes read, as they are.
+    pub progress: Option<Arc<dyn Fn(u64) + Send + Sync>>,
+}
+
+impl Options {
+    /// How many threads read and write.
+    pub(super) fn threads(&self) -> usize {
+        std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(MOST_THREADS)
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Options {
+            mode,
+            application,
+            rewrite_ids,
+            progress: _,
+        } = self;
+        f.debug_struct("Options")
+            .field("mode", mode)
+            .field("application", application)
+            .field("rewrite_ids", rewrite_ids)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Live,
+            application: super::LOCAL_APPLICATION.to_owned(),
+            rewrite_ids: false,
+            progress: None,
+        }
+    }
+}
+
+/// Imports files and folders: all that is well formed becomes one snapshot, or on an error nothing.
+pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> Result<Summary, IngestError> {
+    let files = find(paths)?;
+    let mut session = Session::begin(writer, options)?;
+    if session.options.rewrite_ids {
+        session.survey(files.clone())?;
+    }
+    session.add_files(files)?;
+    session.finish()
+}
+
+/// An import under way. Dropped without [`finish`](Session::finish), it leaves no trace.
+#[derive(Debug)]
+pub struct Session<'w> {
+    options: Options,
+    store: Store<'w>,
+    sequence: Sequence,
+    context: Context,
+    /// Pieces taken so far.
+    pieces: u64,
+}
+
+/// What every reading of the input needs.
+#[derive(Debug)]
+struct Context {
+    keys: Keys,
+    owners: Arc<Owners>,
+    key: OwnerKey,
+    rewrite: Option<Arc<Rewrite>>,
+    spill: PathBuf,
+}
+
+impl<'w> Session<'w> {
+    /// Begins an import. With [`Options::rewrite_ids`], use [`import`]: it needs to read the input twice.
+    pub fn begin(writer: &'w mut LakeWriter, options: Options) -> Result<Self, IngestError> {
+        let lake = writer.lake().clone();
+        let key = lake.owner_key();
+        let context = Context {
+            keys: Keys::new(),
+            owners: Arc::new(Owners::new(key, &options.application)),
+            key,
+            rewrite: None,
+            spill: lake.folder().data(),
+        };
+        let now = lake.clock().now();
+        let transaction = writer.begin();
+        let library = Library::new(Arc::clone(transaction.base()), options.mode, &options.application);
+        let sequence = context.sequence(library, Sink::Buffer(Default::default()));
+        Ok(Self {
+            store: Store::new(transaction, now, options.clone()),
+            sequence,
+            context,
+            options,
+            pieces: 0,
+        })
+    }
+
+    /// Adds files and folders.
+    pub fn add_paths(&mut self, paths: &[PathBuf]) -> Result<(), IngestError> {
+        self.add_files(find(paths)?)
+    }
+
+    /// Adds one JSON document: a resource, or a Bundle whose entries are meant.
+    pub fn add_document(&mut self, json: &[u8]) -> Result<(), IngestError> {
+        let text = Text::Document(json.to_vec());
+        let piece = Piece {
+            file: PathBuf::new().into(),
+            first_line: 1,
+            text,
+            consumed: 0,
+        };
+        let number = self.pieces;
+        self.pieces += 1;
+        let prepared = self.context.preparer().prepare(&piece, first_ordinal(number));
+        self.sequence.take(number, prepared)?;
+        if self.sequence.weight() > BUFFER {
+            self.flush(BUFFER / 3)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Commits what was added as one snapshot and says what it was.
+    pub fn finish(mut self) -> Result<Summary, IngestError> {
+        self.sequence.end()?;
+        self.flush(0)?;
+        let mut summary = std::mem::take(&mut self.sequence.summary);
+        self.store.finish(&mut summary)?;
+        summary.close();
+        Ok(summary)
+    }
+
+    fn add_files(&mut self, files: Vec<PathBuf>) -> Result<(), IngestError> {
+        let mut feed = Feed {
+            pieces: Pieces::new(files),
+            next: self.pieces,
+            ended: false,
+        };
+        while !feed.ended {
+            read(&mut feed, &mut self.sequence, &self.context, &self.options)?;
+            self.pieces = feed.next;
+            if self.sequence.weight() > BUFFER {
+                self.flush(BUFFER / 3)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads files for the sake of their filing only, so that ids can be rewritten.
+    fn survey(&mut self, files: Vec<PathBuf>) -> Result<(), IngestError> {
+        let library = self.sequence.library.unconsulted();
+        let survey = Survey::new(self.context.key, &self.options.application);
+        let mut sequence = self.context.sequence(library.clone(), Sink::Survey(survey));
+        let mut feed = Feed {
+            pieces: Pieces::new(files),
+            next: 0,
+            ended: false,
+        };
+        while !feed.ended {
+            read(
+                &mut feed,
+                &mut sequence,
+                &self.context,
+                &Options {
+                    progress: None,
+                    ..self.options.clone()
+                },
+            )?;
+        }
+        sequence.end()?;
+        if let Sink::Survey(survey) = sequence.sink {
+            self.context.rewrite = Some(Arc::new(survey.finish()));
+        }
+        self.sequence = self.context.sequence(library, Sink::Buffer(Default::default()));
+        Ok(())
+    }
+
+    fn flush(&mut self, rest: usize) -> Result<(), IngestError> {
+        let Sink::Buffer(buffer) = &mut self.sequence.sink else {
+            return Ok(());
+        };
+        let types = buffer.drain(rest);
+        for (ty, paths) in self.store.flush(&types, &mut self.sequence.summary)? {
+            self.sequence.library.pending.entry(ty).or_default().extend(paths);
+        }
+        Ok(())
+    }
+}
+
+impl Context {
+    fn normalizer(&self) -> Normalizer {
+        Normalizer::new(self.keys, self.rewrite.clone())
+    }
+
+    fn preparer(&self) -> Preparer {
+        Preparer::new(self.normalizer(), Arc::clone(&self.owners))
+    }
+
+    fn sequence(&self, library: Library, sink: Sink) -> Sequence {
+        let late = Late::new(self.spill.clone());
+        Sequence::new(self.normalizer(), Arc::clone(&self.owners), library, sink, late)
+    }
+}
+
+/// The input as the threads take it.
+struct Feed {
+    pieces: Pieces,
+    next: u64,
+    ended: bool,
+}
+
+/// Resources are numbered through the whole input; a piece has fewer than 2^32.
+fn first_ordinal(piece: u64) -> u64 {
+    piece << 32
+}
+
+/// Prepares pieces on all cores until the buffer is full or the input ends.
+fn read(feed: &mut Feed, sequence: &mut Sequence, context: &Context, options: &Options) -> Result<(), IngestError> {
+    let feed = Mutex::new(feed);
+    let sequence = Mutex::new(sequence);
+    let work = || {
+        let mut preparer = context.preparer();
+        loop {
+            if lock(&sequence).weight() > BUFFER {
+                return Ok(());
+            }
+            let mut feed = lock(&feed);
+            let number = feed.next;
+            let piece = match feed.pieces.next() {
+                None => {
+                    feed.ended = true;
+                    return Ok(());
+                }
+                Some(piece) => piece,
+            };
+            feed.next += 1;
+            // Holding the feed keeps others from reading another large piece meanwhile.
+            let held = piece
+                .as_ref()
+                .is_ok_and(|piece| piece.text.len() > LARGE)
+                .then_some(feed);
+            let prepared = match piece {
+                Ok(piece) => preparer.prepare(&piece, first_ordinal(number)),
+                Err(refusal) => Preparer::refused(refusal),
+            };
+            if let Some(progress) = &options.progress {
+                progress(prepared.consumed);
+            }
+            let taken = lock(&sequence).take(number, prepared);
+            drop(held);
+            taken?;
+        }
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..options.threads()).map(|_| scope.spawn(work)).collect();
+        running
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| IngestError::Worker)?)
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

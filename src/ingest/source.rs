@@ -1,0 +1,394 @@
+//! Finds input files and cuts them into pieces of bounded size: runs of NDJSON lines, or whole JSON documents.
+//!
+//! Whether a file is gzip, NDJSON or one JSON document is decided by its content. What the pieces mean is `document`'s
+//! matter; nothing here parses JSON.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flate2::read::MultiGzDecoder;
+
+use super::error::{IngestError, Reason, Refusal};
+
+/// The longest NDJSON line and the largest JSON document that is read, in bytes after decompression.
+pub const LARGEST_DOCUMENT: usize = 128 << 20;
+/// Lines are handed out in pieces of about this size.
+const PIECE: usize = 1 << 20;
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// A part of an input file.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// The file it came from.
+    pub(super) file: Arc<Path>,
+    /// Number of its first line, from 1.
+    pub(super) first_line: u64,
+    /// What it holds.
+    pub(super) text: Text,
+    /// Bytes of the file, as on disk, that are behind this piece; for a progress bar.
+    pub(super) consumed: u64,
+}
+
+/// The text of a [`Piece`].
+#[derive(Debug)]
+pub(super) enum Text {
+    /// Lines, each a JSON document.
+    Lines(Vec<u8>),
+    /// One JSON document.
+    Document(Vec<u8>),
+}
+
+impl Text {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Text::Lines(bytes) | Text::Document(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// The input files behind `paths`: files as named, folders recursively in the order of their paths.
+///
+/// A folder gives only what looks like JSON; a file named by the caller is always taken, to be refused when read.
+pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
+    let mut found = Vec::new();
+    for path in paths {
+        let unreadable = |error| IngestError::Input {
+            path: path.clone(),
+            error,
+        };
+        if std::fs::metadata(path).map_err(unreadable)?.is_dir() {
+            walk(path, &mut found).map_err(unreadable)?;
+        } else {
+            found.push(path.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Bytes on disk of the input files behind `paths`, as far as they can be told.
+pub fn input_size(paths: &[PathBuf]) -> u64 {
+    let files = find(paths).unwrap_or_default();
+    files
+        .iter()
+        .filter_map(|file| std::fs::metadata(file).ok())
+        .map(|metadata| metadata.len())
+        .sum()
+}
+
+fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        // A link to a folder may lead back to where we are, so only links to files are followed.
+        if entry.file_type()?.is_dir() {
+            walk(&path, found)?;
+        } else if std::fs::metadata(&path).is_ok_and(|metadata| metadata.is_file()) && looks_like_json(&path) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn looks_like_json(path: &Path) -> bool {
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    if [".json", ".ndjson", ".jsonl"]
+        .iter()
+        .any(|suffix| name.ends_with(suffix))
+    {
+        return true;
+    }
+    let mut start = Vec::new();
+    let read = open(path).and_then(|(reader, _)| reader.take(256).read_to_end(&mut start));
+    let Some(object) = read.ok().and_then(|_| start_of_text(&start).strip_prefix(b"{")) else {
+        return false;
+    };
+    matches!(object.trim_ascii_start().first(), Some(b'"' | b'}'))
+}
+
+fn start_of_text(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes).trim_ascii_start()
+}
+
+/// How far a file has been read, in bytes on disk.
+type Position = Arc<std::sync::atomic::AtomicU64>;
+
+struct Counted {
+    file: File,
+    position: Position,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.position
+            .fetch_add(read as u64, std::sync::atomic::Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+/// Opens a file, decompressing it if it begins as gzip does.
+fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, Position)> {
+    let position = Position::default();
+    let mut file = Counted {
+        file: File::open(path)?,
+        position: Arc::clone(&position),
+    };
+    let mut magic = Vec::with_capacity(2);
+    (&mut file).take(2).read_to_end(&mut magic)?;
+    let gzip = magic == [0x1f, 0x8b];
+    let whole = io::Cursor::new(magic).chain(file);
+    if gzip {
+        Ok((
+            Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole))),
+            position,
+        ))
+    } else {
+        Ok((Box::new(whole), position))
+    }
+}
+
+/// The pieces of a list of files, in order. A file that cannot be read gives a refusal and the next one is opened.
+pub(super) struct Pieces {
+    files: std::vec::IntoIter<PathBuf>,
+    current: Option<Reading>,
+}
+
+struct Reading {
+    file: Arc<Path>,
+    reader: Box<dyn Read + Send>,
+    position: Position,
+    reported: u64,
+    /// Read but not handed out.
+    pending: Vec<u8>,
+    line: u64,
+    ended: bool,
+    /// Nothing more is wanted of it.
+    abandoned: bool,
+}
+
+enum Next {
+    Piece(Text, u64),
+    Refused(Reason, u64),
+    End,
+}
+
+impl Pieces {
+    pub(super) fn new(files: Vec<PathBuf>) -> Self {
+        Self {
+            files: files.into_iter(),
+            current: None,
+        }
+    }
+
+    fn advance(&mut self) -> Option<Result<Piece, Refusal>> {
+        loop {
+            let Some(reading) = &mut self.current else {
+                let path = self.files.next()?;
+                match Reading::open(&path) {
+                    Ok(reading) => self.current = Some(reading),
+                    Err(error) => return Some(Err(Refusal::of_file(path.into(), 1, Reason::Unreadable(error.kind())))),
+                }
+                continue;
+            };
+            match reading.advance() {
+                Next::Piece(text, first_line) => {
+                    let file = Arc::clone(&reading.file);
+                    return Some(Ok(Piece {
+                        file,
+                        first_line,
+                        text,
+                        consumed: reading.consumed(),
+                    }));
+                }
+                Next::Refused(reason, line) => {
+                    let refusal = Refusal::of_file(Arc::clone(&reading.file), line, reason);
+                    if reading.abandoned {
+                        self.current = None;
+                    }
+                    return Some(Err(refusal));
+                }
+                Next::End => self.current = None,
+            }
+        }
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Result<Piece, Refusal>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.advance()
+    }
+}
+
+impl Reading {
+    fn open(path: &Path) -> io::Result<Self> {
+        let (reader, position) = open(path)?;
+        Ok(Self {
+            file: path.into(),
+            reader,
+            position,
+            reported: 0,
+            pending: Vec::new(),
+            line: 0,
+            ended: false,
+            abandoned: false,
+        })
+    }
+
+    fn consumed(&mut self) -> u64 {
+        let position = self.position.load(std::sync::atomic::Ordering::Relaxed);
+        let fresh = position - self.reported;
+        self.reported = position;
+        fresh
+    }
+
+    fn advance(&mut self) -> Next {
+        let line = self.line.max(1);
+        let next = if self.line == 0 { self.first() } else { self.lines() };
+        next.unwrap_or_else(|error| {
+            self.abandoned = true;
+            Next::Refused(Reason::Unreadable(error.kind()), line)
+        })
+    }
+
+    /// Reads on until `pending` holds `enough` bytes or the file ends; says whether it ended.
+    fn fill(&mut self, enough: usize) -> io::Result<bool> {
+        let wanted = enough.saturating_sub(self.pending.len());
+        if wanted > 0 && !self.ended {
+            let read = (&mut self.reader).take(wanted as u64).read_to_end(&mut self.pending)?;
+            self.ended = read < wanted;
+        }
+        Ok(self.ended)
+    }
+
+    /// Decides between lines and a single document by the first line: NDJSON begins with a line that is a whole object and
+    /// has something after it.
+    fn first(&mut self) -> io::Result<Next> {
+        self.line = 1;
+        self.fill(PIECE)?;
+        if self.pending.starts_with(BYTE_ORDER_MARK) {
+            self.pending.drain(..BYTE_ORDER_MARK.len());
+        }
+        if self.is_lines_by_name() {
+            return self.lines();
+        }
+        let blank = self.pending.len() - self.pending.trim_ascii_start().len();
+        if self.pending.get(blank) != Some(&b'{') {
+            self.abandoned = true;
+            return Ok(Next::Refused(Reason::NotAnObject, 1));
+        }
+        let mut searched = blank;
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.pending[searched..]) {
+                let first = &self.pending[blank..searched + at];
+                if is_closed(first) && !(self.pending[searched + at..].trim_ascii().is_empty() && self.ended) {
+                    return self.lines();
+                }
+                break;
+            }
+            searched = self.pending.len();
+            if self.ended || searched > LARGEST_DOCUMENT {
+                break;
+            }
+            self.fill(searched + 4 * PIECE)?;
+        }
+        self.document()
+    }
+
+    fn is_lines_by_name(&self) -> bool {
+        let name = self
+            .file
+            .file_name()
+            .map(|name| name.to_string_lossy().to_ascii_lowercase())
+            .unwrap_or_default();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        name.ends_with(".ndjson") || name.ends_with(".jsonl")
+    }
+
+    fn document(&mut self) -> io::Result<Next> {
+        self.fill(LARGEST_DOCUMENT + 1)?;
+        if self.pending.len() > LARGEST_DOCUMENT {
+            self.abandoned = true;
+            return Ok(Next::Refused(Reason::TooLarge, 1));
+        }
+        Ok(Next::Piece(Text::Document(std::mem::take(&mut self.pending)), 1))
+    }
+
+    fn lines(&mut self) -> io::Result<Next> {
+        let mut wanted = PIECE;
+        let end = loop {
+            let searched = self.pending.len();
+            if self.fill(wanted)? {
+                break self.pending.len();
+            }
+            // What was searched before holds no newline, unless this is the first turn.
+            let from = if wanted == PIECE { 0 } else { searched };
+            if let Some(at) = memchr::memrchr(b'\n', &self.pending[from..]) {
+                break from + at + 1;
+            }
+            if self.pending.len() > LARGEST_DOCUMENT {
+                return self.skip_line();
+            }
+            wanted = self.pending.len() + 4 * PIECE;
+        };
+        if end == 0 {
+            return Ok(Next::End);
+        }
+        let rest = self.pending.split_off(end);
+        let text = std::mem::replace(&mut self.pending, rest);
+        let first_line = self.line;
+        self.line += memchr::memchr_iter(b'\n', &text).count() as u64;
+        Ok(Next::Piece(Text::Lines(text), first_line))
+    }
+
+    /// Leaves out the line that `pending` begins with, of which no end is in sight.
+    fn skip_line(&mut self) -> io::Result<Next> {
+        let refused = self.line;
+        self.line += 1;
+        loop {
+            self.pending.clear();
+            let ended = self.fill(PIECE)?;
+            if let Some(at) = memchr::memchr(b'\n', &self.pending) {
+                self.pending.drain(..=at);
+                // The file may have ended, but what is pending has still to be handed out.
+                return Ok(Next::Refused(Reason::TooLarge, refused));
+            }
+            if ended {
+                self.pending.clear();
+                return Ok(Next::Refused(Reason::TooLarge, refused));
+            }
+        }
+    }
+}
+
+/// Whether the text is an object (or something malformed) that ends where the text does: braces balance outside strings.
+fn is_closed(text: &[u8]) -> bool {
+    let mut depth = 0usize;
+    let mut quoted = false;
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if quoted => {
+                bytes.next();
+            }
+            b'"' => quoted = !quoted,
+            b'{' if !quoted => depth += 1,
+            b'}' if !quoted => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return bytes.as_slice().trim_ascii().is_empty();
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}

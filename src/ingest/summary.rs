@@ -1,0 +1,88 @@
+//! What an import did, per resource type.
+
+use std::collections::BTreeMap;
+
+use super::error::Refusal;
+use crate::fhir::{TypeId, facts};
+
+/// Refusals are kept up to this number; the rest is only counted.
+pub const REFUSALS_KEPT: usize = 100;
+
+/// What became of the resources of one type: `read` is the sum of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Met in the input.
+    pub read: u64,
+    /// Written as a new resource or a new version of one.
+    pub stored: u64,
+    /// The same as what was there already, or matched by a conditional create.
+    pub unchanged: u64,
+    /// Followed by a later version in the same input.
+    pub replaced: u64,
+    /// Left out for a reason that a [`Refusal`] gives.
+    pub refused: u64,
+}
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// By type name.
+    pub types: BTreeMap<&'static str, Counts>,
+    /// Refusals of input whose type could not be told; the others stand with their type.
+    pub untyped_refused: u64,
+    /// The first refusals, in the order of the input.
+    pub refusals: Vec<Refusal>,
+    /// All refusals.
+    pub refused: u64,
+    /// Entries of Bundles with nothing to store: deletions, searches, outcomes, entries without a resource.
+    pub left_out: u64,
+    /// References to addresses inside a Bundle, or conditional ones, that exactly one resource should have answered and did
+    /// not. They are stored as they were.
+    pub unresolved: u64,
+    /// The snapshot that holds the result.
+    pub snapshot: u64,
+}
+
+impl Summary {
+    /// The sums over all types.
+    pub fn total(&self) -> Counts {
+        let mut total = Counts {
+            read: self.untyped_refused,
+            refused: self.untyped_refused,
+            ..Counts::default()
+        };
+        for counts in self.types.values() {
+            total.read += counts.read;
+            total.stored += counts.stored;
+            total.unchanged += counts.unchanged;
+            total.replaced += counts.replaced;
+            total.refused += counts.refused;
+        }
+        total
+    }
+
+    /// Accounts for what was read and neither stored nor unchanged nor refused: something later came in its place.
+    pub(super) fn close(&mut self) {
+        for counts in self.types.values_mut() {
+            counts.replaced = counts
+                .read
+                .saturating_sub(counts.stored + counts.unchanged + counts.refused);
+        }
+    }
+
+    pub(super) fn of(&mut self, ty: TypeId) -> &mut Counts {
+        self.types.entry(facts().get(ty).name).or_default()
+    }
+
+    /// Notes a refusal of something that was read.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        match refusal.ty {
+            Some(ty) => self.of(ty).refused += 1,
+            None => self.untyped_refused += 1,
+        }
+        self.refused += 1;
+        if self.refusals.len() < REFUSALS_KEPT {
+            self.refusals.push(refusal);
+        }
+    }
+}
