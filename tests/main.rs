@@ -9,5 +9,7 @@ mod columns;
 mod facts;
 mod fhirpath;
 mod harness;
+mod http;
 mod population;
 mod scan;
+mod tokens;

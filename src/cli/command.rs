@@ -5,10 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::failure::Failure;
-use super::generate;
-use super::import;
-use super::info;
-use super::search;
+use super::{generate, import, info, search, serve, token};
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]
@@ -27,6 +24,8 @@ enum Command {
     Info(info::Args),
     Search(search::SearchArgs),
     Explain(search::ExplainArgs),
+    Serve(serve::Args),
+    Token(token::Args),
 }
 
 /// Parses the process's arguments and carries the command out.
@@ -38,6 +37,8 @@ pub fn run() -> ExitCode {
         Command::Info(arguments) => info::run(arguments),
         Command::Search(arguments) => search::search(arguments),
         Command::Explain(arguments) => search::explain(arguments),
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Token(arguments) => token::run(arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

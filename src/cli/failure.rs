@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::lake::LakeError;
+
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -23,6 +25,16 @@ impl Failure {
         Failure {
             code: 3,
             message: message.into(),
+        }
+    }
+
+    /// The lake cannot be opened: the input's fault where there is none, or one of another version.
+    pub(super) fn from_lake(error: LakeError) -> Failure {
+        match error {
+            LakeError::Missing(_) | LakeError::Version { .. } | LakeError::Busy { .. } => {
+                Failure::input(error.to_string())
+            }
+            error => Failure::other(error),
         }
     }
 

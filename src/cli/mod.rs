@@ -3,12 +3,17 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod base_url;
 mod command;
 mod failure;
 mod generate;
 mod import;
 mod info;
 mod lake_scope;
+mod logging;
+mod mode;
 mod search;
+mod serve;
+mod token;
 
 pub use command::run;

@@ -1,1 +1,26 @@
-//! The HTTP door: axum routers, extractors, and the one mapping of errors to status and OperationOutcome.
+//! The service over HTTP: routes, what each takes from a request, and how every outcome becomes a status and a body.
+//!
+//! One file per endpoint family; `error` is the only place that maps errors to answers, `frame` what surrounds every
+//! request. What is found and who may see it is decided below, in `search`, `views`, `lake` and `consent`.
+
+mod auth;
+mod body;
+mod capability;
+mod conditional;
+mod error;
+mod frame;
+mod limits;
+mod negotiate;
+mod patient_wildcard;
+mod pretty;
+mod read;
+mod resource_type;
+mod router;
+mod run_request;
+mod server;
+mod service;
+mod stream;
+
+pub use limits::Limits;
+pub use server::{ServeError, serve};
+pub use service::{Options, Service};

@@ -1,8 +1,9 @@
-//! What the integration tests share: where the real records are.
+//! What the integration tests share: where the real records are, and a server to talk to.
 
 pub(crate) mod conformance;
 pub(crate) mod lake;
 pub(crate) mod records;
+pub(crate) mod server;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,121 @@
+//! `tabularium serve`: the FHIR API over a lake.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::base_url;
+use super::failure::Failure;
+use super::logging::{self, LogFormat};
+use crate::consent::{Clock, Store};
+use crate::fhir::search_parameter::SearchParameters;
+use crate::http::{Limits, Options, Service};
+use crate::lake::Lake;
+
+/// Answer FHIR R4 reads, searches and views over HTTP
+///
+/// What another command imports into the folder while the server runs is served within a second. The server tidies the lake up
+/// in the background whenever nobody else is writing to it. SIGTERM or Ctrl-C lets requests in flight finish.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder that holds the lake
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// Address that clients know the server by [default: http:// and what it listens on]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Folder of further SearchParameter resources
+    #[arg(long, value_name = "DIR")]
+    search_parameters: Option<PathBuf>,
+    /// What log lines look like; RUST_LOG says how many there are
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+}
+
+/// Serves until told to stop.
+pub(super) fn run(args: Args) -> Result<(), Failure> {
+    let lake = Lake::open(&args.data).map_err(Failure::from_lake)?;
+    let parameters = parameters(args.search_parameters.as_deref())?;
+    let store = Store::open(&args.data, Clock::System).map_err(Failure::other)?;
+    let (listener, local) = listen(&args.listen)?;
+    let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
+    logging::start(args.log_format);
+    println!("Serving {} at {base_url}/fhir", args.data.display());
+    serve(
+        listener,
+        Options {
+            lake,
+            store: Arc::new(store),
+            parameters,
+            base_url,
+            limits: Limits::default(),
+        },
+    )
+}
+
+/// HL7's search parameters and those of a folder.
+pub(super) fn parameters(folder: Option<&Path>) -> Result<Arc<SearchParameters>, Failure> {
+    let builtin = SearchParameters::builtin();
+    match folder {
+        None => Ok(builtin),
+        Some(folder) => builtin
+            .with_folder(folder)
+            .map(Arc::new)
+            .map_err(|error| Failure::input(error.to_string())),
+    }
+}
+
+/// Takes the port, and says by what address this machine reaches it.
+pub(super) fn listen(address: &str) -> Result<(TcpListener, String), Failure> {
+    let refused = |error: std::io::Error| Failure::input(format!("cannot listen on {address}: {error}"));
+    let listener = TcpListener::bind(address).map_err(refused)?;
+    listener.set_nonblocking(true).map_err(refused)?;
+    let local = base_url::local(listener.local_addr().map_err(refused)?);
+    Ok((listener, local))
+}
+
+/// Serves until SIGTERM, SIGINT or Ctrl-C.
+pub(super) fn serve(listener: TcpListener, options: Options) -> Result<(), Failure> {
+    // `token` makes tokens for this address from now on.
+    options.store.set_base_url(&options.base_url).map_err(Failure::other)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::other)?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(Failure::other)?;
+        let stop = stop()?;
+        tracing::info!(base_url = options.base_url, "serving");
+        let served = crate::http::serve(listener, Service::new(options), stop).await;
+        tracing::info!("stopped");
+        served.map_err(Failure::other)
+    })
+}
+
+/// Ready when the process is told to end. The handlers are in place when this returns.
+#[cfg(unix)]
+fn stop() -> Result<impl Future<Output = ()>, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::other)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::other)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Ready when the process is told to end.
+#[cfg(not(unix))]
+fn stop() -> Result<impl Future<Output = ()>, Failure> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            // Without a handler the system ends the process itself.
+            std::future::pending::<()>().await;
+        }
+    })
+}

@@ -1,0 +1,27 @@
+//! What a verified token stands for.
+
+use std::sync::Arc;
+
+use crate::lake::Scope;
+
+/// A verified token: who asks, until when, and what they may see.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The token's own identifier, by which it is revoked.
+    pub jti: Box<str>,
+    /// The consent's identifier for a patient token, the client's for an application token.
+    pub subject: Box<str>,
+    /// The publishable key of the application.
+    pub client: Arc<str>,
+    /// When it ends, in seconds since the Unix epoch.
+    pub expires_at: i64,
+    /// The rows it may see.
+    pub scope: Arc<Scope>,
+}
+
+impl Access {
+    /// The Patient ids of the token's consent, the primary one first; `None` for an application token.
+    pub fn patients(&self) -> Option<&[String]> {
+        self.scope.patient.as_ref().map(|patient| patient.patients.as_slice())
+    }
+}

@@ -1,0 +1,36 @@
+//! The time of day as the service sees it; tests hold it still and move it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Where "now" comes from.
+#[derive(Clone, Debug, Default)]
+pub enum Clock {
+    /// The machine's clock.
+    #[default]
+    System,
+    /// A time that stands until it is moved, in seconds since the Unix epoch.
+    Set(Arc<AtomicI64>),
+}
+
+impl Clock {
+    /// A clock that stands at `seconds` since the Unix epoch.
+    pub fn at(seconds: i64) -> Clock {
+        Clock::Set(Arc::new(AtomicI64::new(seconds)))
+    }
+
+    /// Seconds since the Unix epoch.
+    pub fn now(&self) -> i64 {
+        match self {
+            Clock::System => chrono::Utc::now().timestamp(),
+            Clock::Set(seconds) => seconds.load(Ordering::SeqCst),
+        }
+    }
+
+    /// Moves a clock made by [`Clock::at`]; the machine's clock goes its own way.
+    pub fn advance(&self, seconds: i64) {
+        if let Clock::Set(now) = self {
+            now.fetch_add(seconds, Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What can go wrong with the store, and why a token is refused.
+
+use std::path::PathBuf;
+
+/// The store did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// SQLite refused.
+    #[error("the service store failed: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The file could not be made or opened.
+    #[error("cannot open the service store {path}: {source}")]
+    Open {
+        /// The store's file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A later release wrote the store.
+    #[error("the service store is of version {found}, and this program knows versions up to {known}")]
+    TooNew {
+        /// The store's version.
+        found: i64,
+        /// The newest version this program knows.
+        known: i64,
+    },
+    /// A signing key could not be made or is not one.
+    #[error("the signing key is unusable: {0}")]
+    Key(&'static str),
+    /// No such application is registered.
+    #[error("no application is called {0:?}")]
+    UnknownApplication(String),
+    /// Signing failed.
+    #[error("the token could not be signed")]
+    Sign,
+}
+
+/// Why a bearer token is not accepted. The texts are shown to the bearer and say nothing about other tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Not a JWT with the claims of an access token.
+    #[error("the access token is malformed")]
+    Malformed,
+    /// Signed with another algorithm than RS256, or of another JOSE type than `at+jwt`.
+    #[error("the token is not an access token of this service")]
+    Foreign,
+    /// No key of ours made the signature.
+    #[error("the access token's signature does not verify")]
+    Signature,
+    /// Issued by or for another service.
+    #[error("the access token was issued by or for another service")]
+    Issuer,
+    /// Its time is over.
+    #[error("the access token has expired")]
+    Expired,
+    /// It was revoked, or the consent or application behind it is gone.
+    #[error("the access token is no longer valid")]
+    Revoked,
+    /// The store could not be asked; trying again may help.
+    #[error("the access token could not be checked")]
+    Unavailable,
+}

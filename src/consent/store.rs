@@ -1,0 +1,464 @@
+//! The service's own SQLite store: `service.sqlite` beside the lake. Several processes may have it open; what one of them
+//! writes the others see at [`Store::refresh`], which a server calls once a second.
+//!
+//! Keys and revoked tokens are held in memory, since every request asks for them; the rest is read when wanted.
+
+use std::collections::HashSet;
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use jsonwebtoken::jwk::JwkSet;
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use uuid::Uuid;
+
+use super::clock::Clock;
+use super::error::Error;
+use super::keys::{self, SigningKey};
+use super::migrations::migrate;
+use super::token::PATIENT_SECONDS;
+use crate::lake::Mode;
+
+/// The application that imported records belong to unless told otherwise.
+pub const LOCAL_APPLICATION: &str = "local";
+
+const FILE: &str = "service.sqlite";
+const BASE_URL: &str = "base_url";
+
+/// An application's identity in one mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// The publishable key: `client_id` in tokens.
+    pub id: Arc<str>,
+    /// The application behind it.
+    pub application: Arc<str>,
+    /// Which data it reaches.
+    pub mode: Mode,
+}
+
+/// What a consent covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Consent {
+    pub(super) application: String,
+    pub(super) mode: Mode,
+    /// The primary Patient first.
+    pub(super) patients: Vec<String>,
+}
+
+/// The open store.
+pub struct Store {
+    connection: Mutex<Connection>,
+    clock: Clock,
+    held: RwLock<Held>,
+    /// SQLite's `data_version` when `held` was read.
+    seen: Mutex<i64>,
+}
+
+/// What every request asks for.
+#[derive(Default)]
+struct Held {
+    /// Newest first; the first that is not retired signs.
+    keys: Vec<Arc<SigningKey>>,
+    revoked: HashSet<Box<str>>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the store in `folder`, making the file (readable by its owner only), a signing key and the application
+    /// [`LOCAL_APPLICATION`] when there are none.
+    pub fn open(folder: &Path, clock: Clock) -> Result<Store, Error> {
+        let path = folder.join(FILE);
+        create_private(&path).map_err(|source| Error::Open {
+            path: path.clone(),
+            source,
+        })?;
+        let mut connection = Connection::open(&path)?;
+        connection.busy_timeout(Duration::from_secs(10))?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        connection.pragma_update(None, "synchronous", "full")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update(None, "secure_delete", true)?;
+        migrate(&mut connection)?;
+        first_key(&mut connection, clock.now())?;
+        let store = Store {
+            connection: Mutex::new(connection),
+            clock,
+            held: RwLock::new(Held::default()),
+            seen: Mutex::new(0),
+        };
+        store.register_application(LOCAL_APPLICATION)?;
+        store.reload()?;
+        Ok(store)
+    }
+
+    /// The clock that the store and its tokens go by.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Takes up what other processes have written since the last call.
+    pub fn refresh(&self) -> Result<(), Error> {
+        let version = self.data_version()?;
+        let changed = *locked(&self.seen) != version;
+        if changed { self.reload() } else { Ok(()) }
+    }
+
+    /// The base address that the last `serve` on this folder announced.
+    pub fn base_url(&self) -> Result<Option<String>, Error> {
+        let connection = locked(&self.connection);
+        let mut statement = connection.prepare_cached("SELECT value FROM setting WHERE name = ?1")?;
+        Ok(statement.query_row([BASE_URL], |row| row.get(0)).optional()?)
+    }
+
+    /// Remembers the base address for commands that make tokens.
+    pub fn set_base_url(&self, url: &str) -> Result<(), Error> {
+        let sql = "INSERT INTO setting (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value";
+        locked(&self.connection).execute(sql, [BASE_URL, url])?;
+        Ok(())
+    }
+
+    /// Makes sure that the application is known and has a client for each mode.
+    pub fn register_application(&self, id: &str) -> Result<(), Error> {
+        let now = self.clock.now();
+        let mut connection = locked(&self.connection);
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let sql = "INSERT INTO application (id, name, created_at) VALUES (?1, ?1, ?2) ON CONFLICT DO NOTHING";
+        transaction.execute(sql, params![id, now])?;
+        for mode in [Mode::Live, Mode::Test] {
+            let known: bool = transaction.query_row(
+                "SELECT EXISTS (SELECT 1 FROM client WHERE application = ?1 AND mode = ?2)",
+                [id, mode.schema()],
+                |row| row.get(0),
+            )?;
+            if !known {
+                transaction.execute(
+                    "INSERT INTO client (id, application, mode, created_at) VALUES (?1, ?2, ?3, ?4)",
+                    params![publishable_key(mode)?, id, mode.schema(), now],
+                )?;
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// The application's client for a mode.
+    pub fn client_of(&self, application: &str, mode: Mode) -> Result<Client, Error> {
+        let connection = locked(&self.connection);
+        let sql = "SELECT id, application, mode FROM client WHERE application = ?1 AND mode = ?2
+                   ORDER BY created_at DESC, id LIMIT 1";
+        let client = connection
+            .prepare_cached(sql)?
+            .query_row([application, mode.schema()], client)
+            .optional()?;
+        client.ok_or_else(|| Error::UnknownApplication(application.to_owned()))
+    }
+
+    /// The client of this publishable key.
+    pub fn client(&self, id: &str) -> Result<Option<Client>, Error> {
+        let connection = locked(&self.connection);
+        let mut statement = connection.prepare_cached("SELECT id, application, mode FROM client WHERE id = ?1")?;
+        Ok(statement.query_row([id], client).optional()?)
+    }
+
+    /// The operator's consent for one person's imported records; made when there is none, so that tokens made one after
+    /// the other have the same subject.
+    pub fn consent_for(&self, application: &str, mode: Mode, patient: &str) -> Result<String, Error> {
+        let mut connection = locked(&self.connection);
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let sql = "SELECT consent.id FROM consent JOIN consent_patient ON consent_patient.consent = consent.id
+                   WHERE application = ?1 AND mode = ?2 AND patient = ?3 AND made_by = 'operator'
+                   ORDER BY created_at, consent.id LIMIT 1";
+        let known = transaction
+            .query_row(sql, [application, mode.schema(), patient], |row| row.get(0))
+            .optional()?;
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let id = Uuid::new_v4().to_string();
+                transaction.execute(
+                    "INSERT INTO consent (id, application, mode, made_by, created_at) VALUES (?1, ?2, ?3, 'operator', ?4)",
+                    params![id, application, mode.schema(), self.clock.now()],
+                )?;
+                transaction.execute(
+                    "INSERT INTO consent_patient (consent, ordinal, patient) VALUES (?1, 0, ?2)",
+                    [&id, patient],
+                )?;
+                id
+            }
+        };
+        transaction.commit()?;
+        Ok(id)
+    }
+
+    /// What the consent of this id covers.
+    pub(super) fn consent(&self, id: &str) -> Result<Option<Consent>, Error> {
+        let connection = locked(&self.connection);
+        let mut statement = connection.prepare_cached("SELECT application, mode FROM consent WHERE id = ?1")?;
+        let Some((application, mode)) = statement
+            .query_row([id], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))
+            .optional()?
+        else {
+            return Ok(None);
+        };
+        let mut statement =
+            connection.prepare_cached("SELECT patient FROM consent_patient WHERE consent = ?1 ORDER BY ordinal")?;
+        let patients = statement.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(Some(Consent {
+            application,
+            mode: mode_of(&mode),
+            patients,
+        }))
+    }
+
+    /// Ends a token before its time. It is forgotten once it would have expired anyway.
+    pub fn revoke(&self, jti: &str, expires_at: i64) -> Result<(), Error> {
+        let connection = locked(&self.connection);
+        connection.execute("DELETE FROM revoked_token WHERE expires_at < ?1", [self.clock.now()])?;
+        let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        connection.execute(sql, params![jti, expires_at])?;
+        drop(connection);
+        self.held
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .revoked
+            .insert(jti.into());
+        Ok(())
+    }
+
+    /// Whether the token was revoked; answered from memory.
+    pub(super) fn is_revoked(&self, jti: &str) -> bool {
+        self.held
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .revoked
+            .contains(jti)
+    }
+
+    /// Makes a new signing key. Earlier ones go on verifying until the last token that they signed has expired.
+    pub fn rotate_signing_key(&self) -> Result<(), Error> {
+        let made = keys::generate()?;
+        let key = SigningKey::from_pkcs8(&made)?;
+        let now = self.clock.now();
+        let mut connection = locked(&self.connection);
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute("DELETE FROM signing_key WHERE retired_at < ?1", [now - PATIENT_SECONDS])?;
+        transaction.execute("UPDATE signing_key SET retired_at = ?1 WHERE retired_at IS NULL", [now])?;
+        insert_key(&transaction, &key, &made, now)?;
+        transaction.commit()?;
+        drop(connection);
+        self.reload()
+    }
+
+    /// The public halves of all keys whose tokens may still be alive.
+    pub fn jwks(&self) -> JwkSet {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        JwkSet {
+            keys: held.keys.iter().map(|key| key.jwk.clone()).collect(),
+        }
+    }
+
+    /// The key that signs now.
+    pub(super) fn signing_key(&self) -> Result<Arc<SigningKey>, Error> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.keys.first().cloned().ok_or(Error::Key("there is none"))
+    }
+
+    /// The key of this name; one that another process has just made is found, too.
+    pub(super) fn key(&self, kid: &str) -> Result<Option<Arc<SigningKey>>, Error> {
+        let find = || {
+            let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+            held.keys.iter().find(|key| key.kid == kid).cloned()
+        };
+        if let Some(key) = find() {
+            return Ok(Some(key));
+        }
+        self.refresh()?;
+        Ok(find())
+    }
+
+    fn data_version(&self) -> Result<i64, Error> {
+        Ok(locked(&self.connection).pragma_query_value(None, "data_version", |row| row.get(0))?)
+    }
+
+    fn reload(&self) -> Result<(), Error> {
+        // The version is taken first: what is written in between is then read again rather than missed.
+        let version = self.data_version()?;
+        let held = {
+            let connection = locked(&self.connection);
+            let sql = "SELECT pkcs8 FROM signing_key WHERE retired_at IS NULL OR retired_at >= ?1
+                       ORDER BY retired_at IS NULL DESC, created_at DESC, rowid DESC";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([self.clock.now() - PATIENT_SECONDS], |row| row.get::<_, Vec<u8>>(0))?;
+            let mut keys = Vec::new();
+            for pkcs8 in rows {
+                keys.push(Arc::new(SigningKey::from_pkcs8(&pkcs8?)?));
+            }
+            let mut statement = connection.prepare_cached("SELECT jti FROM revoked_token WHERE expires_at >= ?1")?;
+            let revoked = statement
+                .query_map([self.clock.now()], |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            Held { keys, revoked }
+        };
+        *self.held.write().unwrap_or_else(PoisonError::into_inner) = held;
+        *locked(&self.seen) = version;
+        Ok(())
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every use leaves the value whole between its statements, so a panic elsewhere takes nothing away.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn client(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {
+    Ok(Client {
+        id: row.get(0)?,
+        application: row.get(1)?,
+        mode: mode_of(&row.get::<_, String>(2)?),
+    })
+}
+
+/// The schema admits two spellings only.
+fn mode_of(text: &str) -> Mode {
+    if text == Mode::Live.schema() {
+        Mode::Live
+    } else {
+        Mode::Test
+    }
+}
+
+/// 144 random bits behind the prefix that tells the mode.
+fn publishable_key(mode: Mode) -> Result<String, Error> {
+    use base64::Engine as _;
+    let mut random = [0u8; 18];
+    aws_lc_rs::rand::fill(&mut random).map_err(|_| Error::Key("the system gave no random numbers"))?;
+    let letters = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random);
+    Ok(format!("pk_{}_{letters}", mode.schema()))
+}
+
+fn first_key(connection: &mut Connection, now: i64) -> Result<(), Error> {
+    let any = |connection: &Connection| {
+        let sql = "SELECT EXISTS (SELECT 1 FROM signing_key WHERE retired_at IS NULL)";
+        connection.query_row(sql, [], |row| row.get::<_, bool>(0))
+    };
+    if any(connection)? {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if !any(&transaction)? {
+        let made = keys::generate()?;
+        insert_key(&transaction, &SigningKey::from_pkcs8(&made)?, &made, now)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+fn insert_key(connection: &Connection, key: &SigningKey, pkcs8: &[u8], now: i64) -> Result<(), Error> {
+    let sql = "INSERT INTO signing_key (kid, pkcs8, created_at) VALUES (?1, ?2, ?3)";
+    connection.execute(sql, params![key.kid, pkcs8, now])?;
+    Ok(())
+}
+
+/// Makes the file when it is missing. SQLite gives its write-ahead log the permissions of the file itself.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        (folder, store)
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_may_read_the_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let (folder, _store) = store();
+        let mode = std::fs::metadata(folder.path().join(FILE))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn opening_again_finds_the_same_key_and_client() {
+        let (folder, store) = store();
+        let (kid, client) = (
+            store.signing_key().unwrap().kid.clone(),
+            store.client_of("local", Mode::Live).unwrap(),
+        );
+        assert!(client.id.starts_with("pk_live_"));
+        drop(store);
+        let again = Store::open(folder.path(), Clock::at(2_000)).unwrap();
+        assert_eq!(again.signing_key().unwrap().kid, kid);
+        assert_eq!(again.client_of("local", Mode::Live).unwrap(), client);
+        assert_eq!(again.client(&client.id).unwrap(), Some(client));
+    }
+
+    #[test]
+    fn a_store_of_a_later_release_is_left_alone() {
+        let (folder, store) = store();
+        locked(&store.connection)
+            .pragma_update(None, "user_version", 999)
+            .unwrap();
+        drop(store);
+        let refused = Store::open(folder.path(), Clock::System).unwrap_err();
+        assert!(matches!(refused, Error::TooNew { found: 999, .. }), "{refused}");
+    }
+
+    #[test]
+    fn a_person_has_one_operator_consent() {
+        let (_folder, store) = store();
+        let first = store.consent_for("local", Mode::Live, "p1").unwrap();
+        assert_eq!(store.consent_for("local", Mode::Live, "p1").unwrap(), first);
+        assert_ne!(store.consent_for("local", Mode::Test, "p1").unwrap(), first);
+        assert_ne!(store.consent_for("local", Mode::Live, "p2").unwrap(), first);
+        assert_eq!(store.consent(&first).unwrap().unwrap().patients, ["p1"]);
+        assert_eq!(store.consent("none").unwrap(), None);
+        assert!(store.consent_for("unregistered", Mode::Live, "p1").is_err());
+    }
+
+    #[test]
+    fn retired_keys_stay_for_a_day() {
+        let (_folder, store) = store();
+        let first = store.signing_key().unwrap().kid.clone();
+        store.rotate_signing_key().unwrap();
+        let second = store.signing_key().unwrap().kid.clone();
+        assert_ne!(first, second);
+        assert!(store.key(&first).unwrap().is_some());
+        assert_eq!(store.jwks().keys.len(), 2);
+        store.clock().advance(PATIENT_SECONDS + 1);
+        store.rotate_signing_key().unwrap();
+        assert!(store.key(&first).unwrap().is_none());
+        assert!(store.key(&second).unwrap().is_some());
+    }
+
+    #[test]
+    fn what_another_process_revokes_is_seen_at_refresh() {
+        let (folder, store) = store();
+        let other = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+        other.revoke("t1", 2_000).unwrap();
+        store.refresh().unwrap();
+        assert!(store.is_revoked("t1"));
+        assert!(!store.is_revoked("t2"));
+    }
+}

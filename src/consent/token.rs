@@ -1,0 +1,243 @@
+//! Access tokens: RS256 JWTs of the JOSE type `at+jwt`, made and verified here.
+//!
+//! A verified token is remembered by the SHA-256 of its text until it expires, since checking a signature costs more than
+//! answering a read does; revocation is asked for at every use. The token's text itself is kept nowhere.
+
+use std::sync::Arc;
+
+use jsonwebtoken::{Algorithm, Header, Validation};
+use quick_cache::sync::Cache;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::access::Access;
+use super::error::{Error, Refusal};
+use super::store::{Client, Store};
+use crate::lake::{Lake, Mode, PatientScope, Scope};
+
+/// How long a patient token lives.
+pub(super) const PATIENT_SECONDS: i64 = 86_400;
+/// How long an application token lives.
+const APPLICATION_SECONDS: i64 = 1_800;
+/// How many verified tokens are remembered.
+const REMEMBERED: usize = 16_384;
+/// A token of ours has under 1,200 letters; what is much longer is not looked at.
+const LONGEST: usize = 8_192;
+const TYPE: &str = "at+jwt";
+
+/// The `iss` and `aud` of tokens for a service at this base address: the address with a trailing slash.
+pub fn issuer(base_url: &str) -> String {
+    format!("{}/", base_url.trim_end_matches('/'))
+}
+
+/// A token just made.
+#[derive(Clone, Debug)]
+pub struct Issued {
+    /// The text to send as `Authorization: Bearer ...`.
+    pub token: String,
+    /// Its identifier.
+    pub jti: String,
+    /// When it ends, in seconds since the Unix epoch.
+    pub expires_at: i64,
+}
+
+/// The claims as they stand in the token; a patient token has `patient`, an application token has not.
+#[derive(Debug, Serialize, Deserialize)]
+struct Claims {
+    jti: String,
+    sub: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patient: Option<String>,
+    client_id: String,
+    iat: i64,
+    exp: i64,
+    iss: String,
+    aud: String,
+}
+
+/// Makes and verifies the tokens of the service at one base address.
+#[derive(Debug)]
+pub struct Tokens {
+    store: Arc<Store>,
+    lake: Lake,
+    issuer: String,
+    verified: Cache<[u8; 32], Arc<Access>>,
+}
+
+impl Tokens {
+    /// Tokens of the service at `base_url` over `lake`, which is only asked whose rows a patient's are.
+    pub fn new(store: Arc<Store>, lake: Lake, base_url: &str) -> Tokens {
+        Tokens {
+            store,
+            lake,
+            issuer: issuer(base_url),
+            verified: Cache::new(REMEMBERED),
+        }
+    }
+
+    /// A token for a whole application in one mode.
+    pub fn for_application(&self, application: &str, mode: Mode) -> Result<Issued, Error> {
+        let client = self.store.client_of(application, mode)?;
+        self.issue(client.id.to_string(), None, &client, APPLICATION_SECONDS)
+    }
+
+    /// A token for one person's imported records. Whether there is such a person is the caller's to know.
+    pub fn for_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Issued, Error> {
+        let client = self.store.client_of(application, mode)?;
+        let consent = self.store.consent_for(application, mode, patient)?;
+        self.issue(consent, Some(format!("Patient/{patient}")), &client, PATIENT_SECONDS)
+    }
+
+    /// What the token stands for, or why it is refused.
+    pub fn verify(&self, token: &str) -> Result<Arc<Access>, Refusal> {
+        if token.len() > LONGEST {
+            return Err(Refusal::Malformed);
+        }
+        let mut key = [0u8; 32];
+        key.copy_from_slice(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, token.as_bytes()).as_ref());
+        let access = match self.verified.get(&key) {
+            Some(access) => access,
+            None => {
+                let access = Arc::new(self.check(token)?);
+                self.verified.insert(key, access.clone());
+                access
+            }
+        };
+        if access.expires_at <= self.store.clock().now() {
+            self.verified.remove(&key);
+            return Err(Refusal::Expired);
+        }
+        if self.store.is_revoked(&access.jti) {
+            return Err(Refusal::Revoked);
+        }
+        Ok(access)
+    }
+
+    /// Ends a token before its time.
+    pub fn revoke(&self, access: &Access) -> Result<(), Error> {
+        self.store.revoke(&access.jti, access.expires_at)
+    }
+
+    fn issue(&self, sub: String, patient: Option<String>, client: &Client, seconds: i64) -> Result<Issued, Error> {
+        let iat = self.store.clock().now();
+        let claims = Claims {
+            jti: Uuid::new_v4().to_string(),
+            sub,
+            patient,
+            client_id: client.id.to_string(),
+            iat,
+            exp: iat + seconds,
+            iss: self.issuer.clone(),
+            aud: self.issuer.clone(),
+        };
+        let key = self.store.signing_key()?;
+        let mut header = Header::new(Algorithm::RS256);
+        header.typ = Some(TYPE.to_owned());
+        header.kid = Some(key.kid.clone());
+        let token = jsonwebtoken::encode(&header, &claims, &key.private).map_err(|_| Error::Sign)?;
+        Ok(Issued {
+            token,
+            jti: claims.jti,
+            expires_at: claims.exp,
+        })
+    }
+
+    /// The whole check, from the text on.
+    fn check(&self, token: &str) -> Result<Access, Refusal> {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)?;
+        let typed = header.typ.as_deref().is_some_and(|typ| {
+            // RFC 7515 lets the `application/` prefix be written out; media types ignore case.
+            let short = typ
+                .get(..12)
+                .filter(|prefix| prefix.eq_ignore_ascii_case("application/"))
+                .map_or(typ, |_| &typ[12..]);
+            short.eq_ignore_ascii_case(TYPE)
+        });
+        if header.alg != Algorithm::RS256 || !typed {
+            return Err(Refusal::Foreign);
+        }
+        let kid = header.kid.ok_or(Refusal::Signature)?;
+        let key = self
+            .store
+            .key(&kid)
+            .map_err(|_| Refusal::Unavailable)?
+            .ok_or(Refusal::Signature)?;
+        let claims = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer))
+            .map_err(refusal)?
+            .claims;
+        if claims.exp <= self.store.clock().now() {
+            return Err(Refusal::Expired);
+        }
+        self.resolve(claims)
+    }
+
+    /// What correctly signed claims stand for in the store.
+    fn resolve(&self, claims: Claims) -> Result<Access, Refusal> {
+        let client = self
+            .store
+            .client(&claims.client_id)
+            .map_err(|_| Refusal::Unavailable)?
+            .ok_or(Refusal::Revoked)?;
+        let patient = match &claims.patient {
+            None if claims.sub == claims.client_id => None,
+            None => return Err(Refusal::Malformed),
+            Some(primary) => Some(Arc::new(self.person(&claims.sub, primary, &client)?)),
+        };
+        Ok(Access {
+            jti: claims.jti.into(),
+            subject: claims.sub.into(),
+            client: client.id,
+            expires_at: claims.exp,
+            scope: Arc::new(Scope {
+                mode: client.mode,
+                application: client.application,
+                patient,
+            }),
+        })
+    }
+
+    fn person(&self, consent: &str, primary: &str, client: &Client) -> Result<PatientScope, Refusal> {
+        let consent = self
+            .store
+            .consent(consent)
+            .map_err(|_| Refusal::Unavailable)?
+            .ok_or(Refusal::Revoked)?;
+        let ours = consent.application == *client.application && consent.mode == client.mode;
+        let named = primary
+            .strip_prefix("Patient/")
+            .is_some_and(|id| consent.patients.first().is_some_and(|p| p == id));
+        if !ours || !named {
+            return Err(Refusal::Revoked);
+        }
+        let owners = consent
+            .patients
+            .iter()
+            .map(|id| self.lake.owner_of(&consent.application, id))
+            .collect();
+        Ok(PatientScope {
+            patients: consent.patients,
+            owners,
+            authorizations: Vec::new(),
+        })
+    }
+}
+
+/// The time is checked apart, by the store's own clock.
+fn validation(issuer: &str) -> Validation {
+    let mut validation = Validation::new(Algorithm::RS256);
+    validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+    validation.set_issuer(&[issuer]);
+    validation.set_audience(&[issuer]);
+    validation.validate_exp = false;
+    validation
+}
+
+fn refusal(error: jsonwebtoken::errors::Error) -> Refusal {
+    use jsonwebtoken::errors::ErrorKind;
+    match error.kind() {
+        ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience => Refusal::Issuer,
+        ErrorKind::InvalidSignature => Refusal::Signature,
+        ErrorKind::InvalidAlgorithm | ErrorKind::InvalidAlgorithmName => Refusal::Foreign,
+        _ => Refusal::Malformed,
+    }
+}

@@ -1,0 +1,150 @@
+//! The one place where errors become a status and an OperationOutcome.
+//!
+//! What a client did is said in its own terms; what broke inside is logged with the request's id and not shown.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::negotiate::FHIR_JSON;
+use crate::consent;
+use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
+
+/// Why a request is not answered as asked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// No bearer token came.
+    #[error("this route needs an access token: send it as Authorization: Bearer ...")]
+    NoToken,
+    /// The bearer token is not accepted.
+    #[error("{0}")]
+    BadToken(consent::Refusal),
+    /// A test-mode application token on a FHIR route.
+    #[error("the FHIR API takes live-mode application tokens, and this is one of test mode")]
+    TestMode,
+    /// There is no such resource within the caller's sight.
+    #[error("there is no {ty} with the id {id:?}")]
+    NotFound {
+        /// The resource type.
+        ty: String,
+        /// The id as asked for.
+        id: String,
+    },
+    /// The type, method or operation is not served.
+    #[error("{0}")]
+    NotSupported(String),
+    /// A value cannot be understood.
+    #[error("{0}")]
+    Invalid(String),
+    /// The request is understood and cannot be carried out; sending it again changes nothing.
+    #[error("{0}")]
+    Processing(String),
+    /// None of the formats asked for is served.
+    #[error("answers come as application/fhir+json, which the request does not accept")]
+    NotAcceptable,
+    /// The request's body is of a type that the route does not read.
+    #[error("the body must be {0}")]
+    MediaType(&'static str),
+    /// The path and query are too long.
+    #[error("the URL is longer than {0} bytes; send a search as POST .../_search")]
+    LongUrl(usize),
+    /// The body is too long.
+    #[error("the body is longer than {0} bytes")]
+    LongBody(usize),
+    /// The body did not come in time, or broke off.
+    #[error("the request's body did not arrive")]
+    LostBody,
+    /// Too much is being asked at once.
+    #[error("the service is busy; try again in a moment")]
+    Busy,
+    /// Something broke.
+    #[error("the service failed to answer; the X-Request-Id header names this request")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// Something broke that is nobody's fault outside.
+    pub(super) fn internal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        Error::Internal(error.into())
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Error::BadToken(consent::Refusal::Unavailable) => StatusCode::SERVICE_UNAVAILABLE,
+            Error::NoToken | Error::BadToken(_) => StatusCode::UNAUTHORIZED,
+            Error::TestMode => StatusCode::FORBIDDEN,
+            Error::NotFound { .. } | Error::NotSupported(_) => StatusCode::NOT_FOUND,
+            Error::Invalid(_) => StatusCode::BAD_REQUEST,
+            Error::Processing(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Error::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Error::LongUrl(_) => StatusCode::URI_TOO_LONG,
+            Error::LongBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Error::LostBody => StatusCode::REQUEST_TIMEOUT,
+            Error::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn code(&self) -> IssueType {
+        match self {
+            Error::BadToken(consent::Refusal::Unavailable) | Error::Internal(_) => IssueType::Exception,
+            Error::NoToken | Error::BadToken(_) => IssueType::Login,
+            Error::TestMode => IssueType::Forbidden,
+            Error::NotFound { .. } => IssueType::NotFound,
+            Error::NotSupported(_) | Error::NotAcceptable | Error::MediaType(_) => IssueType::NotSupported,
+            Error::Invalid(_) => IssueType::Invalid,
+            Error::Processing(_) => IssueType::Processing,
+            Error::LongUrl(_) | Error::LongBody(_) => IssueType::TooLong,
+            Error::LostBody => IssueType::Timeout,
+            Error::Busy => IssueType::Throttled,
+        }
+    }
+
+    /// The challenge of RFC 6750: without an error code when no token came.
+    fn challenge(&self) -> Option<String> {
+        match self {
+            Error::NoToken => Some(r#"Bearer realm="fhir""#.to_owned()),
+            Error::BadToken(consent::Refusal::Unavailable) => None,
+            Error::BadToken(refusal) => Some(format!(
+                r#"Bearer realm="fhir", error="invalid_token", error_description="{refusal}""#
+            )),
+            _ => None,
+        }
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let outcome = OperationOutcome::new(Issue::error(self.code(), self.to_string()));
+        let mut response = Response::new(Body::from(outcome.to_json()));
+        *response.status_mut() = self.status();
+        response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
+        if let Some(challenge) = self.challenge().and_then(|text| HeaderValue::from_str(&text).ok()) {
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        if matches!(self, Error::Busy | Error::BadToken(consent::Refusal::Unavailable)) {
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if let Error::Internal(cause) = &self {
+            response.extensions_mut().insert(Cause(chain(cause.as_ref()).into()));
+        }
+        response
+    }
+}
+
+/// Why a request failed inside, for the log: the frame knows the request's id and the client must not see it.
+#[derive(Clone, Debug)]
+pub(super) struct Cause(pub(super) Arc<str>);
+
+/// An error and what caused it, on one line.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.join(": ")
+}

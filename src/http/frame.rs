@@ -1,0 +1,65 @@
+//! What surrounds every request: its id, the bound on URLs and on requests at once, the catching of panics, and one log
+//! line. The line names the route's template, never the path, the query, a token or any contents.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::HeaderName;
+use axum::http::{HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt;
+use uuid::Uuid;
+
+use super::error::{Cause, Error};
+use super::service::Service;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Answers a request within the frame.
+pub(super) async fn frame(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let mut text = [0u8; uuid::fmt::Hyphenated::LENGTH];
+    let id: &str = Uuid::new_v4().hyphenated().encode_lower(&mut text);
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let mut response = guarded(&service, request, next).await;
+    if let Ok(value) = HeaderValue::from_str(id) {
+        response.headers_mut().insert(X_REQUEST_ID, value);
+    }
+    log(
+        &method,
+        route.as_ref().map_or("", MatchedPath::as_str),
+        &response,
+        started,
+        id,
+    );
+    response
+}
+
+async fn guarded(service: &Service, request: Request, next: Next) -> Response {
+    let limit = service.limits.url;
+    let length = request.uri().path_and_query().map_or(0, |text| text.as_str().len());
+    if length > limit {
+        return Error::LongUrl(limit).into_response();
+    }
+    let Ok(_slot) = service.requests.try_acquire() else {
+        return Error::Busy.into_response();
+    };
+    // A handler shares nothing mutable with the next request but through locks, which recover from poisoning.
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(_) => Error::internal("a handler panicked").into_response(),
+    }
+}
+
+fn log(method: &Method, route: &str, response: &Response, started: Instant, id: &str) {
+    let status = response.status().as_u16();
+    let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+    if let Some(Cause(cause)) = response.extensions().get() {
+        tracing::error!(%method, route, cause = &**cause, request = id, "failed");
+    }
+    tracing::info!(%method, route, status, micros, request = id, "answered");
+}

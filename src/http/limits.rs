@@ -1,0 +1,49 @@
+//! How much one client, and all together, may ask at once.
+
+use std::time::Duration;
+
+/// The bounds that a server holds to. What exceeds one is answered with an OperationOutcome and costs nothing more.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Open connections; further ones wait to be accepted.
+    pub connections: usize,
+    /// Requests being answered at once.
+    pub requests: usize,
+    /// Searches and views at work at once; further ones wait for `patience`.
+    pub queries: usize,
+    /// How long a search or view waits for its turn.
+    pub patience: Duration,
+    /// Bytes of a request's path and query.
+    pub url: usize,
+    /// Bytes of a request's headers.
+    pub headers: usize,
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// How long a client may take to send its request's headers, and how long an idle connection stays open.
+    pub header_time: Duration,
+    /// How long a client may take to send its request's body.
+    pub body_time: Duration,
+    /// How long the client may leave an answer unread before the connection is closed.
+    pub write_time: Duration,
+    /// How long requests in flight may take to finish once the server was told to stop.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        Limits {
+            connections: 1_024,
+            requests: 512,
+            queries: (processors * 4).max(8),
+            patience: Duration::from_secs(10),
+            url: 8 * 1_024,
+            headers: 64 * 1_024,
+            body: 2 * 1_024 * 1_024,
+            header_time: Duration::from_secs(30),
+            body_time: Duration::from_secs(30),
+            write_time: Duration::from_secs(60),
+            grace: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What form the answer takes: `_format` before `Accept`, JSON whenever it is admitted, and `_pretty`.
+
+use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, HeaderValue};
+
+use super::error::Error;
+
+/// The media type of every FHIR answer.
+pub(super) const FHIR_JSON: HeaderValue = HeaderValue::from_static("application/fhir+json; charset=utf-8");
+
+/// Refuses a request that admits no JSON.
+pub(super) fn json_admitted(headers: &HeaderMap, format: Option<&str>) -> Result<(), Error> {
+    let admitted = match format {
+        Some(format) => is_json(format),
+        None => accept_admits(headers, is_json),
+    };
+    if admitted { Ok(()) } else { Err(Error::NotAcceptable) }
+}
+
+/// Whether `Accept` admits a media type that `is` recognizes; a missing or unreadable header admits everything.
+pub(super) fn accept_admits(headers: &HeaderMap, is: impl Fn(&str) -> bool) -> bool {
+    let mut any = false;
+    for value in headers.get_all(ACCEPT) {
+        let Ok(text) = value.to_str() else { return true };
+        for range in text.split(',').map(str::trim).filter(|range| !range.is_empty()) {
+            any = true;
+            let (media, parameters) = range.split_once(';').unwrap_or((range, ""));
+            let media = media.trim();
+            if !refused(parameters) && (media == "*/*" || media.eq_ignore_ascii_case("application/*") || is(media)) {
+                return true;
+            }
+        }
+    }
+    !any
+}
+
+/// The value of `name` among a raw query's parameters, the last when it comes several times.
+pub(super) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
+    let query = query.filter(|query| query.contains(name))?;
+    form_urlencoded::parse(query.as_bytes())
+        .filter(|(key, _)| key == name)
+        .last()
+        .map(|(_, value)| value.into_owned())
+}
+
+/// Whether the client asked for indented JSON.
+pub(super) fn wants_pretty(query: Option<&str>) -> Result<bool, Error> {
+    match parameter(query, "_pretty").as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true" | "") => Ok(true),
+        Some(_) => Err(Error::Invalid("_pretty is true or false".to_owned())),
+    }
+}
+
+/// `q=0` means "not this one".
+fn refused(parameters: &str) -> bool {
+    parameters
+        .split(';')
+        .filter_map(|parameter| parameter.trim().strip_prefix("q="))
+        .any(|q| q.parse() == Ok(0.0_f32))
+}
+
+fn is_json(media: &str) -> bool {
+    let media = media.split(';').next().unwrap_or(media).trim();
+    // A plus sign in a query value reads as a space.
+    [
+        "application/fhir+json",
+        "application/fhir json",
+        "application/json",
+        "application/json+fhir",
+        "text/json",
+        "json",
+    ]
+    .iter()
+    .any(|known| media.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admitted(accept: &str, format: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        if !accept.is_empty() {
+            headers.insert(ACCEPT, accept.parse().unwrap());
+        }
+        json_admitted(&headers, format).is_ok()
+    }
+
+    #[test]
+    fn json_and_wildcards_are_admitted() {
+        for accept in [
+            "",
+            "*/*",
+            "application/*",
+            "application/json",
+            "application/fhir+json; fhirVersion=4.0",
+            "text/html,application/xml;q=0.9,*/*;q=0.8",
+            "application/fhir+xml, application/fhir+json;q=0.1",
+        ] {
+            assert!(admitted(accept, None), "{accept}");
+        }
+        assert!(!admitted("application/fhir+xml", None));
+        assert!(!admitted("text/html", None));
+        assert!(!admitted("application/json;q=0", None));
+    }
+
+    #[test]
+    fn format_goes_before_accept() {
+        assert!(admitted("application/fhir+xml", Some("json")));
+        assert!(admitted("application/fhir+xml", Some("application/fhir json")));
+        assert!(!admitted("application/json", Some("xml")));
+    }
+}

@@ -1,0 +1,42 @@
+//! `$PATIENT_ID` in paths and query values: the patient of the token that asks.
+
+use super::error::Error;
+use crate::consent::Access;
+
+const WILDCARD: &str = "$PATIENT_ID";
+
+/// The id in a path, with the wildcard replaced by the primary Patient of the caller's consent.
+pub(super) fn in_path(id: String, access: &Access) -> Result<String, Error> {
+    if id != WILDCARD {
+        return Ok(id);
+    }
+    access
+        .patients()
+        .and_then(<[String]>::first)
+        .cloned()
+        .ok_or_else(needs_patient)
+}
+
+/// Query values with the wildcard replaced by all Patients of the caller's consent: alternatives that hold it are repeated
+/// once per Patient.
+pub(super) fn in_query(pairs: &mut [(String, String)], access: &Access) -> Result<(), Error> {
+    for (_, value) in pairs.iter_mut().filter(|(_, value)| value.contains(WILDCARD)) {
+        let patients = access.patients().ok_or_else(needs_patient)?;
+        let mut replaced = Vec::new();
+        for alternative in value.split(',') {
+            if alternative.contains(WILDCARD) {
+                replaced.extend(patients.iter().map(|patient| alternative.replace(WILDCARD, patient)));
+            } else {
+                replaced.push(alternative.to_owned());
+            }
+        }
+        *value = replaced.join(",");
+    }
+    Ok(())
+}
+
+fn needs_patient() -> Error {
+    Error::Processing(format!(
+        "{WILDCARD} stands for a patient token's patient; with an application token name the patient"
+    ))
+}

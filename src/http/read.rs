@@ -1,0 +1,59 @@
+//! `GET /fhir/{type}/{id}`: the stored bytes of one resource.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::header::{CONTENT_TYPE, ETAG, LAST_MODIFIED};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+
+use super::auth::Caller;
+use super::conditional::Version;
+use super::error::Error;
+use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
+use super::patient_wildcard;
+use super::pretty::pretty;
+use super::resource_type::resource_type;
+use super::service::Service;
+
+/// Reads one resource.
+pub(super) async fn read(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path((name, id)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let query = query.as_deref();
+    json_admitted(&headers, parameter(query, "_format").as_deref())?;
+    let pretty_wanted = wants_pretty(query)?;
+    let ty = resource_type(&name)?;
+    let id = patient_wildcard::in_path(id, &access)?;
+    if id.starts_with(['$', '_']) {
+        return Err(Error::NotSupported(format!("GET {name}/{id} is not supported")));
+    }
+    let table = service.lake.table(&service.lake.picture(), ty, &access.scope);
+    let found = table.read(&id).map_err(Error::internal)?;
+    let Some(found) = found else {
+        return Err(Error::NotFound { ty: name, id });
+    };
+    let version = Version::new(found.version, found.last_updated);
+    let held = version.is_held(&headers);
+    let mut response = Response::new(match (held, pretty_wanted) {
+        (true, _) => Body::empty(),
+        (false, true) => Body::from(pretty(&found.resource)),
+        (false, false) => Body::from(found.resource),
+    });
+    let head = response.headers_mut();
+    head.insert(ETAG, version.etag());
+    if let Some(modified) = version.last_modified() {
+        head.insert(LAST_MODIFIED, modified);
+    }
+    if held {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    } else {
+        head.insert(CONTENT_TYPE, FHIR_JSON);
+    }
+    Ok(response)
+}

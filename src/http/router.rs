@@ -1,0 +1,45 @@
+//! Which handler answers which route. What stands under `/fhir` and is not listed is `not-supported`, for token holders.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::auth::Caller;
+use super::error::Error;
+use super::frame::frame;
+use super::service::Service;
+use super::{capability, read};
+
+/// All routes, within the frame.
+pub(super) fn router(service: Arc<Service>) -> Router {
+    Router::new()
+        .route("/fhir/metadata", get(capability::metadata))
+        .route("/fhir/{type}/{id}", get(read::read))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(unsupported)
+        .layer(from_fn_with_state(service.clone(), frame))
+        .with_state(service)
+}
+
+/// A path that is served, by a method that it is not served by.
+async fn unsupported(_: Caller, request: Request) -> Error {
+    Error::NotSupported(format!("{} is not supported here", request.method()))
+}
+
+/// A path that nothing is at.
+async fn nowhere(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
+    let (mut parts, _) = request.into_parts();
+    let path = parts.uri.path();
+    if path == "/fhir" || path.starts_with("/fhir/") {
+        Caller::from_request_parts(&mut parts, &service).await?;
+        return Err(Error::NotSupported(format!("{} is not supported here", parts.method)));
+    }
+    let body = r#"{"message":"there is nothing here; the FHIR API is under /fhir"}"#;
+    Ok((StatusCode::NOT_FOUND, [(CONTENT_TYPE, "application/json")], body).into_response())
+}

@@ -1,0 +1,90 @@
+//! What every request of a server shares.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::capability::Capability;
+use super::error::Error;
+use super::limits::Limits;
+use crate::consent::{Store, Tokens};
+use crate::fhir::search_parameter::SearchParameters;
+use crate::lake::Lake;
+
+/// What a server is made of.
+pub struct Options {
+    /// The records.
+    pub lake: Lake,
+    /// Applications, keys and consents.
+    pub store: Arc<Store>,
+    /// The search parameters it knows.
+    pub parameters: Arc<SearchParameters>,
+    /// The address that clients know the service by.
+    pub base_url: String,
+    /// The bounds it holds to.
+    pub limits: Limits,
+}
+
+/// A service ready to answer.
+pub struct Service {
+    pub(super) lake: Lake,
+    pub(super) store: Arc<Store>,
+    pub(super) tokens: Tokens,
+    pub(super) parameters: Arc<SearchParameters>,
+    pub(super) capability: Capability,
+    /// Without a trailing slash.
+    pub(super) base_url: String,
+    pub(super) limits: Limits,
+    pub(super) requests: Semaphore,
+    queries: Semaphore,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service")
+            .field("base_url", &self.base_url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    /// Puts a service together.
+    pub fn new(options: Options) -> Arc<Service> {
+        let Options {
+            lake,
+            store,
+            parameters,
+            base_url,
+            limits,
+        } = options;
+        Arc::new(Service {
+            tokens: Tokens::new(store.clone(), lake.clone(), &base_url),
+            lake,
+            store,
+            parameters,
+            capability: Capability::default(),
+            base_url: base_url.trim_end_matches('/').to_owned(),
+            requests: Semaphore::new(limits.requests),
+            queries: Semaphore::new(limits.queries),
+            limits,
+        })
+    }
+
+    /// A turn for a search or a view.
+    pub(super) async fn turn(&self) -> Result<SemaphorePermit<'_>, Error> {
+        match tokio::time::timeout(self.limits.patience, self.queries.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(Error::Busy),
+        }
+    }
+
+    /// Takes up what other processes have committed.
+    pub(super) fn refresh(&self) {
+        if let Err(error) = self.lake.refresh() {
+            tracing::error!(%error, "the lake's catalog could not be read again");
+        }
+        if let Err(error) = self.store.refresh() {
+            tracing::error!(%error, "the service store could not be read again");
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! A service on a loopback port, in this process, over a lake of a few records.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tabularium::consent::{Clock, LOCAL_APPLICATION, Store, Tokens};
+use tabularium::fhir::search_parameter::SearchParameters;
+use tabularium::http::{Limits, Options, ServeError, Service, serve};
+use tabularium::lake::{Lake, Mode};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::records::{self, Record};
+
+/// When every server's clock starts, in seconds since the Unix epoch.
+pub(crate) const START: i64 = 1_800_000_000;
+
+/// A running service. It stops when dropped.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) store: Arc<Store>,
+    pub(crate) tokens: Tokens,
+    pub(crate) lake: Lake,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+    folder: tempfile::TempDir,
+}
+
+/// What came back.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: ureq::http::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The code of the OperationOutcome's only issue.
+    pub(crate) fn issue(&self) -> String {
+        let outcome = self.json();
+        assert_eq!(outcome["resourceType"], "OperationOutcome");
+        assert_eq!(outcome["issue"].as_array().unwrap().len(), 1);
+        outcome["issue"][0]["code"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Server {
+    /// A server over these resources.
+    pub(crate) fn start(resources: &[serde_json::Value]) -> Server {
+        Server::limited(resources, Limits::default())
+    }
+
+    /// A server over these resources that holds to `limits`.
+    pub(crate) fn limited(resources: &[serde_json::Value], limits: Limits) -> Server {
+        let (folder, lake) = records::lake();
+        let records: Vec<Record> = resources.iter().map(|resource| filed(&lake, resource)).collect();
+        records::commit(&lake, &records);
+        let store = Arc::new(Store::open(folder.path(), Clock::at(START)).unwrap());
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let base_url = format!("http://{address}");
+        let tokens = Tokens::new(store.clone(), lake.clone(), &base_url);
+        let service = Service::new(Options {
+            lake: lake.clone(),
+            store: store.clone(),
+            parameters: SearchParameters::builtin(),
+            base_url,
+            limits,
+        });
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            runtime.block_on(serve(listener, service, async {
+                let _ = stopped.await;
+            }))
+        });
+        Server {
+            address,
+            store,
+            tokens,
+            lake,
+            stop: Some(stop),
+            thread: Some(thread),
+            folder,
+        }
+    }
+
+    /// The folder that holds the lake and the store.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn application_token(&self) -> String {
+        self.tokens
+            .for_application(LOCAL_APPLICATION, Mode::Live)
+            .unwrap()
+            .token
+    }
+
+    pub(crate) fn patient_token(&self, patient: &str) -> String {
+        self.tokens
+            .for_patient(LOCAL_APPLICATION, Mode::Live, patient)
+            .unwrap()
+            .token
+    }
+
+    /// `GET path` with a token.
+    pub(crate) fn get(&self, path: &str, token: &str) -> Answer {
+        self.send("GET", path, &[("authorization", &format!("Bearer {token}"))], "")
+    }
+
+    /// A request with these headers and this body.
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .allow_non_standard_methods(true);
+        let agent: ureq::Agent = config.build().into();
+        let mut request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.address));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let sent = if body.is_empty() {
+            agent.run(request.body(()).unwrap())
+        } else {
+            agent.run(request.body(body.to_owned()).unwrap())
+        };
+        let mut response = sent.unwrap();
+        let text = response.body_mut().read_to_string().unwrap();
+        Answer {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            text,
+        }
+    }
+
+    /// Tells the server to stop, as a signal would; [`Server::outcome`] waits for the end.
+    pub(crate) fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+    }
+
+    /// How the server ended.
+    pub(crate) fn outcome(&mut self) -> Result<(), ServeError> {
+        self.stop();
+        self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A live record of the local application, filed under the Patient that it is or that its `subject` names.
+fn filed(lake: &Lake, resource: &serde_json::Value) -> Record {
+    let subject = resource["subject"]["reference"]
+        .as_str()
+        .and_then(|text| text.strip_prefix("Patient/"));
+    let itself = resource["id"]
+        .as_str()
+        .filter(|_| resource["resourceType"] == "Patient");
+    let record = Record::new(resource.clone());
+    match subject.or(itself) {
+        Some(patient) => record.of(lake, patient),
+        None => record,
+    }
+}
