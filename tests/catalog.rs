@@ -6,38 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tabularium::lake::clock::ManualClock;
-use tabularium::lake::{Lake, LakeError, LakeOptions, Mode, Picture, TablePicture, deletes};
+use tabularium::lake::{Lake, LakeError, Mode, deletes};
 
-use crate::harness::lake::{Row, add, patient, row, write};
+use crate::harness::lake::{Fixture, add, fixture, patient, row, table, with, write};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-struct Fixture {
-    dir: tempfile::TempDir,
-    clock: Arc<ManualClock>,
-    lake: Lake,
-}
-
-fn fixture() -> Fixture {
-    let dir = tempfile::tempdir().unwrap();
-    let clock = Arc::new(ManualClock::at(1_700_000_000_000_000));
-    let options = LakeOptions {
-        clock: clock.clone(),
-        ..LakeOptions::default()
-    };
-    let lake = Lake::create_with(dir.path(), options).unwrap();
-    Fixture { dir, clock, lake }
-}
-
 impl Fixture {
-    fn commit(&self, rows: &[Row]) -> Arc<Picture> {
-        let mut writer = self.lake.writer().unwrap();
-        let mut transaction = writer.begin();
-        add(&mut transaction, rows);
-        transaction.commit("test", "").unwrap()
-    }
-
     fn files_on_disk(&self) -> BTreeSet<PathBuf> {
         files_below(&self.lake.folder().data())
     }
@@ -54,10 +29,6 @@ fn files_below(dir: &Path) -> BTreeSet<PathBuf> {
         }
     }
     found
-}
-
-fn table(picture: &Picture) -> &TablePicture {
-    picture.table(Mode::Live, patient()).unwrap()
 }
 
 #[test]
@@ -103,9 +74,7 @@ fn another_process_sees_the_same_picture_whole_or_in_steps() {
     let stepwise = Lake::open(it.dir.path()).unwrap();
     it.commit(&[row(1)]);
     let first = stepwise.refresh().unwrap();
-    let mut given = row(2);
-    given.given = vec!["Ann"];
-    it.commit(&[given, row(3)]);
+    it.commit(&[with(2, r#""name":[{"given":["Ann"]}]"#), row(3)]);
     let newest = it.lake.picture();
     let mut writer = it.lake.writer().unwrap();
     let mut transaction = writer.begin();
@@ -244,7 +213,7 @@ fn an_older_snapshot_is_readable_for_its_hour_and_its_files_go_afterwards() {
     assert_eq!(it.lake.writer().unwrap().expire().unwrap().files, 0);
     let fresh = Lake::open(it.dir.path()).unwrap();
     let again = fresh.picture_at(snapshot).unwrap();
-    assert_eq!(table(&again).files, [old_file.clone()]);
+    assert_eq!(table(&again).files, std::slice::from_ref(&old_file));
     assert!(Arc::ptr_eq(&again, &fresh.picture_at(snapshot).unwrap()));
 
     it.clock.advance(Duration::from_secs(61));
@@ -290,8 +259,7 @@ fn a_reader_that_slept_past_the_expiry_catches_up() {
 fn columns_keep_their_ids_across_commits_and_processes() {
     let it = fixture();
     let first = it.commit(&[row(1)]);
-    let mut given = row(2);
-    given.given = vec!["Ann", "Bea"];
+    let given = with(2, r#""name":[{"given":["Ann", "Bea"]}]"#);
     let second = Lake::open(it.dir.path()).unwrap();
     {
         let mut writer = second.writer().unwrap();

@@ -6,6 +6,7 @@
 
 mod catalog;
 mod columns;
+mod compaction;
 mod facts;
 mod fhirpath;
 mod harness;

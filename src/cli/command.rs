@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use super::compact;
 use super::failure::Failure;
 use super::{generate, import, info, search, serve, token};
 
@@ -26,6 +27,7 @@ enum Command {
     Explain(search::ExplainArgs),
     Serve(serve::Args),
     Token(token::Args),
+    Compact(compact::Args),
 }
 
 /// Parses the process's arguments and carries the command out.
@@ -39,6 +41,7 @@ pub fn run() -> ExitCode {
         Command::Explain(arguments) => search::explain(arguments),
         Command::Serve(arguments) => serve::run(arguments),
         Command::Token(arguments) => token::run(arguments),
+        Command::Compact(arguments) => compact::run(arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@
 
 mod base_url;
 mod command;
+mod compact;
 mod failure;
 mod generate;
 mod import;

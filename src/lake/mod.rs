@@ -2,6 +2,7 @@
 
 mod catalog;
 pub mod clock;
+pub mod compact;
 pub mod deletes;
 mod error;
 pub mod file;

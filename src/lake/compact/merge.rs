@@ -1,0 +1,371 @@
+//! Merging runs of files into one sequence of new files, in memory that does not grow with their size.
+//!
+//! Each run is read as a stream of batches in (`owner`, `id`) order with its deleted rows left out; the streams are merged row
+//! by row; the output is cut where the owner changes, so that the new files' owner ranges are disjoint.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::interleave_record_batch;
+use arrow::datatypes::{Int64Type, Schema, SchemaRef};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+};
+
+use crate::fhir::TypeId;
+use crate::lake::deletes;
+use crate::lake::error::LakeError;
+use crate::lake::file::{FileWriter, adapt};
+use crate::lake::picture::DataFile;
+use crate::lake::written::WrittenFile;
+
+/// Bytes of decoded rows held for all runs together, about.
+const READ_BYTES: u64 = 64 << 20;
+/// Rows gathered before they are handed to the file writer.
+const GATHER_ROWS: usize = 1_024;
+
+/// Into how many files so many bytes are merged: each is between two thirds and one and a half of the target.
+pub(super) fn pieces(bytes: u64, target: u64) -> u64 {
+    ((bytes + target / 2) / target).max(1)
+}
+
+/// What stands in the inputs.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    /// Each file's columns.
+    pub(super) schemas: Vec<SchemaRef>,
+    /// Size of the largest file's average row, decoded.
+    row_bytes: u64,
+}
+
+/// Reads the footers of the files to merge.
+pub(super) fn inspect(runs: &[Vec<Arc<DataFile>>]) -> Result<Inputs, LakeError> {
+    let mut inputs = Inputs {
+        schemas: Vec::new(),
+        row_bytes: 1,
+    };
+    for data in runs.iter().flatten() {
+        let file = File::open(&data.path).map_err(LakeError::io("read", &data.path))?;
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
+            .map_err(LakeError::parquet("read", &data.path))?;
+        let decoded: i64 = metadata
+            .metadata()
+            .row_groups()
+            .iter()
+            .map(|group| group.total_byte_size())
+            .sum();
+        inputs.row_bytes = inputs.row_bytes.max(decoded.max(0) as u64 / data.rows.max(1));
+        if !inputs.schemas.contains(metadata.schema()) {
+            inputs.schemas.push(Arc::clone(metadata.schema()));
+        }
+    }
+    Ok(inputs)
+}
+
+/// Merges `runs` into files of `schema` and about `target` bytes at paths that `new_path` gives; empty when no row is left.
+pub(super) fn merge(
+    runs: Vec<Vec<Arc<DataFile>>>,
+    inputs: &Inputs,
+    ty: TypeId,
+    schema: &SchemaRef,
+    target: u64,
+    mut new_path: impl FnMut() -> Result<PathBuf, LakeError>,
+) -> Result<Vec<WrittenFile>, LakeError> {
+    let weight = |file: &Arc<DataFile>| row_weight(file) * file.live_rows() as f64;
+    let total: f64 = runs.iter().flatten().map(weight).sum();
+    let rows: u64 = runs.iter().flatten().map(|file| file.live_rows()).sum();
+    let pieces = pieces(total as u64, target);
+    let mut output = Output {
+        ty,
+        schema,
+        most_files: pieces,
+        cut_at: total / pieces as f64,
+        rows_a_file: rows.div_ceil(pieces) as usize,
+        weight: 0.0,
+        open: None,
+        done: Vec::new(),
+        new_path: &mut new_path,
+    };
+    let batch_rows = (READ_BYTES / inputs.row_bytes / runs.len().max(1) as u64).clamp(16, 4_096) as usize;
+    let streams = runs.into_iter().map(|files| Stream {
+        files: files.into(),
+        open: None,
+        row_weight: 0.0,
+        schema: Arc::clone(schema),
+        batch_rows,
+    });
+    Merge::new(streams)?.write(&mut output)?;
+    output.finish()
+}
+
+/// What a row of this file adds to a merged one. Where to cut goes by the inputs' sizes, not by what the writer says of the
+/// open file, so that the number of files is bounded beforehand and compaction comes to an end.
+fn row_weight(file: &DataFile) -> f64 {
+    file.bytes as f64 / file.rows.max(1) as f64
+}
+
+/// One run as a stream of batches.
+struct Stream {
+    files: VecDeque<Arc<DataFile>>,
+    /// [`row_weight`] of the open file.
+    row_weight: f64,
+    open: Option<(PathBuf, ParquetRecordBatchReader)>,
+    schema: SchemaRef,
+    batch_rows: usize,
+}
+
+impl Stream {
+    /// The next batch that has a row.
+    fn next(&mut self) -> Result<Option<RecordBatch>, LakeError> {
+        loop {
+            if let Some((path, reader)) = &mut self.open {
+                match reader.next() {
+                    Some(Ok(batch)) if batch.num_rows() == 0 => continue,
+                    Some(batch) => {
+                        let batch = batch.and_then(|batch| adapt(&batch, &self.schema));
+                        return batch.map(Some).map_err(LakeError::parquet("read", path));
+                    }
+                    None => self.open = None,
+                }
+            }
+            let Some(file) = self.files.pop_front() else {
+                return Ok(None);
+            };
+            self.row_weight = row_weight(&file);
+            self.open = Some((file.path.clone(), open(&file, self.batch_rows)?));
+        }
+    }
+}
+
+fn open(data: &DataFile, batch_rows: usize) -> Result<ParquetRecordBatchReader, LakeError> {
+    let file = File::open(&data.path).map_err(LakeError::io("read", &data.path))?;
+    let mut builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(LakeError::parquet("read", &data.path))?;
+    if let Some(file) = &data.deletes {
+        builder = builder.with_row_selection(without(&deletes::read(&file.path)?, data.rows as usize));
+    }
+    builder
+        .with_batch_size(batch_rows)
+        .build()
+        .map_err(LakeError::parquet("read", &data.path))
+}
+
+/// All rows but the deleted ones.
+fn without(deleted: &[u64], rows: usize) -> RowSelection {
+    let mut kept = Vec::new();
+    let mut from = 0;
+    for position in deleted {
+        let position = *position as usize;
+        if from < position {
+            kept.push(from..position);
+        }
+        from = position + 1;
+    }
+    if from < rows {
+        kept.push(from..rows);
+    }
+    RowSelection::from_consecutive_ranges(kept.into_iter(), rows)
+}
+
+/// A place in a stream.
+struct Cursor {
+    stream: Stream,
+    batch: RecordBatch,
+    owner: usize,
+    id: usize,
+    row: usize,
+    /// Where `batch` stands among the gathered batches.
+    slot: usize,
+}
+
+impl Cursor {
+    fn owner(&self) -> i64 {
+        self.batch
+            .column(self.owner)
+            .as_primitive::<Int64Type>()
+            .value(self.row)
+    }
+
+    fn key(&self) -> (i64, &str) {
+        (
+            self.owner(),
+            self.batch.column(self.id).as_string::<i32>().value(self.row),
+        )
+    }
+}
+
+struct Merge {
+    /// Cursors on rows not yet gathered, the least key last.
+    cursors: Vec<Cursor>,
+    /// Batches with gathered rows.
+    batches: Vec<RecordBatch>,
+    /// Gathered rows: batch and row in it.
+    gathered: Vec<(usize, usize)>,
+}
+
+impl Merge {
+    fn new(streams: impl Iterator<Item = Stream>) -> Result<Merge, LakeError> {
+        let mut merge = Merge {
+            cursors: Vec::new(),
+            batches: Vec::new(),
+            gathered: Vec::new(),
+        };
+        for mut stream in streams {
+            if let Some(batch) = stream.next()? {
+                let (owner, id) = key_columns(&batch)?;
+                let slot = merge.batches.len();
+                merge.batches.push(batch.clone());
+                merge.insert(Cursor {
+                    stream,
+                    batch,
+                    owner,
+                    id,
+                    row: 0,
+                    slot,
+                });
+            }
+        }
+        Ok(merge)
+    }
+
+    fn insert(&mut self, cursor: Cursor) {
+        // Descending, so that the least is popped from the end.
+        let at = self
+            .cursors
+            .partition_point(|other| other.key().cmp(&cursor.key()) == Ordering::Greater);
+        self.cursors.insert(at, cursor);
+    }
+
+    fn write(mut self, output: &mut Output<'_>) -> Result<(), LakeError> {
+        let mut last_owner = None;
+        while let Some(mut cursor) = self.cursors.pop() {
+            loop {
+                let owner = cursor.owner();
+                if last_owner != Some(owner) {
+                    if output.is_full() {
+                        self.flush(output)?;
+                        output.cut()?;
+                        cursor.slot = self.keep(&cursor);
+                    }
+                    last_owner = Some(owner);
+                }
+                self.gathered.push((cursor.slot, cursor.row));
+                output.weight += cursor.stream.row_weight;
+                cursor.row += 1;
+                if self.gathered.len() >= GATHER_ROWS {
+                    self.flush(output)?;
+                    cursor.slot = self.keep(&cursor);
+                }
+                if cursor.row == cursor.batch.num_rows() {
+                    let Some(batch) = cursor.stream.next()? else { break };
+                    cursor.batch = batch;
+                    cursor.row = 0;
+                    cursor.slot = self.keep(&cursor);
+                }
+                if self.cursors.last().is_some_and(|next| next.key() < cursor.key()) {
+                    self.insert(cursor);
+                    break;
+                }
+            }
+        }
+        self.flush(output)
+    }
+
+    /// Has the cursor's batch stand among the gathered ones.
+    fn keep(&mut self, cursor: &Cursor) -> usize {
+        self.batches.push(cursor.batch.clone());
+        self.batches.len() - 1
+    }
+
+    /// Hands the gathered rows over and forgets the batches that no cursor needs.
+    fn flush(&mut self, output: &mut Output<'_>) -> Result<(), LakeError> {
+        if !self.gathered.is_empty() {
+            let (slot, first) = self.gathered[0];
+            let together = self
+                .gathered
+                .iter()
+                .enumerate()
+                .all(|(at, place)| *place == (slot, first + at));
+            if together {
+                output.write(&self.batches[slot].slice(first, self.gathered.len()))?;
+            } else {
+                let batches: Vec<&RecordBatch> = self.batches.iter().collect();
+                let rows = interleave_record_batch(&batches, &self.gathered)
+                    .map_err(|error| LakeError::Damaged(format!("files of one table do not fit together: {error}")))?;
+                output.write(&rows)?;
+            }
+            self.gathered.clear();
+        }
+        self.batches.clear();
+        for cursor in &mut self.cursors {
+            cursor.slot = self.batches.len();
+            self.batches.push(cursor.batch.clone());
+        }
+        Ok(())
+    }
+}
+
+fn key_columns(batch: &RecordBatch) -> Result<(usize, usize), LakeError> {
+    let find = |name: &str| {
+        batch
+            .schema_ref()
+            .index_of(name)
+            .map_err(|_| LakeError::Damaged(format!("a file without the column {name}")))
+    };
+    let (owner, id) = (find("owner")?, find("id")?);
+    let typed = batch.column(owner).as_primitive_opt::<Int64Type>().is_some()
+        && batch.column(id).as_string_opt::<i32>().is_some();
+    typed
+        .then_some((owner, id))
+        .ok_or_else(|| LakeError::Damaged("a file whose owner or id has another type".to_owned()))
+}
+
+/// The files being written.
+struct Output<'a> {
+    ty: TypeId,
+    schema: &'a Arc<Schema>,
+    most_files: u64,
+    /// Weight at which a file is full.
+    cut_at: f64,
+    rows_a_file: usize,
+    /// Weight of the rows gathered for the open file.
+    weight: f64,
+    open: Option<FileWriter>,
+    done: Vec<WrittenFile>,
+    new_path: &'a mut dyn FnMut() -> Result<PathBuf, LakeError>,
+}
+
+impl Output<'_> {
+    fn write(&mut self, rows: &RecordBatch) -> Result<(), LakeError> {
+        let writer = match &mut self.open {
+            Some(writer) => writer,
+            None => {
+                let path = (self.new_path)()?;
+                self.open
+                    .insert(FileWriter::create(&path, self.ty, self.schema, self.rows_a_file)?)
+            }
+        };
+        writer.write(rows)
+    }
+
+    /// Whether the open file should end where the owner next changes.
+    fn is_full(&self) -> bool {
+        self.weight >= self.cut_at && (self.done.len() as u64) + 1 < self.most_files
+    }
+
+    fn cut(&mut self) -> Result<(), LakeError> {
+        self.weight = 0.0;
+        if let Some(writer) = self.open.take() {
+            self.done.push(writer.finish()?);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<WrittenFile>, LakeError> {
+        self.cut()?;
+        Ok(self.done)
+    }
+}

@@ -1,0 +1,302 @@
+//! Which files of a table to merge next. A pure function of the files' sizes and owner ranges.
+//!
+//! Files fall into *runs*: within a run owner ranges are disjoint, so one owner meets at most one file of each run, and the
+//! least number of runs is the greatest number of files any owner meets. Merging whole runs is what brings that number
+//! down; merging the smallest ones first keeps the bytes rewritten per byte stored logarithmic.
+
+use std::ops::RangeInclusive;
+
+/// Files one owner may meet in a table before a thrifty compaction merges runs, and how many it leaves.
+const MOST_RUNS: usize = 8;
+const LEFT_RUNS: usize = 4;
+/// Small files that a thrifty compaction waits for, so that it does not rewrite a growing file for each newcomer.
+const SMALL_FILES: usize = 16;
+/// Below this fraction of the target a file is small.
+const SMALL: u64 = 2;
+/// Below this fraction small files are always worth merging; larger ones only with about as much beside them.
+const TINY: u64 = 32;
+/// Runs read at the same time; bounds memory.
+pub(super) const FAN_IN: usize = 32;
+
+/// How far to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// What keeps a lake healthy while it is being written: few small files, and no owner meets more than 8 files a table.
+    Thrifty,
+    /// All a table can gain: disjoint owner ranges throughout.
+    Thorough,
+}
+
+/// What planning looks at in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    pub(super) id: u64,
+    pub(super) owners: RangeInclusive<i64>,
+    pub(super) bytes: u64,
+    pub(super) rows: u64,
+    pub(super) deleted: u64,
+}
+
+impl Candidate {
+    fn small(&self, target: u64) -> bool {
+        self.bytes < target / SMALL
+    }
+
+    /// So many deleted rows that dropping them is worth writing the file anew.
+    fn worn(&self) -> bool {
+        self.deleted * 10 >= self.rows && self.deleted > 0
+    }
+}
+
+/// Files to merge now, as runs, toward files of `target` bytes; `None` when there is nothing to do. Applying the merge and
+/// planning again comes to an end.
+pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<Vec<Vec<Candidate>>> {
+    let group = match effort {
+        Effort::Thorough => overlapping(files, target),
+        Effort::Thrifty => small_files(files, target)
+            .or_else(|| deep_runs(files))
+            .or_else(|| worn_file(files)),
+    }?;
+    let mut group = runs(group);
+    if group.len() > FAN_IN {
+        // The smallest first; the next round meets their merged run.
+        group.sort_by_key(|run| bytes(run));
+        group.truncate(FAN_IN);
+    }
+    Some(group)
+}
+
+/// The first stretch of owners where files overlap or several neighbours are small.
+fn overlapping(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
+    let mut stretches: Vec<Vec<Candidate>> = Vec::new();
+    let mut end = i64::MIN;
+    for file in sorted(files) {
+        match stretches.last_mut() {
+            Some(stretch) if *file.owners.start() <= end => stretch.push(file.clone()),
+            _ => stretches.push(vec![file.clone()]),
+        }
+        end = end.max(*file.owners.end());
+    }
+    let mut group: Vec<Candidate> = Vec::new();
+    for stretch in stretches {
+        let both_small = bytes(&group) < target / SMALL && bytes(&stretch) < target / SMALL;
+        if !both_small {
+            if worth_merging(&group) {
+                return Some(group);
+            }
+            group.clear();
+        }
+        group.extend(stretch);
+    }
+    worth_merging(&group).then_some(group)
+}
+
+fn worth_merging(group: &[Candidate]) -> bool {
+    group.len() > 1 || group.iter().any(Candidate::worn)
+}
+
+/// Small files of like size, once there are enough of them.
+fn small_files(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
+    let mut small: Vec<Candidate> = files.iter().filter(|file| file.small(target)).cloned().collect();
+    small.sort_by_key(|file| file.bytes);
+    let mut sum = 0;
+    let like = small
+        .iter()
+        .take_while(|file| {
+            let like = file.bytes <= (target / TINY).max(2 * sum);
+            sum += file.bytes;
+            like
+        })
+        .count();
+    small.truncate(like);
+    (small.len() >= SMALL_FILES).then_some(small)
+}
+
+/// The smallest runs, once some owner meets too many files.
+fn deep_runs(files: &[Candidate]) -> Option<Vec<Candidate>> {
+    let mut runs = runs(files.to_vec());
+    if runs.len() <= MOST_RUNS {
+        return None;
+    }
+    runs.sort_by_key(|run| bytes(run));
+    let least = runs.len() - LEFT_RUNS + 1;
+    let mut sum = 0;
+    let count = runs
+        .iter()
+        .enumerate()
+        .take_while(|(at, run)| {
+            let size = bytes(run);
+            let take = *at < least || size <= sum;
+            sum += size;
+            take
+        })
+        .count();
+    runs.truncate(count);
+    Some(runs.concat())
+}
+
+fn worn_file(files: &[Candidate]) -> Option<Vec<Candidate>> {
+    files.iter().find(|file| file.worn()).map(|file| vec![file.clone()])
+}
+
+/// The least number of runs these files fall into. Each file joins the run that ended last before it, so that runs with
+/// few, wide files and runs with many, narrow ones stay apart.
+fn runs(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
+    let mut runs: Vec<Vec<Candidate>> = Vec::new();
+    // Ends of the runs, with their places, so that the latest end before a start is found without looking at all.
+    let mut ends: std::collections::BTreeSet<(i64, usize)> = std::collections::BTreeSet::new();
+    for file in sorted(&files) {
+        let free = ends.range(..(*file.owners.start(), 0)).next_back().copied();
+        let at = match free {
+            Some(end) => {
+                ends.remove(&end);
+                end.1
+            }
+            None => {
+                runs.push(Vec::new());
+                runs.len() - 1
+            }
+        };
+        runs[at].push(file.clone());
+        ends.insert((*file.owners.end(), at));
+    }
+    runs
+}
+
+fn sorted(files: &[Candidate]) -> Vec<&Candidate> {
+    let mut files: Vec<&Candidate> = files.iter().collect();
+    files.sort_by_key(|file| (*file.owners.start(), file.id));
+    files
+}
+
+fn bytes(files: &[Candidate]) -> u64 {
+    files.iter().map(|file| file.bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    const TARGET: u64 = 128 << 20;
+
+    fn file(id: u64, owners: RangeInclusive<i64>, bytes: u64) -> Candidate {
+        Candidate {
+            id,
+            owners,
+            bytes,
+            rows: 100,
+            deleted: 0,
+        }
+    }
+
+    /// What a merge leaves: disjoint files of about the target's size, cut between owners.
+    fn merge(group: &[Vec<Candidate>], next_id: &mut u64) -> Vec<Candidate> {
+        let files = group.concat();
+        let (least, greatest) = files.iter().fold((i64::MAX, i64::MIN), |(least, greatest), file| {
+            (least.min(*file.owners.start()), greatest.max(*file.owners.end()))
+        });
+        let pieces = super::super::merge::pieces(bytes(&files), TARGET).min((greatest - least) as u64 + 1) as i64;
+        let width = (greatest - least + 1) / pieces;
+        (0..pieces)
+            .map(|at| {
+                *next_id += 1;
+                let start = least + at * width;
+                let end = if at + 1 == pieces { greatest } else { start + width - 1 };
+                file(*next_id, start..=end, bytes(&files) / pieces as u64)
+            })
+            .collect()
+    }
+
+    fn depth(files: &[Candidate]) -> usize {
+        files
+            .iter()
+            .map(|file| {
+                files
+                    .iter()
+                    .filter(|other| other.owners.contains(file.owners.start()))
+                    .count()
+            })
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn settle(mut files: Vec<Candidate>, effort: Effort) -> Vec<Candidate> {
+        let mut next_id = 1_000_000;
+        for _ in 0..200 {
+            let Some(group) = next(&files, effort, TARGET) else {
+                return files;
+            };
+            assert!(group.len() <= FAN_IN);
+            for run in &group {
+                assert!(
+                    run.windows(2).all(|pair| pair[0].owners.end() < pair[1].owners.start()),
+                    "a run is disjoint"
+                );
+            }
+            let gone: BTreeSet<u64> = group.iter().flatten().map(|file| file.id).collect();
+            files.retain(|file| !gone.contains(&file.id));
+            files.extend(merge(&group, &mut next_id));
+        }
+        panic!("compaction does not come to an end");
+    }
+
+    fn any_files() -> impl Strategy<Value = Vec<Candidate>> {
+        let file = (0i64..2_000, prop_oneof![0i64..3, 0i64..2_000], 10u32..30, 0u64..30);
+        prop::collection::vec(file, 0..120).prop_map(|files| {
+            files
+                .into_iter()
+                .enumerate()
+                .map(|(id, (start, width, log, deleted))| Candidate {
+                    id: id as u64,
+                    owners: start..=start + width,
+                    bytes: (1 << log) + id as u64,
+                    rows: 100,
+                    deleted,
+                })
+                .collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn thorough_ends_with_disjoint_files(files in any_files()) {
+            let settled = settle(files, Effort::Thorough);
+            prop_assert!(depth(&settled) <= 1);
+            prop_assert!(!settled.iter().any(Candidate::worn));
+            let order = sorted(&settled);
+            prop_assert!(!order.windows(2).any(|pair| pair[0].small(TARGET) && pair[1].small(TARGET)));
+        }
+
+        #[test]
+        fn thrifty_ends_with_at_most_eight_files_an_owner(files in any_files()) {
+            let settled = settle(files, Effort::Thrifty);
+            prop_assert!(depth(&settled) <= MOST_RUNS);
+            prop_assert!(!settled.iter().any(Candidate::worn));
+        }
+    }
+
+    #[test]
+    fn nothing_to_do_is_nothing() {
+        let files = [file(1, 0..=9, TARGET), file(2, 10..=19, 1000), file(3, 20..=29, TARGET)];
+        assert_eq!(next(&files, Effort::Thorough, TARGET), None);
+        assert_eq!(next(&files, Effort::Thrifty, TARGET), None);
+        assert_eq!(next(&[], Effort::Thorough, TARGET), None);
+    }
+
+    #[test]
+    fn thrifty_leaves_a_large_run_alone_while_small_ones_can_be_merged() {
+        let mut files = vec![file(1, 0..=99, 50 * TARGET)];
+        files.extend((2..11).map(|id| file(id, 0..=99, TARGET / SMALL)));
+        let group = next(&files, Effort::Thrifty, TARGET).unwrap();
+        assert!(group.iter().flatten().all(|file| file.id != 1));
+        assert!(group.len() >= 7);
+    }
+
+    #[test]
+    fn many_small_files_of_one_person_each_are_one_run() {
+        let files: Vec<Candidate> = (0..500).map(|id| file(id, id as i64..=id as i64, 20_000)).collect();
+        assert_eq!(next(&files, Effort::Thrifty, TARGET).unwrap().len(), 1);
+    }
+}
