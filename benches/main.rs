@@ -1,0 +1,33 @@
+//! The benches, one binary over one seeded population of 200 people (about 100,000 resources).
+//!
+//! `cargo bench` runs all of them, `cargo bench -- search` those whose name holds `search`. The medians are printed as a
+//! table at the end; `README.md` beside this file says what each one measures.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+mod import;
+mod medians;
+mod read;
+mod sample;
+mod search;
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use criterion::Criterion;
+
+fn main() {
+    let results = Path::new(env!("CARGO_TARGET_TMPDIR")).join("criterion");
+    let started = SystemTime::now();
+    let mut criterion = Criterion::default()
+        .output_directory(&results)
+        .without_plots()
+        .configure_from_args();
+    let sample = sample::Sample::make();
+    println!("{}", sample.description());
+    import::benches(&mut criterion, &sample);
+    read::benches(&mut criterion, &sample);
+    search::benches(&mut criterion, &sample);
+    criterion.final_summary();
+    medians::print(&results, started);
+}

@@ -1,0 +1,157 @@
+//! What the benches run over: a generated population as NDJSON, the lake it was imported into, and what is asked of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::Value;
+use tabularium::fhir::search_parameter::SearchParameters;
+use tabularium::fhir::{TypeId, facts};
+use tabularium::ingest::{self, LOCAL_APPLICATION, Options};
+use tabularium::lake::scan::{MemoryLimits, Reader};
+use tabularium::lake::{Lake, Mode, Scope};
+use tabularium::sandbox::{Population, write_ndjson};
+use tabularium::search::{Engine, Handling, Request, raw};
+
+const SEED: u64 = 1;
+const PATIENTS: u64 = 200;
+/// A frequent code: pulse.
+pub(crate) const PULSE: &str = "http://loinc.org|8867-4";
+
+/// What the benches run over.
+pub(crate) struct Sample {
+    folder: tempfile::TempDir,
+    pub(crate) resources: u64,
+    pub(crate) lake: Lake,
+    pub(crate) scope: Arc<Scope>,
+    /// Ids of Observations.
+    pub(crate) observations: Vec<String>,
+    /// People with 100 to 400 observations of [`PULSE`].
+    pub(crate) people: Vec<String>,
+}
+
+/// Entries of a list at random, always in the same order.
+pub(crate) struct Draw<'l> {
+    list: &'l [String],
+    random: ChaCha8Rng,
+}
+
+impl Iterator for Draw<'_> {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let at = self.random.next_u64() % self.list.len() as u64;
+        Some(self.list[at as usize].clone())
+    }
+}
+
+/// Draws from a list without end.
+pub(crate) fn draw(list: &[String]) -> Draw<'_> {
+    let random = ChaCha8Rng::seed_from_u64(SEED);
+    Draw { list, random }
+}
+
+impl Sample {
+    /// Generates and imports.
+    pub(crate) fn make() -> Sample {
+        let folder = tempfile::tempdir().unwrap();
+        let population = Population::new(SEED, PATIENTS);
+        let written = write_ndjson(&population, &folder.path().join("ndjson"), || {}).unwrap();
+        let lake = import_into(&folder.path().join("lake"), &folder.path().join("ndjson"));
+        let (mut observations, mut people) = (Vec::new(), BTreeMap::<String, usize>::new());
+        let text = std::fs::read_to_string(folder.path().join("ndjson/Observation.ndjson")).unwrap();
+        for line in text.lines() {
+            let resource: Value = serde_json::from_str(line).unwrap();
+            observations.push(resource["id"].as_str().unwrap().to_owned());
+            let code = &resource["code"]["coding"][0];
+            if PULSE
+                == format!(
+                    "{}|{}",
+                    code["system"].as_str().unwrap(),
+                    code["code"].as_str().unwrap()
+                )
+            {
+                *people
+                    .entry(resource["subject"]["reference"].as_str().unwrap().to_owned())
+                    .or_default() += 1;
+            }
+        }
+        people.retain(|_, rows| (100..=400).contains(rows));
+        Sample {
+            resources: written.values().sum(),
+            lake,
+            scope: Arc::new(Scope {
+                mode: Mode::Live,
+                application: LOCAL_APPLICATION.into(),
+                patient: None,
+            }),
+            observations,
+            people: people.into_keys().collect(),
+            folder,
+        }
+    }
+
+    /// What was made, in one line.
+    pub(crate) fn description(&self) -> String {
+        let Sample {
+            resources,
+            observations,
+            people,
+            ..
+        } = self;
+        format!(
+            "{PATIENTS} people, {resources} resources, {} observations, {} people with 100 to 400 of one code",
+            observations.len(),
+            people.len()
+        )
+    }
+
+    /// The folder of NDJSON.
+    pub(crate) fn ndjson(&self) -> PathBuf {
+        self.folder.path().join("ndjson")
+    }
+
+    /// A reader with nothing in memory.
+    pub(crate) fn reader(&self) -> Arc<Reader> {
+        Arc::new(Reader::new(MemoryLimits::default()))
+    }
+
+    /// A search engine over a reader with nothing in memory.
+    pub(crate) fn engine(&self) -> Engine {
+        Engine::new(self.lake.clone(), self.reader(), SearchParameters::builtin())
+    }
+
+    /// Carries out a search of Observations; gives the Bundle's length.
+    pub(crate) async fn search(&self, engine: &Engine, query: &str) -> usize {
+        let request = Request {
+            scope: &self.scope,
+            ty: observation(),
+            parameters: &raw::parse(query),
+            handling: Handling::Strict,
+            now: self.lake.clock().now(),
+            base: "http://localhost/fhir/",
+        };
+        engine.search(&request).await.unwrap().len()
+    }
+}
+
+/// The type that most benches read.
+pub(crate) fn observation() -> TypeId {
+    facts().lookup("Observation").unwrap()
+}
+
+/// Imports a folder of NDJSON into a lake that is made for it.
+pub(crate) fn import_into(lake: &Path, ndjson: &Path) -> Lake {
+    let lake = Lake::open_or_create(lake).unwrap();
+    let options = Options {
+        mode: Mode::Live,
+        application: LOCAL_APPLICATION.to_owned(),
+        rewrite_ids: false,
+        progress: None,
+    };
+    let summary = ingest::import(&mut lake.writer().unwrap(), options, &[ndjson.to_owned()]).unwrap();
+    assert_eq!(summary.refused, 0);
+    lake
+}

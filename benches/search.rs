@@ -1,0 +1,57 @@
+//! Searches from their parameters to the Bundle, without HTTP.
+
+use std::hint::black_box;
+
+use criterion::{BatchSize, Criterion, Throughput};
+use tokio::runtime::Runtime;
+
+use crate::sample::{PULSE, Sample, draw};
+
+pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
+    let runtime = Runtime::new().unwrap();
+    let mut group = criterion.benchmark_group("search");
+    let one_person = |person: &str| format!("patient={person}&code={PULSE}&_sort=-date&_count=20");
+
+    let engine = sample.engine();
+    let mut people = draw(&sample.people);
+    group.bench_function("one-person/hot", |bencher| {
+        bencher.iter(|| {
+            let query = one_person(&people.next().unwrap());
+            black_box(runtime.block_on(sample.search(&engine, &query)))
+        });
+    });
+
+    // Nothing in memory but what the operating system keeps of the files.
+    let mut people = draw(&sample.people);
+    group.bench_function("one-person/cold", |bencher| {
+        bencher.iter_batched(
+            || (sample.engine(), one_person(&people.next().unwrap())),
+            |(engine, query)| {
+                black_box(runtime.block_on(sample.search(&engine, &query)));
+                engine
+            },
+            BatchSize::PerIteration,
+        );
+    });
+
+    let whole = Throughput::Elements(sample.observations.len() as u64);
+    group.throughput(whole).sample_size(30);
+    let queries = [
+        (
+            "population/newest-of-a-code",
+            format!("code={PULSE}&_sort=-date&_count=20"),
+        ),
+        (
+            "population/newest-of-a-quarter",
+            "category=vital-signs&date=ge2023&_sort=-date&_count=20".to_owned(),
+        ),
+        ("count/by-code", format!("code={PULSE}&_summary=count")),
+        ("count/by-system", "code=http://loinc.org|&_summary=count".to_owned()),
+    ];
+    for (name, query) in queries {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| black_box(runtime.block_on(sample.search(&engine, &query))));
+        });
+    }
+    group.finish();
+}
