@@ -40,7 +40,9 @@ impl Links<'_> {
     }
 
     fn page(&self, offset: usize, pinned: bool) -> String {
-        let mut query = form_urlencoded::Serializer::new(format!("{}?", self.address));
+        let address = format!("{}?", self.address);
+        let start = address.len();
+        let mut query = form_urlencoded::Serializer::for_suffix(address, start);
         for (name, value) in self.parameters {
             query.append_pair(name, value);
         }
@@ -52,5 +54,34 @@ impl Links<'_> {
             query.append_pair("_tag", &Pin(self.snapshot).text());
         }
         query.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_a_page_in_the_middle() {
+        let links = Links {
+            address: "http://h/fhir/Observation",
+            parameters: &[("code".to_owned(), "s|c".to_owned())],
+            count: 10,
+            offset: 10,
+            matches: 10,
+            more: true,
+            snapshot: 7,
+            pinned: false,
+        };
+        let list = links.list();
+        let relations: Vec<_> = list.iter().map(|(relation, _)| *relation).collect();
+        assert_eq!(relations, ["self", "first", "next", "previous"]);
+        assert_eq!(list[0].1, "http://h/fhir/Observation?code=s%7Cc&_count=10&_offset=10");
+        assert!(
+            list[2]
+                .1
+                .starts_with("http://h/fhir/Observation?code=s%7Cc&_count=10&_offset=20&_tag=")
+        );
+        assert!(!list[3].1.contains("_offset"));
     }
 }
