@@ -80,6 +80,11 @@ impl Items {
     /// The children in any of these columns. An item has children of one type of a choice; should it have more, they follow
     /// each other in the order of the branches.
     pub(super) fn step(&self, branches: &[Branch]) -> Collection {
+        if let (Some(element), Some(ty)) = (&self.element, facts().lookup("Element")) {
+            // What a primitive has are its id and extensions, beside its value.
+            let elements = self.singular(ItemType::Fhir(ty), Values::Struct(element.clone()), None);
+            return super::combine::flat_map(&elements, |elements| elements.step(branches));
+        }
         let mut found: Vec<Collection> = branches.iter().filter_map(|branch| self.branch(branch)).collect();
         match found.len() {
             0 => Collection::empty(self.len),
