@@ -13,10 +13,10 @@ impl Items {
     /// Appends item `i` as JSON: `null` for an element without a value.
     pub fn write_json(&self, item: usize, out: &mut String) {
         let slot = self.slot(item);
-        if !self.values.is_valid(slot) {
+        if !self.column.values.is_valid(slot) {
             return out.push_str("null");
         }
-        match &self.values {
+        match &self.column.values {
             Values::Boolean(array) => out.push_str(if array.value(slot) { "true" } else { "false" }),
             Values::Integer(array) => out.push_str(&array.value(slot).to_string()),
             Values::Text(array) => quote(array.value(slot), out),

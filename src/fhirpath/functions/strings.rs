@@ -244,7 +244,7 @@ fn decode(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
     let bytes = text.as_bytes();
-    if bytes.len() % 2 != 0 {
+    if !bytes.len().is_multiple_of(2) {
         return None;
     }
     bytes
