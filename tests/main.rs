@@ -14,4 +14,3 @@ mod http;
 mod population;
 mod scan;
 mod tokens;
-mod views;
