@@ -10,6 +10,7 @@ mod medians;
 mod read;
 mod sample;
 mod search;
+mod shred;
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -25,6 +26,7 @@ fn main() {
         .configure_from_args();
     let sample = sample::Sample::make();
     println!("{}", sample.description());
+    shred::benches(&mut criterion, &sample);
     import::benches(&mut criterion, &sample);
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);

@@ -14,3 +14,4 @@ mod http;
 mod population;
 mod scan;
 mod tokens;
+mod views;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
-use super::collection::Collection;
+use super::collection::{Body, Collection, Offsets};
 use super::items::Items;
 use super::types::ItemType;
 use super::values::Values;
@@ -51,6 +51,35 @@ impl Focus {
             root: self.root.clone(),
             items: collection.flat(),
             rows: Some(rows.into()),
+            places: Some(places.into()),
+        }
+    }
+
+    /// Contexts of several foci over this one's batch in an order of the caller's: for each the focus, the context there, and
+    /// its place for `%rowIndex`.
+    pub fn merge(&self, foci: &[Focus], order: &[(usize, usize)], places: Vec<u32>) -> Focus {
+        let mut parts: Vec<Items> = Vec::new();
+        let mut bases = Vec::with_capacity(foci.len());
+        for focus in foci {
+            bases.push(parts.len());
+            match &focus.items.body {
+                Body::One(items) => parts.push(items.clone()),
+                Body::Mixed(mixed) => parts.extend(mixed.parts.iter().cloned()),
+            }
+        }
+        let place = |(focus, context): &(usize, usize)| match &foci[*focus].items.body {
+            Body::One(_) => (bases[*focus] as u16, *context as u32),
+            Body::Mixed(mixed) => {
+                let (part, place) = mixed.places[*context];
+                (bases[*focus] as u16 + part, place)
+            }
+        };
+        let items = Collection::mixed(Offsets::Each(order.len()), parts, order.iter().map(place).collect());
+        let rows = order.iter().map(|(focus, context)| foci[*focus].row(*context) as u32).collect();
+        Focus {
+            root: self.root.clone(),
+            items,
+            rows: Some(rows),
             places: Some(places.into()),
         }
     }

@@ -1,1 +1,32 @@
 //! SQL on FHIR: ViewDefinition to plan to rows.
+//!
+//! Decides what a ViewDefinition may say, which columns it gives, how its select tree becomes rows, and how rows are written
+//! as CSV, JSON, NDJSON and Parquet. It computes nothing on its own: every expression is a `fhirpath` program, and every
+//! row of a lake comes through a `ScopedTable`. What a request's parameters mean over HTTP, `http` decides.
+
+mod column;
+mod definition;
+mod error;
+mod evaluate;
+mod exec;
+mod memory;
+mod ordered;
+mod output;
+mod place;
+mod relation;
+mod repeat;
+mod resolve;
+mod run;
+mod values;
+mod view;
+mod write;
+
+pub use column::{Column, Kind};
+pub use error::{RunError, ViewError};
+pub use evaluate::BatchRows;
+pub use exec::ViewExec;
+pub use memory::{Document, Refused};
+pub use output::Format;
+pub use run::{Page, Resources, Run};
+pub use view::View;
+pub use write::{Pieces, Rows};

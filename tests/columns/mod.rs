@@ -6,6 +6,7 @@
 mod from_columns;
 mod from_text;
 mod generate;
+mod worked_example;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;

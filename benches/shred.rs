@@ -1,0 +1,74 @@
+//! NDJSON to the tape, to columns, to a file: one thread, no lake.
+
+use std::hint::black_box;
+
+use arrow::array::RecordBatch;
+use criterion::{BatchSize, Criterion, Throughput};
+use tabularium::fhir::facts;
+use tabularium::lake::file::write_file;
+use tabularium::lake::json::Tape;
+use tabularium::lake::layout::Layout;
+use tabularium::lake::shred::{Shredder, SystemValues};
+
+use crate::sample::Sample;
+
+/// Rows of each type.
+const ROWS: usize = 8_192;
+
+pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
+    for name in ["Observation", "ExplanationOfBenefit"] {
+        let ty = facts().lookup(name).unwrap();
+        let text = std::fs::read_to_string(sample.ndjson().join(format!("{name}.ndjson"))).unwrap();
+        let lines: Vec<&str> = text.lines().take(ROWS).collect();
+        let bytes: usize = lines.iter().map(|line| line.len()).sum();
+        let mut group = criterion.benchmark_group(format!("shred/{name}"));
+        group.sample_size(20).throughput(Throughput::Bytes(bytes as u64));
+
+        let mut tape = Tape::new();
+        group.bench_function("tape", |bencher| {
+            bencher.iter(|| {
+                for line in &lines {
+                    black_box(tape.parse(line.as_bytes()).unwrap());
+                }
+            });
+        });
+        let mut shredder = Shredder::new(ty);
+        group.bench_function("columns", |bencher| {
+            bencher.iter(|| shred(&mut shredder, &mut tape, &lines))
+        });
+        let batch = shred(&mut shredder, &mut tape, &lines);
+        let schema = Layout::new(ty).adopt(batch.schema_ref()).unwrap().schema;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file.parquet");
+        group.bench_function("file", |bencher| {
+            bencher.iter_batched(
+                || drop(std::fs::remove_file(&path)),
+                |()| write_file(&path, ty, &schema, [&batch]).unwrap(),
+                BatchSize::PerIteration,
+            );
+        });
+        group.finish();
+    }
+}
+
+fn shred(shredder: &mut Shredder, tape: &mut Tape, lines: &[&str]) -> RecordBatch {
+    for line in lines {
+        let root = tape.parse(line.as_bytes()).unwrap();
+        let id = root.get_str("id").unwrap_or_default();
+        let system = SystemValues {
+            owner: 1,
+            id: &id,
+            patient: None,
+            application: "local",
+            authorization: None,
+            endpoint: None,
+            version: 1,
+            last_updated: 0,
+            digest: [0; 16],
+            shared_refs: &[],
+            resource: line,
+        };
+        shredder.push(&system, root).unwrap();
+    }
+    shredder.finish().unwrap()
+}

@@ -1,0 +1,174 @@
+//! The columns that a view gives: what their values are, from the `type` the view declares and the types its path yields.
+//!
+//! Values keep the form they were written in: decimals, dates and times are text. A declared type decides where it can hold
+//! the values; a value that it cannot hold is an error when it is met.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef};
+
+use crate::fhir::storage::{LIST_ITEM, Storage};
+use crate::fhir::{Kind as FhirKind, facts};
+use crate::fhirpath::{ItemType, System};
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` and `false`.
+    Boolean,
+    /// Whole numbers of 32 bits.
+    Integer,
+    /// Decimals as text, with the digits they were written with.
+    Decimal,
+    /// Text: strings and codes, dates and times as written.
+    Text,
+    /// Values of several kinds, each as a JSON token.
+    Any,
+}
+
+/// A column of a view's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What its values are.
+    pub kind: Kind,
+    /// Whether a row has a list of values.
+    pub collection: bool,
+    /// The FHIR type that the view declares, or the only one that its path yields.
+    pub ty: Option<String>,
+    /// What the view says about it.
+    pub description: Option<String>,
+}
+
+/// Key under which a field's metadata says the FHIR type.
+const FHIR_TYPE: &str = "fhir_type";
+/// Key under which a field's metadata says the view's description.
+const DESCRIPTION: &str = "description";
+
+impl Kind {
+    /// What a value looks like in messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Boolean => "boolean",
+            Kind::Integer => "integer",
+            Kind::Decimal => "decimal",
+            Kind::Text => "text",
+            Kind::Any => "any value",
+        }
+    }
+
+    /// The type of the column's values in Arrow.
+    pub(super) fn data_type(self) -> DataType {
+        match self {
+            Kind::Boolean => DataType::Boolean,
+            Kind::Integer => DataType::Int32,
+            Kind::Decimal | Kind::Text | Kind::Any => DataType::Utf8,
+        }
+    }
+
+    /// The kind that holds the values of both.
+    pub(super) fn with(self, other: Kind) -> Kind {
+        match (self, other) {
+            _ if self == other => self,
+            (Kind::Integer | Kind::Decimal, Kind::Integer | Kind::Decimal) => Kind::Decimal,
+            _ => Kind::Any,
+        }
+    }
+
+    /// The kind of items of a type; `None` for complex ones.
+    pub(super) fn of_items(ty: ItemType) -> Option<Kind> {
+        match ty {
+            ItemType::System(system) => match system {
+                System::Boolean => Some(Kind::Boolean),
+                System::Integer => Some(Kind::Integer),
+                System::Decimal => Some(Kind::Decimal),
+                System::String | System::Date | System::DateTime | System::Time => Some(Kind::Text),
+                System::Quantity | System::TypeInfo | System::Target => None,
+            },
+            ItemType::Fhir(ty) => Kind::of_fhir(facts().get(ty)),
+        }
+    }
+
+    fn of_fhir(def: &crate::fhir::TypeDef) -> Option<Kind> {
+        match Storage::of(def) {
+            Storage::Boolean => Some(Kind::Boolean),
+            Storage::Integer => Some(Kind::Integer),
+            Storage::Decimal => Some(Kind::Decimal),
+            Storage::Text | Storage::DateTime | Storage::Time => Some(Kind::Text),
+            Storage::Struct | Storage::Reference | Storage::Json => None,
+        }
+    }
+
+    /// The kind that a column's `type` asks for: a FHIR type's name or URL, or a System type's.
+    pub(super) fn declared(ty: &str) -> Result<Kind, String> {
+        let name = ty.rsplit('/').next().unwrap_or(ty);
+        if let Some(system) = name.strip_prefix("System.") {
+            return match system {
+                "Boolean" => Ok(Kind::Boolean),
+                "Integer" => Ok(Kind::Integer),
+                "Decimal" => Ok(Kind::Decimal),
+                "String" | "Date" | "DateTime" | "Time" => Ok(Kind::Text),
+                _ => Err(format!("'{ty}' is not a type that a column can have")),
+            };
+        }
+        // R4 has no integer64; views written for later versions say it of integers.
+        if name == "integer64" {
+            return Ok(Kind::Integer);
+        }
+        let known = facts()
+            .lookup(name.strip_prefix("FHIR.").unwrap_or(name))
+            .map(|ty| facts().get(ty));
+        let known = known.ok_or_else(|| format!("'{ty}' is no FHIR type"))?;
+        match known.kind {
+            FhirKind::Primitive(_) => Kind::of_fhir(known).ok_or_else(|| format!("'{ty}' is no primitive type")),
+            _ => Err(format!("'{ty}' is not a primitive type; choose one of its elements")),
+        }
+    }
+}
+
+impl Column {
+    /// The field of the output's Arrow schema.
+    pub(super) fn field(&self) -> FieldRef {
+        let values = self.kind.data_type();
+        let ty = match self.collection {
+            true => DataType::List(item_field(values)),
+            false => values,
+        };
+        let mut metadata = HashMap::new();
+        if let Some(ty) = &self.ty {
+            metadata.insert(FHIR_TYPE.to_owned(), ty.clone());
+        }
+        if let Some(description) = &self.description {
+            metadata.insert(DESCRIPTION.to_owned(), description.clone());
+        }
+        Arc::new(Field::new(&self.name, ty, true).with_metadata(metadata))
+    }
+}
+
+/// The item field of a collection.
+pub(super) fn item_field(values: DataType) -> FieldRef {
+    Arc::new(Field::new(LIST_ITEM, values, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declared_type_is_a_name_or_an_address() {
+        for (ty, kind) in [
+            ("boolean", Kind::Boolean),
+            ("positiveInt", Kind::Integer),
+            ("decimal", Kind::Decimal),
+            ("dateTime", Kind::Text),
+            ("http://hl7.org/fhir/StructureDefinition/decimal", Kind::Decimal),
+            ("http://hl7.org/fhirpath/System.Integer", Kind::Integer),
+        ] {
+            assert_eq!(Kind::declared(ty), Ok(kind), "{ty}");
+        }
+        assert!(Kind::declared("HumanName").unwrap_err().contains("not a primitive"));
+        assert!(Kind::declared("varchar").unwrap_err().contains("no FHIR type"));
+    }
+}

@@ -1,0 +1,146 @@
+//! What can be wrong with a ViewDefinition, and with running it.
+
+use crate::fhirpath::FhirPathError;
+
+/// Why something is not a view that can be run. `at` is the place inside the ViewDefinition.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ViewError {
+    /// The text is not JSON.
+    #[error("the ViewDefinition is not JSON: {0}")]
+    Json(#[from] crate::lake::json::JsonError),
+    /// A property is missing, has the wrong JSON type, or a value that it cannot have.
+    #[error("{at}: {problem}")]
+    Structure {
+        /// Where.
+        at: String,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// A column's expression is wrong.
+    #[error("{at}: column '{column}': {source}")]
+    Column {
+        /// Where.
+        at: String,
+        /// The column.
+        column: String,
+        /// What is wrong with the expression.
+        source: FhirPathError,
+    },
+    /// Another expression is wrong.
+    #[error("{at}: {source}")]
+    Expression {
+        /// Where.
+        at: String,
+        /// What is wrong with the expression.
+        source: FhirPathError,
+    },
+}
+
+/// Why a sound view did not give its rows. It names columns, and never says what is in them.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A column that is no collection has several values.
+    #[error("column '{column}' has {count} values in one row; say \"collection\": true or narrow its path")]
+    SeveralValues {
+        /// The column.
+        column: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// A value cannot be what the column's `type` says.
+    #[error("column '{column}' is declared as {expected}, but one of its values is a {found} that is not")]
+    Type {
+        /// The column.
+        column: String,
+        /// What the view declares.
+        expected: &'static str,
+        /// The type of the value met.
+        found: &'static str,
+    },
+    /// A value is not a primitive.
+    #[error("column '{column}' has a {found} as a value; choose one of its elements")]
+    Complex {
+        /// The column.
+        column: String,
+        /// The type of the value met.
+        found: &'static str,
+    },
+    /// A `where` gave something else than true, false or nothing.
+    #[error("{at} must be true, false or empty, but is not for one of the resources")]
+    NotBoolean {
+        /// Where the `where` stands.
+        at: String,
+    },
+    /// An expression is in error over the data.
+    #[error("{at}: {source}")]
+    Expression {
+        /// Where.
+        at: String,
+        /// The error.
+        source: FhirPathError,
+    },
+    /// The nested lists of a few resources multiply beyond what can be numbered.
+    #[error("the view yields too many rows for one batch of resources")]
+    TooManyRows,
+    /// A thread that computed rows stopped unexpectedly.
+    #[error("a worker of the view stopped unexpectedly")]
+    Worker,
+    /// The plan could not be made or run.
+    #[error("{0}")]
+    Plan(#[source] datafusion::error::DataFusionError),
+    /// The lake could not be read.
+    #[error(transparent)]
+    Lake(#[from] crate::lake::LakeError),
+    /// A resource of the input could not be put into columns.
+    #[error("{0}")]
+    Input(String),
+    /// Columns did not have the shape expected of them.
+    #[error("the view met unexpected columns: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+    /// The output could not be written.
+    #[error("the output could not be written: {0}")]
+    Output(#[from] std::io::Error),
+    /// The output could not be written as Parquet.
+    #[error("the output could not be written as Parquet: {0}")]
+    Parquet(#[from] parquet::errors::ParquetError),
+}
+
+impl RunError {
+    /// Whether the view and the data do not go together, so that running it again changes nothing.
+    pub fn is_of_view(&self) -> bool {
+        matches!(
+            self,
+            RunError::SeveralValues { .. }
+                | RunError::Type { .. }
+                | RunError::Complex { .. }
+                | RunError::NotBoolean { .. }
+                | RunError::Expression { .. }
+                | RunError::TooManyRows
+        )
+    }
+
+    /// As an error of a DataFusion operator; [`RunError::from`] takes it out again.
+    pub(super) fn into_plan(self) -> datafusion::error::DataFusionError {
+        match self {
+            RunError::Plan(error) => error,
+            other => datafusion::error::DataFusionError::External(Box::new(other)),
+        }
+    }
+}
+
+impl From<datafusion::error::DataFusionError> for RunError {
+    fn from(error: datafusion::error::DataFusionError) -> RunError {
+        use datafusion::error::DataFusionError;
+        match error {
+            DataFusionError::External(source) => match source.downcast::<RunError>() {
+                Ok(error) => *error,
+                Err(source) => match source.downcast::<DataFusionError>() {
+                    Ok(error) => RunError::from(*error),
+                    Err(source) => RunError::Plan(DataFusionError::External(source)),
+                },
+            },
+            DataFusionError::Context(_, error) => RunError::from(*error),
+            other => RunError::Plan(other),
+        }
+    }
+}

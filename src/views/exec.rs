@@ -1,0 +1,149 @@
+//! A view as an operator of a DataFusion plan: resources in, rows out, in the order of the resources.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+    ReplaceChildrenOptions, SendableRecordBatchStream,
+};
+use futures::StreamExt;
+
+use super::error::RunError;
+use super::evaluate::BatchRows;
+use super::view::View;
+
+/// Evaluates a view's select tree over each batch of resources.
+#[derive(Clone, Debug)]
+pub struct ViewExec {
+    view: Arc<View>,
+    input: Arc<dyn ExecutionPlan>,
+    /// Whether the view's `where` is this operator's to apply; otherwise the scan has applied it.
+    filters: bool,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl ViewExec {
+    pub(super) fn new(view: Arc<View>, input: Arc<dyn ExecutionPlan>, filters: bool) -> ViewExec {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(view.schema.clone()),
+            input.output_partitioning().clone(),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
+        ViewExec {
+            view,
+            input,
+            filters,
+            properties,
+            metrics,
+        }
+    }
+}
+
+/// The rows of a batch of resources, those that the view's `where` leaves out removed first if asked.
+pub(super) fn rows(view: &Arc<View>, batch: &RecordBatch, filters: bool) -> std::result::Result<BatchRows, RunError> {
+    if !filters || !view.has_filter() {
+        return view.rows(batch);
+    }
+    view.rows(&filter_record_batch(batch, &view.keep(batch)?)?)
+}
+
+impl DisplayAs for ViewExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        let columns: Vec<&str> = self.view.columns().iter().map(|column| column.name.as_str()).collect();
+        let leaves: Vec<&str> = self.view.leaves().iter().map(String::as_str).collect();
+        write!(
+            f,
+            "ViewExec: columns=[{}], leaves=[{}]",
+            columns.join(", "),
+            leaves.join(", ")
+        )?;
+        match self.view.filter_text().filter(|_| self.filters) {
+            Some(text) => write!(f, ", where=[{text}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ExecutionPlan for ViewExec {
+    fn name(&self) -> &str {
+        "ViewExec"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.view.schema.clone()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => Ok(Arc::new(ViewExec::new(self.view.clone(), input, self.filters))),
+            _ => internal_err!("ViewExec has one child"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let (view, filters) = (self.view.clone(), self.filters);
+        let batches = input.flat_map(move |batch| {
+            let _timer = metrics.elapsed_compute().timer();
+            let metrics = metrics.clone();
+            let rows = batch.and_then(|batch| rows(&view, &batch, filters).map_err(RunError::into_plan));
+            let (rows, failed) = match rows {
+                Ok(rows) => (Some(rows), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            let rows = rows.into_iter().flatten().map(move |batch| {
+                let batch = batch.map_err(RunError::into_plan)?;
+                metrics.record_output(batch.num_rows());
+                Ok(batch)
+            });
+            futures::stream::iter(rows.chain(failed))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}

@@ -1,0 +1,47 @@
+//! The formats that rows are written in.
+
+/// What rows are written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values.
+    Csv {
+        /// Whether the first line names the columns.
+        header: bool,
+    },
+    /// One JSON array of objects.
+    Json,
+    /// One JSON object per line.
+    Ndjson,
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl Format {
+    /// The format of this name (`csv`, `json`, `ndjson`, `parquet`) or media type; CSV with a header.
+    pub fn parse(name: &str) -> Option<Format> {
+        let essence = name.split(';').next().unwrap_or(name).trim().to_ascii_lowercase();
+        Some(match essence.as_str() {
+            "csv" | "text/csv" => Format::Csv { header: true },
+            // A plus sign in a query value reads as a space.
+            "json" | "application/json" | "application/fhir+json" | "application/fhir json" => Format::Json,
+            "ndjson"
+            | "application/ndjson"
+            | "application/x-ndjson"
+            | "application/fhir+ndjson"
+            | "application/fhir ndjson" => Format::Ndjson,
+            "parquet" | "application/vnd.apache.parquet" => Format::Parquet,
+            _ => return None,
+        })
+    }
+
+    /// Its media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Format::Csv { header: true } => "text/csv; charset=utf-8; header=present",
+            Format::Csv { header: false } => "text/csv; charset=utf-8; header=absent",
+            Format::Json => "application/json",
+            Format::Ndjson => "application/x-ndjson",
+            Format::Parquet => "application/vnd.apache.parquet",
+        }
+    }
+}

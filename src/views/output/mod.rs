@@ -1,0 +1,12 @@
+//! Rows as text or Parquet. Decides how values look in each format; knows nothing of where rows come from.
+
+mod cell;
+mod csv;
+mod format;
+mod json;
+mod parquet;
+mod text;
+
+pub use format::Format;
+pub(super) use parquet::ParquetWriter;
+pub(super) use text::TextFormat;

@@ -1,0 +1,46 @@
+//! Rows as Parquet: strings as text, booleans and integers as such, decimals as text so that no digit is lost. The FHIR type
+//! of a column stands in its field's metadata.
+
+use std::io::Write;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+use crate::views::error::RunError;
+
+/// Rows of a row group: what is held in memory until it is written.
+const ROW_GROUP: usize = 131_072;
+
+/// Writes batches as they come.
+pub(in crate::views) struct ParquetWriter<W: Write + Send> {
+    writer: ArrowWriter<W>,
+}
+
+impl<W: Write + Send> ParquetWriter<W> {
+    pub(in crate::views) fn new(sink: W, schema: SchemaRef) -> Result<ParquetWriter<W>, RunError> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(ROW_GROUP))
+            .build();
+        Ok(ParquetWriter {
+            writer: ArrowWriter::try_new(sink, schema, Some(properties))?,
+        })
+    }
+
+    pub(in crate::views) fn write(&mut self, batch: &RecordBatch) -> Result<(), RunError> {
+        Ok(self.writer.write(batch)?)
+    }
+
+    /// Writes the footer and gives the sink back.
+    pub(in crate::views) fn finish(self) -> Result<W, RunError> {
+        Ok(self.writer.into_inner()?)
+    }
+
+    /// What has been written to, for taking out what is there.
+    pub(in crate::views) fn sink(&mut self) -> &mut W {
+        self.writer.inner_mut()
+    }
+}

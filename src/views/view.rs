@@ -1,0 +1,179 @@
+//! A ViewDefinition resolved against R4: every expression compiled, every column with its place in the output.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
+use arrow::datatypes::{Schema, SchemaRef};
+
+use super::column::Column;
+use super::definition::Definition;
+use super::error::{RunError, ViewError};
+use super::resolve;
+use crate::fhir::TypeId;
+use crate::fhir::storage::LeafSet;
+use crate::fhirpath::Program;
+
+/// A ViewDefinition that can be run. Immutable; share it.
+#[derive(Debug)]
+pub struct View {
+    pub(super) name: Option<String>,
+    pub(super) resource: TypeId,
+    pub(super) filters: Vec<Filter>,
+    pub(super) selects: Vec<Select>,
+    pub(super) columns: Vec<Column>,
+    pub(super) schema: SchemaRef,
+    pub(super) leaves: LeafSet,
+}
+
+/// A `where`.
+#[derive(Debug)]
+pub(super) struct Filter {
+    pub(super) at: String,
+    pub(super) program: Program,
+}
+
+/// A `select`, or a branch of a `unionAll`.
+#[derive(Debug)]
+pub(super) struct Select {
+    pub(super) iteration: Option<Iteration>,
+    pub(super) cells: Vec<Cell>,
+    pub(super) selects: Vec<Select>,
+    pub(super) union: Vec<Select>,
+}
+
+/// What a `select` goes through.
+#[derive(Debug)]
+pub(super) struct Iteration {
+    pub(super) at: String,
+    pub(super) steps: Steps,
+    /// Whether nothing to go through gives a row all the same.
+    pub(super) or_null: bool,
+}
+
+/// How the items to go through are found.
+#[derive(Debug)]
+pub(super) enum Steps {
+    /// What an expression yields.
+    Each(Program),
+    /// What expressions yield, and what they yield of that, and so on: on the context, then on each item found.
+    Repeat {
+        /// On the context.
+        first: Vec<Program>,
+        /// On an item found.
+        next: Vec<Program>,
+    },
+}
+
+/// A column's expression, and which column of the output it fills.
+#[derive(Debug)]
+pub(super) struct Cell {
+    pub(super) slot: usize,
+    pub(super) program: Program,
+    /// The expression is `%rowIndex`, which is 0 where nothing was there to go through.
+    pub(super) is_row_index: bool,
+}
+
+impl View {
+    /// Reads and checks a ViewDefinition.
+    pub fn parse(definition: &[u8]) -> Result<View, ViewError> {
+        resolve::resolve(&Definition::parse(definition)?)
+    }
+
+    /// Its name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The type of the resources it is made of.
+    pub fn resource(&self) -> TypeId {
+        self.resource
+    }
+
+    /// The columns it gives, in their order.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The columns it gives, as Arrow types.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The columns of the resource's table that its select tree reads.
+    pub fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    /// The columns of the resource's table that its `where` reads.
+    pub fn filter_leaves(&self) -> LeafSet {
+        self.filters
+            .iter()
+            .flat_map(|filter| filter.program.leaves().iter().cloned())
+            .collect()
+    }
+
+    /// Whether it leaves resources out.
+    pub fn has_filter(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
+    /// Its `where` as written, for plans; `None` if there is none.
+    pub fn filter_text(&self) -> Option<String> {
+        let texts: Vec<&str> = self.filters.iter().map(|filter| filter.program.text()).collect();
+        (!texts.is_empty()).then(|| texts.join(" and "))
+    }
+
+    /// The resources of a batch of the table that its `where` keeps: those for which all expressions are true.
+    pub fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, RunError> {
+        let mut kept: Option<BooleanArray> = None;
+        for filter in &self.filters {
+            let holds = filter.holds(batch)?;
+            kept = Some(match kept {
+                None => holds,
+                Some(kept) => arrow::compute::and(&kept, &holds)?,
+            });
+        }
+        Ok(kept.unwrap_or_else(|| BooleanArray::from(vec![true; batch.num_rows()])))
+    }
+}
+
+impl Filter {
+    fn holds(&self, batch: &RecordBatch) -> Result<BooleanArray, RunError> {
+        let failed = |source| RunError::Expression {
+            at: self.at.clone(),
+            source,
+        };
+        let truth = self
+            .program
+            .evaluate(batch)
+            .and_then(|evaluation| evaluation.strict())
+            .map_err(failed)?;
+        let mut bits = BooleanBufferBuilder::new(truth.rows());
+        for row in 0..truth.rows() {
+            let range = truth.range(row);
+            bits.append(match range.len() {
+                0 => false,
+                1 => {
+                    let (items, item) = truth.item(range.start);
+                    let no_boolean = || RunError::NotBoolean { at: self.at.clone() };
+                    match items.boolean(item) {
+                        Some(value) => value,
+                        None if items.has_value(item) => return Err(no_boolean()),
+                        None => false,
+                    }
+                }
+                _ => return Err(RunError::NotBoolean { at: self.at.clone() }),
+            });
+        }
+        Ok(BooleanArray::new(bits.finish(), None))
+    }
+}
+
+/// Which columns of the output a select tree fills, by their slots; for messages the columns themselves.
+pub(super) fn schema(columns: &[Column]) -> SchemaRef {
+    Arc::new(Schema::new_with_metadata(
+        columns.iter().map(Column::field).collect::<Vec<_>>(),
+        HashMap::new(),
+    ))
+}

@@ -1,0 +1,139 @@
+//! ViewDefinitions: the official SQL on FHIR suite, over resources in memory and over a lake, and what the suite leaves open.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tabularium::views::{Document, Format, Refused, Rows, RunError, View};
+
+use crate::harness::shared;
+
+/// Cases that do not pass, each with the reason.
+const NOT_YET: &[(&str, &str)] = &[
+    ("fn_boundary: decimal lowBoundary", BOUNDARY),
+    ("fn_boundary: decimal highBoundary", BOUNDARY),
+    ("fn_boundary: datetime lowBoundary", BOUNDARY),
+    ("fn_boundary: datetime highBoundary", BOUNDARY),
+    ("fn_boundary: date lowBoundary", BOUNDARY),
+    ("fn_boundary: date highBoundary", BOUNDARY),
+    ("fn_boundary: time lowBoundary", BOUNDARY),
+    ("fn_boundary: time highBoundary", BOUNDARY),
+    ("fn_join: join with comma", JOIN),
+    ("fn_join: join with empty value", JOIN),
+    ("fn_join: join with no value - default to no separator", JOIN),
+];
+
+const BOUNDARY: &str = "the engine does not have lowBoundary() and highBoundary()";
+const JOIN: &str = "the engine does not have join()";
+
+/// A resource as a document of its own.
+struct Resource(Vec<u8>);
+
+impl Document for Resource {
+    fn text(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn is_lines(&self) -> bool {
+        false
+    }
+
+    fn refuse(&self, _: usize, reason: Refused) {
+        panic!("a resource was refused: {reason}");
+    }
+}
+
+fn in_memory(view: &Value, resources: &[Value]) -> Result<(Vec<Value>, Vec<String>), String> {
+    let view = View::parse(view.to_string().as_bytes()).map_err(|error| error.to_string())?;
+    let view = Arc::new(view);
+    let columns = view.columns().iter().map(|column| column.name.clone()).collect();
+    let documents: Vec<Result<Resource, RunError>> = resources
+        .iter()
+        .map(|resource| Ok(Resource(resource.to_string().into_bytes())))
+        .collect();
+    let mut text = Vec::new();
+    let rows = Rows::of_documents(view, documents.into_iter(), None);
+    rows.write(Format::Json, &mut text).map_err(|error| error.to_string())?;
+    Ok((serde_json::from_slice(&text).unwrap(), columns))
+}
+
+/// Rows as a multiset: each as text with its columns in alphabetical order.
+fn canonical(rows: &[Value]) -> Vec<String> {
+    let mut rows: Vec<String> = rows.iter().map(Value::to_string).collect();
+    rows.sort();
+    rows
+}
+
+/// Says why a case fails; `None` if it passes.
+fn fault(case: &Map<String, Value>, found: &Result<(Vec<Value>, Vec<String>), String>) -> Option<String> {
+    if case.get("expectError") == Some(&Value::Bool(true)) {
+        return found
+            .as_ref()
+            .ok()
+            .map(|(rows, _)| format!("gave {} rows instead of an error", rows.len()));
+    }
+    let (rows, columns) = match found {
+        Ok(found) => found,
+        Err(error) => return Some(error.clone()),
+    };
+    if let Some(expected) = case.get("expectColumns") {
+        let expected: Vec<String> = serde_json::from_value(expected.clone()).unwrap();
+        if *columns != expected {
+            return Some(format!("columns {columns:?} instead of {expected:?}"));
+        }
+    }
+    let expected = canonical(case["expect"].as_array().unwrap());
+    let found = canonical(rows);
+    (found != expected).then(|| format!("gave {found:?} instead of {expected:?}"))
+}
+
+/// Every case of the suite's files: `file: title`, the case, the file's resources.
+fn cases(folder: &Path) -> Vec<(String, Map<String, Value>, Vec<Value>)> {
+    let mut cases = Vec::new();
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    for path in files
+        .iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+    {
+        let suite: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let file = path.file_stem().unwrap().to_string_lossy().into_owned();
+        for case in suite["tests"].as_array().unwrap() {
+            let name = format!("{file}: {}", case["title"].as_str().unwrap());
+            cases.push((
+                name,
+                case.as_object().unwrap().clone(),
+                suite["resources"].as_array().unwrap().clone(),
+            ));
+        }
+    }
+    cases
+}
+
+#[test]
+fn the_official_suite_passes() {
+    let Some(folder) = shared("the_official_suite_passes") else {
+        return;
+    };
+    let cases = cases(&folder.join("conformance/sql-on-fhir"));
+    assert_eq!(cases.len(), 148);
+    let mut faults = Vec::new();
+    for (name, case, resources) in &cases {
+        let fault = fault(case, &in_memory(&case["view"], resources));
+        let listed = NOT_YET.iter().any(|(listed, _)| listed == name);
+        match (fault, listed) {
+            (Some(fault), false) => faults.push(format!("{name}: {fault}")),
+            (None, true) => faults.push(format!("{name} passes and is listed as one that does not")),
+            _ => {}
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "{} of 148 cases:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
