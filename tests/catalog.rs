@@ -2,13 +2,13 @@
 //! time, and a crashed writer's files go.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tabularium::lake::{Lake, LakeError, Mode, deletes};
 
-use crate::harness::lake::{Fixture, add, fixture, patient, row, table, with, write};
+use crate::harness::lake::{Fixture, add, files_below, fixture, patient, row, table, with, write};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -16,19 +16,6 @@ impl Fixture {
     fn files_on_disk(&self) -> BTreeSet<PathBuf> {
         files_below(&self.lake.folder().data())
     }
-}
-
-fn files_below(dir: &Path) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files_below(&path));
-        } else {
-            found.insert(path);
-        }
-    }
-    found
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod catalog;
 mod columns;
 mod compaction;
+mod crash;
 mod facts;
 mod fhirpath;
 mod harness;

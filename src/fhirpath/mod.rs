@@ -13,7 +13,6 @@ mod extract;
 mod focus;
 mod functions;
 mod items;
-mod json;
 mod leaves;
 mod literal;
 mod navigate;

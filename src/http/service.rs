@@ -10,7 +10,6 @@ use super::limits::Limits;
 use crate::consent::{Store, Tokens};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::lake::Lake;
-use crate::search::Engine;
 
 /// What a server is made of.
 pub struct Options {
@@ -31,12 +30,10 @@ pub struct Service {
     pub(super) lake: Lake,
     pub(super) store: Arc<Store>,
     pub(super) tokens: Tokens,
-    pub(super) engine: Engine,
+    pub(super) parameters: Arc<SearchParameters>,
     pub(super) capability: Capability,
     /// Without a trailing slash.
     pub(super) base_url: String,
-    /// `{base_url}/fhir/`.
-    pub(super) fhir_base: String,
     pub(super) limits: Limits,
     pub(super) requests: Semaphore,
     queries: Semaphore,
@@ -62,15 +59,14 @@ impl Service {
         } = options;
         Arc::new(Service {
             tokens: Tokens::new(store.clone(), lake.clone(), &base_url),
+            lake,
             store,
-            engine: Engine::new(lake.clone(), parameters),
+            parameters,
             capability: Capability::default(),
-            fhir_base: format!("{}/fhir/", base_url.trim_end_matches('/')),
             base_url: base_url.trim_end_matches('/').to_owned(),
             requests: Semaphore::new(limits.requests),
             queries: Semaphore::new(limits.queries),
             limits,
-            lake,
         })
     }
 

@@ -1,10 +1,12 @@
 //! Small lakes for tests: Patient rows given as JSON, shredded, written and committed.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::clock::ManualClock;
@@ -129,6 +131,48 @@ pub(crate) fn rows(table: &TablePicture) -> Vec<Vec<Row>> {
                 .collect()
         })
         .collect()
+}
+
+/// The text of every live resource of every table.
+pub(crate) fn resources(picture: &Picture) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in picture.tables.values().flat_map(|table| &table.files) {
+        let gone = file
+            .deletes
+            .as_ref()
+            .map_or_else(Vec::new, |file| deletes::read(&file.path).unwrap());
+        let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&file.path).unwrap()).unwrap();
+        let only = ProjectionMask::columns(reader.parquet_schema(), ["resource"]);
+        let batches = reader.with_projection(only).build().unwrap().map(Result::unwrap);
+        let texts = batches.flat_map(|batch| {
+            let texts = batch.column(0).as_string::<i32>();
+            texts.iter().map(|text| text.unwrap().to_owned()).collect::<Vec<_>>()
+        });
+        found.extend(
+            texts
+                .enumerate()
+                .filter(|(at, _)| !gone.contains(&(*at as u64)))
+                .map(|(_, text)| text),
+        );
+    }
+    found
+}
+
+/// All files in a folder and the folders below it.
+pub(crate) fn files_below(dir: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return found;
+    };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_below(&path));
+        } else {
+            found.insert(path);
+        }
+    }
+    found
 }
 
 fn file_rows(path: &Path) -> Vec<Row> {

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Reads lakes with somebody else's DuckLake reader (PyPI ducklake-dataframe) and compares what it finds.
+
+    pip install -r tests/clients/requirements.txt
+    python tests/clients/read_lake.py target/debug/tabularium [FILE_OR_FOLDER...]
+
+Imports the input (a generated population unless files are named) into a new lake, imports it again with every third
+resource changed, and compacts. After each step the reader must find every id once, in its newest version, and in every
+row nested columns that say the same as the row's own `resource` text: each value once and nothing else. What R4 does not
+define has no column; it is listed, and the generated population has none.
+"""
+
+import json
+import pathlib
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal
+
+import ducklake_polars
+
+SYSTEM = {"owner", "patient", "application", "authorization", "endpoint", "version", "last_updated", "digest", "shared_refs", "resource"}
+CHANGED = "urn:changed"
+UNDEFINED = set()
+
+
+class Number(str):
+    """A JSON number as written."""
+
+
+def parse(text):
+    return json.loads(text, parse_int=Number, parse_float=Number)
+
+
+def main():
+    program, *inputs = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        generated = not inputs
+        if generated:
+            run(program, "generate", "--patients", "6", "--seed", "1", "--out", scratch / "generated")
+            inputs = [scratch / "generated"]
+        lake = scratch / "lake"
+        run(program, "import", "--data", lake, *inputs, allowed=(0, 3))
+        first = check(lake, "import", lambda row: row["version"] >= 1)
+        changed = scratch / "changed.ndjson"
+        marks = change(first, changed)
+        run(program, "import", "--data", lake, changed)
+        def again(row):
+            marked = (row["type"], row["id"]) in marks
+            return marked == (json.loads(row["resource"]).get("implicitRules") == CHANGED)
+        second = check(lake, "second import", again)
+        expect(second.keys() == first.keys(), "a second import neither adds nor loses ids")
+        unchanged = [key for key in first if key not in marks]
+        expect(all(first[key] == second[key] for key in unchanged), "what did not change keeps its version")
+        run(program, "compact", "--data", lake)
+        third = check(lake, "compaction", again)
+        expect(third == second, "compaction changes no row")
+        expect(generated or len(UNDEFINED) < len(first), "almost everything has a column")
+        expect(not generated or not UNDEFINED, f"everything has a column, but {sorted(UNDEFINED)[:5]}")
+        for path in sorted(UNDEFINED):
+            print(f"not defined by R4, in the text only: {path}")
+    print("the lake reads the same elsewhere")
+
+
+def run(program, *arguments, allowed=(0,)):
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+    expect(done.returncode in allowed, f"{arguments[0]} ends well\n{done.stdout}\n{done.stderr}")
+
+
+def change(rows, path):
+    """Writes every third resource with a mark, and a few of the others as they are."""
+    marks = set()
+    with open(path, "w") as out:
+        for at, (key, (_, text)) in enumerate(sorted(rows.items())):
+            if at % 3 == 0:
+                # The mark is spliced in so that all digits stay as they are.
+                text = '{"implicitRules":"%s",%s' % (CHANGED, text.lstrip()[1:])
+                if text.count('"implicitRules"') > 1:
+                    continue
+                marks.add(key)
+            out.write(text + "\n")
+    return marks
+
+
+def check(lake, step, holds):
+    """Reads every table; gives version and text of each (type, id)."""
+    found = {}
+    columns = files = deletes = 0
+    with sqlite3.connect(lake / "catalog.sqlite") as catalog:
+        tables = [name for (name,) in catalog.execute("SELECT table_name FROM ducklake_table ORDER BY 1")]
+        files, deletes = (
+            catalog.execute(f"SELECT count(*) FROM {table} WHERE end_snapshot IS NULL").fetchone()[0]
+            for table in ("ducklake_data_file", "ducklake_delete_file")
+        )
+    for table in tables:
+        rows = ducklake_polars.read_ducklake(
+            str(lake / "catalog.sqlite"), table, schema="live", data_path=f"{lake}/data/"
+        )
+        columns += rows.width
+        for row in rows.iter_rows(named=True):
+            key = (table, row["id"])
+            expect(key not in found, f"{key} is there once")
+            resource = parse(row["resource"])
+            expect((resource.pop("resourceType"), resource["id"]) == key, f"{key} holds its own text")
+            expect(int(resource["meta"]["versionId"]) == row["version"], f"{key} has the version its text says")
+            elements = {column: value for column, value in row.items() if column not in SYSTEM}
+            compare(elements, resource, f"{table}/{row['id']}")
+            row["type"] = table
+            expect(holds(row), f"{key} is the version it should be")
+            found[key] = (row["version"], row["resource"])
+    expect(found, "there are rows")
+    print(f"after the {step}: {len(found)} rows, {len(tables)} tables, {columns} columns, {files} files, {deletes} delete files")
+    return found
+
+
+def compare(columns, element, path):
+    """A struct's columns against a JSON object."""
+    for name, value in columns.items():
+        if "__" in name:
+            if name.endswith("__element"):
+                same(value, element.get(name.removesuffix("__element")), f"{path}.{name}")
+            else:
+                companion(columns, name, value, path)
+            continue
+        same(value, element.get(name), f"{path}.{name}")
+    stored = {name.removesuffix("__element") for name in columns}
+    for name in element:
+        if name not in stored and not empty(element[name]):
+            UNDEFINED.add(f"{path}.{name}")
+
+
+def same(value, element, path):
+    if empty(value) or empty(element):
+        expect(empty(value) and empty(element), f"{path}: {value!r} is not {element!r}")
+    elif isinstance(value, dict):
+        compare(value, element, path)
+    elif isinstance(value, list):
+        expect(isinstance(element, list) and len(value) == len(element), f"{path} has as many items")
+        for at, (item, part) in enumerate(zip(value, element)):
+            same(item, part, f"{path}[{at}]")
+    elif isinstance(element, Number):
+        expect(str(value) == element, f"{path}: {value!r} is not {element!r}")
+    elif isinstance(element, dict):
+        expect(parse(value) == element, f"{path} holds the resource's JSON")
+    else:
+        expect(value == element, f"{path}: {value!r} is not {element!r}")
+
+
+def companion(columns, name, value, path):
+    """The engine's own columns beside an element."""
+    of, kind = name.rsplit("__", 1)
+    origin = columns.get(of)
+    if isinstance(value, list):
+        expect(isinstance(origin, list) and len(origin) == len(value), f"{path}.{name} is as long as its element")
+        pairs = list(zip(origin, value))
+    else:
+        pairs = [(origin, value)]
+    for text, companion in pairs:
+        if companion is None:
+            continue
+        if kind == "number":
+            expect(Decimal(text) == companion, f"{path}.{name}: {companion} is not {text}")
+        elif kind in ("type", "id"):
+            expect(str(companion) in text.split("/"), f"{path}.{name}: {companion} is not in {text}")
+        else:
+            expect(text is not None and kind in ("start", "end"), f"{path}.{name} stands beside a value")
+
+
+def empty(value):
+    """Absent, or with nothing in it that would make a column."""
+    if value is None:
+        return True
+    if isinstance(value, dict):
+        return all(empty(part) for name, part in value.items() if "__" not in name)
+    if isinstance(value, list):
+        return all(empty(part) for part in value)
+    return False
+
+
+def expect(holds, what):
+    if not holds:
+        sys.exit(f"FAILED: {what}")
+
+
+if __name__ == "__main__":
+    main()
