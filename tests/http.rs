@@ -173,7 +173,10 @@ fn metadata_says_what_the_server_can_do() {
     assert_eq!(statement["rest"][0]["mode"], "server");
     let resources = statement["rest"][0]["resource"].as_array().unwrap();
     let patient = resources.iter().find(|resource| resource["type"] == "Patient").unwrap();
-    assert_eq!(patient["interaction"], json!([{"code": "read"}]));
+    assert_eq!(
+        patient["interaction"],
+        json!([{"code": "read"}, {"code": "search-type"}])
+    );
     server.store.clock().advance(86_400);
     assert_eq!(
         server.send("GET", "/fhir/metadata", &[], "").json()["date"],
@@ -225,19 +228,218 @@ fn a_client_that_dawdles_over_its_headers_is_cut_off() {
 #[test]
 fn a_request_in_flight_is_finished_when_the_server_stops() {
     let mut server = Server::start(&records());
+    let bearer = format!("Bearer {}", server.application_token());
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    // The connection must have been accepted before the stop, which an answer proves.
-    stream
-        .write_all(b"GET /fhir/metadata HTTP/1.1\r\nhost: x\r\n\r\n")
-        .unwrap();
-    let mut first = [0u8; 12];
-    stream.read_exact(&mut first).unwrap();
-    assert_eq!(&first, b"HTTP/1.1 200");
+    // A server that asks for the body has taken the request up, and cannot finish before the body has come.
+    let head = format!(
+        "POST /fhir/Patient/_search HTTP/1.1\r\nhost: x\r\nauthorization: {bearer}\r\nexpect: 100-continue\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 14\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut asked = [0u8; 25];
+    stream.read_exact(&mut asked).unwrap();
+    assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
     server.stop();
-    let mut rest = Vec::new();
-    stream.read_to_end(&mut rest).unwrap();
-    assert!(rest.ends_with(b"}"), "the answer was cut short");
+    while TcpStream::connect(server.address).is_ok() {
+        std::thread::yield_now();
+    }
+    stream.write_all(b"birthdate=1970").unwrap();
+    let mut rest = String::new();
+    stream.read_to_string(&mut rest).unwrap();
+    assert!(rest.starts_with("HTTP/1.1 200"), "{rest}");
+    assert!(rest.contains("Patient/anna"), "{rest}");
+    assert!(rest.ends_with('}'), "the answer was cut short: {rest}");
     server.outcome().unwrap();
-    assert!(TcpStream::connect(server.address).is_err(), "nobody listens any more");
+}
+
+/// What a Bundle holds, as `Type/id`.
+fn held(bundle: &serde_json::Value) -> Vec<String> {
+    let entries = bundle["entry"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let name = |entry: &serde_json::Value| {
+        let resource = &entry["resource"];
+        format!(
+            "{}/{}",
+            resource["resourceType"].as_str().unwrap(),
+            resource["id"].as_str().unwrap()
+        )
+    };
+    entries.iter().map(name).collect()
+}
+
+#[test]
+fn searches_come_by_get_and_by_post() {
+    let server = Server::start(&records());
+    let bearer = format!("Bearer {}", server.application_token());
+    let form = "application/x-www-form-urlencoded";
+    let by_get = server.send("GET", "/fhir/Patient?birthdate=1970", &[("authorization", &bearer)], "");
+    assert_eq!(by_get.status, 200, "{}", by_get.text);
+    assert_eq!(by_get.header("content-type"), "application/fhir+json; charset=utf-8");
+    assert_eq!(
+        (by_get.json()["type"].as_str(), held(&by_get.json())),
+        (Some("searchset"), vec!["Patient/anna".to_owned()])
+    );
+    for (path, body) in [
+        ("/fhir/Patient/_search", "birthdate=1970"),
+        ("/fhir/Patient/_search?birthdate=1970", "_count=5"),
+    ] {
+        let by_post = server.send(
+            "POST",
+            path,
+            &[("authorization", &bearer), ("content-type", form)],
+            body,
+        );
+        assert_eq!(by_post.status, 200, "{}", by_post.text);
+        assert_eq!(held(&by_post.json()), ["Patient/anna"], "{path}");
+    }
+    let empty = server.send("POST", "/fhir/Patient/_search", &[("authorization", &bearer)], "");
+    assert_eq!((empty.status, held(&empty.json()).len()), (200, 1));
+    let json = server.send(
+        "POST",
+        "/fhir/Patient/_search",
+        &[("authorization", &bearer), ("content-type", "application/json")],
+        "{}",
+    );
+    assert_eq!((json.status, json.issue().as_str()), (415, "not-supported"));
+    let pretty = server.send("GET", "/fhir/Patient?_pretty=true", &[("authorization", &bearer)], "");
+    assert!(pretty.text.contains("\n  \"type\""), "{}", pretty.text);
+}
+
+#[test]
+fn wrong_values_are_invalid_and_unknown_parameters_are_left_out() {
+    let server = Server::start(&records());
+    let bearer = format!("Bearer {}", server.application_token());
+    for query in [
+        "birthdate=soon",
+        "birthdate:colour=1970",
+        "_count=many",
+        "_summary=most",
+    ] {
+        let answer = server.send(
+            "GET",
+            &format!("/fhir/Patient?{query}"),
+            &[("authorization", &bearer)],
+            "",
+        );
+        assert_eq!((answer.status, answer.issue().as_str()), (400, "invalid"), "{query}");
+    }
+    let lenient = server.send("GET", "/fhir/Patient?colour=red", &[("authorization", &bearer)], "");
+    assert_eq!(held(&lenient.json()), ["Patient/anna"]);
+    let link = lenient.json()["link"][0].clone();
+    assert_eq!(link["relation"], "self");
+    assert!(!link["url"].as_str().unwrap().contains("colour"), "{link}");
+    let strict = [
+        ("authorization", bearer.as_str()),
+        ("prefer", "respond-async, handling=strict"),
+    ];
+    let answer = server.send("GET", "/fhir/Patient?colour=red", &strict, "");
+    assert_eq!((answer.status, answer.issue().as_str()), (400, "invalid"));
+    let answer = server.send("GET", "/fhir/Nonsense?x=y", &[("authorization", &bearer)], "");
+    assert_eq!((answer.status, answer.issue().as_str()), (404, "not-supported"));
+}
+
+#[test]
+fn the_wildcard_works_in_query_values() {
+    let server = Server::start(&records());
+    let token = server.patient_token("anna");
+    for query in [
+        "patient=$PATIENT_ID",
+        "subject=Patient/%24PATIENT_ID",
+        "patient=nobody,$PATIENT_ID",
+    ] {
+        let answer = server.get(&format!("/fhir/Observation?{query}"), &token);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(held(&answer.json()), ["Observation/o1"], "{query}");
+        let answer = server.get(&format!("/fhir/Observation?{query}"), &server.application_token());
+        assert_eq!((answer.status, answer.issue().as_str()), (422, "processing"), "{query}");
+    }
+}
+
+#[test]
+fn links_lead_to_the_pages_they_name() {
+    let patients: Vec<_> = (0..5)
+        .map(|at| json!({"resourceType": "Patient", "id": format!("p{at}"), "gender": "male"}))
+        .collect();
+    let server = Server::start(&patients);
+    let bearer = format!("Bearer {}", server.application_token());
+    let root = format!("http://{}", server.address);
+    let mut path = "/fhir/Patient?gender=male&_count=2".to_owned();
+    let mut seen = Vec::new();
+    for page in 0..3 {
+        let bundle = server.send("GET", &path, &[("authorization", &bearer)], "").json();
+        seen.extend(held(&bundle));
+        let links = bundle["link"].as_array().unwrap();
+        let url = |relation: &str| {
+            let link = links.iter().find(|link| link["relation"] == relation)?;
+            Some(
+                link["url"]
+                    .as_str()
+                    .unwrap()
+                    .strip_prefix(root.as_str())
+                    .unwrap()
+                    .to_owned(),
+            )
+        };
+        assert!(url("self").is_some() && url("first").is_some());
+        assert_eq!(url("previous").is_some(), page > 0);
+        match url("next") {
+            Some(next) => path = next,
+            None => assert_eq!(page, 2),
+        }
+    }
+    seen.sort();
+    assert_eq!(
+        seen,
+        ["Patient/p0", "Patient/p1", "Patient/p2", "Patient/p3", "Patient/p4"]
+    );
+}
+
+#[test]
+fn long_bodies_are_refused_before_they_are_read() {
+    let server = Server::limited(
+        &records(),
+        Limits {
+            body: 1_000,
+            ..Limits::default()
+        },
+    );
+    let bearer = format!("Bearer {}", server.application_token());
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ];
+    let answer = server.send("POST", "/fhir/Patient/_search", &headers, &"x".repeat(2_000));
+    assert_eq!((answer.status, answer.issue().as_str()), (413, "too-long"));
+
+    // The same without saying how long it will be.
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let head = format!(
+        "POST /fhir/Patient/_search HTTP/1.1\r\nhost: x\r\nauthorization: {bearer}\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream
+        .write_all(format!("7d0\r\n{}\r\n", "x".repeat(2_000)).as_bytes())
+        .unwrap();
+    let mut status = [0u8; 12];
+    stream.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 413");
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let limits = Limits {
+        body_time: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let server = Server::limited(&records(), limits);
+    let bearer = format!("Bearer {}", server.application_token());
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let head = format!(
+        "POST /fhir/Patient/_search HTTP/1.1\r\nhost: x\r\nauthorization: {bearer}\r\ncontent-length: 10\r\n\r\n_cou"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut status = [0u8; 12];
+    stream.read_exact(&mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 408");
 }

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::compact;
 use super::failure::Failure;
-use super::{generate, import, info, search, serve, token};
+use super::{fhirpath, generate, import, info, search, serve, token};
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]
@@ -20,6 +20,7 @@ struct Arguments {
 enum Command {
     /// Say which R4 facts are built in: numbers of types and resources
     Facts,
+    Fhirpath(fhirpath::Args),
     Generate(generate::Args),
     Import(import::Args),
     Info(info::Args),
@@ -34,6 +35,7 @@ enum Command {
 pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Facts => facts(),
+        Command::Fhirpath(arguments) => fhirpath::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Import(arguments) => import::run(arguments),
         Command::Info(arguments) => info::run(arguments),

@@ -7,6 +7,7 @@ mod base_url;
 mod command;
 mod compact;
 mod failure;
+mod fhirpath;
 mod generate;
 mod import;
 mod info;

@@ -1,12 +1,9 @@
 //! `tabularium search` and `tabularium explain`: a search as the server would run it, without the server.
 
-use std::sync::Arc;
-
 use super::failure::Failure;
 use super::lake_scope::LakeScope;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{Kind, TypeId, facts};
-use crate::lake::scan::{MemoryLimits, Reader};
 use crate::search::{Engine, Handling, Request, SearchError, raw};
 
 /// Search a lake and print the Bundle
@@ -58,11 +55,7 @@ fn with_engine<T>(
     let lake = options.open()?;
     let scope = options.scope(&lake);
     let now = lake.clock().now();
-    let engine = Engine::new(
-        lake,
-        Arc::new(Reader::new(MemoryLimits::default())),
-        SearchParameters::builtin(),
-    );
+    let engine = Engine::new(lake, SearchParameters::builtin());
     let request = Request {
         scope: &scope,
         ty,

@@ -119,21 +119,6 @@ impl Builder {
         parts.push(system(System::Quantity, Values::Quantity { value, unit }));
         Collection::mixed(Offsets::list(self.offsets), parts, self.places)
     }
-
-    /// A collection with at most one value per row.
-    pub(super) fn per_row<E>(
-        rows: usize,
-        mut value: impl FnMut(usize) -> Result<Option<Computed>, E>,
-    ) -> Result<Collection, E> {
-        let mut builder = Builder::new(rows);
-        for row in 0..rows {
-            if let Some(value) = value(row)? {
-                builder.push(value);
-            }
-            builder.end_row();
-        }
-        Ok(builder.finish())
-    }
 }
 
 /// Texts as items of a System type that is kept as text.

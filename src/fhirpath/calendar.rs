@@ -103,7 +103,16 @@ fn move_millis(kind: System, parts: &Parts, by: &Quantity<'_>, millis: i64) -> O
         _ => None,
     };
     let unit = super::number::Number::whole(millis);
-    let total = by.value.multiply(unit)?;
+    // Above seconds only whole units count (N1, section 6.7).
+    let count = if millis > 1000 {
+        super::number::Number {
+            mantissa: by.value.truncated(),
+            scale: 0,
+        }
+    } else {
+        by.value
+    };
+    let total = count.multiply(unit)?;
     if let Some((months, length)) = coarse {
         let whole = i64::try_from(total.truncated() / length).ok()?;
         return move_months(parts, whole.checked_mul(months)?);

@@ -265,6 +265,14 @@ impl Collection {
         }
     }
 
+    /// How many columns the items lie in.
+    pub(super) fn parts(&self) -> usize {
+        match &self.body {
+            Body::One(_) => 1,
+            Body::Mixed(mixed) => mixed.parts.len(),
+        }
+    }
+
     /// The same items, each a row of its own.
     pub(super) fn flat(&self) -> Collection {
         Collection {

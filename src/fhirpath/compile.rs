@@ -226,7 +226,7 @@ impl Compiler<'_> {
                     let branches = branches(element);
                     found.many |= element.many;
                     for branch in &branches {
-                        let path = source.path.as_deref().map(|path| below(path, &branch.column));
+                        let path = below(source, &branch.column);
                         found.add(&Shape {
                             sources: vec![Source {
                                 ty: ItemType::Fhir(branch.ty),
@@ -287,10 +287,22 @@ impl Compiler<'_> {
         }
         let mut shapes = Vec::with_capacity(arguments.len());
         let mut resolved = Vec::with_capacity(arguments.len());
+        // The start value of `aggregate` is what `$total` is first.
+        let start = match (function.parameters, arguments) {
+            ([Parameter::Folded, ..], [_, start]) => Some(self.resolve(start, &scope.strict())?.1),
+            _ => scope.total.clone(),
+        };
+        let inner = Scope {
+            total: start,
+            ..scope.clone()
+        };
         for (parameter, argument) in function.parameters.iter().zip(arguments) {
-            let (argument, shape) = self.argument(*parameter, argument, &input, scope)?;
+            let (argument, shape) = self.argument(*parameter, argument, &input, &inner)?;
             resolved.push(argument);
             shapes.push(shape);
+        }
+        if name == "iif" {
+            require_boolean(name, &shapes[0], at)?;
         }
         let shape = (function.shape)(&Signature {
             input: &input,
@@ -315,6 +327,9 @@ impl Compiler<'_> {
         scope: &Scope,
     ) -> Result<(Argument, Shape), FhirPathError> {
         let (node, shape) = match parameter {
+            Parameter::Repeated => return self.repeated(argument, input, scope),
+            Parameter::Folded => return self.folded(argument, input, scope),
+            Parameter::Key => return self.key(argument, input, scope),
             Parameter::Type => return Ok((Argument::Type(self.type_argument(argument)?), Shape::default())),
             Parameter::Value | Parameter::Items => self.resolve(argument, &scope.strict())?,
             Parameter::Each | Parameter::EachItems => self.resolve(argument, &scope.of_items(input))?,
@@ -329,8 +344,58 @@ impl Compiler<'_> {
                 (Argument::Each(node), shape)
             }
             Parameter::EachItems => (Argument::Each(node), shape),
-            Parameter::Items | Parameter::Type => (Argument::Value(node), shape),
+            _ => (Argument::Value(node), shape),
         })
+    }
+
+    /// The projection of `repeat`: resolved for the input's types and for those that it yields itself, until no more come. How
+    /// deep the data nest is not known, so everything below what it yields is read.
+    fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
+        let mut over = input.clone();
+        loop {
+            let (node, shape) = self.resolve(argument, &scope.of_items(&over))?;
+            let known = over.sources.len();
+            for source in &shape.sources {
+                if over.sources.iter().all(|known| known.ty != source.ty) {
+                    over.sources.push(source.clone());
+                }
+            }
+            self.leaves.need(&shape, Need::Whole);
+            if over.sources.len() == known {
+                return Ok((Argument::Each(node), shape));
+            }
+        }
+    }
+
+    /// The expression of `aggregate`: `$total` is nothing, then whatever the expression itself yields.
+    fn folded(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
+        let mut total = Shape::default();
+        if let Some(start) = &scope.total {
+            total.add(start);
+        }
+        loop {
+            let inner = Scope {
+                total: Some(total.clone()),
+                ..scope.of_items(input)
+            };
+            let (node, shape) = self.resolve(argument, &inner)?;
+            let known = total.sources.len();
+            total.add(&shape);
+            self.leaves.need(&shape, Need::Value);
+            if total.sources.len() == known {
+                return Ok((Argument::Each(node), shape));
+            }
+        }
+    }
+
+    fn key(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
+        let (descending, key) = match &argument.kind {
+            ExprKind::Sign { negative, operand } => (*negative, operand.as_ref()),
+            _ => (false, argument),
+        };
+        let (node, shape) = self.resolve(key, &scope.of_items(input))?;
+        self.leaves.need(&shape, Need::Value);
+        Ok((Argument::Key { node, descending }, shape))
     }
 
     /// What is written like a function but resolved otherwise: type tests and `extension(url)`.
@@ -376,6 +441,19 @@ impl Compiler<'_> {
                 let extensions = member(on.cloned().map(Box::new), "extension");
                 self.call(Some(&extensions), "where", &[expr(criterion)], at, scope)
             }
+            ("children", []) => {
+                let (on, shape) = match on {
+                    Some(on) => self.resolve(on, scope)?,
+                    None => (Node::This, scope.this.clone()),
+                };
+                Ok(children(on, &shape))
+            }
+            ("descendants", []) => self.descendants(on, at, scope),
+            ("children" | "descendants", _) => Err(FhirPathError::Arguments {
+                at,
+                function: name.to_string(),
+                problem: "takes no arguments".to_string(),
+            }),
             ("ofType" | "as" | "is" | "extension", _) => Err(FhirPathError::Arguments {
                 at,
                 function: name.to_string(),
@@ -385,6 +463,35 @@ impl Compiler<'_> {
                 at,
                 name: name.to_string(),
             }),
+        }
+    }
+
+    /// Children, their children, and so on; like `repeat(children())`, but equal items stay.
+    fn descendants(&mut self, on: Option<&Expr>, at: Position, scope: &Scope) -> Resolved {
+        let (on, input) = match on {
+            Some(on) => self.resolve(on, scope)?,
+            None => (Node::This, scope.this.clone()),
+        };
+        let mut over = input.clone();
+        loop {
+            let (node, shape) = children(Node::This, &over);
+            let known = over.sources.len();
+            for source in &shape.sources {
+                if over.sources.iter().all(|known| known.ty != source.ty) {
+                    over.sources.push(source.clone());
+                }
+            }
+            if over.sources.len() == known {
+                self.leaves.need(&input, Need::Whole);
+                let function = &functions::DESCENDANTS;
+                let call = Call {
+                    function,
+                    on,
+                    arguments: vec![Argument::Each(node)],
+                    at,
+                };
+                return Ok((Node::Call(Box::new(call)), shape.multiple()));
+            }
         }
     }
 
@@ -479,6 +586,40 @@ impl Compiler<'_> {
     }
 }
 
+/// All elements of all the types.
+fn children(on: Node, shape: &Shape) -> (Node, Shape) {
+    let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
+    let mut found = Shape {
+        sources: Vec::new(),
+        many: true,
+    };
+    for source in &shape.sources {
+        let Some(ty) = source.ty.fhir() else { continue };
+        let all: Vec<Branch> = facts().get(ty).elements.iter().flat_map(branches).collect();
+        for branch in &all {
+            let path = below(source, &branch.column);
+            found.add(&Shape {
+                sources: vec![Source {
+                    ty: ItemType::Fhir(branch.ty),
+                    path,
+                }],
+                many: false,
+            });
+        }
+        if by.iter().all(|(from, _)| *from != ty) {
+            by.push((ty, all));
+        }
+    }
+    (
+        Node::Step {
+            on: Box::new(on),
+            name: "*".into(),
+            by,
+        },
+        found,
+    )
+}
+
 fn has_element(source: &Source, name: &str) -> bool {
     source.ty.fhir().is_some_and(|ty| facts().element(ty, name).is_some())
 }
@@ -504,13 +645,13 @@ fn of_type_prefix(this: &Shape, ty: TypeId) -> (Node, Shape) {
 }
 
 fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
-    let all = shape.sources.iter().all(|source| test.accepts(source.ty));
+    let all = shape.sources.iter().all(|source| test.selects(source.ty));
     if all && !shape.sources.is_empty() {
         return (on, shape);
     }
     let mut sources = Vec::new();
     for source in shape.sources {
-        if test.may_accept(source.ty) {
+        if test.may_select(source.ty) {
             let narrowed = match (source.ty, test.fhir) {
                 (ItemType::Fhir(ty), Some(wanted)) if !facts().is_a(ty, wanted) => ItemType::Fhir(wanted),
                 (kept, _) => kept,
@@ -544,7 +685,7 @@ fn narrow(on: Node, test: &TypeTest) -> Node {
             }) =>
         {
             for (_, branches) in &mut by {
-                branches.retain(|branch| test.accepts(ItemType::Fhir(branch.ty)));
+                branches.retain(|branch| test.selects(ItemType::Fhir(branch.ty)));
             }
             Node::Step { on, name, by }
         }
@@ -552,6 +693,19 @@ fn narrow(on: Node, test: &TypeTest) -> Node {
             on: Box::new(on),
             test: *test,
         },
+    }
+}
+
+/// A criterion that is never a boolean is a mistake.
+fn require_boolean(function: &str, criterion: &Shape, at: Position) -> Result<(), FhirPathError> {
+    let fits = |source: &Source| source.ty.system() == Some(System::Boolean);
+    match criterion.sources.is_empty() || criterion.sources.iter().any(fits) {
+        true => Ok(()),
+        false => Err(FhirPathError::Operands {
+            at,
+            operation: format!("the criterion of {function}()"),
+            operands: criterion.names(),
+        }),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 
+use super::builder::{Builder, Computed};
 use super::collection::{Collection, Offsets};
 use super::error::{FhirPathError, Position};
 use super::focus::Focus;
@@ -14,6 +15,7 @@ use super::navigate::Branch;
 use super::node::{Argument, Call, Node};
 use super::operators;
 use super::program::{Evaluation, Fault, Inner};
+use super::scalar::Scalar;
 use super::truth::Truth;
 use super::types::{ItemType, System};
 use crate::fhir::TypeId;
@@ -43,6 +45,7 @@ pub(super) fn run(program: &Inner, focus: &Focus) -> Result<Evaluation, FhirPath
         focus,
         outer: None,
         total: None,
+        index: None,
         faults: RefCell::default(),
     };
     let collection = frame.items(&program.node)?;
@@ -80,6 +83,8 @@ pub(super) struct Frame<'a> {
     /// The frame around this one, and which of this one's rows belong to which of its rows.
     outer: Option<(&'a Frame<'a>, &'a Offsets)>,
     total: Option<Collection>,
+    /// `$index`, where the frame was entered for the items of a collection.
+    index: Option<Offsets>,
     faults: RefCell<Vec<Fault>>,
 }
 
@@ -154,6 +159,7 @@ impl<'a> Frame<'a> {
             focus: self.focus,
             outer: Some((self, over.offsets())),
             total,
+            index: Some(over.offsets().clone()),
             faults: RefCell::default(),
         };
         let result = run(&inner)?;
@@ -164,6 +170,26 @@ impl<'a> Frame<'a> {
                 error: fault.error,
             });
         }
+        Ok(result)
+    }
+
+    /// Runs `run` in a frame with the same rows but another `$this`, which may have no item in a row.
+    pub(super) fn with_this<T>(
+        &self,
+        this: &Collection,
+        run: impl FnOnce(&Frame<'_>) -> Result<T, FhirPathError>,
+    ) -> Result<T, FhirPathError> {
+        let rows = Offsets::Each(self.rows());
+        let inner = Frame {
+            this: this.clone(),
+            focus: self.focus,
+            outer: Some((self, &rows)),
+            total: None,
+            index: self.index.clone(),
+            faults: RefCell::default(),
+        };
+        let result = run(&inner)?;
+        self.faults.borrow_mut().extend(inner.faults.into_inner());
         Ok(result)
     }
 
@@ -243,7 +269,7 @@ impl<'a> Frame<'a> {
 
     /// The place of each row among its siblings.
     fn places(&self) -> Collection {
-        let Some((_, offsets)) = self.outer else {
+        let Some(offsets) = &self.index else {
             return Collection::empty(self.rows());
         };
         let mut places = Vec::with_capacity(self.rows());
@@ -372,5 +398,64 @@ impl Invocation<'_> {
                 problem,
             },
         );
+    }
+}
+
+/// What a function makes of one row: a value, nothing, or a problem with the data.
+pub(super) type RowResult<T> = Result<Option<T>, String>;
+
+impl Invocation<'_> {
+    /// For functions of a single item: what they make of each row's.
+    pub(super) fn map(
+        &self,
+        mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
+    ) -> Result<Output, FhirPathError> {
+        let mut builder = Builder::new(self.input.rows());
+        for row in 0..self.input.rows() {
+            let value = self
+                .single(&self.input, row)
+                .and_then(|(items, item)| items.scalar(item));
+            if let Some(value) = value.and_then(|value| self.settle(row, of(row, value))) {
+                builder.push(value);
+            }
+            builder.end_row();
+        }
+        Ok(Output::Items(builder.finish()))
+    }
+
+    /// The same for functions that answer yes or no.
+    pub(super) fn judge(
+        &self,
+        mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<bool>,
+    ) -> Result<Output, FhirPathError> {
+        Ok(Output::Truth(Truth::collect(self.input.rows(), |row| {
+            let (items, item) = self.single(&self.input, row)?;
+            let value = items.scalar(item)?;
+            self.settle(row, of(row, value))
+        })))
+    }
+
+    /// The single value of a row of an argument.
+    pub(super) fn scalar<'c>(&self, argument: &'c Collection, row: usize) -> Option<Scalar<'c>> {
+        let (items, item) = self.single(argument, row)?;
+        items.scalar(item)
+    }
+
+    /// The single text of a row of an argument; a problem is noted if it is none.
+    pub(super) fn text<'c>(&self, argument: &'c Collection, row: usize) -> Option<&'c str> {
+        match self.scalar(argument, row)? {
+            Scalar::Text(text) => Some(text),
+            other => {
+                self.problem(row, format!("expects a String, not a {}", other.kind()));
+                None
+            }
+        }
+    }
+
+    fn settle<T>(&self, row: usize, result: RowResult<T>) -> Option<T> {
+        result.unwrap_or_else(|problem| {
+            self.problem(row, problem);
+            None
+        })
     }
 }

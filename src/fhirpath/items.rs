@@ -24,6 +24,12 @@ pub struct Items {
     pub(super) ty: ItemType,
     pub(super) len: usize,
     pub(super) index: Index,
+    pub(super) column: Arc<Column>,
+}
+
+/// A column, shared by all the items that lie in it.
+#[derive(Debug)]
+pub(super) struct Column {
     pub(super) values: Values,
     /// The column `_x` of a primitive `x`: its id and extensions.
     pub(super) element: Option<StructArray>,
@@ -36,8 +42,7 @@ impl Items {
             ty,
             len: values.len(),
             index: Index::Identity,
-            values,
-            element: None,
+            column: Arc::new(Column { values, element: None }),
         }
     }
 
@@ -47,8 +52,7 @@ impl Items {
             ty,
             len: times,
             index: Index::Constant(0),
-            values,
-            element: None,
+            column: Arc::new(Column { values, element: None }),
         }
     }
 
@@ -76,7 +80,7 @@ impl Items {
 
     /// The column that the items lie in; item `i` is its slot [`Items::slot`]`(i)`. It may hold more than the items.
     pub fn values(&self) -> &Values {
-        &self.values
+        &self.column.values
     }
 
     /// The slot of item `i` in [`Items::values`].
@@ -92,13 +96,13 @@ impl Items {
     /// Whether item `i` has a value; an element with nothing but extensions has none. Always true of complex items.
     #[inline]
     pub fn has_value(&self, item: usize) -> bool {
-        self.values.is_valid(self.slot(item))
+        self.column.values.is_valid(self.slot(item))
     }
 
     /// Text of item `i`: strings and codes, dates, decimals as written, the JSON of whole resources.
     #[inline]
     pub fn text(&self, item: usize) -> Option<&str> {
-        let array = self.values.text()?;
+        let array = self.column.values.text()?;
         let slot = self.slot(item);
         array.is_valid(slot).then(|| array.value(slot))
     }
@@ -106,7 +110,7 @@ impl Items {
     /// Item `i` as a boolean.
     #[inline]
     pub fn boolean(&self, item: usize) -> Option<bool> {
-        let Values::Boolean(array) = &self.values else {
+        let Values::Boolean(array) = &self.column.values else {
             return None;
         };
         let slot = self.slot(item);
@@ -116,7 +120,7 @@ impl Items {
     /// Item `i` as an integer.
     #[inline]
     pub fn integer(&self, item: usize) -> Option<i32> {
-        let Values::Integer(array) = &self.values else {
+        let Values::Integer(array) = &self.column.values else {
             return None;
         };
         let slot = self.slot(item);
@@ -128,7 +132,7 @@ impl Items {
     pub fn number(&self, item: usize) -> Option<i128> {
         let Values::Decimal {
             number: Some(array), ..
-        } = &self.values
+        } = &self.column.values
         else {
             return None;
         };
@@ -143,7 +147,7 @@ impl Items {
             start: Some(start),
             end: Some(end),
             ..
-        } = &self.values
+        } = &self.column.values
         else {
             return None;
         };
@@ -181,8 +185,14 @@ impl Items {
                 ty: self.ty,
                 len: length,
                 index: Index::Identity,
-                values: self.values.slice(offset, length),
-                element: self.element.as_ref().map(|element| element.slice(offset, length)),
+                column: Arc::new(Column {
+                    values: self.column.values.slice(offset, length),
+                    element: self
+                        .column
+                        .element
+                        .as_ref()
+                        .map(|element| element.slice(offset, length)),
+                }),
             },
             Index::Constant(_) => Items {
                 len: length,

@@ -15,12 +15,16 @@ pub(super) struct Leaves {
     set: LeafSet,
 }
 
-/// The path of a column below a path; the root's path is empty.
-pub(super) fn below(path: &str, column: &str) -> Arc<str> {
-    match path {
+/// The path of a column below what a source stands for. The root's path is empty; a primitive's children lie beside it.
+pub(super) fn below(source: &Source, column: &str) -> Option<Arc<str>> {
+    let path = source.path.as_deref()?;
+    if source.ty.is_primitive() {
+        return Some(format!("{}.{column}", element_column(path)).into());
+    }
+    Some(match path {
         "" => storage::root_column(column).into(),
         _ => format!("{path}.{column}").into(),
-    }
+    })
 }
 
 impl Leaves {
@@ -38,9 +42,11 @@ impl Leaves {
     fn read(&mut self, source: &Source, need: Need) {
         let Some(path) = source.path.as_deref() else { return };
         if path.is_empty() {
-            if need == Need::Key {
-                self.set.insert("id".to_string());
-            }
+            match need {
+                Need::Key => self.set.insert("id".to_string()),
+                Need::Whole => self.set.insert("*".to_string()),
+                _ => false,
+            };
             return;
         }
         if need == Need::Nothing {
@@ -56,6 +62,7 @@ impl Leaves {
         let storage = Storage::of(def);
         match need {
             Need::Value if storage == Storage::Json => self.add(path, &[""]),
+            Need::Whole => self.add(path, &["*"]),
             Need::Value if source.ty.is_fhir("Quantity") => self.add(path, &["value", "unit", "system", "code"]),
             Need::Value => self.add(path, &["*"]),
             Need::Reference if storage == Storage::Reference => {

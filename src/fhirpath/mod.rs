@@ -13,6 +13,7 @@ mod extract;
 mod focus;
 mod functions;
 mod items;
+mod json;
 mod leaves;
 mod literal;
 mod navigate;

@@ -4,12 +4,14 @@
 //! Three things Arrow allows are minded here: a sliced list's offsets need not begin at 0, a null list may span values,
 //! and a null inside a list of primitives is an element if its companion `_x` is there.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, StructArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 
 use super::collection::{Collection, Offsets};
-use super::items::{Index, Items};
+use super::items::{Column, Index, Items};
 use super::types::{ItemType, System};
 use super::values::{Values, boolean_array, bound_array, integer_array, number_array, text_array};
 use crate::fhir::storage::{self, END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
@@ -80,6 +82,11 @@ impl Items {
     /// The children in any of these columns. An item has children of one type of a choice; should it have more, they follow
     /// each other in the order of the branches.
     pub(super) fn step(&self, branches: &[Branch]) -> Collection {
+        if let (Some(element), Some(ty)) = (&self.column.element, facts().lookup("Element")) {
+            // What a primitive has are its id and extensions, beside its value.
+            let elements = self.singular(ItemType::Fhir(ty), Values::Struct(element.clone()), None);
+            return super::combine::flat_map(&elements, |elements| elements.step(branches));
+        }
         let mut found: Vec<Collection> = branches.iter().filter_map(|branch| self.branch(branch)).collect();
         match found.len() {
             0 => Collection::empty(self.len),
@@ -95,7 +102,7 @@ impl Items {
     }
 
     fn branch(&self, branch: &Branch) -> Option<Collection> {
-        let parent = Parent::of(&self.values)?;
+        let parent = Parent::of(&self.column.values)?;
         let columns = Columns::find(&parent, branch)?;
         let ty = ItemType::Fhir(branch.ty);
         match columns.list {
@@ -105,7 +112,7 @@ impl Items {
     }
 
     fn column(&self, name: &str) -> Option<ArrayRef> {
-        Parent::of(&self.values)?.column(name)
+        Parent::of(&self.column.values)?.column(name)
     }
 
     /// Children of a column that holds at most one per slot of its parent.
@@ -115,8 +122,7 @@ impl Items {
             ty,
             len: self.len,
             index: self.index.clone(),
-            values,
-            element,
+            column: Arc::new(Column { values, element }),
         };
         let Some(present) = present else {
             return Collection::each(items);
@@ -154,15 +160,14 @@ impl Items {
     fn repeating(&self, ty: ItemType, list: &ListArray, values: Values, element: Option<StructArray>) -> Collection {
         let bounds = list.value_offsets();
         let present = present(&values, element.as_ref());
-        let whole = matches!(self.index, Index::Identity) && list.null_count() == 0 && present.is_none();
+        let whole = matches!(self.index, Index::Identity) && present.is_none() && nulls_span_nothing(list);
         if whole {
             let (first, last) = (bounds[0], bounds[self.len]);
             let items = Items {
                 ty,
                 len: values.len(),
                 index: Index::Identity,
-                values,
-                element,
+                column: Arc::new(Column { values, element }),
             };
             let offsets = match first {
                 0 => Offsets::List(list.offsets().slice(0, self.len)),
@@ -189,10 +194,20 @@ impl Items {
             ty,
             len: slots.len(),
             index: Index::Gather(slots.into()),
-            values,
-            element,
+            column: Arc::new(Column { values, element }),
         };
         Collection::new(Offsets::list(offsets), items)
+    }
+}
+
+/// Whether the lists' offsets alone tell their items.
+fn nulls_span_nothing(list: &ListArray) -> bool {
+    let bounds = list.value_offsets();
+    match list.nulls() {
+        Some(nulls) if nulls.null_count() > 0 => {
+            (0..list.len()).all(|row| nulls.is_valid(row) || bounds[row] == bounds[row + 1])
+        }
+        _ => true,
     }
 }
 

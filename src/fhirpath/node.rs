@@ -79,6 +79,8 @@ pub(super) enum Argument {
     Value(Node),
     /// Evaluated with the input's items as rows.
     Each(Node),
+    /// Evaluated with the input's items as rows, to order them.
+    Key { node: Node, descending: bool },
     /// A type.
     Type(TypeTest),
 }

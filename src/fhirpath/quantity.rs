@@ -23,6 +23,14 @@ pub(super) fn calendar_unit(word: &str) -> &str {
     }
 }
 
+/// Whether it is a calendar unit in the singular.
+pub(super) fn is_calendar_unit(word: &str) -> bool {
+    matches!(
+        word,
+        "year" | "month" | "week" | "day" | "hour" | "minute" | "second" | "millisecond"
+    )
+}
+
 /// The UCUM unit that a calendar unit equals. A year and a month are not of fixed length: they only are equivalent to one.
 fn definite(unit: &str, loosely: bool) -> &str {
     match unit {
@@ -106,18 +114,8 @@ impl<'a> Quantity<'a> {
 
     /// As `toString()` gives it: a calendar unit as a word, a UCUM unit in quotes.
     pub(super) fn to_text(self) -> String {
-        let calendar = [
-            "year",
-            "month",
-            "week",
-            "day",
-            "hour",
-            "minute",
-            "second",
-            "millisecond",
-        ];
         match self.unit() {
-            unit if calendar.contains(&unit) => {
+            unit if is_calendar_unit(unit) => {
                 let plural = if self.value.compare(Number::whole(1)).is_eq() {
                     ""
                 } else {

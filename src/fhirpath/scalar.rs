@@ -35,7 +35,7 @@ impl Items {
             return None;
         }
         let slot = self.slot(item);
-        Some(match &self.values {
+        Some(match &self.column.values {
             Values::Boolean(array) => Scalar::Boolean(array.value(slot)),
             Values::Integer(array) => Scalar::Integer(array.value(slot)),
             Values::Text(array) => Scalar::Text(array.value(slot)),
@@ -80,7 +80,7 @@ impl Items {
 
     /// A FHIR Quantity as FHIRPath's: in its UCUM code, or failing that in its unit's text.
     fn fhir_quantity(&self, slot: usize) -> Option<Quantity<'_>> {
-        let Values::Struct(array) = &self.values else {
+        let Values::Struct(array) = &self.column.values else {
             return None;
         };
         let text = |name: &str| {

@@ -55,10 +55,6 @@ impl Moment {
         }
     }
 
-    pub(super) fn precision(&self) -> Precision {
-        self.precision
-    }
-
     /// Seconds and decimals of seconds count as one precision.
     fn grain(&self) -> Precision {
         self.precision.min(Precision::Second)

@@ -164,11 +164,23 @@ impl TypeTest {
             (None, "DateTime") => facts().lookup("dateTime"),
             _ => None,
         });
-        let known = matches!(namespace, None | Some("FHIR" | "System"));
-        (known && (fhir.is_some() || system.is_some())).then_some(TypeTest { fhir, system })
+        match namespace {
+            // System has no resources, so that `System.Patient` is a type that nothing is of.
+            Some("System") if facts().lookup(name).is_some() => Some(TypeTest { fhir, system }),
+            None | Some("FHIR" | "System") if fhir.is_some() || system.is_some() => Some(TypeTest { fhir, system }),
+            _ => None,
+        }
     }
 
-    /// Whether items of this type pass.
+    /// The same test as `as` and `ofType` make it: a primitive must be of the very type (a `code` is no `string` there).
+    pub(super) fn selects(&self, ty: ItemType) -> bool {
+        match ty {
+            ItemType::Fhir(_) if ty.is_primitive() => self.fhir == ty.fhir(),
+            _ => self.accepts(ty),
+        }
+    }
+
+    /// Whether items of this type pass `is`.
     pub(super) fn accepts(&self, ty: ItemType) -> bool {
         match ty {
             ItemType::Fhir(ty) => self.fhir.is_some_and(|wanted| facts().is_a(ty, wanted)),
@@ -176,13 +188,14 @@ impl TypeTest {
         }
     }
 
-    /// Whether items that are statically of this type may turn out to pass.
-    pub(super) fn may_accept(&self, ty: ItemType) -> bool {
+    /// Whether items that are statically of this type may turn out to pass `as` and `ofType`.
+    pub(super) fn may_select(&self, ty: ItemType) -> bool {
         let narrower = match (ty, self.fhir) {
+            (ItemType::Fhir(_), Some(_)) if ty.is_primitive() => false,
             (ItemType::Fhir(ty), Some(wanted)) => facts().is_a(wanted, ty),
             (ItemType::System(System::Target), Some(wanted)) => facts().get(wanted).kind == Kind::Resource,
             _ => false,
         };
-        narrower || self.accepts(ty)
+        narrower || self.selects(ty)
     }
 }

@@ -37,8 +37,11 @@ const PREFIXES: [(&str, i32); 20] = [
     ("y", -24),
 ];
 
+/// A unit's code, how much of its base units it is, and those with their powers.
+type Atom = (&'static str, &'static str, &'static [(&'static str, i32)]);
+
 /// Units that prefixes go with, in terms of base units: name, factor, base units and powers.
-const METRIC: [(&str, &str, &[(&str, i32)]); 16] = [
+const METRIC: [Atom; 16] = [
     ("m", "1", &[("m", 1)]),
     ("g", "1", &[("g", 1)]),
     ("s", "1", &[("s", 1)]),
@@ -58,7 +61,7 @@ const METRIC: [(&str, &str, &[(&str, i32)]); 16] = [
 ];
 
 /// Units without prefixes.
-const CUSTOMARY: [(&str, &str, &[(&str, i32)]); 18] = [
+const CUSTOMARY: [Atom; 18] = [
     ("1", "1", &[]),
     ("%", "0.01", &[]),
     ("min", "60", &[("s", 1)]),
@@ -170,7 +173,7 @@ fn component(unit: &mut Unit, text: &str, sign: i32) -> Option<()> {
         }
     };
     let power = power * sign;
-    let find = |table: &'static [(&str, &str, &[(&str, i32)])], name: &str| {
+    let find = |table: &'static [Atom], name: &str| {
         table
             .iter()
             .find(|(known, _, _)| *known == name)

@@ -10,14 +10,16 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use bytes::Bytes;
 use chrono::{DateTime, NaiveDate};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::error::Error;
 use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
 use super::pretty::pretty;
 use super::service::Service;
-use crate::fhir::facts;
-use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
+use crate::fhir::search_parameter::{SearchParameter, SearchType};
+use crate::fhir::{TypeId, facts};
+use crate::search::Engine;
 
 /// The statement of the current day; it is made anew when the date changes.
 #[derive(Debug, Default)]
@@ -52,7 +54,7 @@ impl Capability {
         {
             return Ok(bytes.clone());
         }
-        let statement = statement(&service.base_url, today, &service.parameters);
+        let statement = statement(&service.base_url, today, &service.engine);
         let bytes = Bytes::from(serde_json::to_vec(&statement).map_err(Error::internal)?);
         *self.made.write().unwrap_or_else(PoisonError::into_inner) = Some((today, bytes.clone()));
         Ok(bytes)
@@ -108,7 +110,7 @@ struct Security {
 struct Resource<'a> {
     #[serde(rename = "type")]
     ty: &'static str,
-    interaction: Vec<Interaction>,
+    interaction: [Interaction; 2],
     versioning: &'static str,
     conditional_read: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -132,7 +134,7 @@ struct Parameter<'a> {
     ty: &'static str,
 }
 
-fn statement<'a>(base_url: &str, today: NaiveDate, parameters: &'a SearchParameters) -> Statement<'a> {
+fn statement<'a>(base_url: &str, today: NaiveDate, engine: &'a Engine) -> Statement<'a> {
     Statement {
         resource_type: "CapabilityStatement",
         url: format!("{base_url}/fhir/metadata"),
@@ -159,25 +161,56 @@ fn statement<'a>(base_url: &str, today: NaiveDate, parameters: &'a SearchParamet
                 cors: false,
                 description: "Send a patient or application access token as Authorization: Bearer; /fhir/metadata needs none",
             },
-            resource: resources(parameters),
+            resource: resources(engine),
         }],
     }
 }
 
-fn resources(parameters: &SearchParameters) -> Vec<Resource<'_>> {
-    let facts = facts();
-    facts
+fn resources(engine: &Engine) -> Vec<Resource<'_>> {
+    let mut including = Includes::of(engine);
+    facts()
         .resources()
         .map(|ty| Resource {
-            ty: facts.get(ty).name,
-            interaction: vec![Interaction { code: "read" }],
+            ty: facts().get(ty).name,
+            interaction: [Interaction { code: "read" }, Interaction { code: "search-type" }],
             versioning: "versioned",
             conditional_read: "full-support",
-            search_include: Vec::new(),
-            search_rev_include: Vec::new(),
-            search_param: Vec::new(),
+            search_include: including.forward.remove(&ty).unwrap_or_default(),
+            search_rev_include: including.reverse.remove(&ty).unwrap_or_default(),
+            search_param: engine.supported(ty).map(|parameter| described(parameter)).collect(),
         })
         .collect()
+}
+
+/// The `Type:code` pairs that searches of each type may include by.
+#[derive(Default)]
+struct Includes {
+    forward: FxHashMap<TypeId, Vec<String>>,
+    reverse: FxHashMap<TypeId, Vec<String>>,
+}
+
+impl Includes {
+    /// A reference parameter that names no targets may point to any type.
+    fn of(engine: &Engine) -> Includes {
+        let mut found = Includes::default();
+        for source in facts().resources() {
+            for parameter in engine
+                .supported(source)
+                .filter(|parameter| parameter.ty == SearchType::Reference)
+            {
+                let pair = format!("{}:{}", facts().get(source).name, parameter.code);
+                let any = parameter.targets.is_empty();
+                for target in facts()
+                    .resources()
+                    .filter(|target| any || parameter.targets.contains(target))
+                {
+                    found.reverse.entry(target).or_default().push(pair.clone());
+                }
+                found.forward.entry(source).or_default().push(pair);
+            }
+        }
+        found
+    }
 }
 
 fn described(parameter: &SearchParameter) -> Parameter<'_> {

@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use super::negotiate::FHIR_JSON;
 use crate::consent;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
+use crate::search::SearchError;
 
 /// Why a request is not answered as asked.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,12 @@ pub(super) enum Error {
     /// The body did not come in time, or broke off.
     #[error("the request's body did not arrive")]
     LostBody,
+    /// More would have to be answered than one page holds.
+    #[error("{0}")]
+    TooCostly(String),
+    /// The snapshot that a page link names is no longer kept.
+    #[error("{0}")]
+    Gone(String),
     /// Too much is being asked at once.
     #[error("the service is busy; try again in a moment")]
     Busy,
@@ -84,6 +91,8 @@ impl Error {
             Error::LongUrl(_) => StatusCode::URI_TOO_LONG,
             Error::LongBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Error::LostBody => StatusCode::REQUEST_TIMEOUT,
+            Error::TooCostly(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::Gone(_) => StatusCode::GONE,
             Error::Busy => StatusCode::TOO_MANY_REQUESTS,
             Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -100,6 +109,8 @@ impl Error {
             Error::Processing(_) => IssueType::Processing,
             Error::LongUrl(_) | Error::LongBody(_) => IssueType::TooLong,
             Error::LostBody => IssueType::Timeout,
+            Error::TooCostly(_) => IssueType::TooCostly,
+            Error::Gone(_) => IssueType::Expired,
             Error::Busy => IssueType::Throttled,
         }
     }
@@ -113,6 +124,19 @@ impl Error {
                 r#"Bearer realm="fhir", error="invalid_token", error_description="{refusal}""#
             )),
             _ => None,
+        }
+    }
+}
+
+impl From<SearchError> for Error {
+    fn from(error: SearchError) -> Error {
+        match error {
+            SearchError::Value { .. } | SearchError::Modifier { .. } | SearchError::Unknown { .. } => {
+                Error::Invalid(error.to_string())
+            }
+            SearchError::TooManyIncluded(_) => Error::TooCostly(error.to_string()),
+            SearchError::Expired => Error::Gone(error.to_string()),
+            error => Error::internal(error),
         }
     }
 }

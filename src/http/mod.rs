@@ -17,6 +17,7 @@ mod read;
 mod resource_type;
 mod router;
 mod run_request;
+mod search;
 mod server;
 mod service;
 mod stream;

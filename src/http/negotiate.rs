@@ -45,7 +45,12 @@ pub(super) fn parameter(query: Option<&str>, name: &str) -> Option<String> {
 
 /// Whether the client asked for indented JSON.
 pub(super) fn wants_pretty(query: Option<&str>) -> Result<bool, Error> {
-    match parameter(query, "_pretty").as_deref() {
+    pretty_value(parameter(query, "_pretty").as_deref())
+}
+
+/// What the value of `_pretty` asks for.
+pub(super) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
+    match value {
         None | Some("false") => Ok(false),
         Some("true" | "") => Ok(true),
         Some(_) => Err(Error::Invalid("_pretty is true or false".to_owned())),

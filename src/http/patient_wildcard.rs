@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use crate::consent::Access;
+use crate::search::raw::RawParameter;
 
 const WILDCARD: &str = "$PATIENT_ID";
 
@@ -19,8 +20,11 @@ pub(super) fn in_path(id: String, access: &Access) -> Result<String, Error> {
 
 /// Query values with the wildcard replaced by all Patients of the caller's consent: alternatives that hold it are repeated
 /// once per Patient.
-pub(super) fn in_query(pairs: &mut [(String, String)], access: &Access) -> Result<(), Error> {
-    for (_, value) in pairs.iter_mut().filter(|(_, value)| value.contains(WILDCARD)) {
+pub(super) fn in_query(parameters: &mut [RawParameter], access: &Access) -> Result<(), Error> {
+    for RawParameter { value, .. } in parameters
+        .iter_mut()
+        .filter(|parameter| parameter.value.contains(WILDCARD))
+    {
         let patients = access.patients().ok_or_else(needs_patient)?;
         let mut replaced = Vec::new();
         for alternative in value.split(',') {

@@ -8,18 +8,20 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 
 use super::auth::Caller;
 use super::error::Error;
 use super::frame::frame;
 use super::service::Service;
-use super::{capability, read};
+use super::{capability, read, search};
 
 /// All routes, within the frame.
 pub(super) fn router(service: Arc<Service>) -> Router {
     Router::new()
         .route("/fhir/metadata", get(capability::metadata))
+        .route("/fhir/{type}", get(search::by_get))
+        .route("/fhir/{type}/_search", post(search::by_post))
         .route("/fhir/{type}/{id}", get(read::read))
         .fallback(nowhere)
         .method_not_allowed_fallback(unsupported)

@@ -10,6 +10,7 @@ use super::limits::Limits;
 use crate::consent::{Store, Tokens};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::lake::Lake;
+use crate::search::Engine;
 
 /// What a server is made of.
 pub struct Options {
@@ -30,10 +31,12 @@ pub struct Service {
     pub(super) lake: Lake,
     pub(super) store: Arc<Store>,
     pub(super) tokens: Tokens,
-    pub(super) parameters: Arc<SearchParameters>,
+    pub(super) engine: Engine,
     pub(super) capability: Capability,
     /// Without a trailing slash.
     pub(super) base_url: String,
+    /// `{base_url}/fhir/`.
+    pub(super) fhir_base: String,
     pub(super) limits: Limits,
     pub(super) requests: Semaphore,
     queries: Semaphore,
@@ -59,14 +62,15 @@ impl Service {
         } = options;
         Arc::new(Service {
             tokens: Tokens::new(store.clone(), lake.clone(), &base_url),
-            lake,
             store,
-            parameters,
+            engine: Engine::new(lake.clone(), parameters),
             capability: Capability::default(),
+            fhir_base: format!("{}/fhir/", base_url.trim_end_matches('/')),
             base_url: base_url.trim_end_matches('/').to_owned(),
             requests: Semaphore::new(limits.requests),
             queries: Semaphore::new(limits.queries),
             limits,
+            lake,
         })
     }
 

@@ -19,7 +19,7 @@ use super::result::Total;
 use super::{SearchError, binding, included, person};
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
-use crate::lake::scan::{Reader, Row, ScopedTable};
+use crate::lake::scan::{Row, ScopedTable};
 use crate::lake::{Lake, LakeError, Picture, Scope};
 
 /// The most bytes of matching resources on a page; a page that meets it ends there, with a `next` link.
@@ -56,17 +56,15 @@ pub struct Request<'a> {
 #[derive(Debug)]
 pub struct Engine {
     lake: Lake,
-    reader: Arc<Reader>,
     programs: Programs,
     sessions: Sessions,
 }
 
 impl Engine {
     /// An engine over a lake with these search parameters.
-    pub fn new(lake: Lake, reader: Arc<Reader>, parameters: Arc<SearchParameters>) -> Engine {
+    pub fn new(lake: Lake, parameters: Arc<SearchParameters>) -> Engine {
         Engine {
             lake,
-            reader,
             programs: Programs::new(parameters),
             sessions: Sessions::new(),
         }
@@ -108,7 +106,7 @@ impl Engine {
 
     /// The table that the query searches, in the snapshot that it names or else the newest.
     pub(super) fn table(&self, query: &Query, request: &Request<'_>) -> Result<ScopedTable, SearchError> {
-        Ok(self.reader.table(&self.picture(query)?, request.ty, request.scope))
+        Ok(self.lake.table(&self.picture(query)?, request.ty, request.scope))
     }
 
     pub(super) fn lake(&self) -> &Lake {

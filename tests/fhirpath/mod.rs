@@ -1,4 +1,36 @@
 //! FHIRPath over columns: every search parameter compiles, and what expressions yield over real records is what another
 //! implementation says.
 
+mod official;
 mod search_parameters;
+mod search_values;
+
+use arrow::array::RecordBatch;
+use tabularium::fhir::TypeId;
+use tabularium::lake::json::Tape;
+use tabularium::lake::shred::{Shredder, SystemValues};
+
+/// Resources of one type as a batch.
+fn batch(ty: TypeId, resources: &[String]) -> RecordBatch {
+    let mut shredder = Shredder::new(ty);
+    for resource in resources {
+        let mut tape = Tape::new();
+        let root = tape.parse(resource.as_bytes()).unwrap();
+        let id = root.get_str("id").map(String::from).unwrap_or_default();
+        let system = SystemValues {
+            owner: 1,
+            id: &id,
+            patient: None,
+            application: "local",
+            authorization: None,
+            endpoint: None,
+            version: 1,
+            last_updated: 0,
+            digest: [0; 16],
+            shared_refs: &[],
+            resource,
+        };
+        shredder.push(&system, root).unwrap();
+    }
+    shredder.finish().unwrap()
+}

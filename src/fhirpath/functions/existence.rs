@@ -8,6 +8,7 @@ use crate::fhirpath::collection::{Collection, Offsets};
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::eval::{Invocation, Output, integers};
 use crate::fhirpath::truth::Truth;
+use crate::fhirpath::types::System;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -124,6 +125,16 @@ fn every_row(
     call: &Invocation<'_>,
     verdict: impl Fn(&mut ItemRange, &dyn Fn(usize) -> Option<bool>) -> bool,
 ) -> Result<Output, FhirPathError> {
+    for row in 0..call.input.rows() {
+        let odd = call
+            .input
+            .range(row)
+            .map(|item| call.input.item(item).0.ty())
+            .find(|ty| ty.system() != Some(System::Boolean));
+        if let Some(odd) = odd {
+            call.problem(row, format!("expects Booleans, not a {odd}"));
+        }
+    }
     let value = |item: usize| {
         let (items, item) = call.input.item(item);
         items.boolean(item)

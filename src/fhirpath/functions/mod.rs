@@ -1,27 +1,47 @@
 //! The functions, one file per family. Each family is a table of [`Function`]s; `lookup` searches them all. To add a function,
 //! write its row and its `run` in the family's file.
 
+mod boundaries;
+mod clock;
+mod combining;
+mod control;
+mod conversion;
 mod existence;
 mod filtering;
+mod math;
+mod nodes;
 mod references;
+mod regex;
 mod signature;
+mod strings;
 mod subsetting;
 
+pub(super) use control::DESCENDANTS;
 pub(super) use signature::{Function, Need, Parameter, Signature};
+
+const FAMILIES: &[&[Function]] = &[
+    existence::FUNCTIONS,
+    filtering::FUNCTIONS,
+    subsetting::FUNCTIONS,
+    combining::FUNCTIONS,
+    strings::FUNCTIONS,
+    regex::FUNCTIONS,
+    math::FUNCTIONS,
+    conversion::FUNCTIONS,
+    control::FUNCTIONS,
+    nodes::FUNCTIONS,
+    references::FUNCTIONS,
+    boundaries::FUNCTIONS,
+    clock::FUNCTIONS,
+];
+
+/// The name that `[...]` goes by in the table.
+pub(super) const INDEXER: &str = "[]";
 
 /// The function of this name.
 pub(super) fn lookup(name: &str) -> Option<&'static Function> {
-    const FAMILIES: &[&[Function]] = &[
-        existence::FUNCTIONS,
-        filtering::FUNCTIONS,
-        references::FUNCTIONS,
-        subsetting::FUNCTIONS,
-    ];
     FAMILIES
         .iter()
         .flat_map(|family| family.iter())
         .find(|function| function.name == name)
 }
-
-/// The name that `[...]` goes by in the table.
-pub(super) const INDEXER: &str = "[]";

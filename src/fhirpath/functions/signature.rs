@@ -37,6 +37,12 @@ pub(in crate::fhirpath) enum Parameter {
     Each,
     /// An expression over each item of the input whose items may end in the result.
     EachItems,
+    /// An expression over each item of the input, and then over each item of its own results.
+    Repeated,
+    /// An expression over each item of the input that also sees `$total`, its own result for the item before.
+    Folded,
+    /// An expression over each item of the input that orders them; a minus before it turns the order.
+    Key,
     /// A type's name.
     Type,
 }
@@ -50,6 +56,8 @@ pub(in crate::fhirpath) enum Need {
     Presence,
     /// The value of primitives and quantities, all of other complex items.
     Value,
+    /// Everything below.
+    Whole,
     /// What tells the type and id of a reference's target.
     Reference,
     /// The id of a resource.
@@ -61,6 +69,10 @@ pub(in crate::fhirpath) struct Signature<'a> {
     pub(in crate::fhirpath) input: &'a Shape,
     /// One per argument; empty for types.
     pub(in crate::fhirpath) arguments: &'a [Shape],
+}
+
+pub(super) fn string(_: &Signature<'_>) -> Shape {
+    Shape::one(ItemType::System(System::String))
 }
 
 pub(super) fn boolean(_: &Signature<'_>) -> Shape {

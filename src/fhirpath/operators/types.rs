@@ -16,7 +16,7 @@ use crate::fhirpath::values::Values;
 /// The items of a type.
 pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collection {
     if let Body::One(items) = &on.body
-        && test.accepts(items.ty())
+        && test.selects(items.ty())
     {
         return on.clone();
     }
@@ -26,7 +26,10 @@ pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collecti
     for row in 0..on.rows() {
         places.extend(
             on.range(row)
-                .filter(|item| passes(on, *item, test))
+                .filter(|item| {
+                    let ty = on.item(*item).0.ty();
+                    test.selects(ty) || !ty.is_primitive() && passes(on, *item, test)
+                })
                 .map(|item| item as u32),
         );
         offsets.push(places.len() as i32);

@@ -147,16 +147,18 @@ impl ExecutionPlan for LakeScanExec {
         Ok(Arc::new(statistics))
     }
 
+    /// A limit cannot go further down than here. Said otherwise, DataFusion takes it and its offset for placed, and drops both.
     fn supports_limit_pushdown(&self) -> bool {
-        true
+        false
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        Some(Arc::new(LakeScanExec { limit, ..self.clone() }))
+        // Each partition counts for itself, so several of them need a limit above.
+        (self.partitions <= 1).then(|| -> Arc<dyn ExecutionPlan> { Arc::new(LakeScanExec { limit, ..self.clone() }) })
     }
 
     fn fetch(&self) -> Option<usize> {
-        self.limit
+        self.limit.filter(|_| self.partitions <= 1)
     }
 }
 

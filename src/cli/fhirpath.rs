@@ -1,0 +1,81 @@
+//! `tabularium fhirpath`: one expression over one resource, by the same engine that search and views use.
+
+use std::path::PathBuf;
+
+use super::failure::Failure;
+use crate::fhir::facts;
+use crate::fhirpath::{Collection, CompileOptions, FhirPathError, compile};
+use crate::lake::json::Tape;
+use crate::lake::shred::{Shredder, SystemValues};
+
+/// Evaluate a FHIRPath expression over a resource and print the result as a JSON array of {type, value}
+///
+/// Example: tabularium fhirpath "name.where(use = 'official').given" --input patient.json
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(super) struct Args {
+    /// The expression
+    #[arg(value_name = "EXPR")]
+    expression: String,
+    /// File holding one resource as JSON
+    #[arg(long, value_name = "RESOURCE.json")]
+    input: PathBuf,
+}
+
+pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    let path = arguments.input.display();
+    let text = std::fs::read_to_string(&arguments.input)
+        .map_err(|error| Failure::input(format!("cannot read {path}: {error}")))?;
+    let mut tape = Tape::new();
+    let root = tape
+        .parse(text.as_bytes())
+        .map_err(|error| Failure::input(format!("{path} is no JSON: {error}")))?;
+    let name = root.get_str("resourceType").unwrap_or_default();
+    let ty = facts()
+        .resources()
+        .find(|ty| facts().get(*ty).name == name)
+        .ok_or_else(|| Failure::input(format!("{path} holds no R4 resource: resourceType is '{name}'")))?;
+    let program = compile(&arguments.expression, ty, &CompileOptions::default()).map_err(wrong)?;
+    let id = root.get_str("id").unwrap_or_default();
+    let system = SystemValues {
+        owner: 0,
+        id: &id,
+        patient: None,
+        application: "local",
+        authorization: None,
+        endpoint: None,
+        version: 1,
+        last_updated: 0,
+        digest: [0; 16],
+        shared_refs: &[],
+        resource: root.raw(),
+    };
+    let mut shredder = Shredder::new(ty);
+    shredder
+        .push(&system, root)
+        .map_err(|error| Failure::input(format!("{path}: {error}")))?;
+    let batch = shredder.finish().map_err(Failure::other)?;
+    let collection = program
+        .evaluate(&batch)
+        .and_then(|evaluation| evaluation.strict())
+        .map_err(wrong)?;
+    println!("{}", rendered(&collection));
+    Ok(())
+}
+
+fn wrong(error: FhirPathError) -> Failure {
+    Failure::input(error.to_string())
+}
+
+fn rendered(collection: &Collection) -> String {
+    let mut out = String::from("[");
+    for item in collection.range(0) {
+        let (items, item) = collection.item(item);
+        let comma = if out.len() > 1 { ",\n " } else { "" };
+        out.push_str(&format!("{comma}{{\"type\": \"{}\", \"value\": ", items.type_name()));
+        items.write_json(item, &mut out);
+        out.push('}');
+    }
+    out.push(']');
+    out
+}

@@ -1,0 +1,192 @@
+//! `lowBoundary` and `highBoundary`: the least and greatest value that a partial value may stand for.
+
+use super::signature::{Function, Need, Parameter, Signature};
+use crate::fhirpath::builder::Computed;
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::number::Number;
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::types::{ItemType, System};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "lowBoundary",
+        parameters: &[Parameter::Value],
+        required: 0,
+        reads: Need::Value,
+        shape,
+        run: |call| boundary(call, false),
+    },
+    Function {
+        name: "highBoundary",
+        parameters: &[Parameter::Value],
+        required: 0,
+        reads: Need::Value,
+        shape,
+        run: |call| boundary(call, true),
+    },
+];
+
+/// Digits after the point of a decimal's boundary where none are asked for.
+const DECIMAL_PRECISION: i32 = 8;
+/// Most digits after the point.
+const MOST_DECIMALS: i32 = 28;
+
+fn shape(signature: &Signature<'_>) -> Shape {
+    let mut shape = Shape::default();
+    for source in &signature.input.sources {
+        match source.ty.system() {
+            Some(System::Integer) => shape.add(&Shape::one(ItemType::System(System::Decimal))),
+            Some(system @ (System::Decimal | System::Date | System::DateTime | System::Time | System::Quantity)) => {
+                shape.add(&Shape::one(ItemType::System(system)));
+            }
+            _ => {}
+        }
+    }
+    shape
+}
+
+fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> {
+    let precisions = if call.has(0) { Some(call.integers(0)?) } else { None };
+    call.map(|row, value| {
+        let precision = match &precisions {
+            None => None,
+            Some(precisions) => match precisions[row] {
+                None => return Ok(None),
+                given => given,
+            },
+        };
+        Ok(match value {
+            Scalar::Integer(_) | Scalar::Decimal(_) => {
+                let number = value.number().and_then(|number| of_number(number, precision, high));
+                number.map(Computed::Decimal)
+            }
+            Scalar::Quantity(quantity) => of_number(quantity.value, precision, high).map(|value| Computed::Quantity {
+                value,
+                unit: quantity.unit.map(str::to_string),
+            }),
+            Scalar::Temporal(kind, text) => of_temporal(kind, text, precision, high),
+            other => {
+                return Err(format!(
+                    "expects a number, date, time or Quantity, not a {}",
+                    other.kind()
+                ));
+            }
+        })
+    })
+}
+
+/// Half a unit of the last digit below or above, cut outward to the digits asked for.
+fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
+    let precision = precision.unwrap_or(DECIMAL_PRECISION);
+    if !(0..=MOST_DECIMALS).contains(&precision) {
+        return None;
+    }
+    let half = Number {
+        mantissa: if high { 5 } else { -5 },
+        scale: number.scale + 1,
+    };
+    let exact = number.add(half)?;
+    let precision = precision as u32;
+    if precision >= exact.scale {
+        return exact.rescaled(precision);
+    }
+    let divisor = 10i128.checked_pow(exact.scale - precision)?;
+    let (floor, rest) = (exact.mantissa.div_euclid(divisor), exact.mantissa.rem_euclid(divisor));
+    let mantissa = if high && rest != 0 { floor + 1 } else { floor };
+    Some(Number {
+        mantissa,
+        scale: precision,
+    })
+}
+
+/// How many digits of a date or time are given, its zone not counted.
+pub(super) fn digits(text: &str) -> usize {
+    let (date, clock) = split(text);
+    date.bytes().chain(clock.bytes()).filter(u8::is_ascii_digit).count()
+}
+
+/// The date and the clock without its zone; a text without a date is a clock.
+fn split(text: &str) -> (&str, &str) {
+    let (date, clock) = match text.split_once('T') {
+        Some(parts) => parts,
+        None if text.as_bytes().get(2) == Some(&b':') || text.len() == 2 => ("", text),
+        None => (text, ""),
+    };
+    (date, &clock[..clock.find(['Z', '+', '-']).unwrap_or(clock.len())])
+}
+
+fn of_temporal(kind: System, text: &str, precision: Option<i32>, high: bool) -> Option<Computed> {
+    let (date, clock) = split(text);
+    let whole = match kind {
+        System::Time => 9,
+        System::Date => 8,
+        _ => 17,
+    };
+    let wanted = precision.unwrap_or(whole);
+    if kind == System::Time {
+        return match wanted {
+            2 | 4 | 6 | 9 => Some(Computed::Time(cut_clock(&full_clock(clock, high), wanted as usize))),
+            _ => None,
+        };
+    }
+    let date = full_date(date, high)?;
+    match wanted {
+        4 => dated(kind, &date[..4]),
+        6 => dated(kind, &date[..7]),
+        8 => dated(kind, &date),
+        10 | 12 | 14 | 17 if kind == System::DateTime => {
+            let zone_at = text
+                .find('T')
+                .and_then(|at| text[at..].find(['Z', '+', '-']).map(|zone| at + zone));
+            // What has no zone may lie anywhere on earth.
+            let zone = zone_at.map_or(if high { "-12:00" } else { "+14:00" }, |at| &text[at..]);
+            let clock = cut_clock(&full_clock(clock, high), wanted as usize - 8);
+            Some(Computed::DateTime(format!("{date}T{clock}{zone}")))
+        }
+        _ => None,
+    }
+}
+
+fn dated(kind: System, text: &str) -> Option<Computed> {
+    Some(match kind {
+        System::Date => Computed::Date(text.to_string()),
+        _ => Computed::DateTime(text.to_string()),
+    })
+}
+
+fn full_date(date: &str, high: bool) -> Option<String> {
+    let year = date.get(..4)?;
+    let month = date.get(5..7).unwrap_or(if high { "12" } else { "01" });
+    let day = match (date.get(8..10), high) {
+        (Some(day), _) => day.to_string(),
+        (None, false) => "01".to_string(),
+        (None, true) => {
+            let month_start = chrono::NaiveDate::from_ymd_opt(year.parse().ok()?, month.parse().ok()?, 1)?;
+            month_start
+                .checked_add_months(chrono::Months::new(1))?
+                .pred_opt()?
+                .format("%d")
+                .to_string()
+        }
+    };
+    Some(format!("{year}-{month}-{day}"))
+}
+
+/// Hours, minutes, seconds and milliseconds.
+fn full_clock(clock: &str, high: bool) -> String {
+    let filler = if high { "23:59:59.999" } else { "00:00:00.000" };
+    let clock = &clock[..clock.len().min(filler.len())];
+    format!("{clock}{}", &filler[clock.len()..])
+}
+
+fn cut_clock(clock: &str, digits: usize) -> String {
+    let length = match digits {
+        2 => 2,
+        4 => 5,
+        6 => 8,
+        _ => clock.len(),
+    };
+    clock[..length].to_string()
+}

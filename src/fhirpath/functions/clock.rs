@@ -1,0 +1,63 @@
+//! The present: `now`, `today`, `timeOfDay`, in UTC, the same for all rows of an evaluation.
+
+use chrono::Utc;
+
+use super::signature::{Function, Need, Signature};
+use crate::fhirpath::builder::{Builder, Computed};
+use crate::fhirpath::collection::Collection;
+use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::items::{Index, Items};
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::types::{ItemType, System};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "now",
+        parameters: &[],
+        required: 0,
+        reads: Need::Nothing,
+        shape: |_: &Signature<'_>| Shape::one(ItemType::System(System::DateTime)),
+        run: |call| {
+            Ok(same(
+                call,
+                Computed::DateTime(Utc::now().format("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()),
+            ))
+        },
+    },
+    Function {
+        name: "today",
+        parameters: &[],
+        required: 0,
+        reads: Need::Nothing,
+        shape: |_: &Signature<'_>| Shape::one(ItemType::System(System::Date)),
+        run: |call| Ok(same(call, Computed::Date(Utc::now().format("%Y-%m-%d").to_string()))),
+    },
+    Function {
+        name: "timeOfDay",
+        parameters: &[],
+        required: 0,
+        reads: Need::Nothing,
+        shape: |_: &Signature<'_>| Shape::one(ItemType::System(System::Time)),
+        run: |call| {
+            Ok(same(
+                call,
+                Computed::Time(Utc::now().format("%H:%M:%S%.3f").to_string()),
+            ))
+        },
+    },
+];
+
+fn same(call: &Invocation<'_>, value: Computed) -> Output {
+    let mut builder = Builder::new(1);
+    builder.push(value);
+    builder.end_row();
+    let rows = call.input.rows();
+    Output::Items(match builder.finish().single() {
+        Some(items) => Collection::each(Items {
+            index: Index::Constant(0),
+            len: rows,
+            ..items.clone()
+        }),
+        None => Collection::empty(rows),
+    })
+}

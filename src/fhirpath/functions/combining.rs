@@ -1,0 +1,140 @@
+//! Collections as sets, and put together.
+
+use arrow::buffer::BooleanBuffer;
+
+use super::signature::{self, Function, Need, Parameter, Signature};
+use crate::fhirpath::collection::{Collection, Offsets};
+use crate::fhirpath::combine::side_by_side;
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::operators::sets::{distinct, items_same, union};
+use crate::fhirpath::truth::Truth;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "distinct",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::input,
+        run: |call| Ok(Output::Items(distinct(&call.input))),
+    },
+    Function {
+        name: "isDistinct",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run: |call| {
+            let kept = distinct(&call.input);
+            rows(call, |row| kept.range(row).len() == call.input.range(row).len())
+        },
+    },
+    Function {
+        name: "union",
+        parameters: &[Parameter::Value],
+        required: 1,
+        reads: Need::Value,
+        shape: both,
+        run: |call| Ok(Output::Items(union(&call.input, &call.value(0)?))),
+    },
+    Function {
+        name: "combine",
+        parameters: &[Parameter::Items, Parameter::Value],
+        required: 1,
+        reads: Need::Nothing,
+        shape: both,
+        run: |call| Ok(Output::Items(side_by_side(&[call.input.clone(), call.value(0)?]))),
+    },
+    Function {
+        name: "intersect",
+        parameters: &[Parameter::Value],
+        required: 1,
+        reads: Need::Value,
+        shape: signature::input,
+        run: |call| {
+            let other = call.value(0)?;
+            Ok(Output::Items(distinct(&keep(&call.input, |row, item| {
+                holds(&other, row, &call.input, item)
+            }))))
+        },
+    },
+    Function {
+        name: "exclude",
+        parameters: &[Parameter::Value],
+        required: 1,
+        reads: Need::Value,
+        shape: signature::input,
+        run: |call| {
+            let other = call.value(0)?;
+            Ok(Output::Items(keep(&call.input, |row, item| {
+                !holds(&other, row, &call.input, item)
+            })))
+        },
+    },
+    Function {
+        name: "subsetOf",
+        parameters: &[Parameter::Value],
+        required: 1,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run: |call| {
+            let other = call.value(0)?;
+            rows(call, |row| {
+                call.input.range(row).all(|item| holds(&other, row, &call.input, item))
+            })
+        },
+    },
+    Function {
+        name: "supersetOf",
+        parameters: &[Parameter::Value],
+        required: 1,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run: |call| {
+            let other = call.value(0)?;
+            rows(call, |row| {
+                other.range(row).all(|item| holds(&call.input, row, &other, item))
+            })
+        },
+    },
+];
+
+fn both(signature: &Signature<'_>) -> Shape {
+    let other = signature.arguments.first().cloned().unwrap_or_default();
+    signature.input.clone().join(&other).multiple()
+}
+
+fn rows(call: &Invocation<'_>, of: impl FnMut(usize) -> bool) -> Result<Output, FhirPathError> {
+    Ok(Output::Truth(Truth::known(BooleanBuffer::collect_bool(
+        call.input.rows(),
+        of,
+    ))))
+}
+
+/// Whether an item of `of` is among a row's items in `collection`.
+fn holds(collection: &Collection, row: usize, of: &Collection, item: usize) -> bool {
+    let (items, at) = of.item(item);
+    collection.range(row).any(|other| {
+        let (others, other) = collection.item(other);
+        items_same(items, at, others, other)
+    })
+}
+
+/// The items that `wanted` holds for.
+pub(super) fn keep(input: &Collection, wanted: impl Fn(usize, usize) -> bool) -> Collection {
+    let mut offsets = Vec::with_capacity(input.rows() + 1);
+    let mut places = Vec::new();
+    offsets.push(0);
+    for row in 0..input.rows() {
+        places.extend(
+            input
+                .range(row)
+                .filter(|item| wanted(row, *item))
+                .map(|item| item as u32),
+        );
+        offsets.push(places.len() as i32);
+    }
+    input.take(Offsets::list(offsets), places)
+}

@@ -1,0 +1,242 @@
+//! Choosing, repeating and folding: `iif`, `repeat`, `aggregate`, `sort`, `trace`.
+
+use std::cmp::Ordering;
+
+use super::combining::keep;
+use super::signature::{self, Function, Need, Parameter, Signature};
+use crate::fhirpath::collection::{Collection, Offsets};
+use crate::fhirpath::combine::side_by_side;
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, MAX_ITEMS, Output};
+use crate::fhirpath::node::{Argument, Shape};
+use crate::fhirpath::operators::comparison::order;
+use crate::fhirpath::operators::sets::distinct;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "iif",
+        parameters: &[Parameter::Each, Parameter::EachItems, Parameter::EachItems],
+        required: 2,
+        reads: Need::Presence,
+        shape: either,
+        run: iif,
+    },
+    Function {
+        name: "repeat",
+        parameters: &[Parameter::Repeated],
+        required: 1,
+        reads: Need::Presence,
+        shape: repeated,
+        run: |call| repeat(call, true),
+    },
+    Function {
+        name: "aggregate",
+        parameters: &[Parameter::Folded, Parameter::Items],
+        required: 1,
+        reads: Need::Presence,
+        shape: folded,
+        run: aggregate,
+    },
+    Function {
+        name: "sort",
+        parameters: &[Parameter::Key, Parameter::Key, Parameter::Key, Parameter::Key],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::input,
+        run: sort,
+    },
+    Function {
+        name: "trace",
+        parameters: &[Parameter::Value, Parameter::Each],
+        required: 1,
+        reads: Need::Nothing,
+        shape: signature::input,
+        run: |call| Ok(Output::Items(call.input.clone())),
+    },
+];
+
+/// `descendants()`, made of `children()` when it is resolved.
+pub(in crate::fhirpath) const DESCENDANTS: Function = Function {
+    name: "descendants",
+    parameters: &[Parameter::Repeated],
+    required: 0,
+    reads: Need::Whole,
+    shape: repeated,
+    run: |call| repeat(call, false),
+};
+
+fn either(signature: &Signature<'_>) -> Shape {
+    let mut shape = signature.arguments.get(1).cloned().unwrap_or_default();
+    if let Some(otherwise) = signature.arguments.get(2) {
+        shape = shape.join(otherwise);
+    }
+    shape
+}
+
+fn repeated(signature: &Signature<'_>) -> Shape {
+    signature.arguments.first().cloned().unwrap_or_default().multiple()
+}
+
+fn folded(signature: &Signature<'_>) -> Shape {
+    let mut shape = signature.arguments.first().cloned().unwrap_or_default();
+    if let Some(start) = signature.arguments.get(1) {
+        shape = shape.join(start);
+    }
+    shape
+}
+
+/// Both branches run over all rows; of each, only the rows that take it count, their errors included.
+fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    for row in 0..call.input.rows() {
+        let count = call.input.range(row).len();
+        if count > 1 {
+            call.frame.not_single(row, count, "iif", call.at());
+        }
+    }
+    let chosen = call.frame.with_this(&call.input, |frame| {
+        let criterion = frame.truth(call.node(0), "iif", call.at())?;
+        let taken = |row: usize| criterion.yes.value(row);
+        let then = frame.guarded(|| frame.items(call.node(1)), taken)?;
+        let otherwise = frame.guarded(|| frame.items(call.node(2)), |row| !taken(row))?;
+        let then = keep(&then, |row, _| taken(row));
+        let otherwise = keep(&otherwise, |row, _| !taken(row));
+        Ok(side_by_side(&[then, otherwise]))
+    })?;
+    Ok(Output::Items(chosen))
+}
+
+/// The projection over the input, over what that yields, and so on until nothing new comes.
+fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
+    let node = call.node(0);
+    let mut frontier = call.input.clone();
+    let mut all = Collection::empty(call.input.rows());
+    loop {
+        let next = call
+            .frame
+            .within(&frontier, None, |inner| inner.items(node))?
+            .within(frontier.offsets());
+        let before = all.len();
+        let together = side_by_side(&[all.clone(), next]);
+        let together = if once { distinct(&together) } else { together };
+        if together.len() == before {
+            return Ok(Output::Items(all));
+        }
+        if together.len() > MAX_ITEMS || together.parts() > usize::from(u16::MAX) / 4 {
+            return Err(FhirPathError::TooLarge {
+                at: call.at(),
+                operation: call.name(),
+            });
+        }
+        let known: Vec<usize> = (0..all.rows()).map(|row| all.range(row).len()).collect();
+        let range = |row: usize, range: std::ops::Range<usize>| range.start + known[row]..range.end;
+        frontier = super::subsetting::part(&together, range);
+        all = together;
+    }
+}
+
+/// Folds each row's items from the first to the last, all rows a step at a time.
+fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let rows = call.input.rows();
+    let node = call.node(0);
+    let mut total = if call.has(1) {
+        call.value(1)?
+    } else {
+        Collection::empty(rows)
+    };
+    let longest = (0..rows).map(|row| call.input.range(row).len()).max().unwrap_or(0);
+    for step in 0..longest {
+        let at_step = |_, range: std::ops::Range<usize>| {
+            let start = range.start.saturating_add(step).min(range.end);
+            start..range.end.min(start + 1)
+        };
+        let current = super::subsetting::part(&call.input, at_step);
+        let has = |row: usize| !current.range(row).is_empty();
+        let of_current = compact(&total, &current);
+        let folded = call
+            .frame
+            .within(&current, Some(of_current), |inner| inner.items(node))?;
+        let folded = folded.within(current.offsets());
+        let rest = keep(&total, |row, _| !has(row));
+        total = side_by_side(&[folded, rest]);
+    }
+    Ok(Output::Items(total))
+}
+
+/// The totals of those rows that have a current item, one row for each.
+fn compact(total: &Collection, current: &Collection) -> Collection {
+    let mut offsets = vec![0];
+    let mut places = Vec::new();
+    for row in (0..current.rows()).filter(|row| !current.range(*row).is_empty()) {
+        places.extend(total.range(row).map(|item| item as u32));
+        offsets.push(places.len() as i32);
+    }
+    total.take(Offsets::list(offsets), places)
+}
+
+/// Orders each row's items by the keys; items without a key come first either way, items that cannot be compared keep their order.
+fn sort(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let mut keys: Vec<(Collection, bool)> = Vec::new();
+    for argument in &call.call.arguments {
+        if let Argument::Key { node, descending } = argument {
+            keys.push((
+                call.frame.within(&call.input, None, |inner| inner.items(node))?,
+                *descending,
+            ));
+        }
+    }
+    if keys.is_empty() {
+        keys.push((call.input.flat(), false));
+    }
+    let mut places: Vec<u32> = (0..call.input.len() as u32).collect();
+    let by_keys = |left: &u32, right: &u32| {
+        for (key, descending) in &keys {
+            let ordering = by_key(key, *descending, *left as usize, *right as usize);
+            if ordering != Ordering::Equal {
+                return ordering;
+            }
+        }
+        Ordering::Equal
+    };
+    for row in 0..call.input.rows() {
+        // A comparison that is not total would be a reason to panic for the standard sort.
+        merge_sort(&mut places[call.input.range(row)], by_keys);
+    }
+    Ok(Output::Items(call.input.take(call.input.offsets().clone(), places)))
+}
+
+fn by_key(key: &Collection, descending: bool, left: usize, right: usize) -> Ordering {
+    let first = |item: usize| key.first(item).and_then(|(items, item)| items.scalar(item));
+    match (first(left), first(right)) {
+        (None, None) => Ordering::Equal,
+        (None, Some(_)) => Ordering::Less,
+        (Some(_), None) => Ordering::Greater,
+        (Some(left), Some(right)) => {
+            let ordering = order(left, right).ok().flatten().unwrap_or(Ordering::Equal);
+            if descending { ordering.reverse() } else { ordering }
+        }
+    }
+}
+
+/// Merges halves: stable, and indifferent to what the comparison says.
+fn merge_sort(places: &mut [u32], by: impl Fn(&u32, &u32) -> Ordering + Copy) {
+    if places.len() < 2 {
+        return;
+    }
+    let middle = places.len() / 2;
+    let (left, right) = places.split_at_mut(middle);
+    merge_sort(left, by);
+    merge_sort(right, by);
+    let (left, right) = (left.to_vec(), right.to_vec());
+    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+    for place in places {
+        let take_right = match (left.peek(), right.peek()) {
+            (Some(one), Some(other)) => by(one, other) == Ordering::Greater,
+            (None, _) => true,
+            (_, None) => false,
+        };
+        let next = if take_right { right.next() } else { left.next() };
+        if let Some(next) = next {
+            *place = *next;
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Conversions: `toX()` and `convertsToX()` from one table of rules.
+
+use super::signature::{Function, Need, Signature};
+use crate::fhirpath::builder::Computed;
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::number::Number;
+use crate::fhirpath::quantity::{Quantity, calendar_unit, is_calendar_unit};
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::temporal;
+use crate::fhirpath::types::{ItemType, System};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    converting("toBoolean", System::Boolean, |call| to(call, System::Boolean)),
+    converting("toInteger", System::Integer, |call| to(call, System::Integer)),
+    converting("toDecimal", System::Decimal, |call| to(call, System::Decimal)),
+    converting("toString", System::String, |call| to(call, System::String)),
+    converting("toDate", System::Date, |call| to(call, System::Date)),
+    converting("toDateTime", System::DateTime, |call| to(call, System::DateTime)),
+    converting("toTime", System::Time, |call| to(call, System::Time)),
+    converting("toQuantity", System::Quantity, |call| to(call, System::Quantity)),
+    converting("convertsToBoolean", System::Boolean, |call| {
+        converts(call, System::Boolean)
+    })
+    .judging(),
+    converting("convertsToInteger", System::Integer, |call| {
+        converts(call, System::Integer)
+    })
+    .judging(),
+    converting("convertsToDecimal", System::Decimal, |call| {
+        converts(call, System::Decimal)
+    })
+    .judging(),
+    converting("convertsToString", System::String, |call| {
+        converts(call, System::String)
+    })
+    .judging(),
+    converting("convertsToDate", System::Date, |call| converts(call, System::Date)).judging(),
+    converting("convertsToDateTime", System::DateTime, |call| {
+        converts(call, System::DateTime)
+    })
+    .judging(),
+    converting("convertsToTime", System::Time, |call| converts(call, System::Time)).judging(),
+    converting("convertsToQuantity", System::Quantity, |call| {
+        converts(call, System::Quantity)
+    })
+    .judging(),
+];
+
+const fn converting(
+    name: &'static str,
+    to: System,
+    run: fn(&Invocation<'_>) -> Result<Output, FhirPathError>,
+) -> Function {
+    let shape: fn(&Signature<'_>) -> Shape = match to {
+        System::Boolean => |_| one(System::Boolean),
+        System::Integer => |_| one(System::Integer),
+        System::Decimal => |_| one(System::Decimal),
+        System::Date => |_| one(System::Date),
+        System::DateTime => |_| one(System::DateTime),
+        System::Time => |_| one(System::Time),
+        System::Quantity => |_| one(System::Quantity),
+        _ => |_| one(System::String),
+    };
+    Function {
+        name,
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape,
+        run,
+    }
+}
+
+fn one(system: System) -> Shape {
+    Shape::one(ItemType::System(system))
+}
+
+impl Function {
+    const fn judging(mut self) -> Function {
+        self.shape = super::signature::boolean;
+        self
+    }
+}
+
+fn to(call: &Invocation<'_>, system: System) -> Result<Output, FhirPathError> {
+    call.map(|_, value| Ok(convert(value, system)))
+}
+
+fn converts(call: &Invocation<'_>, system: System) -> Result<Output, FhirPathError> {
+    call.judge(|_, value| Ok(Some(convert(value, system).is_some())))
+}
+
+/// A value as one of another type, if it can be (N1, section 5.5).
+fn convert(value: Scalar<'_>, to: System) -> Option<Computed> {
+    match to {
+        System::Boolean => boolean(value).map(Computed::Boolean),
+        System::Integer => match value {
+            Scalar::Integer(value) => Some(Computed::Integer(value)),
+            Scalar::Boolean(value) => Some(Computed::Integer(value.into())),
+            Scalar::Text(text) if is_integer(text) => text.parse().ok().map(Computed::Integer),
+            _ => None,
+        },
+        System::Decimal => match value {
+            Scalar::Boolean(value) => Some(Computed::Decimal(Number {
+                mantissa: i128::from(value) * 10,
+                scale: 1,
+            })),
+            Scalar::Text(text) if is_decimal(text) => Number::parse(text).map(Computed::Decimal),
+            other => other.number().map(Computed::Decimal),
+        },
+        System::String => value.to_text().map(Computed::String),
+        System::Date => match value {
+            Scalar::Temporal(System::Date, text) => Some(Computed::Date(text.to_string())),
+            Scalar::Temporal(System::DateTime, text) | Scalar::Text(text) => {
+                let valid = temporal::is_valid(System::DateTime, text);
+                let date = text.split('T').next().unwrap_or(text);
+                (valid && temporal::is_valid(System::Date, date)).then(|| Computed::Date(date.to_string()))
+            }
+            _ => None,
+        },
+        System::DateTime => match value {
+            Scalar::Temporal(System::Date | System::DateTime, text) => Some(Computed::DateTime(text.to_string())),
+            Scalar::Text(text) if temporal::is_valid(System::DateTime, text) => {
+                Some(Computed::DateTime(text.to_string()))
+            }
+            _ => None,
+        },
+        System::Time => match value {
+            Scalar::Temporal(System::Time, text) => Some(Computed::Time(text.to_string())),
+            Scalar::Text(text) if temporal::is_valid(System::Time, text) => Some(Computed::Time(text.to_string())),
+            _ => None,
+        },
+        System::Quantity => quantity(value),
+        System::TypeInfo | System::Target => None,
+    }
+}
+
+fn boolean(value: Scalar<'_>) -> Option<bool> {
+    match value {
+        Scalar::Boolean(value) => Some(value),
+        Scalar::Integer(0) => Some(false),
+        Scalar::Integer(1) => Some(true),
+        Scalar::Decimal(number) => match number.to_i32()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        },
+        Scalar::Text(text) => match text.to_ascii_lowercase().as_str() {
+            "true" | "t" | "yes" | "y" | "1" | "1.0" => Some(true),
+            "false" | "f" | "no" | "n" | "0" | "0.0" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn unsigned(text: &str) -> &str {
+    text.strip_prefix(['+', '-']).unwrap_or(text)
+}
+
+fn is_integer(text: &str) -> bool {
+    let digits = unsigned(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_decimal(text: &str) -> bool {
+    match unsigned(text).split_once('.') {
+        None => is_integer(text),
+        Some((whole, fraction)) => [whole, fraction]
+            .iter()
+            .all(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())),
+    }
+}
+
+/// A text is a number and maybe a unit: UCUM in quotes, or a calendar unit as a word.
+fn quantity(value: Scalar<'_>) -> Option<Computed> {
+    match value {
+        Scalar::Boolean(value) => {
+            let value = Number {
+                mantissa: i128::from(value) * 10,
+                scale: 1,
+            };
+            Some(Computed::Quantity {
+                value,
+                unit: Some("1".to_string()),
+            })
+        }
+        Scalar::Text(text) => {
+            let (number, unit) = match text.find(char::is_whitespace) {
+                Some(at) => (&text[..at], text[at..].trim()),
+                None => (text, ""),
+            };
+            let value = if is_decimal(number) {
+                Number::parse(number)?
+            } else {
+                return None;
+            };
+            let unit = match unit {
+                "" => "1",
+                _ => match unit.strip_prefix('\'').and_then(|unit| unit.strip_suffix('\'')) {
+                    Some(ucum) if !ucum.is_empty() => ucum,
+                    Some(_) => return None,
+                    None if is_calendar_unit(calendar_unit(unit)) => calendar_unit(unit),
+                    None => return None,
+                },
+            };
+            Some(Computed::Quantity {
+                value,
+                unit: Some(unit.to_string()),
+            })
+        }
+        other => {
+            let quantity = other.quantity()?;
+            Some(Computed::quantity(&Quantity {
+                unit: Some(quantity.unit.unwrap_or("1")),
+                ..quantity
+            }))
+        }
+    }
+}

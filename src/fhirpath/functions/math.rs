@@ -1,0 +1,150 @@
+//! Numbers.
+
+use super::signature::{self, Function, Need, Parameter, Signature};
+use crate::fhirpath::builder::Computed;
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output, RowResult};
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::number::Number;
+use crate::fhirpath::quantity::Quantity;
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::types::{ItemType, System};
+
+type Run = fn(&Invocation<'_>) -> Result<Output, FhirPathError>;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    function("abs", &[], 0, same, abs),
+    function("ceiling", &[], 0, signature::integer, |call| {
+        whole(call, |number| -number.negate().floor())
+    }),
+    function("floor", &[], 0, signature::integer, |call| whole(call, Number::floor)),
+    function("truncate", &[], 0, signature::integer, |call| {
+        whole(call, Number::truncated)
+    }),
+    function("round", &[Parameter::Value], 0, decimal, round),
+    function("exp", &[], 0, decimal, |call| real(call, f64::exp)),
+    function("ln", &[], 0, decimal, |call| real(call, f64::ln)),
+    function("sqrt", &[], 0, decimal, |call| real(call, f64::sqrt)),
+    function("log", &[Parameter::Value], 1, decimal, log),
+    function("power", &[Parameter::Value], 1, same, power),
+];
+
+const fn function(
+    name: &'static str,
+    parameters: &'static [Parameter],
+    required: usize,
+    shape: fn(&Signature<'_>) -> Shape,
+    run: Run,
+) -> Function {
+    Function {
+        name,
+        parameters,
+        required,
+        reads: Need::Value,
+        shape,
+        run,
+    }
+}
+
+fn decimal(_: &Signature<'_>) -> Shape {
+    Shape::one(ItemType::System(System::Decimal))
+}
+
+/// Integers stay integers where they can.
+fn same(signature: &Signature<'_>) -> Shape {
+    let mut shape = Shape::default();
+    for source in &signature.input.sources {
+        if let Some(system @ (System::Integer | System::Decimal | System::Quantity)) = source.ty.system() {
+            shape.add(&Shape::one(ItemType::System(system)));
+        }
+    }
+    if signature.arguments.iter().any(|argument| {
+        argument
+            .sources
+            .iter()
+            .any(|source| source.ty.system() != Some(System::Integer))
+    }) {
+        shape.add(&Shape::one(ItemType::System(System::Decimal)));
+    }
+    shape
+}
+
+fn number_of(value: Scalar<'_>) -> Result<Number, String> {
+    value
+        .number()
+        .ok_or_else(|| format!("expects a number, not a {}", value.kind()))
+}
+
+fn abs(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let positive = |number: Number| if number.mantissa < 0 { number.negate() } else { number };
+    call.map(|_, value| match value {
+        Scalar::Integer(value) => Ok(value.checked_abs().map(Computed::Integer)),
+        Scalar::Quantity(quantity) => {
+            let quantity = Quantity {
+                value: positive(quantity.value),
+                unit: quantity.unit,
+            };
+            Ok(Some(Computed::quantity(&quantity)))
+        }
+        other => Ok(Some(Computed::Decimal(positive(number_of(other)?)))),
+    })
+}
+
+fn whole(call: &Invocation<'_>, of: impl Fn(Number) -> i128) -> Result<Output, FhirPathError> {
+    call.map(|_, value| Ok(i32::try_from(of(number_of(value)?)).ok().map(Computed::Integer)))
+}
+
+fn round(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let digits = if call.has(0) { Some(call.integers(0)?) } else { None };
+    call.map(|row, value| {
+        let number = number_of(value)?;
+        let scale = match digits.as_ref().map(|digits| digits[row]) {
+            None => 0,
+            Some(Some(scale)) => u32::try_from(scale).map_err(|_| "expects a precision of 0 or more".to_string())?,
+            Some(None) => 0,
+        };
+        Ok(Some(Computed::Decimal(number.rounded(scale))))
+    })
+}
+
+fn rounded(value: f64) -> RowResult<Computed> {
+    Ok(Number::from_f64(value).map(Computed::Decimal))
+}
+
+fn real(call: &Invocation<'_>, of: impl Fn(f64) -> f64) -> Result<Output, FhirPathError> {
+    call.map(|_, value| rounded(of(number_of(value)?.to_f64())))
+}
+
+fn log(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let bases = call.value(0)?;
+    call.map(|row, value| match call.scalar(&bases, row) {
+        Some(base) => rounded(number_of(value)?.to_f64().log(number_of(base)?.to_f64())),
+        None => Ok(None),
+    })
+}
+
+fn power(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let exponents = call.value(0)?;
+    call.map(|row, value| {
+        let Some(exponent) = call.scalar(&exponents, row) else {
+            return Ok(None);
+        };
+        if let (Scalar::Integer(base), Scalar::Integer(exponent)) = (value, exponent)
+            && let Ok(exponent) = u32::try_from(exponent)
+        {
+            return Ok(base.checked_pow(exponent).map(Computed::Integer));
+        }
+        let (base, exponent) = (number_of(value)?, number_of(exponent)?);
+        if let Some(exponent) = exponent
+            .to_i32()
+            .and_then(|exponent| u32::try_from(exponent).ok())
+            .filter(|e| *e <= 64)
+        {
+            let exact = (0..exponent).try_fold(Number::whole(1), |product, _| product.multiply(base));
+            if let Some(exact) = exact {
+                return Ok(Some(Computed::Decimal(exact)));
+            }
+        }
+        rounded(base.to_f64().powf(exponent.to_f64()))
+    })
+}

@@ -1,0 +1,133 @@
+//! What items are, apart from their place: `hasValue`, `getValue`, `type`, `children`, `descendants`, `precision`, `comparable`.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringArray, StructArray};
+use arrow::datatypes::{DataType, Field, Fields};
+
+use super::signature::{self, Function, Need, Parameter, Signature};
+use crate::fhirpath::builder::Computed;
+use crate::fhirpath::collection::Collection;
+use crate::fhirpath::combine::flat_map;
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::items::Items;
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::truth::Truth;
+use crate::fhirpath::types::{ItemType, System};
+use crate::fhirpath::values::Values;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function {
+        name: "hasValue",
+        parameters: &[],
+        required: 0,
+        reads: Need::Presence,
+        shape: signature::boolean,
+        run: has_value,
+    },
+    Function {
+        name: "getValue",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::one_of_input,
+        run: get_value,
+    },
+    Function {
+        name: "type",
+        parameters: &[],
+        required: 0,
+        reads: Need::Presence,
+        shape: type_info,
+        run: |call| Ok(Output::Items(flat_map(&call.input, type_of))),
+    },
+    Function {
+        name: "precision",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::integer,
+        run: precision,
+    },
+    Function {
+        name: "comparable",
+        parameters: &[Parameter::Value],
+        required: 1,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run: comparable,
+    },
+];
+
+fn type_info(signature: &Signature<'_>) -> Shape {
+    Shape {
+        many: signature.input.many,
+        ..Shape::one(ItemType::System(System::TypeInfo))
+    }
+}
+
+/// Whether there is a single item, a primitive, and it has a value.
+fn has_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let has = |row: usize| {
+        let range = call.input.range(row);
+        let (items, item) = match range.len() {
+            1 => call.input.item(range.start),
+            _ => return false,
+        };
+        items.ty().is_primitive() && items.has_value(item)
+    };
+    Ok(Output::Truth(Truth::known(arrow::buffer::BooleanBuffer::collect_bool(
+        call.input.rows(),
+        has,
+    ))))
+}
+
+fn get_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    Ok(Output::Items(super::combining::keep(&call.input, |row, item| {
+        let (items, place) = call.input.item(item);
+        call.input.range(row).len() == 1 && items.ty().is_primitive() && items.has_value(place)
+    })))
+}
+
+/// One constant per type.
+fn type_of(items: &Items) -> Collection {
+    let (namespace, name) = match items.ty() {
+        ItemType::Fhir(_) => ("FHIR", items.ty().name()),
+        ItemType::System(System::Target) => ("FHIR", "Resource"),
+        ItemType::System(system) => ("System", system.name()),
+    };
+    let fields = Fields::from(vec![
+        Field::new("namespace", DataType::Utf8, false),
+        Field::new("name", DataType::Utf8, false),
+    ]);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(vec![namespace])),
+        Arc::new(StringArray::from(vec![name])),
+    ];
+    let values = Values::Struct(StructArray::new(fields, columns, None));
+    Collection::each(Items::constant(ItemType::System(System::TypeInfo), values, items.len()))
+}
+
+fn precision(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    call.map(|_, value| match value {
+        Scalar::Integer(value) => Ok(Some(Computed::Integer(value.unsigned_abs().to_string().len() as i32))),
+        Scalar::Decimal(number) => Ok(Some(Computed::Integer(number.scale as i32))),
+        Scalar::Temporal(_, text) => Ok(Some(Computed::Integer(super::boundaries::digits(text) as i32))),
+        other => Err(format!("expects a number, date or time, not a {}", other.kind())),
+    })
+}
+
+fn comparable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let others = call.value(0)?;
+    call.judge(|row, value| {
+        let Some(other) = call.scalar(&others, row) else {
+            return Ok(None);
+        };
+        Ok(match (value.quantity(), other.quantity()) {
+            (Some(one), Some(other)) => Some(one.compare(&other).is_some()),
+            _ => None,
+        })
+    })
+}

@@ -1,0 +1,294 @@
+//! Text.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+
+use super::signature::{self, Function, Need, Parameter, Signature};
+use crate::fhirpath::builder::{Builder, Computed};
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::{Invocation, Output, RowResult};
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::types::{ItemType, System};
+
+type Run = fn(&Invocation<'_>) -> Result<Output, FhirPathError>;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    judging("startsWith", |call| judge(call, |text, part| text.starts_with(part))),
+    judging("endsWith", |call| judge(call, |text, part| text.ends_with(part))),
+    judging("contains", |call| judge(call, |text, part| text.contains(part))),
+    Function {
+        name: "indexOf",
+        parameters: &[Parameter::Value],
+        required: 1,
+        reads: Need::Value,
+        shape: signature::integer,
+        run: |call| {
+            with_text(call, |text, part| {
+                let found = text.find(part).map(|at| text[..at].chars().count() as i32);
+                Some(Computed::Integer(found.unwrap_or(-1)))
+            })
+        },
+    },
+    Function {
+        name: "lastIndexOf",
+        parameters: &[Parameter::Value],
+        required: 1,
+        reads: Need::Value,
+        shape: signature::integer,
+        run: |call| {
+            with_text(call, |text, part| {
+                let found = text.rfind(part).map(|at| text[..at].chars().count() as i32);
+                Some(Computed::Integer(found.unwrap_or(-1)))
+            })
+        },
+    },
+    textual("substring", &[Parameter::Value, Parameter::Value], 1, substring),
+    textual("upper", &[], 0, |call| change(call, |text| text.to_uppercase())),
+    textual("lower", &[], 0, |call| change(call, |text| text.to_lowercase())),
+    textual("trim", &[], 0, |call| change(call, |text| text.trim().to_string())),
+    textual("replace", &[Parameter::Value, Parameter::Value], 2, replace),
+    Function {
+        name: "length",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: signature::integer,
+        run: |call| call.map(|_, value| Ok(Some(Computed::Integer(text_of(value)?.chars().count() as i32)))),
+    },
+    Function {
+        name: "toChars",
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape: strings,
+        run: |call| pieces(call, |text, _| text.chars().map(String::from).collect()),
+    },
+    Function {
+        name: "split",
+        parameters: &[Parameter::Value],
+        required: 1,
+        reads: Need::Value,
+        shape: strings,
+        run: |call| {
+            let separators = call.value(0)?;
+            pieces(call, |text, row| match call.text(&separators, row) {
+                Some("") => text.chars().map(String::from).collect(),
+                Some(separator) => text.split(separator).map(String::from).collect(),
+                None => Vec::new(),
+            })
+        },
+    },
+    textual("join", &[Parameter::Value], 0, join),
+    textual("encode", &[Parameter::Value], 1, encode),
+    textual("decode", &[Parameter::Value], 1, decode),
+    textual("escape", &[Parameter::Value], 1, |call| escaped(call, true)),
+    textual("unescape", &[Parameter::Value], 1, |call| escaped(call, false)),
+];
+
+const fn judging(name: &'static str, run: Run) -> Function {
+    let parameters = &[Parameter::Value];
+    Function {
+        name,
+        parameters,
+        required: 1,
+        reads: Need::Value,
+        shape: signature::boolean,
+        run,
+    }
+}
+
+const fn textual(name: &'static str, parameters: &'static [Parameter], required: usize, run: Run) -> Function {
+    Function {
+        name,
+        parameters,
+        required,
+        reads: Need::Value,
+        shape: signature::string,
+        run,
+    }
+}
+
+fn strings(_: &Signature<'_>) -> Shape {
+    Shape::one(ItemType::System(System::String)).multiple()
+}
+
+/// Dates count as their text.
+pub(super) fn text_of(value: Scalar<'_>) -> Result<&str, String> {
+    match value {
+        Scalar::Text(text) | Scalar::Temporal(_, text) => Ok(text),
+        other => Err(format!("expects a String, not a {}", other.kind())),
+    }
+}
+
+fn judge(call: &Invocation<'_>, holds: impl Fn(&str, &str) -> bool) -> Result<Output, FhirPathError> {
+    let argument = call.value(0)?;
+    call.judge(|row, value| {
+        let text = text_of(value)?;
+        Ok(call.text(&argument, row).map(|part| holds(text, part)))
+    })
+}
+
+fn with_text(call: &Invocation<'_>, of: impl Fn(&str, &str) -> Option<Computed>) -> Result<Output, FhirPathError> {
+    let argument = call.value(0)?;
+    call.map(|row, value| {
+        let text = text_of(value)?;
+        Ok(call.text(&argument, row).and_then(|part| of(text, part)))
+    })
+}
+
+fn change(call: &Invocation<'_>, of: impl Fn(&str) -> String) -> Result<Output, FhirPathError> {
+    call.map(|_, value| Ok(Some(Computed::String(of(text_of(value)?)))))
+}
+
+/// Several texts of each row's single one.
+fn pieces(call: &Invocation<'_>, of: impl Fn(&str, usize) -> Vec<String>) -> Result<Output, FhirPathError> {
+    let mut builder = Builder::new(call.input.rows());
+    for row in 0..call.input.rows() {
+        if let Some(text) = call.text(&call.input, row) {
+            for piece in of(text, row) {
+                builder.push(Computed::String(piece));
+            }
+        }
+        builder.end_row();
+    }
+    Ok(Output::Items(builder.finish()))
+}
+
+fn substring(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let starts = call.integers(0)?;
+    let lengths = if call.has(1) { Some(call.integers(1)?) } else { None };
+    call.map(|row, value| {
+        let text = text_of(value)?;
+        let Some(start) = starts[row].and_then(|start| usize::try_from(start).ok()) else {
+            return Ok(None);
+        };
+        if start >= text.chars().count() {
+            return Ok(None);
+        }
+        let rest = text.chars().skip(start);
+        let length = lengths.as_ref().and_then(|lengths| lengths[row]);
+        Ok(Some(Computed::String(match length {
+            Some(length) => rest.take(usize::try_from(length).unwrap_or(0)).collect(),
+            None => rest.collect(),
+        })))
+    })
+}
+
+fn replace(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let (patterns, substitutes) = (call.value(0)?, call.value(1)?);
+    call.map(|row, value| {
+        let text = text_of(value)?;
+        let parts = call.text(&patterns, row).zip(call.text(&substitutes, row));
+        Ok(parts.map(|(pattern, substitute)| Computed::String(text.replace(pattern, substitute))))
+    })
+}
+
+/// The only text function of several items: those without a value are passed over.
+fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let separators = if call.has(0) { Some(call.value(0)?) } else { None };
+    let mut builder = Builder::new(call.input.rows());
+    for row in 0..call.input.rows() {
+        let separator = match &separators {
+            Some(separators) => call.text(separators, row).unwrap_or_default(),
+            None => "",
+        };
+        let mut joined: Option<String> = None;
+        for place in call.input.range(row) {
+            let (items, item) = call.input.item(place);
+            let Some(value) = items.scalar(item) else { continue };
+            match text_of(value) {
+                Ok(text) => match &mut joined {
+                    Some(joined) => {
+                        joined.push_str(separator);
+                        joined.push_str(text);
+                    }
+                    None => joined = Some(text.to_string()),
+                },
+                Err(problem) => call.problem(row, problem),
+            }
+        }
+        if let Some(joined) = joined {
+            builder.push(Computed::String(joined));
+        }
+        builder.end_row();
+    }
+    Ok(Output::Items(builder.finish()))
+}
+
+fn encode(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    coded(call, |text, coding| {
+        Ok(Some(match coding {
+            "hex" => text.bytes().map(|byte| format!("{byte:02x}")).collect(),
+            "base64" => STANDARD.encode(text),
+            "urlbase64" => URL_SAFE.encode(text),
+            _ => return Ok(None),
+        }))
+    })
+}
+
+fn decode(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    coded(call, |text, coding| {
+        let bytes = match coding {
+            "hex" => from_hex(text),
+            "base64" => STANDARD.decode(text).ok(),
+            "urlbase64" => URL_SAFE.decode(text).ok(),
+            _ => return Ok(None),
+        };
+        match bytes.and_then(|bytes| String::from_utf8(bytes).ok()) {
+            Some(text) => Ok(Some(text)),
+            None => Err(format!("the text is no {coding}")),
+        }
+    })
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let bytes = text.as_bytes();
+    if !bytes.len().is_multiple_of(2) {
+        return None;
+    }
+    bytes
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+        .collect()
+}
+
+fn coded(call: &Invocation<'_>, of: impl Fn(&str, &str) -> RowResult<String>) -> Result<Output, FhirPathError> {
+    let codings = call.value(0)?;
+    call.map(|row, value| {
+        let text = text_of(value)?;
+        match call.text(&codings, row) {
+            Some(coding) => Ok(of(text, coding)?.map(Computed::String)),
+            None => Ok(None),
+        }
+    })
+}
+
+/// Escapes in order of undoing: `&amp;` last.
+const HTML: [(&str, &str); 5] = [
+    ("<", "&lt;"),
+    (">", "&gt;"),
+    ("\"", "&quot;"),
+    ("'", "&#39;"),
+    ("&", "&amp;"),
+];
+const JSON: [(&str, &str); 2] = [("\"", "\\\""), ("\\", "\\\\")];
+
+fn escaped(call: &Invocation<'_>, escape: bool) -> Result<Output, FhirPathError> {
+    coded(call, |text, target| {
+        let table: &[(&str, &str)] = match target {
+            "html" => &HTML,
+            "json" => &JSON,
+            _ => return Ok(None),
+        };
+        Ok(Some(match escape {
+            true => table
+                .iter()
+                .rev()
+                .fold(text.to_string(), |text, (plain, escape)| text.replace(plain, escape)),
+            false => table
+                .iter()
+                .fold(text.to_string(), |text, (plain, escape)| text.replace(escape, plain)),
+        }))
+    })
+}

@@ -1,0 +1,114 @@
+//! `GET /fhir/{type}` and `POST /fhir/{type}/_search`: a page of matches as a Bundle.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_TYPE, HeaderName};
+use axum::response::Response;
+
+use super::auth::Caller;
+use super::error::Error;
+use super::negotiate::{FHIR_JSON, json_admitted, pretty_value};
+use super::pretty::pretty;
+use super::resource_type::resource_type;
+use super::service::Service;
+use super::{body, patient_wildcard};
+use crate::consent::Access;
+use crate::search::raw::{self, RawParameter};
+use crate::search::{Handling, Request};
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A search whose parameters stand in the URL.
+pub(super) async fn by_get(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    answer(
+        &service,
+        &access,
+        &name,
+        raw::parse(query.as_deref().unwrap_or_default()),
+        &headers,
+    )
+    .await
+}
+
+/// A search whose parameters stand in the body, or in both.
+pub(super) async fn by_post(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path(name): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    let sent = body::read(&headers, sent, &service.limits).await?;
+    if !sent.is_empty() && !body::is_typed(&headers, &[FORM]) {
+        return Err(Error::MediaType(FORM));
+    }
+    let form = std::str::from_utf8(&sent).map_err(|_| Error::Invalid("the body is not UTF-8".to_owned()))?;
+    let mut parameters = raw::parse(query.as_deref().unwrap_or_default());
+    parameters.extend(raw::parse(form));
+    answer(&service, &access, &name, parameters, &headers).await
+}
+
+async fn answer(
+    service: &Service,
+    access: &Access,
+    name: &str,
+    mut parameters: Vec<RawParameter>,
+    headers: &HeaderMap,
+) -> Result<Response, Error> {
+    let ty = resource_type(name)?;
+    json_admitted(headers, last(&parameters, "_format"))?;
+    let indented = pretty_value(last(&parameters, "_pretty"))?;
+    patient_wildcard::in_query(&mut parameters, access)?;
+    let turn = service.turn().await?;
+    let request = Request {
+        scope: &access.scope,
+        ty,
+        parameters: &parameters,
+        handling: handling(headers),
+        now: service.store.clock().now() * 1_000_000,
+        base: &service.fhir_base,
+    };
+    let bundle = service.engine.search(&request).await?;
+    drop(turn);
+    let mut response = Response::new(if indented {
+        Body::from(pretty(&bundle))
+    } else {
+        Body::from(bundle)
+    });
+    response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
+    Ok(response)
+}
+
+/// The value of a parameter, the last when it comes several times.
+fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
+    parameters
+        .iter()
+        .rev()
+        .find(|parameter| parameter.name == name)
+        .map(|parameter| parameter.value.as_str())
+}
+
+/// `Prefer: handling=strict` among whatever else is preferred.
+fn handling(headers: &HeaderMap) -> Handling {
+    let mut preferences = headers
+        .get_all(PREFER)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split([',', ';']));
+    let strict = preferences.any(|preference| {
+        let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
+        name.trim().eq_ignore_ascii_case("handling") && value.trim().trim_matches('"').eq_ignore_ascii_case("strict")
+    });
+    if strict { Handling::Strict } else { Handling::Lenient }
+}
