@@ -118,9 +118,10 @@ impl Sample {
         Arc::new(Reader::new(MemoryLimits::default()))
     }
 
-    /// A search engine over a reader with nothing in memory.
+    /// A search engine over the lake opened anew, with nothing in memory.
     pub(crate) fn engine(&self) -> Engine {
-        Engine::new(self.lake.clone(), self.reader(), SearchParameters::builtin())
+        let lake = Lake::open(self.lake.folder().path()).unwrap();
+        Engine::new(lake, SearchParameters::builtin())
     }
 
     /// Carries out a search of Observations; gives the Bundle's length.
