@@ -8,7 +8,9 @@ use crate::sample::{Sample, import_into};
 
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let mut group = criterion.benchmark_group("import");
-    group.sample_size(10).throughput(Throughput::Elements(sample.resources));
+    group
+        .sample_size(10)
+        .throughput(Throughput::Elements(sample.resources()));
     group.bench_function("ndjson", |bencher| {
         bencher.iter_batched(
             || tempfile::tempdir().unwrap(),

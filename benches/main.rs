@@ -11,6 +11,7 @@ mod read;
 mod sample;
 mod search;
 mod shred;
+mod views;
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -30,6 +31,7 @@ fn main() {
     import::benches(&mut criterion, &sample);
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);
+    views::benches(&mut criterion, &sample);
     criterion.final_summary();
     medians::print(&results, started);
 }

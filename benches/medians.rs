@@ -9,9 +9,9 @@ use serde_json::Value;
 pub(crate) fn print(results: &Path, started: SystemTime) {
     let mut found = Vec::new();
     collect(results, started, &mut found);
-    found.sort_by(|one, other| one.0.cmp(&other.0));
-    for (name, nanoseconds, elements) in found {
-        let rate = elements.map(|many| format!("{:>12.0} elements/s", many * 1e9 / nanoseconds));
+    found.sort_by(|one: &Median, other| one.name.cmp(&other.name));
+    for Median { name, nanoseconds, per } in found {
+        let rate = per.map(|(many, what)| format!("{:>14.0} {what}/s", many * 1e9 / nanoseconds));
         println!(
             "{name:<44} median {:>12.3} us {}",
             nanoseconds / 1e3,
@@ -20,8 +20,15 @@ pub(crate) fn print(results: &Path, started: SystemTime) {
     }
 }
 
+/// What a bench took, and what it went through in that time.
+struct Median {
+    name: String,
+    nanoseconds: f64,
+    per: Option<(f64, &'static str)>,
+}
+
 /// Looks for folders with `new/estimates.json` and `new/benchmark.json`.
-fn collect(folder: &Path, started: SystemTime, found: &mut Vec<(String, f64, Option<f64>)>) {
+fn collect(folder: &Path, started: SystemTime, found: &mut Vec<Median>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
         let estimates = path.join("new/estimates.json");
@@ -31,9 +38,12 @@ fn collect(folder: &Path, started: SystemTime, found: &mut Vec<(String, f64, Opt
             .is_ok_and(|at| at >= started);
         if let (true, Some(estimates), Some(bench)) = (fresh, json(&estimates), json(&path.join("new/benchmark.json")))
         {
-            let name = bench["full_id"].as_str().unwrap_or_default().to_owned();
-            let median = estimates["median"]["point_estimate"].as_f64().unwrap_or_default();
-            found.push((name, median, bench["throughput"]["Elements"].as_f64()));
+            let per = |unit: &str, what| Some((bench["throughput"][unit].as_f64()?, what));
+            found.push(Median {
+                name: bench["full_id"].as_str().unwrap_or_default().to_owned(),
+                nanoseconds: estimates["median"]["point_estimate"].as_f64().unwrap_or_default(),
+                per: per("Elements", "rows").or_else(|| per("Bytes", "bytes")),
+            });
         } else {
             collect(&path, started, found);
         }

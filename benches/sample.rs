@@ -12,7 +12,7 @@ use tabularium::fhir::{TypeId, facts};
 use tabularium::ingest::{self, LOCAL_APPLICATION, Options};
 use tabularium::lake::scan::{MemoryLimits, Reader};
 use tabularium::lake::{Lake, Mode, Scope};
-use tabularium::sandbox::{Population, write_ndjson};
+use tabularium::sandbox::{Population, Written, write_ndjson};
 use tabularium::search::{Engine, Handling, Request, raw};
 
 const SEED: u64 = 1;
@@ -23,7 +23,8 @@ pub(crate) const PULSE: &str = "http://loinc.org|8867-4";
 /// What the benches run over.
 pub(crate) struct Sample {
     folder: tempfile::TempDir,
-    pub(crate) resources: u64,
+    /// How many resources of each type there are.
+    pub(crate) written: Written,
     pub(crate) lake: Lake,
     pub(crate) scope: Arc<Scope>,
     /// Ids of Observations.
@@ -80,7 +81,7 @@ impl Sample {
         }
         people.retain(|_, rows| (100..=400).contains(rows));
         Sample {
-            resources: written.values().sum(),
+            written,
             lake,
             scope: Arc::new(Scope {
                 mode: Mode::Live,
@@ -93,14 +94,17 @@ impl Sample {
         }
     }
 
+    /// How many resources there are.
+    pub(crate) fn resources(&self) -> u64 {
+        self.written.values().sum()
+    }
+
     /// What was made, in one line.
     pub(crate) fn description(&self) -> String {
         let Sample {
-            resources,
-            observations,
-            people,
-            ..
+            observations, people, ..
         } = self;
+        let resources = self.resources();
         format!(
             "{PATIENTS} people, {resources} resources, {} observations, {} people with 100 to 400 of one code",
             observations.len(),
