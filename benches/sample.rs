@@ -10,7 +10,6 @@ use serde_json::Value;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::ingest::{self, LOCAL_APPLICATION, Options};
-use tabularium::lake::scan::{MemoryLimits, Reader};
 use tabularium::lake::{Lake, Mode, Scope};
 use tabularium::sandbox::{Population, Written, write_ndjson};
 use tabularium::search::{Engine, Handling, Request, raw};
@@ -117,14 +116,14 @@ impl Sample {
         self.folder.path().join("ndjson")
     }
 
-    /// A reader with nothing in memory.
-    pub(crate) fn reader(&self) -> Arc<Reader> {
-        Arc::new(Reader::new(MemoryLimits::default()))
+    /// A search engine over the lake as it is, with what it keeps in memory.
+    pub(crate) fn engine(&self) -> Engine {
+        Engine::new(self.lake.clone(), SearchParameters::builtin())
     }
 
-    /// A search engine over the lake opened anew, with nothing in memory.
-    pub(crate) fn engine(&self) -> Engine {
-        let lake = Lake::open(self.lake.folder().path()).unwrap();
+    /// A search engine over the lake newly opened, with nothing in memory.
+    pub(crate) fn new_engine(&self) -> Engine {
+        let lake = Lake::open(self.folder.path().join("lake")).unwrap();
         Engine::new(lake, SearchParameters::builtin())
     }
 

@@ -11,14 +11,15 @@ use crate::sample::Sample;
 
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let runtime = Runtime::new().unwrap();
-    let reader = sample.reader();
     let mut group = criterion.benchmark_group("view");
     for (name, definition) in [
         ("flat", include_str!("views/flat.view.json")),
         ("unnesting", include_str!("views/unnesting.view.json")),
     ] {
         let view = Arc::new(View::parse(definition.as_bytes()).unwrap());
-        let table = reader.table(&sample.lake.picture(), view.resource(), &sample.scope);
+        let table = sample
+            .lake
+            .table(&sample.lake.picture(), view.resource(), &sample.scope);
         let resources = sample.written[facts().get(view.resource()).name];
         group.sample_size(20).throughput(Throughput::Elements(resources));
         group.bench_function(name, |bencher| {
