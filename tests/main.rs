@@ -12,6 +12,7 @@ mod facts;
 mod fhirpath;
 mod harness;
 mod http;
+mod import;
 mod population;
 mod scan;
 mod tokens;

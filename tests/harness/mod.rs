@@ -1,9 +1,11 @@
 //! What the integration tests share: where the real records are, and a server to talk to.
 
 pub(crate) mod conformance;
+pub(crate) mod json;
 pub(crate) mod lake;
 pub(crate) mod records;
 pub(crate) mod server;
+pub(crate) mod stored;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,61 @@
+//! The command: its table, its exit codes.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::Fixture;
+
+fn tabularium(data: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tabularium"));
+    command
+        .arg("import")
+        .arg("--data")
+        .arg(data)
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_exit_code_says_how_it_went() {
+    let fixture = Fixture::new();
+    let data = fixture.folder.path().join("new/lake");
+    let good = fixture.write("good.ndjson", "{\"resourceType\":\"Patient\",\"id\":\"p\"}\n");
+    let bad = fixture.write(
+        "bad.ndjson",
+        "{\"resourceType\":\"Patient\",\"id\":\"q\"}\n{\"secret\":\"value\"}\n",
+    );
+    let (good, bad) = (good.to_str().unwrap(), bad.to_str().unwrap());
+
+    let output = tabularium(&data, &[good]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "type     read  stored  unchanged  replaced  refused\n\
+         Patient     1       1          0         0        0\n\
+         total       1       1          0         0        0\n\
+         snapshot 1\n"
+    );
+
+    let output = tabularium(&data, &[bad]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        said,
+        format!("refused {bad}:2: has no resourceType\ntabularium: 1 resource was refused; the rest is stored\n")
+    );
+    assert!(!said.contains("secret"));
+
+    let output = tabularium(&data, &[good, "/nowhere"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("/nowhere"));
+
+    let lake = tabularium::lake::Lake::open(&data).unwrap();
+    let writer = lake.writer().unwrap();
+    let output = tabularium(&data, &[good]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("is being written by process"), "{said}");
+    drop(writer);
+    assert_eq!(tabularium(&data, &[good]).status.code(), Some(0));
+}

@@ -1,0 +1,66 @@
+//! What is imported is what the lake holds: all of it, once, filed under the right person, in its latest version.
+
+mod command;
+mod input;
+mod real_records;
+mod references;
+mod versions;
+
+use std::path::{Path, PathBuf};
+
+use tabularium::ingest::{Options, Summary, import};
+use tabularium::lake::Lake;
+
+/// An empty lake and a folder for input files.
+struct Fixture {
+    folder: tempfile::TempDir,
+    lake: Lake,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("input")).unwrap();
+        let lake = Lake::open_or_create(folder.path().join("lake")).unwrap();
+        Fixture { folder, lake }
+    }
+
+    fn input(&self) -> PathBuf {
+        self.folder.path().join("input")
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.input().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    fn import(&self, paths: &[&Path]) -> Summary {
+        self.import_with(Options::default(), paths)
+    }
+
+    fn import_with(&self, options: Options, paths: &[&Path]) -> Summary {
+        let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
+        import(&mut self.lake.writer().unwrap(), options, &paths).unwrap()
+    }
+
+    /// Imports one file with this content.
+    fn import_text(&self, name: &str, content: &str) -> Summary {
+        let path = self.write(name, content);
+        self.import(&[&path])
+    }
+
+    /// The live row of the built-in application.
+    fn row(&self, ty: &str, id: &str) -> crate::harness::stored::Stored {
+        let rows = crate::harness::stored::stored(&self.lake);
+        let found = rows.into_iter().find(|((_, _, name, row), _)| *name == ty && row == id);
+        found.unwrap_or_else(|| panic!("no {ty}/{id}")).1
+    }
+}
+
+/// read, stored, unchanged, replaced, refused
+fn totals(summary: &Summary) -> [u64; 5] {
+    let total = summary.total();
+    [total.read, total.stored, total.unchanged, total.replaced, total.refused]
+}
