@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::compact;
 use super::failure::Failure;
-use super::{fhirpath, generate, import, info, search, serve, token};
+use super::{fhirpath, generate, import, info, run as run_view, search, serve, token};
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]
@@ -24,6 +24,7 @@ enum Command {
     Generate(generate::Args),
     Import(import::Args),
     Info(info::Args),
+    Run(run_view::Args),
     Search(search::SearchArgs),
     Explain(search::ExplainArgs),
     Serve(serve::Args),
@@ -39,6 +40,7 @@ pub fn run() -> ExitCode {
         Command::Generate(arguments) => generate::run(arguments),
         Command::Import(arguments) => import::run(arguments),
         Command::Info(arguments) => info::run(arguments),
+        Command::Run(arguments) => run_view::run(arguments),
         Command::Search(arguments) => search::search(arguments),
         Command::Explain(arguments) => search::explain(arguments),
         Command::Serve(arguments) => serve::run(arguments),

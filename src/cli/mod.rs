@@ -14,6 +14,7 @@ mod info;
 mod lake_scope;
 mod logging;
 mod mode;
+mod run;
 mod search;
 mod serve;
 mod token;

@@ -22,6 +22,8 @@ pub const REFERENCE_TYPE: &str = "reference__type";
 pub const REFERENCE_ID: &str = "reference__id";
 /// Suffix that a root element takes when its own name is that of a system column.
 pub const ELEMENT: &str = "__element";
+/// The last part of a leaf path that stands for all leaves below the others.
+pub const EVERYTHING: &str = "*";
 /// Precision of [`NUMBER`] columns.
 pub const NUMBER_PRECISION: u8 = 38;
 /// Scale of [`NUMBER`] columns.

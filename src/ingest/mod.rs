@@ -27,7 +27,7 @@ mod summary;
 
 pub use error::{IngestError, Reason, Refusal};
 pub use session::{Options, Session, import};
-pub use source::{LARGEST_DOCUMENT, input_size};
+pub use source::{LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
 
 /// The application that imported data belongs to unless told otherwise.

@@ -20,20 +20,20 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// A part of an input file.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub struct Piece {
     /// The file it came from.
-    pub(super) file: Arc<Path>,
+    pub file: Arc<Path>,
     /// Number of its first line, from 1.
-    pub(super) first_line: u64,
+    pub first_line: u64,
     /// What it holds.
-    pub(super) text: Text,
+    pub text: Text,
     /// Bytes of the file, as on disk, that are behind this piece; for a progress bar.
-    pub(super) consumed: u64,
+    pub consumed: u64,
 }
 
 /// The text of a [`Piece`].
 #[derive(Debug)]
-pub(super) enum Text {
+pub enum Text {
     /// Lines, each a JSON document.
     Lines(Vec<u8>),
     /// One JSON document.
@@ -41,7 +41,9 @@ pub(super) enum Text {
 }
 
 impl Text {
-    pub(super) fn len(&self) -> usize {
+    /// Bytes of the text.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
         match self {
             Text::Lines(bytes) | Text::Document(bytes) => bytes.len(),
         }
@@ -51,7 +53,7 @@ impl Text {
 /// The input files behind `paths`: files as named, folders recursively in the order of their paths.
 ///
 /// A folder gives only what looks like JSON; a file named by the caller is always taken, to be refused when read.
-pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
+pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     let mut found = Vec::new();
     for path in paths {
         let unreadable = |error| IngestError::Input {
@@ -155,7 +157,8 @@ fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, Position)> {
 }
 
 /// The pieces of a list of files, in order. A file that cannot be read gives a refusal and the next one is opened.
-pub(super) struct Pieces {
+#[allow(missing_debug_implementations)]
+pub struct Pieces {
     files: std::vec::IntoIter<PathBuf>,
     current: Option<Reading>,
 }
@@ -180,7 +183,8 @@ enum Next {
 }
 
 impl Pieces {
-    pub(super) fn new(files: Vec<PathBuf>) -> Self {
+    /// Over files as [`find`] gives them.
+    pub fn new(files: Vec<PathBuf>) -> Self {
         Self {
             files: files.into_iter(),
             current: None,

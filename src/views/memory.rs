@@ -16,6 +16,10 @@ use crate::fhir::facts;
 use crate::lake::json::{JsonError, Tape, Value};
 use crate::lake::shred::{ShredError, Shredder, SystemValues};
 
+/// Bytes of documents that are worth a thread's while; smaller ones go together.
+const GROUP_BYTES: usize = 1 << 20;
+/// Documents that go together at most.
+const GROUP: usize = 4096;
 /// Resources of a batch at most.
 const BATCH: usize = 4096;
 /// Bytes of JSON of a batch, about.
@@ -50,22 +54,39 @@ impl Rows {
         limit: Option<usize>,
     ) -> Rows {
         let of_documents = view.clone();
-        let jobs: Jobs<RecordBatch> = Box::new(documents.map(move |document| -> Job<RecordBatch> {
+        let jobs: Jobs<RecordBatch> = Box::new(groups(documents).map(move |documents| -> Job<RecordBatch> {
             let view = of_documents.clone();
-            Box::new(move || match document {
-                Err(error) => Box::new(std::iter::once(Err(error))),
-                Ok(document) => Box::new(rows(&view, &document)),
-            })
+            Box::new(move || Box::new(rows(&view, documents)))
         }));
         Rows::new(view, jobs, limit)
     }
 }
 
-fn rows<D: Document>(view: &Arc<View>, document: &D) -> impl Iterator<Item = Result<RecordBatch, RunError>> + use<D> {
-    let (batches, failed) = match shred(view, document) {
-        Ok(batches) => (batches, None),
-        Err(error) => (Vec::new(), Some(Err(error))),
-    };
+/// Documents in groups that are worth a thread's while, in their order.
+fn groups<D: Document>(
+    mut documents: impl Iterator<Item = Result<D, RunError>>,
+) -> impl Iterator<Item = Vec<Result<D, RunError>>> {
+    std::iter::from_fn(move || {
+        let (mut group, mut bytes) = (Vec::new(), 0);
+        while bytes < GROUP_BYTES && group.len() < GROUP {
+            let Some(document) = documents.next() else { break };
+            bytes += document.as_ref().map_or(0, |document| document.text().len());
+            group.push(document);
+        }
+        (!group.is_empty()).then_some(group)
+    })
+}
+
+/// The rows of a group of documents; an error among them comes behind the rows of those before it.
+fn rows<D: Document>(
+    view: &Arc<View>,
+    documents: Vec<Result<D, RunError>>,
+) -> impl Iterator<Item = Result<RecordBatch, RunError>> + use<D> {
+    let mut batches = Batches::new(view);
+    let shredded = documents.into_iter().try_for_each(|document| batches.shred(&document?));
+    // What came before an error still counts.
+    let failed = shredded.and(batches.cut()).err().map(Err);
+    let batches = batches.done;
     let view = view.clone();
     let of_batch = move |batch: RecordBatch| -> Box<dyn Iterator<Item = Result<RecordBatch, RunError>>> {
         match exec::rows(&view, &batch, true) {
@@ -74,54 +95,6 @@ fn rows<D: Document>(view: &Arc<View>, document: &D) -> impl Iterator<Item = Res
         }
     };
     batches.into_iter().flat_map(of_batch).chain(failed)
-}
-
-/// The resources of the view's type in a document, as batches of its table.
-fn shred<D: Document>(view: &View, document: &D) -> Result<Vec<RecordBatch>, RunError> {
-    let mut batches = Batches {
-        shredder: Shredder::new(view.resource()),
-        done: Vec::new(),
-    };
-    let wanted = facts().get(view.resource()).name;
-    let mut tape = Tape::new();
-    let text = document.text();
-    let mut one = |offset: usize, part: &[u8]| -> Result<(), RunError> {
-        let root = match tape.parse(part) {
-            Ok(root) => root,
-            Err(error) => {
-                let (at, error) = (
-                    offset + error.offset,
-                    JsonError {
-                        offset: error.offset,
-                        ..error
-                    },
-                );
-                document.refuse(at, Refused::NotJson(error));
-                return Ok(());
-            }
-        };
-        for resource in resources(root, wanted) {
-            if let Err(error) = batches.push(resource) {
-                document.refuse(offset + resource.span().start, Refused::Shape(error.to_string()));
-            }
-            batches.cut()?;
-        }
-        Ok(())
-    };
-    if document.is_lines() {
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', text).chain([text.len()]) {
-            let line = &text[start..end];
-            let blank = line.len() - line.trim_ascii_start().len();
-            if blank < line.len() {
-                one(start + blank, line.trim_ascii())?;
-            }
-            start = end + 1;
-        }
-    } else {
-        one(0, text)?;
-    }
-    batches.finish()
 }
 
 /// The document itself, or the entries of a Bundle, as far as they are of the type.
@@ -140,43 +113,86 @@ fn resources<'t>(root: Value<'t>, wanted: &str) -> Vec<Value<'t>> {
         .collect()
 }
 
+/// Resources of the view's type as batches of its table.
 struct Batches {
+    wanted: &'static str,
     shredder: Shredder,
+    tape: Tape,
     done: Vec<RecordBatch>,
 }
 
 impl Batches {
-    fn push(&mut self, resource: Value<'_>) -> Result<(), ShredError> {
-        let id = resource.get_str("id").unwrap_or_default();
-        let system = SystemValues {
-            owner: 0,
-            id: &id,
-            patient: None,
-            application: "",
-            authorization: None,
-            endpoint: None,
-            version: 1,
-            last_updated: 0,
-            digest: [0; 16],
-            shared_refs: &[],
-            // Views read columns; nothing asks for the text.
-            resource: "",
-        };
-        self.shredder.push(&system, resource)
+    fn new(view: &View) -> Batches {
+        let wanted = facts().get(view.resource()).name;
+        Batches {
+            wanted,
+            shredder: Shredder::new(view.resource()),
+            tape: Tape::new(),
+            done: Vec::new(),
+        }
     }
 
-    /// Begins another batch when this one has become large.
-    fn cut(&mut self) -> Result<(), RunError> {
-        if self.shredder.len() >= BATCH || self.shredder.bytes() >= BATCH_BYTES {
-            self.done.push(self.shredder.finish()?);
+    fn shred<D: Document>(&mut self, document: &D) -> Result<(), RunError> {
+        let text = document.text();
+        if !document.is_lines() {
+            return self.one(document, 0, text);
+        }
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', text).chain([text.len()]) {
+            let line = &text[start..end];
+            let blank = line.len() - line.trim_ascii_start().len();
+            if blank < line.len() {
+                self.one(document, start + blank, line.trim_ascii())?;
+            }
+            start = end + 1;
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Vec<RecordBatch>, RunError> {
+    /// A JSON document, which begins at `offset` of the text.
+    fn one<D: Document>(&mut self, document: &D, offset: usize, part: &[u8]) -> Result<(), RunError> {
+        let root = match self.tape.parse(part) {
+            Ok(root) => root,
+            Err(error) => {
+                document.refuse(offset + error.offset, Refused::NotJson(error));
+                return Ok(());
+            }
+        };
+        for resource in resources(root, self.wanted) {
+            if let Err(error) = push(&mut self.shredder, resource) {
+                document.refuse(offset + resource.span().start, Refused::Shape(error.to_string()));
+            }
+            if self.shredder.len() >= BATCH || self.shredder.bytes() >= BATCH_BYTES {
+                self.done.push(self.shredder.finish()?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the batch.
+    fn cut(&mut self) -> Result<(), RunError> {
         if !self.shredder.is_empty() {
             self.done.push(self.shredder.finish()?);
         }
-        Ok(self.done)
+        Ok(())
     }
+}
+
+fn push(shredder: &mut Shredder, resource: Value<'_>) -> Result<(), ShredError> {
+    let id = resource.get_str("id").unwrap_or_default();
+    let system = SystemValues {
+        owner: 0,
+        id: &id,
+        patient: None,
+        application: "",
+        authorization: None,
+        endpoint: None,
+        version: 1,
+        last_updated: 0,
+        digest: [0; 16],
+        shared_refs: &[],
+        // Views read columns; nothing asks for the text.
+        resource: "",
+    };
+    shredder.push(&system, resource)
 }

@@ -11,7 +11,7 @@ use super::evaluate::run;
 use super::relation::Counts;
 use super::view::{Iteration, Steps};
 use crate::fhir::TypeId;
-use crate::fhir::storage::LeafSet;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
 use crate::fhirpath::{Collection, CompileOptions, Constant, FhirPathError, Focus, Program, compile};
 
 /// The deepest that items are followed: deeper than JSON may nest.
@@ -31,7 +31,7 @@ pub(super) fn resolve(
     leaves: &mut LeafSet,
 ) -> Result<(Iteration, Program), ViewError> {
     // An expression that leads on from some items need not from others.
-    let everything = |_| Some(vec!["*"]);
+    let everything = |_| Some(vec![EVERYTHING]);
     let compiled = |text: &str, context: Option<&Program>| -> Result<Program, FhirPathError> {
         let constants = constants.clone();
         compile(

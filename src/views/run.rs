@@ -39,8 +39,8 @@ pub struct Resources {
 pub struct Page {
     /// Resources before it.
     pub offset: usize,
-    /// Resources in it.
-    pub count: usize,
+    /// Resources in it; `None` for all that follow.
+    pub count: Option<usize>,
 }
 
 /// The most partitions of a plan. A partition is run by one thread after the other, so that rows keep the order of the table:
@@ -79,7 +79,7 @@ impl Run {
         let provider = table.provider(request);
         let mut plan = scan(&provider, &state).await?;
         if let Some(Page { offset, count }) = resources.page {
-            plan = Arc::new(GlobalLimitExec::new(plan, offset, Some(count)));
+            plan = Arc::new(GlobalLimitExec::new(plan, offset, count));
         }
         let plan: Arc<dyn ExecutionPlan> = Arc::new(ViewExec::new(view.clone(), plan, filters));
         Ok(Run {

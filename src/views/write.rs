@@ -15,6 +15,7 @@ pub struct Rows {
     view: Arc<View>,
     jobs: Jobs<RecordBatch>,
     limit: Option<usize>,
+    observer: Option<Arc<dyn Fn(usize) + Send + Sync>>,
 }
 
 /// A view's output as pieces of bytes, and what it amounts to.
@@ -24,12 +25,25 @@ pub struct Pieces {
 
 impl Rows {
     pub(super) fn new(view: Arc<View>, jobs: Jobs<RecordBatch>, limit: Option<usize>) -> Rows {
-        Rows { view, jobs, limit }
+        Rows {
+            view,
+            jobs,
+            limit,
+            observer: None,
+        }
+    }
+
+    /// Tells how many rows each batch has when it is taken.
+    pub fn observed(self, observer: Arc<dyn Fn(usize) + Send + Sync>) -> Rows {
+        Rows {
+            observer: Some(observer),
+            ..self
+        }
     }
 
     /// As batches of Arrow columns.
     pub fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
-        let threads = Rows::threads(self.limit);
+        let (threads, observer) = (Rows::threads(self.limit), self.observer);
         let mut left = self.limit.unwrap_or(usize::MAX);
         let mut batches = Ordered::new(self.jobs, threads);
         std::iter::from_fn(move || {
@@ -39,6 +53,9 @@ impl Rows {
             Some(batches.next()?.map(|batch| {
                 let batch = batch.slice(0, batch.num_rows().min(left));
                 left -= batch.num_rows();
+                if let Some(observer) = &observer {
+                    observer(batch.num_rows());
+                }
                 batch
             }))
         })
@@ -55,7 +72,7 @@ impl Rows {
         Pieces { pieces }
     }
 
-    /// Writes the output; gives the number of rows.
+    /// Writes the output.
     pub fn write(self, format: Format, sink: &mut dyn Write) -> Result<(), RunError> {
         for piece in self.pieces(format) {
             sink.write_all(&piece?)?;
@@ -65,7 +82,7 @@ impl Rows {
 
     fn text(self, format: TextFormat) -> impl Iterator<Item = Result<Vec<u8>, RunError>> + Send {
         let threads = Rows::threads(self.limit);
-        let (view, limit) = (self.view, self.limit);
+        let (view, limit, observer) = (self.view, self.limit, self.observer);
         let of_jobs = view.clone();
         let mut left = limit.unwrap_or(usize::MAX);
         let written = self.jobs.map(move |job| -> Job<(RecordBatch, Vec<u8>)> {
@@ -90,6 +107,9 @@ impl Rows {
             Some(next.and_then(|(batch, mut text)| {
                 if batch.num_rows() > left {
                     text = format.rows(view.columns(), &batch.slice(0, left))?;
+                }
+                if let Some(observer) = &observer {
+                    observer(batch.num_rows().min(left));
                 }
                 left = left.saturating_sub(batch.num_rows());
                 if !first && batch.num_rows() > 0 {

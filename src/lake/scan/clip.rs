@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use crate::fhir::storage::LeafSet;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// Key of a field's Parquet field id in Arrow metadata.
 const FIELD_ID: &str = "PARQUET:field_id";
@@ -103,6 +103,9 @@ impl<'a> Node<'a> {
     }
 
     fn clip(&self, fields: &Fields) -> Fields {
+        if self.children.contains_key(EVERYTHING) {
+            return fields.clone();
+        }
         let asked = |field: &FieldRef| {
             let node = self.children.get(field.name().as_str())?;
             Some(rebuild(field, &|children| node.clip_struct(children)))
