@@ -82,6 +82,20 @@ impl LakeWriter {
     }
 }
 
+impl Drop for LakeWriter {
+    fn drop(&mut self) {
+        // The catalog's file is whole by itself once its log is folded in, which a backup by copying may count on. Whoever reads
+        // at the moment holds that up; then it is left to the next writer.
+        let fold = self.connection.busy_timeout(std::time::Duration::ZERO).and_then(|()| {
+            self.connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        });
+        if let Err(error) = fold {
+            tracing::debug!(%error, "the catalog's log stays");
+        }
+    }
+}
+
 /// Removes every file below the data folder that no row of the catalog names: files of transactions that never committed, and
 /// files whose rows have expired. Runs under the lock, before anything is written.
 fn remove_orphans(connection: &Connection, folder: &Folder) -> Result<(), LakeError> {

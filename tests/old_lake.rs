@@ -1,0 +1,108 @@
+//! A lake written by the first version of the format opens, answers, is written to and compacted.
+//!
+//! `fixtures/lake-v1` was made by importing its `first.ndjson` and then its `second.ndjson` into an empty folder, and is never
+//! made anew: a change that cannot read it is a change of the format, which has to raise `LAYOUT_VERSION` and keep reading it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tabularium::lake::layout::LAYOUT_VERSION;
+use tabularium::lake::{Lake, Mode};
+
+use crate::harness::lake::{files_below, patient, resources};
+
+const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/lake-v1");
+
+/// A copy that may be written to. The fixture's paths are relative, so it can lie anywhere.
+fn copy() -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for from in files_below(Path::new(FIXTURE)) {
+        let to: PathBuf = copy.path().join(from.strip_prefix(FIXTURE).unwrap());
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(from, to).unwrap();
+    }
+    copy
+}
+
+fn run(arguments: &[&str], lake: &Path, last: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tabularium"));
+    let done = command
+        .args(arguments)
+        .arg("--data")
+        .arg(lake)
+        .args((!last.is_empty()).then_some(last))
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// Ids that a search finds, sorted.
+fn search(lake: &Path, query: &str) -> Vec<String> {
+    let bundle: serde_json::Value = serde_json::from_str(&run(&["search"], lake, query)).unwrap();
+    let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
+    let mut ids: Vec<String> = entries
+        .iter()
+        .map(|entry| entry["resource"]["id"].as_str().unwrap().to_owned())
+        .collect();
+    ids.sort();
+    ids
+}
+
+/// Answers that need each kind of column: text, lists of structs, numbers, periods, references, extensions' neighbours.
+fn check_answers(lake: &Path) {
+    assert_eq!(search(lake, "Patient?given=mae&family=quill&birthdate=1970"), ["pat-1"]);
+    assert_eq!(search(lake, "Patient?organization=Organization/org-1"), ["pat-1"]);
+    assert_eq!(search(lake, "Patient?active=true"), ["pat-2"]);
+    assert_eq!(search(lake, "Observation?value-quantity=gt39"), ["obs-1"]);
+    assert_eq!(
+        search(lake, "Observation?value-quantity=36.6"),
+        [""; 0],
+        "its earlier version is deleted"
+    );
+    assert_eq!(search(lake, "Observation?date=2024-03-01T07:30:00Z"), ["obs-1"]);
+    assert_eq!(
+        search(lake, "Observation?date=2024-03&subject=Patient/pat-1"),
+        ["obs-1", "obs-2"]
+    );
+    assert_eq!(
+        search(lake, "Observation?component-code=http://loinc.org|8462-4"),
+        ["obs-2"]
+    );
+}
+
+#[test]
+fn the_first_formats_lake_reads_writes_and_compacts() {
+    let lake = copy();
+    let picture = Lake::open(lake.path()).unwrap().picture();
+    assert_eq!((picture.snapshot, LAYOUT_VERSION), (2, 1));
+    let table = picture.table(Mode::Live, patient()).unwrap();
+    assert_eq!((table.rows, table.files.len(), table.layout.len()), (2, 2, 41));
+    check_answers(lake.path());
+
+    let texts = resources(&picture);
+    let stored = texts.iter().find(|text| text.contains("\"id\":\"pat-1\"")).unwrap();
+    let source = std::fs::read_to_string(Path::new(FIXTURE).join("first.ndjson")).unwrap();
+    let source = source.lines().find(|line| line.contains("\"id\":\"pat-1\"")).unwrap();
+    let meta = &stored[stored.find("\"meta\":").unwrap()..stored.find("\"name\":").unwrap()];
+    assert_eq!(stored.replace(meta, ""), source, "byte for byte but for `meta`");
+
+    // The same again changes nothing: the digests of then are those of now.
+    run(&["import"], lake.path(), &format!("{FIXTURE}/second.ndjson"));
+    let again = Lake::open(lake.path()).unwrap().picture();
+    assert_eq!(again.snapshot, 2);
+
+    run(&["import"], lake.path(), &format!("{FIXTURE}/first.ndjson"));
+    let back = Lake::open(lake.path()).unwrap().picture();
+    assert_eq!(
+        (back.snapshot, resources(&back).len()),
+        (3, 5),
+        "one resource went back, as its third version"
+    );
+    assert_eq!(search(lake.path(), "Observation?value-quantity=36.6"), ["obs-1"]);
+    run(&["import"], lake.path(), &format!("{FIXTURE}/second.ndjson"));
+    run(&["compact"], lake.path(), "");
+    let compacted = Lake::open(lake.path()).unwrap().picture();
+    assert!(compacted.tables.values().all(|table| table.files.len() == 1));
+    check_answers(lake.path());
+}
