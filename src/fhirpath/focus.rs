@@ -75,7 +75,10 @@ impl Focus {
             }
         };
         let items = Collection::mixed(Offsets::Each(order.len()), parts, order.iter().map(place).collect());
-        let rows = order.iter().map(|(focus, context)| foci[*focus].row(*context) as u32).collect();
+        let rows = order
+            .iter()
+            .map(|(focus, context)| foci[*focus].row(*context) as u32)
+            .collect();
         Focus {
             root: self.root.clone(),
             items,

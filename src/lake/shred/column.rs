@@ -150,6 +150,19 @@ impl Column {
         true
     }
 
+    /// About how many bytes `len` rows take in memory beside the values' own text: what nulls cost too.
+    fn width(&self, len: usize) -> usize {
+        match self {
+            _ if self.len() == 0 => 0,
+            Column::Text(_) | Column::Json(_) | Column::Integer(_) => 4 * len,
+            Column::Boolean(_) => len / 4,
+            Column::Reference(..) => 12 * len,
+            Column::Decimal(..) | Column::DateTime(..) | Column::Time(..) => 20 * len,
+            Column::Struct(fields) => fields.width(len),
+            Column::List(list) => 4 * len + list.items.width(list.end()),
+        }
+    }
+
     /// Forgets all rows from `len` on.
     fn truncate(&mut self, len: usize) {
         match self {
@@ -472,6 +485,11 @@ impl Struct {
         }
     }
 
+    /// About how many bytes the columns take, `len` rows each, beside the values' own text.
+    pub(super) fn width(&self, len: usize) -> usize {
+        self.children.iter().map(|child| child.column.width(len)).sum()
+    }
+
     /// Forgets all rows from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         if self.len > len {
@@ -502,6 +520,9 @@ impl Struct {
         let in_order = self.by_slot.iter().filter(|place| **place != NONE);
         for place in in_order {
             let child = &mut self.children[usize::from(*place)];
+            if child.column.len() == 0 {
+                continue;
+            }
             let arrays = child.column.finish(len)?;
             if arrays.first().is_none_or(is_absent) {
                 continue;

@@ -13,5 +13,5 @@ mod leaf;
 mod shredder;
 mod system;
 
-pub use shredder::{MAX_BATCH_BYTES, MAX_COLUMNS, ShredError, Shredder};
+pub use shredder::{MAX_BATCH_BYTES, MAX_BATCH_WIDTH, MAX_COLUMNS, ShredError, Shredder};
 pub use system::SystemValues;

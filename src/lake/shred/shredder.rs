@@ -18,6 +18,13 @@ pub const MAX_COLUMNS: usize = 10_000;
 /// The most bytes of JSON in one batch: Arrow's texts have 32-bit offsets.
 pub const MAX_BATCH_BYTES: usize = 1 << 30;
 
+/// The most bytes that the columns of one batch may take beside the values' own text. A list of many small items of which a few
+/// have values for hundreds of columns is small as JSON and large as columns.
+pub const MAX_BATCH_WIDTH: usize = 256 << 20;
+
+/// How many bytes of JSON go in between two looks at [`MAX_BATCH_WIDTH`].
+const MEASURE_EVERY: usize = 256 << 10;
+
 /// A row that does not go into the batch. The rows before it are not affected.
 #[derive(Debug, thiserror::Error)]
 pub enum ShredError {
@@ -41,8 +48,8 @@ pub enum ShredError {
         /// The resource type.
         resource: &'static str,
     },
-    /// The row alone is larger than a batch can be.
-    #[error("a {resource} of {bytes} bytes is larger than {MAX_BATCH_BYTES} bytes")]
+    /// The row alone is larger than a batch can be, as text or as columns.
+    #[error("a {resource} of {bytes} bytes is too large to be stored in columns")]
     TooLarge {
         /// The resource type.
         resource: &'static str,
@@ -63,6 +70,8 @@ pub struct Shredder {
     context: Context,
     rows: usize,
     bytes: usize,
+    /// Bytes since the columns were measured last.
+    unmeasured: usize,
 }
 
 impl Shredder {
@@ -78,6 +87,7 @@ impl Shredder {
             },
             rows: 0,
             bytes: 0,
+            unmeasured: 0,
         }
     }
 
@@ -116,12 +126,13 @@ impl Shredder {
         }
         // No column can hold more than this: unescaping makes text shorter.
         let bytes = system.text_bytes() + system.resource.len().max(root.raw().len());
+        let too_much = if self.rows == 0 {
+            ShredError::TooLarge { resource, bytes }
+        } else {
+            ShredError::Full
+        };
         if self.bytes + bytes > MAX_BATCH_BYTES {
-            return Err(if self.rows == 0 {
-                ShredError::TooLarge { resource, bytes }
-            } else {
-                ShredError::Full
-            });
+            return Err(too_much);
         }
         self.root.append_children(self.rows, root, &mut self.context);
         if let Some(fault) = self.context.fault.take() {
@@ -130,6 +141,14 @@ impl Shredder {
                 Fault::Duplicate(property) => ShredError::Duplicate { property },
                 Fault::Columns(property) => ShredError::TooManyColumns { property, resource },
             });
+        }
+        self.unmeasured += bytes;
+        if self.unmeasured >= MEASURE_EVERY {
+            if self.root.width(self.rows + 1) > MAX_BATCH_WIDTH {
+                self.root.truncate(self.rows);
+                return Err(too_much);
+            }
+            self.unmeasured = 0;
         }
         self.system.push(self.rows, system);
         self.rows += 1;
@@ -141,7 +160,7 @@ impl Shredder {
     /// the next batch.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let len = std::mem::take(&mut self.rows);
-        self.bytes = 0;
+        (self.bytes, self.unmeasured) = (0, 0);
         let mut arrays = self.system.finish(len)?;
         let mut fields = system_fields().to_vec();
         for (field, array) in self.root.finish_children(len)? {
@@ -316,6 +335,30 @@ mod tests {
             ["name=[{family: A}] gender=male", "name=[{family: C}] gender=-"]
         );
         assert_eq!(shredder.finish().unwrap().num_rows(), 0);
+    }
+
+    #[test]
+    fn small_text_that_makes_large_columns_is_refused() {
+        let mut shredder = Shredder::new(facts().lookup("Basic").unwrap());
+        let wide = [
+            r#"{"valueDateTime":"2020"}"#,
+            r#"{"valueDate":"2020"}"#,
+            r#"{"valueInstant":"2020"}"#,
+            r#"{"valueTime":"10:00:00"}"#,
+            r#"{"valueDecimal":1}"#,
+            r#"{"valuePeriod":{"start":"2020","end":"2021"}}"#,
+            r#"{"valueQuantity":{"value":1}}"#,
+            r#"{"valueRange":{"low":{"value":1},"high":{"value":1}}}"#,
+            r#"{"valueRatio":{"numerator":{"value":1},"denominator":{"value":1}}}"#,
+        ];
+        let row = |items: usize| format!("{{\"extension\":[{}{}]}}", wide.join(","), ",0".repeat(items));
+        let (one, two) = (row(700_000), row(1_400_000));
+        assert!(matches!(push(&mut shredder, &two), Err(ShredError::TooLarge { .. })));
+        push(&mut shredder, &one).unwrap();
+        assert!(matches!(push(&mut shredder, &one), Err(ShredError::Full)));
+        push(&mut shredder, &row(1)).unwrap();
+        assert_eq!(shredder.finish().unwrap().num_rows(), 2);
+        push(&mut shredder, &one).unwrap();
     }
 
     #[test]
