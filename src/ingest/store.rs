@@ -22,7 +22,7 @@ use super::summary::Summary;
 use crate::fhir::TypeId;
 use crate::lake::file::write_file;
 use crate::lake::json::Tape;
-use crate::lake::shred::{Shredder, SystemValues};
+use crate::lake::shred::{ShredError, Shredder, SystemValues};
 use crate::lake::{LakeError, Picture, Transaction, WrittenFile};
 
 /// Most rows of a file: one row group.
@@ -286,39 +286,44 @@ impl<'w> Store<'w> {
         let work = || {
             let mut done = Vec::new();
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let mut encoder = Encoder {
-                    job,
-                    application: &application,
-                    last_updated,
-                    last_updated_text: &last_updated_text,
-                    refusals: Vec::new(),
-                    stored: Vec::new(),
-                    ids: Vec::new(),
-                };
-                let layout = lock().layout(mode, job.ty).clone();
-                let batch = encoder.batch(Shredder::for_layout(&layout))?;
-                let mut pending = None;
-                if batch.num_rows() > 0 {
-                    let (schema, path) = {
-                        let mut transaction = lock();
-                        let schema = transaction
-                            .adopt(mode, job.ty, &batch.schema())
-                            .map_err(IngestError::Layout)?;
-                        (schema, transaction.new_file_path(mode, job.ty)?)
+                let mut rows = job.rows.as_slice();
+                while !rows.is_empty() {
+                    let mut encoder = Encoder {
+                        job,
+                        rows,
+                        application: &application,
+                        last_updated,
+                        last_updated_text: &last_updated_text,
+                        refusals: Vec::new(),
+                        stored: Vec::new(),
+                        ids: Vec::new(),
                     };
-                    let file = write_file(&path, job.ty, &schema, [&batch])?;
-                    pending = Some(Pending {
-                        file,
-                        ids: encoder.ids()?,
-                        dropped: Rows::default(),
+                    let layout = lock().layout(mode, job.ty).clone();
+                    let batch = encoder.batch(Shredder::for_layout(&layout))?;
+                    rows = encoder.rows;
+                    let mut pending = None;
+                    if batch.num_rows() > 0 {
+                        let (schema, path) = {
+                            let mut transaction = lock();
+                            let schema = transaction
+                                .adopt(mode, job.ty, &batch.schema())
+                                .map_err(IngestError::Layout)?;
+                            (schema, transaction.new_file_path(mode, job.ty)?)
+                        };
+                        let file = write_file(&path, job.ty, &schema, [&batch])?;
+                        pending = Some(Pending {
+                            file,
+                            ids: encoder.ids()?,
+                            dropped: Rows::default(),
+                        });
+                    }
+                    done.push(Done {
+                        ty: job.ty,
+                        pending,
+                        stored: encoder.stored,
+                        refusals: encoder.refusals,
                     });
                 }
-                done.push(Done {
-                    ty: job.ty,
-                    pending,
-                    stored: encoder.stored,
-                    refusals: encoder.refusals,
-                });
             }
             Ok::<_, IngestError>(done)
         };
@@ -380,9 +385,11 @@ impl Store<'_> {
     }
 }
 
-/// Makes a batch of a job's rows.
+/// Makes a batch of a job's rows, as many as it can hold.
 struct Encoder<'j> {
     job: &'j Job<'j>,
+    /// The rows that are not in a batch yet.
+    rows: &'j [Row],
     application: &'j str,
     last_updated: i64,
     last_updated_text: &'j str,
@@ -396,7 +403,7 @@ impl<'j> Encoder<'j> {
         let mut tape = Tape::new();
         let mut text = Vec::new();
         let mut shared_refs = Vec::new();
-        for row in &self.job.rows {
+        while let Some((row, rest)) = self.rows.split_first() {
             let block = &self.job.blocks[row.chain.0 as usize];
             let entry = &block.entries[row.chain.1 as usize];
             block.write(entry, row.version, self.last_updated_text, &mut text);
@@ -417,15 +424,17 @@ impl<'j> Encoder<'j> {
                         shared_refs: &shared_refs,
                         resource: root.raw(),
                     };
-                    shredder
-                        .push(&system, root)
-                        .map_err(|error| Reason::Shape(error.to_string()))
+                    match shredder.push(&system, root) {
+                        Err(ShredError::Full) => break,
+                        pushed => pushed.map_err(|error| Reason::Shape(error.to_string())),
+                    }
                 }
                 Err(error) => Err(Reason::NotJson {
                     reason: error.reason,
                     column: error.offset as u64 + 1,
                 }),
             };
+            self.rows = rest;
             match pushed {
                 Ok(()) => {
                     self.stored.push(row.present);
