@@ -16,5 +16,6 @@ mod import;
 mod old_lake;
 mod population;
 mod scan;
+mod search;
 mod tokens;
 mod views;

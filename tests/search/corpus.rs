@@ -1,0 +1,141 @@
+//! Real records, imported once, and an engine over them.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+use tabularium::fhir::facts;
+use tabularium::fhir::search_parameter::SearchParameters;
+use tabularium::ingest::{Options, import};
+use tabularium::lake::scan::{MemoryLimits, Reader};
+use tabularium::lake::{Lake, Mode, PatientScope, Scope};
+use tabularium::search::{Engine, Handling, Request, SearchError, raw};
+
+use crate::harness;
+
+/// When the searches are made: 2024-06-01T00:00:00Z.
+const NOW: i64 = 1_717_200_000_000_000;
+pub(super) const BASE: &str = "http://records.example/fhir/";
+
+/// An engine over the real records.
+pub(super) struct Corpus {
+    engine: Engine,
+    lake: Lake,
+    runtime: tokio::runtime::Runtime,
+    _folder: tempfile::TempDir,
+}
+
+/// The corpus, or `None` after saying that the test was skipped.
+pub(super) fn corpus(test: &str) -> Option<&'static Corpus> {
+    static CORPUS: OnceLock<Corpus> = OnceLock::new();
+    let shared = harness::shared(test)?;
+    Some(CORPUS.get_or_init(|| {
+        let folders = ["synthea", "synthea-2021", "uscore", "carin/ig-2.0.0"];
+        let paths: Vec<_> = folders.iter().map(|folder| shared.join("data").join(folder)).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let mut writer = lake.writer().unwrap();
+        import(&mut writer, Options::default(), &paths).unwrap();
+        drop(writer);
+        let reader = Arc::new(Reader::new(MemoryLimits::default()));
+        Corpus {
+            engine: Engine::new(lake.clone(), reader, SearchParameters::builtin()),
+            lake,
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .build()
+                .unwrap(),
+            _folder: folder,
+        }
+    }))
+}
+
+impl Corpus {
+    /// What an application token sees.
+    pub(super) fn application(&self) -> Arc<Scope> {
+        Arc::new(Scope {
+            mode: Mode::Live,
+            application: "local".into(),
+            patient: None,
+        })
+    }
+
+    /// What a patient token sees.
+    pub(super) fn patient(&self, id: &str) -> Arc<Scope> {
+        let patient = PatientScope {
+            patients: vec![id.to_owned()],
+            owners: vec![self.lake.owner_of("local", id)],
+            authorizations: Vec::new(),
+        };
+        Arc::new(Scope {
+            patient: Some(Arc::new(patient)),
+            ..(*self.application()).clone()
+        })
+    }
+
+    /// One page, as a Bundle.
+    pub(super) fn page(&self, scope: &Arc<Scope>, query: &str) -> Result<Value, SearchError> {
+        let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
+        let request = Request {
+            scope,
+            ty: facts().lookup(name).unwrap(),
+            parameters: &raw::parse(parameters),
+            handling: Handling::Strict,
+            now: NOW,
+            base: BASE,
+        };
+        let bundle = self.runtime.block_on(self.engine.search(&request))?;
+        Ok(serde_json::from_slice(&bundle).unwrap())
+    }
+
+    /// The matches of all pages, walked by their `next` links.
+    pub(super) fn all(&self, scope: &Arc<Scope>, query: &str) -> Vec<Value> {
+        let mut matches = Vec::new();
+        let mut next = Some(query.to_owned());
+        while let Some(query) = next {
+            let page = self
+                .page(scope, &query)
+                .unwrap_or_else(|error| panic!("{query}: {error}"));
+            matches.extend(resources(&page, "match"));
+            next = link(&page, "next").map(|url| url.strip_prefix(BASE).unwrap().to_owned());
+        }
+        matches
+    }
+
+    /// Every resource of a type.
+    pub(super) fn everything(&self, ty: &str) -> Vec<Value> {
+        self.all(&self.application(), &format!("{ty}?_count=1000"))
+    }
+}
+
+/// The resources of a page's entries in this search mode.
+pub(super) fn resources(page: &Value, mode: &str) -> Vec<Value> {
+    let entries = page["entry"].as_array().cloned().unwrap_or_default();
+    entries
+        .into_iter()
+        .filter(|entry| entry["search"]["mode"] == mode)
+        .map(|mut entry| entry["resource"].take())
+        .collect()
+}
+
+/// A link of a page.
+pub(super) fn link(page: &Value, relation: &str) -> Option<String> {
+    let links = page["link"].as_array()?;
+    links.iter().find(|link| link["relation"] == relation)?["url"]
+        .as_str()
+        .map(str::to_owned)
+}
+
+/// `Type/id` of each resource.
+pub(super) fn ids(resources: &[Value]) -> BTreeSet<String> {
+    resources.iter().map(name).collect()
+}
+
+/// `Type/id`.
+pub(super) fn name(resource: &Value) -> String {
+    format!(
+        "{}/{}",
+        resource["resourceType"].as_str().unwrap(),
+        resource["id"].as_str().unwrap()
+    )
+}

@@ -1,0 +1,8 @@
+//! Search over real records gives what a plain, row-by-row reading of the same JSON gives.
+
+mod brute;
+mod corpus;
+mod order;
+mod pages;
+mod queries;
+mod ways;
