@@ -64,17 +64,17 @@ fn numbers(values: &Collection, descending: bool) -> Vec<Option<i128>> {
             "Range" => {
                 let limits = number::Limits::of(&part.items);
                 each(&part, &mut keys, descending, |item| {
-                    limits.bound(item, descending)?.scaled
+                    limits.bound(item, descending)?.nearest()
                 });
             }
             name if part.items.ty().is_fhir("Quantity") || name == "Money" => {
                 let quantities = part.items.child("value");
                 each(&part, &mut keys, descending, |item| {
-                    number::only_number(&quantities, item)?.scaled
+                    number::only_number(&quantities, item)?.nearest()
                 });
             }
             _ => each(&part, &mut keys, descending, |item| {
-                number::stored(&part.items, item)?.scaled
+                number::stored(&part.items, item)?.nearest()
             }),
         }
     }
@@ -118,7 +118,7 @@ fn texts(values: &Collection, ty: SearchType, descending: bool) -> Vec<Option<St
                     descending,
                 );
             }
-            "boolean" => each(&part, &mut keys, descending, |item| {
+            "boolean" | "Boolean" => each(&part, &mut keys, descending, |item| {
                 items.boolean(item).map(|value| value.to_string())
             }),
             _ if ty == SearchType::String => each(&part, &mut keys, descending, |item| items.text(item).map(fold)),

@@ -7,7 +7,6 @@ use serde_json::Value;
 use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
-use tabularium::lake::scan::{MemoryLimits, Reader};
 use tabularium::lake::{Lake, Mode, PatientScope, Scope};
 use tabularium::search::{Engine, Handling, Request, SearchError, raw};
 
@@ -37,9 +36,8 @@ pub(super) fn corpus(test: &str) -> Option<&'static Corpus> {
         let mut writer = lake.writer().unwrap();
         import(&mut writer, Options::default(), &paths).unwrap();
         drop(writer);
-        let reader = Arc::new(Reader::new(MemoryLimits::default()));
         Corpus {
-            engine: Engine::new(lake.clone(), reader, SearchParameters::builtin()),
+            engine: Engine::new(lake.clone(), SearchParameters::builtin()),
             lake,
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)

@@ -22,7 +22,7 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
             let pairs = Pairs::of(&part.items, "value");
             mark_items(part, rows, |_, item| pairs.matches(value, item));
         }
-        "boolean" => {
+        "boolean" | "Boolean" => {
             let Some(wanted) = value.code.as_deref().and_then(|code| code.parse::<bool>().ok()) else {
                 return;
             };

@@ -26,6 +26,14 @@ pub(crate) struct Stored<'a> {
     pub text: Option<&'a str>,
 }
 
+impl Stored<'_> {
+    /// The number times 10^18; where that is not exact, or is beyond what a column holds, the nearest below.
+    pub(in crate::search) fn nearest(&self) -> Option<i128> {
+        self.scaled
+            .or_else(|| Some(Decimal::parse(self.text?).ok()?.implicit_range().scaled().0))
+    }
+}
+
 impl NumberValue {
     /// Parses one alternative of a number parameter.
     pub(crate) fn parse(text: &str) -> Option<NumberValue> {
