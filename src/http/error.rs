@@ -12,7 +12,9 @@ use axum::response::{IntoResponse, Response};
 use super::negotiate::FHIR_JSON;
 use crate::consent;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
+use crate::lake::LakeError;
 use crate::search::SearchError;
+use crate::views::RunError;
 
 /// Why a request is not answered as asked.
 #[derive(Debug, thiserror::Error)]
@@ -136,6 +138,16 @@ impl From<SearchError> for Error {
             }
             SearchError::TooManyIncluded(_) => Error::TooCostly(error.to_string()),
             SearchError::Expired => Error::Gone(error.to_string()),
+            error => Error::internal(error),
+        }
+    }
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Error {
+        match error {
+            RunError::Lake(LakeError::SnapshotGone(_)) => SearchError::Expired.into(),
+            error if error.is_of_view() => Error::Processing(error.to_string()),
             error => Error::internal(error),
         }
     }

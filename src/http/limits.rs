@@ -9,8 +9,10 @@ pub struct Limits {
     pub connections: usize,
     /// Requests being answered at once.
     pub requests: usize,
-    /// Searches and views at work at once; further ones wait for `patience`.
+    /// Searches at work at once; further ones wait for `patience`.
     pub queries: usize,
+    /// Views whose rows are on their way at once; further ones wait for `patience`.
+    pub views: usize,
     /// How long a search or view waits for its turn.
     pub patience: Duration,
     /// Bytes of a request's path and query.
@@ -36,6 +38,7 @@ impl Default for Limits {
             connections: 1_024,
             requests: 512,
             queries: (processors * 4).max(8),
+            views: (processors * 2).max(4),
             patience: Duration::from_secs(10),
             url: 8 * 1_024,
             headers: 64 * 1_024,

@@ -21,6 +21,8 @@ mod search;
 mod server;
 mod service;
 mod stream;
+mod view_format;
+mod view_run;
 
 pub use limits::Limits;
 pub use server::{ServeError, serve};

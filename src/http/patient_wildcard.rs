@@ -18,6 +18,14 @@ pub(super) fn in_path(id: String, access: &Access) -> Result<String, Error> {
         .ok_or_else(needs_patient)
 }
 
+/// The ids that an id in a body stands for: itself, or for the wildcard all Patients of the caller's consent.
+pub(super) fn in_body(id: &str, access: &Access) -> Result<Vec<String>, Error> {
+    match id {
+        WILDCARD => access.patients().map(<[String]>::to_vec).ok_or_else(needs_patient),
+        id => Ok(vec![id.to_owned()]),
+    }
+}
+
 /// Query values with the wildcard replaced by all Patients of the caller's consent: alternatives that hold it are repeated
 /// once per Patient.
 pub(super) fn in_query(parameters: &mut [RawParameter], access: &Access) -> Result<(), Error> {

@@ -14,12 +14,16 @@ use super::auth::Caller;
 use super::error::Error;
 use super::frame::frame;
 use super::service::Service;
-use super::{capability, read, search};
+use super::{capability, read, search, view_run};
 
 /// All routes, within the frame.
 pub(super) fn router(service: Arc<Service>) -> Router {
     Router::new()
         .route("/fhir/metadata", get(capability::metadata))
+        .route("/fhir/ViewDefinition/$run", post(view_run::run))
+        .route("/fhir/ViewDefinition/%24run", post(view_run::run))
+        .route("/fhir/ViewDefinition/$viewdefinition-run", post(view_run::run))
+        .route("/fhir/$sql-run", post(view_run::run))
         .route("/fhir/{type}", get(search::by_get))
         .route("/fhir/{type}/_search", post(search::by_post))
         .route("/fhir/{type}/{id}", get(read::read))

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::error::Error;
+use crate::views::Format;
 
 /// What a `$run` asks for. The view itself is not looked into.
 #[derive(Debug)]
@@ -12,7 +13,7 @@ pub(super) struct RunRequest {
     pub(super) view: Box<RawValue>,
     /// Id of the one Patient to keep to.
     pub(super) patient: Option<String>,
-    /// Ids of the Groups to keep to.
+    /// Ids of the Groups to whose members to keep to.
     pub(super) groups: Vec<String>,
     pub(super) format: Option<Format>,
     /// Output rows at most.
@@ -21,31 +22,6 @@ pub(super) struct RunRequest {
     pub(super) since: Option<i64>,
     /// Whether CSV begins with a header row.
     pub(super) header: bool,
-}
-
-/// What the rows are written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Json,
-    Csv,
-    Ndjson,
-    Parquet,
-}
-
-impl Format {
-    /// By its code or its media type, as `_format` and `Accept` have it.
-    pub(super) fn parse(text: &str) -> Option<Format> {
-        let essence = text.split(';').next().unwrap_or(text).trim().to_ascii_lowercase();
-        match essence.as_str() {
-            "json" | "application/json" | "application/fhir+json" | "application/fhir json" => Some(Format::Json),
-            "csv" | "text/csv" => Some(Format::Csv),
-            "ndjson" | "application/ndjson" | "application/x-ndjson" | "application/fhir+ndjson" => {
-                Some(Format::Ndjson)
-            }
-            "parquet" | "application/vnd.apache.parquet" => Some(Format::Parquet),
-            _ => None,
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -205,7 +181,7 @@ mod tests {
         assert_eq!(request.groups, ["g1", "g2"]);
         assert_eq!(
             (request.format, request.limit, request.since),
-            (Some(Format::Csv), Some(5), Some(1_000_000))
+            (Some(Format::Csv { header: true }), Some(5), Some(1_000_000))
         );
         assert!(!request.header);
     }

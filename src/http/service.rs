@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::capability::Capability;
 use super::error::Error;
@@ -40,6 +40,7 @@ pub struct Service {
     pub(super) limits: Limits,
     pub(super) requests: Semaphore,
     queries: Semaphore,
+    views: Arc<Semaphore>,
 }
 
 impl std::fmt::Debug for Service {
@@ -69,14 +70,23 @@ impl Service {
             base_url: base_url.trim_end_matches('/').to_owned(),
             requests: Semaphore::new(limits.requests),
             queries: Semaphore::new(limits.queries),
+            views: Arc::new(Semaphore::new(limits.views)),
             limits,
             lake,
         })
     }
 
-    /// A turn for a search or a view.
+    /// A turn for a search.
     pub(super) async fn turn(&self) -> Result<SemaphorePermit<'_>, Error> {
         match tokio::time::timeout(self.limits.patience, self.queries.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(Error::Busy),
+        }
+    }
+
+    /// A turn for a view, to be held until its rows are out.
+    pub(super) async fn view_turn(&self) -> Result<OwnedSemaphorePermit, Error> {
+        match tokio::time::timeout(self.limits.patience, self.views.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Error::Busy),
         }

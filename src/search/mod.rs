@@ -27,4 +27,4 @@ mod value;
 
 pub use engine::{Engine, Handling, MAX_PAGE_BYTES, Request};
 pub use error::SearchError;
-pub use result::{DEFAULT_COUNT, MAX_COUNT};
+pub use result::{DEFAULT_COUNT, MAX_COUNT, Pin};

@@ -82,16 +82,16 @@ pub(super) fn offset(value: &str) -> Result<usize, SearchError> {
 /// FHIR has a search parameter of the same name; a pin is told from its values by a form that no token has: two tildes, the
 /// snapshot and a check digit pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pin(pub u64);
+pub struct Pin(pub u64);
 
 impl Pin {
     /// The text that stands in links.
-    pub(super) fn text(self) -> String {
+    pub fn text(self) -> String {
         format!("~~{:x}.{:02x}", self.0, Self::check(self.0))
     }
 
     /// Reads a link's `_tag`; `None` where it is an ordinary token.
-    pub(super) fn parse(value: &str) -> Option<Pin> {
+    pub fn parse(value: &str) -> Option<Pin> {
         let (snapshot, check) = value.strip_prefix("~~")?.split_once('.')?;
         let snapshot = u64::from_str_radix(snapshot, 16).ok()?;
         let check = u8::from_str_radix(check, 16).ok()?;

@@ -1,6 +1,7 @@
 //! ViewDefinitions: the official suite, and what it leaves open: scopes, pages, plans, streaming, formats, digits.
 
 mod formats;
+mod http;
 mod lake;
 mod stream;
 mod suite;

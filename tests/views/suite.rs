@@ -9,24 +9,6 @@ use super::{in_memory, over_lake};
 use crate::harness::records::{self, Record};
 use crate::harness::shared;
 
-/// Cases that do not pass, each with the reason.
-const NOT_YET: &[(&str, &str)] = &[
-    ("fn_boundary: decimal lowBoundary", BOUNDARY),
-    ("fn_boundary: decimal highBoundary", BOUNDARY),
-    ("fn_boundary: datetime lowBoundary", BOUNDARY),
-    ("fn_boundary: datetime highBoundary", BOUNDARY),
-    ("fn_boundary: date lowBoundary", BOUNDARY),
-    ("fn_boundary: date highBoundary", BOUNDARY),
-    ("fn_boundary: time lowBoundary", BOUNDARY),
-    ("fn_boundary: time highBoundary", BOUNDARY),
-    ("fn_join: join with comma", JOIN),
-    ("fn_join: join with empty value", JOIN),
-    ("fn_join: join with no value - default to no separator", JOIN),
-];
-
-const BOUNDARY: &str = "the engine does not have lowBoundary() and highBoundary()";
-const JOIN: &str = "the engine does not have join()";
-
 /// Rows as a multiset: each as text with its columns in alphabetical order.
 fn canonical(rows: &[Value]) -> Vec<String> {
     let mut rows: Vec<String> = rows.iter().map(Value::to_string).collect();
@@ -83,7 +65,7 @@ fn cases(folder: &Path) -> Vec<(String, Map<String, Value>, Vec<Value>)> {
     cases
 }
 
-/// Runs all cases and says which fail without being listed, or pass in spite of it.
+/// Runs all cases and says which fail.
 fn check(
     cases: &[(String, Map<String, Value>, Vec<Value>)],
     mut run: impl FnMut(&str, &Value, &[Value]) -> Result<(Vec<Value>, Vec<String>), String>,
@@ -91,12 +73,8 @@ fn check(
     assert_eq!(cases.len(), 148);
     let mut faults = Vec::new();
     for (name, case, resources) in cases {
-        let fault = fault(case, &run(name, &case["view"], resources));
-        let listed = NOT_YET.iter().any(|(listed, _)| listed == name);
-        match (fault, listed) {
-            (Some(fault), false) => faults.push(format!("{name}: {fault}")),
-            (None, true) => faults.push(format!("{name} passes and is listed as one that does not")),
-            _ => {}
+        if let Some(fault) = fault(case, &run(name, &case["view"], resources)) {
+            faults.push(format!("{name}: {fault}"));
         }
     }
     assert!(
