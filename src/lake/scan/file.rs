@@ -310,7 +310,7 @@ impl<'a> ChunkReader for RawFile<'a> {
 /// A file as column readers read it: counts what they take, leaf by leaf.
 pub(super) struct CountedFile {
     file: Arc<OpenFile>,
-    read: Arc<ReadBytes>,
+    read: Option<Arc<ReadBytes>>,
 }
 
 /// Bytes read from one file, leaf by leaf.
@@ -336,16 +336,25 @@ impl CountedFile {
     pub(super) fn new(file: &Arc<OpenFile>, read: &Arc<ReadBytes>) -> CountedFile {
         CountedFile {
             file: file.clone(),
-            read: read.clone(),
+            read: Some(read.clone()),
+        }
+    }
+
+    /// For reads of a page or two that nobody asks an account of.
+    pub(super) fn uncounted(file: &Arc<OpenFile>) -> CountedFile {
+        CountedFile {
+            file: file.clone(),
+            read: None,
         }
     }
 
     fn count(&self, start: u64, length: u64) {
+        let Some(read) = &self.read else { return };
         let at = self.file.chunks.partition_point(|(range, _)| range.start <= start);
         if let Some((range, leaf)) = at.checked_sub(1).and_then(|at| self.file.chunks.get(at))
             && range.contains(&start)
         {
-            self.read.0[*leaf].fetch_add(length, Ordering::Relaxed);
+            read.0[*leaf].fetch_add(length, Ordering::Relaxed);
         }
     }
 }

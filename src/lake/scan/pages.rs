@@ -1,20 +1,21 @@
 //! Reads single values of a text column by decoding just the pages they lie in, found through the offset index.
 //!
 //! This is what a read by id and the rows of a page of results cost, so it goes past the Arrow reader: one `pread`, one
-//! decompression and one walk over the values per page.
+//! decompression into memory that the thread keeps, and one walk over the lengths of the values.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::column::page::{Page, PageMetadata, PageReader};
-use parquet::column::reader::ColumnReaderImpl;
-use parquet::data_type::ByteArrayType;
+use parquet::basic::{Compression, CompressionCodec, Encoding};
+use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
+use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::columns::{read_root, texts};
 use super::error::ScanError;
-use super::file::{CountedFile, OpenFile, ReadBytes};
+use super::file::{CountedFile, OpenFile};
 use super::ranges::Ranges;
 
 /// The values of a root text column that is never null at some rows of a row group. `rows` ascend, each once.
@@ -25,121 +26,125 @@ pub(super) fn read_texts(
     rows: &[u32],
 ) -> Result<Vec<Bytes>, ScanError> {
     let leaf = file.require(column)?;
-    let chunk = file.metadata().row_group(group).column(leaf);
-    let plain = chunk.dictionary_page_offset().is_none() && chunk.column_descr().max_def_level() == 0;
-    match file.pages(group, leaf) {
-        Some(pages) if plain => {
-            let mut values = Vec::with_capacity(rows.len());
-            let mut left = rows;
-            for (at, page) in pages.iter().enumerate() {
-                let first = page.first_row_index as u32;
-                let end = pages
-                    .get(at + 1)
-                    .map_or(file.groups()[group].rows, |next| next.first_row_index as u32);
-                let count = left.partition_point(|row| *row < end);
-                let (here, rest) = left.split_at(count);
-                left = rest;
-                if !here.is_empty() {
-                    let page = decode(file, group, leaf, at).map_err(file.parquet())?;
-                    pick(file, group, leaf, page, first, here, &mut values).map_err(file.parquet())?;
-                }
-                if left.is_empty() {
-                    break;
-                }
-            }
-            Ok(values)
-        }
-        // Files of other writers may lack the offset index or have a dictionary.
-        _ => {
-            let array = read_root(file, group, column, &Ranges::of(rows.iter().copied()))?;
-            let text = texts(file, &array, column)?;
-            Ok((0..rows.len())
-                .map(|row| Bytes::copy_from_slice(text(row).unwrap_or_default().as_bytes()))
-                .collect())
-        }
+    if let Some(values) = read_plain(file, group, leaf, rows).map_err(file.parquet())? {
+        return Ok(values);
     }
+    // Files of other writers may lack the offset index, or have dictionaries, nulls or other encodings.
+    let array = read_root(file, group, column, &Ranges::of(rows.iter().copied()))?;
+    let text = texts(file, &array, column)?;
+    let value = |row| Bytes::copy_from_slice(text(row).unwrap_or_default().as_bytes());
+    Ok((0..rows.len()).map(value).collect())
 }
 
-/// Reads and decompresses one page of a leaf without dictionary.
-fn decode(file: &Arc<OpenFile>, group: usize, leaf: usize, page: usize) -> Result<Page, ParquetError> {
-    let metadata = file.metadata().row_group(group);
-    let missing = || ParquetError::General("page not found".to_owned());
-    let location = file
-        .pages(group, leaf)
-        .and_then(|pages| pages.get(page))
-        .ok_or_else(missing)?
-        .clone();
-    // The reader takes whatever lies between a chunk's start and its first page for a dictionary: let the chunk start here.
-    let chunk = metadata
-        .column(leaf)
-        .clone()
-        .into_builder()
-        .set_data_page_offset(location.offset)
-        .build()?;
-    let input = Arc::new(CountedFile::new(file, &ReadBytes::new(file)));
-    let rows = metadata.num_rows() as usize;
-    let mut reader = SerializedPageReader::new(input, &chunk, rows, Some(vec![location]))?;
-    reader.get_next_page()?.ok_or_else(missing)
-}
-
-/// Takes the values at `rows` out of a page whose first row is `first`.
-fn pick(
-    file: &OpenFile,
+/// The same for pages as this program writes them; `None` where one is not.
+fn read_plain(
+    file: &Arc<OpenFile>,
     group: usize,
     leaf: usize,
-    page: Page,
-    first: u32,
     rows: &[u32],
+) -> Result<Option<Vec<Bytes>>, ParquetError> {
+    let chunk = file.metadata().row_group(group).column(leaf);
+    let usual = chunk.dictionary_page_offset().is_none() && chunk.column_descr().max_def_level() == 0;
+    let Some(pages) = file.pages(group, leaf).filter(|_| usual) else {
+        return Ok(None);
+    };
+    let mut values = Vec::with_capacity(rows.len());
+    let mut left = rows;
+    while let Some(row) = left.first() {
+        let at = pages.partition_point(|page| page.first_row_index <= i64::from(*row));
+        let location = at.checked_sub(1).map(|at| &pages[at]).ok_or_else(short)?;
+        let end = pages.get(at).map_or(i64::MAX, |next| next.first_row_index);
+        let (here, rest) = left.split_at(left.partition_point(|row| i64::from(*row) < end));
+        let places = here.iter().map(|row| *row as usize - location.first_row_index as usize);
+        let Some(()) = read_page(file, group, leaf, location, places, &mut values)? else {
+            return Ok(None);
+        };
+        left = rest;
+    }
+    Ok(Some(values))
+}
+
+/// The values at some places of a page; `None` if it is not of plain values.
+fn read_page(
+    file: &Arc<OpenFile>,
+    group: usize,
+    leaf: usize,
+    location: &PageLocation,
+    places: impl Iterator<Item = usize>,
     values: &mut Vec<Bytes>,
-) -> Result<(), ParquetError> {
-    let column = file.metadata().row_group(group).column(leaf).column_descr_ptr();
-    let mut reader = ColumnReaderImpl::<ByteArrayType>::new(column, Box::new(OnePage(Some(page))));
-    let (mut at, mut found) = (first, Vec::with_capacity(1));
-    for row in rows {
-        reader.skip_records((row - at) as usize)?;
-        found.clear();
-        reader.read_records(1, None, None, &mut found)?;
-        let value = found
-            .first()
-            .ok_or_else(|| ParquetError::General("a page ends early".to_owned()))?;
-        // Copied, so that an answer of one resource does not keep the whole page.
-        values.push(Bytes::copy_from_slice(value.data()));
-        at = row + 1;
+) -> Result<Option<()>, ParquetError> {
+    let metadata = file.metadata().row_group(group);
+    let chunk = metadata.column(leaf);
+    let zstd = chunk.compression_codec() == CompressionCodec::ZSTD;
+    // The library's page reader takes whatever lies between a chunk's start and its first page for a dictionary: let the
+    // chunk start here. It makes new zstd contexts for each reader, which takes longer than to decompress a page: let it
+    // only find the compressed bytes.
+    let mut page_alone = chunk.clone().into_builder().set_data_page_offset(location.offset);
+    if zstd {
+        page_alone = page_alone.set_compression(Compression::UNCOMPRESSED);
+    }
+    let input = Arc::new(CountedFile::uncounted(file));
+    let rows = metadata.num_rows() as usize;
+    let mut reader = SerializedPageReader::new(input, &page_alone.build()?, rows, Some(vec![location.clone()]))?;
+    let Some(Page::DataPage {
+        buf,
+        encoding: Encoding::PLAIN,
+        ..
+    }) = reader.get_next_page()?
+    else {
+        return Ok(None);
+    };
+    if zstd {
+        unpack(&buf, chunk.uncompressed_size(), |text| pick(text, places, values))?
+    } else {
+        pick(&buf, places, values)
+    }
+    .map(Some)
+}
+
+/// Decompresses a zstd frame of at most `limit` bytes into memory that the thread keeps.
+fn unpack<T>(frame: &[u8], limit: i64, then: impl FnOnce(&[u8]) -> T) -> Result<T, ParquetError> {
+    type Unpacker = (zstd::bulk::Decompressor<'static>, Vec<u8>);
+    thread_local!(static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) });
+    /// A page is this large at most unless one value is larger; what is more is not kept.
+    const KEPT: usize = 1 << 20;
+    UNPACKER.with_borrow_mut(|slot| {
+        let (unpacker, text) = match slot {
+            Some(unpacker) => unpacker,
+            None => slot.insert((zstd::bulk::Decompressor::new()?, Vec::new())),
+        };
+        let size = zstd::zstd_safe::get_frame_content_size(frame).ok().flatten();
+        let size = size.filter(|size| *size <= limit.max(0) as u64).ok_or_else(short)?;
+        text.clear();
+        text.reserve(size as usize);
+        unpacker.decompress_to_buffer(frame, text)?;
+        let result = then(text);
+        text.shrink_to(KEPT);
+        Ok(result)
+    })
+}
+
+/// Takes the values at ascending places out of a page of plain texts: each is its length in four bytes, and itself.
+fn pick(page: &[u8], places: impl Iterator<Item = usize>, values: &mut Vec<Bytes>) -> Result<(), ParquetError> {
+    let (mut left, mut at) = (page, 0);
+    for place in places {
+        loop {
+            let (length, rest) = left.split_first_chunk::<4>().ok_or_else(short)?;
+            let (value, rest) = rest
+                .split_at_checked(u32::from_le_bytes(*length) as usize)
+                .ok_or_else(short)?;
+            left = rest;
+            at += 1;
+            if at > place {
+                // Copied, so that an answer of one resource does not keep the whole page.
+                values.push(Bytes::copy_from_slice(value));
+                break;
+            }
+        }
     }
     Ok(())
 }
 
-/// A column chunk of one page.
-struct OnePage(Option<Page>);
-
-impl Iterator for OnePage {
-    type Item = Result<Page, ParquetError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.take().map(Ok)
-    }
-}
-
-impl PageReader for OnePage {
-    fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
-        Ok(self.0.take())
-    }
-
-    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>, ParquetError> {
-        // Of a column that does not repeat, a page has as many rows as values.
-        Ok(self.0.as_ref().map(|page| PageMetadata {
-            num_rows: None,
-            num_levels: Some(page.num_values() as usize),
-            is_dict: false,
-        }))
-    }
-
-    fn skip_next_page(&mut self) -> Result<(), ParquetError> {
-        self.0 = None;
-        Ok(())
-    }
-
-    fn at_record_boundary(&mut self) -> Result<bool, ParquetError> {
-        Ok(true)
-    }
+fn short() -> ParquetError {
+    ParquetError::General("a page does not hold the rows that its index says".to_owned())
 }
