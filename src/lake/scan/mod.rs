@@ -7,13 +7,16 @@
 mod account;
 mod adapt;
 mod clip;
+mod codes;
 mod columns;
 mod directory;
 mod error;
 mod exec;
 mod file;
 mod handles;
+mod hybrid;
 mod ids;
+mod items;
 mod locator;
 mod memory;
 mod pages;
@@ -31,6 +34,7 @@ mod table;
 
 pub use error::ScanError;
 pub use exec::LakeScanExec;
+pub use items::{ItemMatch, Wish};
 pub use locator::{FILE, Locator, ROW};
 pub use memory::MemoryLimits;
 pub use person::PersonRows;

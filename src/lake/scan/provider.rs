@@ -124,15 +124,11 @@ impl TableProvider for LakeProvider {
             predicates.push(self.predicate(state, filter)?);
         }
         let output = self.clip.retain(|name| schema.index_of(name).is_ok());
-        let scan = Arc::new(Scan::new(
-            self.table.clone(),
-            schema,
-            &output,
-            &self.request.leaves,
+        let request = ScanRequest {
             predicates,
-            self.request.prune.clone(),
-            self.request.owners.clone(),
-        ));
+            ..self.request.clone()
+        };
+        let scan = Arc::new(Scan::new(self.table.clone(), schema, &output, request));
         self.scans
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{BooleanArray, RecordBatch};
 use datafusion::error::DataFusionError;
 
+use super::items::ItemMatch;
 use super::prune::Prune;
 use crate::fhir::storage::LeafSet;
 
@@ -39,6 +40,8 @@ pub struct ScanRequest {
     pub leaves: LeafSet,
     /// Rows to keep, besides what the scope shows; all of them must agree.
     pub predicates: Vec<RowPredicate>,
+    /// Exact conditions that the scan decides itself, before any predicate; all of them must hold.
+    pub items: Vec<ItemMatch>,
     /// What can be told from statistics alone.
     pub prune: Prune,
     /// Only rows of these owners; `None` for all that the scope shows.

@@ -1,6 +1,7 @@
 //! The rows of a scan's share of a table, batch by batch: prune, apply the scope, decode the predicates' columns, decode the
 //! rest for the rows that are left. Synchronous; `exec` turns it into a stream.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,13 +17,15 @@ use super::clip::Clip;
 use super::columns;
 use super::error::ScanError;
 use super::file::{OpenFile, ReadBytes};
+use super::items::ItemMatch;
 use super::locator::{FILE, ROW};
 use super::prune::Prune;
 use super::pruning::prune;
 use super::ranges::Ranges;
 use super::report::ScanReport;
-use super::request::RowPredicate;
+use super::request::{RowPredicate, ScanRequest};
 use super::table::ScopedTable;
+use crate::fhir::storage::LeafSet;
 use crate::lake::picture::DataFile;
 
 /// Rows per batch handed out.
@@ -39,6 +42,7 @@ pub(super) struct Scan {
     /// The output's other columns.
     rest: Clip,
     predicates: Vec<(SchemaRef, RowPredicate)>,
+    items: Vec<ItemMatch>,
     prune: Prune,
     owners: Option<Vec<i64>>,
     pub(super) account: Account,
@@ -46,21 +50,20 @@ pub(super) struct Scan {
 
 impl Scan {
     /// `schema` names the output's columns; `output` has the same, less the locators.
-    pub(super) fn new(
-        table: ScopedTable,
-        schema: SchemaRef,
-        output: &Clip,
-        output_leaves: &crate::fhir::storage::LeafSet,
-        predicates: Vec<RowPredicate>,
-        prune: Prune,
-        owners: Option<Vec<i64>>,
-    ) -> Scan {
+    pub(super) fn new(table: ScopedTable, schema: SchemaRef, output: &Clip, request: ScanRequest) -> Scan {
+        let ScanRequest {
+            leaves: output_leaves,
+            predicates,
+            items,
+            prune,
+            owners,
+        } = request;
         let root = |leaf: &str| leaf.split('.').next().unwrap_or_default().to_owned();
-        let mut early: crate::fhir::storage::LeafSet = predicates
+        let mut early: LeafSet = predicates
             .iter()
             .flat_map(|predicate| predicate.leaves.iter().cloned())
             .collect();
-        let roots: std::collections::BTreeSet<String> = early.iter().map(|leaf| root(leaf)).collect();
+        let roots: BTreeSet<String> = early.iter().map(|leaf| root(leaf)).collect();
         let wanted = |leaf: &&String| roots.contains(&root(leaf)) && output.schema().index_of(&root(leaf)).is_ok();
         early.extend(output_leaves.iter().filter(wanted).cloned());
         let first = table.clip(&early);
@@ -75,6 +78,7 @@ impl Scan {
             first,
             rest,
             predicates,
+            items,
             prune,
             owners,
             account: Account::default(),
@@ -83,12 +87,16 @@ impl Scan {
 
     /// Whether every live row of the table that the scope shows comes out.
     pub(super) fn is_total(&self) -> bool {
-        self.predicates.is_empty() && self.prune == Prune::Keep && self.owners.is_none()
+        self.predicates.is_empty() && self.items.is_empty() && self.prune == Prune::Keep && self.owners.is_none()
     }
 
     /// The labels of its predicates, for `explain`.
-    pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
-        self.predicates.iter().map(|(_, predicate)| &*predicate.label)
+    pub(super) fn labels(&self) -> impl Iterator<Item = String> {
+        let items = self
+            .items
+            .iter()
+            .map(|condition| format!("codes of {}", condition.leaves.join(", ")));
+        items.chain(self.predicates.iter().map(|(_, predicate)| predicate.label.to_string()))
     }
 }
 
@@ -262,6 +270,13 @@ fn filter(
     report: &mut ScanReport,
 ) -> Result<(RecordBatch, Ranges), ScanError> {
     let before = rows.count();
+    let started = Instant::now();
+    for condition in &scan.items {
+        if !rows.is_empty() {
+            rows = condition.matching(&scan.table, file, group, &rows, read)?;
+        }
+    }
+    report.filter_time += started.elapsed();
     let started = Instant::now();
     let mut early = columns::read(file, group, &scan.first, &rows, read)?;
     report.read_time += started.elapsed();

@@ -1,0 +1,198 @@
+//! Text equality inside items: which rows have a `coding` with this system and this code. The scan decides it itself, on
+//! dictionary codes (`codes`) where it can; here is what it means, over columns.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::buffer::NullBuffer;
+
+use super::error::ScanError;
+use super::file::{OpenFile, ReadBytes};
+use super::ranges::Ranges;
+use super::table::ScopedTable;
+use super::{codes, columns};
+use crate::fhir::storage::LeafSet;
+
+/// An exact condition: some item has, in these leaves, one of these combinations of values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemMatch {
+    /// Dotted paths of text leaves of one and the same struct, or of the table's root.
+    pub leaves: Vec<Arc<str>>,
+    /// Combinations, each with one wish for each leaf. At least one wish of each is [`Wish::Is`].
+    pub any_of: Vec<Vec<Wish>>,
+}
+
+/// What a leaf of an item should hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Anything or nothing.
+    Any,
+    /// No value.
+    Absent,
+    /// This text.
+    Is(Arc<str>),
+}
+
+/// Alternatives that are decided on codes: they are bits of a word.
+pub(super) const MOST: usize = 64;
+
+impl ItemMatch {
+    /// The leaves it reads.
+    pub fn leaf_set(&self) -> LeafSet {
+        self.leaves.iter().map(|leaf| leaf.to_string()).collect()
+    }
+
+    /// Alternatives that a leaf's value, or its absence, allows.
+    pub(super) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
+        let fits = |wishes: &Vec<Wish>| match (wishes.get(leaf), value) {
+            (Some(Wish::Any), _) | (Some(Wish::Absent), None) => true,
+            (Some(Wish::Is(text)), Some(value)) => text.as_bytes() == value,
+            _ => false,
+        };
+        let bits = self.any_of.iter().take(MOST).enumerate();
+        bits.fold(0, |allowed, (at, wishes)| allowed | (u64::from(fits(wishes)) << at))
+    }
+
+    /// The rows among `rows` that match.
+    pub(super) fn matching(
+        &self,
+        table: &ScopedTable,
+        file: &Arc<OpenFile>,
+        group: usize,
+        rows: &Ranges,
+        read: &Arc<ReadBytes>,
+    ) -> Result<Ranges, ScanError> {
+        // A few rows are cheaper to decode than the codes of all.
+        let most = rows.count() * 4 >= file.groups()[group].rows as usize;
+        if most
+            && self.any_of.len() <= MOST
+            && let Some(found) = codes::matching(self, file, group, read).map_err(file.parquet())?
+        {
+            return Ok(rows.intersect(&found));
+        }
+        let clip = table.clip(&self.leaf_set());
+        let batch = columns::read(file, group, &clip, rows, read)?;
+        Ok(rows.filter(&self.evaluate(&batch)))
+    }
+
+    /// The same over columns, for what is not encoded as expected and for few rows.
+    pub(super) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
+        let mut rows = vec![false; batch.num_rows()];
+        let prefix = self
+            .leaves
+            .first()
+            .and_then(|leaf| leaf.rsplit_once('.'))
+            .map(|(prefix, _)| prefix);
+        let name = |leaf: &str| leaf.rsplit('.').next().unwrap_or_default().to_owned();
+        let items = match prefix {
+            None => Some(Items {
+                columns: batch.columns().to_vec(),
+                names: batch
+                    .schema()
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().clone())
+                    .collect(),
+                rows: (0..batch.num_rows()).collect(),
+                nulls: None,
+            }),
+            Some(prefix) => Items::at(batch, prefix),
+        };
+        let Some(items) = items else {
+            return BooleanArray::from(rows);
+        };
+        let columns: Vec<Option<&ArrayRef>> = self
+            .leaves
+            .iter()
+            .map(|leaf| {
+                items
+                    .names
+                    .iter()
+                    .position(|have| *have == name(leaf))
+                    .map(|at| &items.columns[at])
+            })
+            .collect();
+        for (item, row) in items.rows.iter().enumerate() {
+            if items.nulls.as_ref().is_some_and(|nulls| nulls.is_null(item)) {
+                continue;
+            }
+            let fits = |wishes: &Vec<Wish>| {
+                wishes.iter().zip(&columns).all(|(wish, column)| {
+                    let texts = column.and_then(|column| column.as_string_opt::<i32>());
+                    let value = texts
+                        .filter(|texts| texts.is_valid(item))
+                        .map(|texts| texts.value(item));
+                    match wish {
+                        Wish::Any => true,
+                        Wish::Absent => value.is_none(),
+                        Wish::Is(text) => value == Some(text),
+                    }
+                })
+            };
+            rows[*row] = rows[*row] || self.any_of.iter().any(fits);
+        }
+        BooleanArray::from(rows)
+    }
+}
+
+/// Items of the structs at a path, with the row of each.
+struct Items {
+    names: Vec<String>,
+    columns: Vec<ArrayRef>,
+    rows: Vec<usize>,
+    nulls: Option<NullBuffer>,
+}
+
+impl Items {
+    /// The items at a dotted path; `None` where a column on the way is missing.
+    fn at(batch: &RecordBatch, path: &str) -> Option<Items> {
+        let mut names = path.split('.');
+        let mut array = batch.column_by_name(names.next()?)?.clone();
+        let mut rows: Vec<usize> = (0..batch.num_rows()).collect();
+        loop {
+            while let Some(list) = array.as_list_opt::<i32>() {
+                let (offsets, mut inner) = (list.offsets(), vec![0; list.values().len()]);
+                // Items of null lists and those before and behind a slice's belong to no row.
+                let mut real = vec![false; inner.len()];
+                for at in (0..list.len()).filter(|at| list.is_valid(*at)) {
+                    for item in offsets[at] as usize..offsets[at + 1] as usize {
+                        (inner[item], real[item]) = (rows[at], true);
+                    }
+                }
+                let real = BooleanArray::from(real);
+                let kept = arrow::compute::filter(list.values(), &real).ok()?;
+                rows = inner
+                    .into_iter()
+                    .zip(real.values())
+                    .filter(|(_, real)| *real)
+                    .map(|(row, _)| row)
+                    .collect();
+                array = kept;
+            }
+            let items = array.as_struct_opt()?;
+            let Some(name) = names.next() else {
+                return Some(Items {
+                    names: items.fields().iter().map(|field| field.name().clone()).collect(),
+                    columns: items.columns().to_vec(),
+                    nulls: items.nulls().cloned(),
+                    rows,
+                });
+            };
+            let inner = items.column_by_name(name)?.clone();
+            // What lies in a null struct is not there.
+            array = match items.nulls() {
+                Some(nulls) if nulls.null_count() > 0 => {
+                    let valid = BooleanArray::new(nulls.inner().clone(), None);
+                    rows = rows
+                        .into_iter()
+                        .zip(nulls.iter())
+                        .filter(|(_, valid)| *valid)
+                        .map(|(row, _)| row)
+                        .collect();
+                    arrow::compute::filter(&inner, &valid).ok()?
+                }
+                _ => inner,
+            };
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Conditions on items that the scan decides on dictionary codes hold for the rows whose JSON says so.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use tabularium::lake::scan::{ItemMatch, Wish};
+use tabularium::lake::{Lake, Picture, ScanRequest};
+
+use super::{collect, leaves, texts};
+use crate::harness::records::{Record, application, commit, lake, ty};
+
+const TEXTS: [&str; 4] = ["a", "b", "http://loinc.org", "none has this"];
+
+fn text(n: usize) -> Option<&'static str> {
+    TEXTS[..3].get(n % 4).copied()
+}
+
+/// An object of the fields that have a text; nothing if none has.
+fn object(fields: &[(&str, Option<&str>)]) -> Option<Value> {
+    let fields: Map<String, Value> = fields
+        .iter()
+        .filter_map(|(name, text)| Some(((*name).to_owned(), json!((*text)?))))
+        .collect();
+    (!fields.is_empty()).then_some(Value::Object(fields))
+}
+
+fn concept(n: usize) -> Value {
+    let coding = |n: usize| object(&[("system", text(n)), ("code", text(n / 4)), ("display", text(n / 16))]);
+    let codings: Vec<Value> = (0..n % 4).filter_map(|at| coding(n / 4 + 37 * at)).collect();
+    match codings.is_empty() {
+        true => json!({"text": "no coding"}),
+        false => json!({"coding": codings}),
+    }
+}
+
+/// Two files, of which the second lacks `status` and all systems of components.
+fn fixture() -> (tempfile::TempDir, Lake, Arc<Picture>, Vec<Value>) {
+    let (dir, lake) = lake();
+    let mut rows = Vec::new();
+    for file in 0..2 {
+        let records: Vec<Record> = (0..1500)
+            .map(|n| {
+                let mut json =
+                    json!({"resourceType": "Observation", "id": format!("{file}-{n}"), "code": concept(n * 7)});
+                if file == 0 && n % 3 > 0 {
+                    json["status"] = json!(["final", "amended"][n % 2]);
+                }
+                let mut components: Vec<Value> = (0..n % 3).map(|at| json!({"code": concept(n * 5 + at)})).collect();
+                if file == 1 {
+                    for coding in components
+                        .iter_mut()
+                        .filter_map(|one| one["code"]["coding"].as_array_mut())
+                        .flatten()
+                    {
+                        coding.as_object_mut().unwrap().remove("system");
+                    }
+                }
+                if !components.is_empty() {
+                    json["component"] = components.into();
+                }
+                rows.push(json.clone());
+                Record::new(json).of(&lake, &format!("p{}", n % 6))
+            })
+            .collect();
+        commit(&lake, &records);
+    }
+    let picture = lake.picture();
+    (dir, lake, picture, rows)
+}
+
+/// The objects at a path, lists opened; objects that the writer drops because nothing is in them are not there.
+fn objects<'j>(json: &'j Value, path: &[&str]) -> Vec<&'j Value> {
+    match (json, path) {
+        (Value::Array(items), _) => items.iter().flat_map(|item| objects(item, path)).collect(),
+        (Value::Object(fields), _) if fields.is_empty() => Vec::new(),
+        (_, []) => vec![json],
+        (_, [name, rest @ ..]) => json.get(name).map(|inner| objects(inner, rest)).unwrap_or_default(),
+    }
+}
+
+fn brute(rows: &[Value], condition: &ItemMatch) -> BTreeSet<String> {
+    let split: Vec<Vec<&str>> = condition.leaves.iter().map(|leaf| leaf.split('.').collect()).collect();
+    let parent = &split[0][..split[0].len() - 1];
+    let fits = |item: &Value, wishes: &Vec<Wish>| {
+        wishes.iter().zip(&split).all(|(wish, path)| {
+            let value = item.get(path[path.len() - 1]).and_then(Value::as_str);
+            match wish {
+                Wish::Any => true,
+                Wish::Absent => value.is_none(),
+                Wish::Is(text) => value == Some(text),
+            }
+        })
+    };
+    let matches = |row: &&Value| {
+        objects(row, parent)
+            .into_iter()
+            .any(|item| condition.any_of.iter().any(|wishes| fits(item, wishes)))
+    };
+    rows.iter()
+        .filter(matches)
+        .map(|row| row["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn wish() -> impl Strategy<Value = Wish> {
+    prop_oneof![
+        Just(Wish::Any),
+        Just(Wish::Absent),
+        (0..TEXTS.len()).prop_map(|n| Wish::Is(TEXTS[n].into())),
+    ]
+}
+
+fn condition() -> impl Strategy<Value = ItemMatch> {
+    let status =
+        prop::collection::vec(prop::sample::select(vec!["final", "amended", "none"]), 1..3).prop_map(|texts| {
+            ItemMatch {
+                leaves: vec!["status".into()],
+                any_of: texts.into_iter().map(|text| vec![Wish::Is(text.into())]).collect(),
+            }
+        });
+    let coding = (
+        prop::bool::ANY,
+        prop::collection::vec((0..TEXTS.len(), wish(), wish()), 1..4),
+    )
+        .prop_map(|(inner, wishes)| {
+            let path = if inner { "component.code.coding" } else { "code.coding" };
+            ItemMatch {
+                leaves: ["code", "system", "version"]
+                    .map(|leaf| format!("{path}.{leaf}").into())
+                    .to_vec(),
+                any_of: wishes
+                    .into_iter()
+                    .map(|(n, system, version)| vec![Wish::Is(TEXTS[n].into()), system, version])
+                    .collect(),
+            }
+        });
+    let many = Just(ItemMatch {
+        leaves: vec!["code.coding.code".into()],
+        any_of: (0..100)
+            .map(|n| vec![Wish::Is(if n == 99 { "b".into() } else { n.to_string().into() })])
+            .collect(),
+    });
+    prop_oneof![2 => status, 6 => coding, 1 => many]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn codes_columns_and_json_agree(condition in condition(), person in 0usize..6) {
+        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Picture>, Vec<Value>) = fixture());
+        FIXTURE.with(|(_, lake, picture, rows)| {
+            let table = lake.table(picture, ty("Observation"), &application("local"));
+            let ids = |owners: Option<Vec<i64>>| -> BTreeSet<String> {
+                let items = vec![condition.clone()];
+                let request = ScanRequest { leaves: leaves(&["id"]), items, owners, ..ScanRequest::default() };
+                texts(&collect(&table.provider(request)), "id").into_iter().collect()
+            };
+            let expected = brute(rows, &condition);
+            prop_assert_eq!(&ids(None), &expected);
+            // One person's rows are few enough to be decided over columns.
+            let of_person = |id: &&String| id[2..].parse::<usize>().unwrap() % 6 == person;
+            let owner = lake.owner_of("local", &format!("p{person}"));
+            prop_assert_eq!(ids(Some(vec![owner])), expected.iter().filter(of_person).cloned().collect::<BTreeSet<_>>());
+            Ok(())
+        })?;
+    }
+}
+
+#[test]
+fn a_count_by_code_reads_the_codes_alone() {
+    let (_dir, lake, picture, rows) = fixture();
+    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let condition = ItemMatch {
+        leaves: vec!["code.coding.system".into(), "code.coding.code".into()],
+        any_of: vec![vec![Wish::Is("http://loinc.org".into()), Wish::Is("a".into())]],
+    };
+    let provider = table.provider(ScanRequest {
+        items: vec![condition.clone()],
+        ..ScanRequest::default()
+    });
+    let found = collect(&provider).num_rows();
+    assert_eq!(found, brute(&rows, &condition).len());
+    assert!(found > 0);
+    let report = provider.report();
+    assert_eq!(
+        (report.rows_out, report.rows_filtered),
+        (found as u64, (3000 - found) as u64)
+    );
+    assert_eq!(
+        report.bytes_by_leaf.keys().collect::<Vec<_>>(),
+        ["code.coding.code", "code.coding.system"]
+    );
+}
