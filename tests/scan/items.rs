@@ -90,6 +90,7 @@ fn brute(rows: &[Value], condition: &ItemMatch) -> BTreeSet<String> {
                 Wish::Any => true,
                 Wish::Absent => value.is_none(),
                 Wish::Is(text) => value == Some(text),
+                Wish::Like(text) => value.is_some_and(|value| value.eq_ignore_ascii_case(text)),
             }
         })
     };
@@ -109,6 +110,7 @@ fn wish() -> impl Strategy<Value = Wish> {
         Just(Wish::Any),
         Just(Wish::Absent),
         (0..TEXTS.len()).prop_map(|n| Wish::Is(TEXTS[n].into())),
+        (0..TEXTS.len()).prop_map(|n| Wish::Like(TEXTS[n].to_uppercase().into())),
     ]
 }
 
@@ -132,7 +134,7 @@ fn condition() -> impl Strategy<Value = ItemMatch> {
                     .to_vec(),
                 any_of: wishes
                     .into_iter()
-                    .map(|(n, system, version)| vec![Wish::Is(TEXTS[n].into()), system, version])
+                    .map(|(n, system, version)| vec![Wish::Like(TEXTS[n].to_uppercase().into()), system, version])
                     .collect(),
             }
         });

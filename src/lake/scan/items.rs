@@ -18,7 +18,7 @@ use crate::fhir::storage::LeafSet;
 pub struct ItemMatch {
     /// Dotted paths of text leaves of one and the same struct, or of the table's root.
     pub leaves: Vec<Arc<str>>,
-    /// Combinations, each with one wish for each leaf. At least one wish of each is [`Wish::Is`].
+    /// Combinations, each with one wish for each leaf. At least one wish of each is [`Wish::Is`] or [`Wish::Like`].
     pub any_of: Vec<Vec<Wish>>,
 }
 
@@ -31,6 +31,8 @@ pub enum Wish {
     Absent,
     /// This text.
     Is(Arc<str>),
+    /// This text, where ASCII letters differ in case at most.
+    Like(Arc<str>),
 }
 
 /// Alternatives that are decided on codes: they are bits of a word.
@@ -47,6 +49,7 @@ impl ItemMatch {
         let fits = |wishes: &Vec<Wish>| match (wishes.get(leaf), value) {
             (Some(Wish::Any), _) | (Some(Wish::Absent), None) => true,
             (Some(Wish::Is(text)), Some(value)) => text.as_bytes() == value,
+            (Some(Wish::Like(text)), Some(value)) => text.as_bytes().eq_ignore_ascii_case(value),
             _ => false,
         };
         let bits = self.any_of.iter().take(MOST).enumerate();
@@ -126,6 +129,7 @@ impl ItemMatch {
                         Wish::Any => true,
                         Wish::Absent => value.is_none(),
                         Wish::Is(text) => value == Some(text),
+                        Wish::Like(text) => value.is_some_and(|value| value.eq_ignore_ascii_case(text)),
                     }
                 })
             };
