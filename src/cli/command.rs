@@ -4,9 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::compact;
 use super::failure::Failure;
-use super::{fhirpath, generate, import, info, run as run_view, search, serve, token};
+use super::{compact, demo, fhirpath, generate, import, info, run as run_view, search, serve, token};
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]
@@ -18,6 +17,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Args),
     /// Say which R4 facts are built in: numbers of types and resources
     Facts,
     Fhirpath(fhirpath::Args),
@@ -35,6 +35,7 @@ enum Command {
 /// Parses the process's arguments and carries the command out.
 pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Demo(arguments) => demo::run(arguments),
         Command::Facts => facts(),
         Command::Fhirpath(arguments) => fhirpath::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),

@@ -6,6 +6,7 @@
 mod base_url;
 mod command;
 mod compact;
+mod demo;
 mod failure;
 mod fhirpath;
 mod generate;
@@ -18,5 +19,6 @@ mod run;
 mod search;
 mod serve;
 mod token;
+mod upkeep;
 
 pub use command::run;

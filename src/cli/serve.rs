@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::base_url;
 use super::failure::Failure;
 use super::logging::{self, LogFormat};
+use super::upkeep::Upkeep;
 use crate::consent::{Clock, Store};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::http::{Limits, Options, Service};
@@ -88,8 +89,10 @@ pub(super) fn serve(listener: TcpListener, options: Options) -> Result<(), Failu
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(Failure::other)?;
         let stop = stop()?;
+        let upkeep = Upkeep::start(options.lake.clone()).map_err(Failure::other)?;
         tracing::info!(base_url = options.base_url, "serving");
         let served = crate::http::serve(listener, Service::new(options), stop).await;
+        drop(upkeep);
         tracing::info!("stopped");
         served.map_err(Failure::other)
     })

@@ -11,8 +11,9 @@ mod migrations;
 mod store;
 mod token;
 
+pub use crate::ingest::LOCAL_APPLICATION;
 pub use access::Access;
 pub use clock::Clock;
 pub use error::{Error, Refusal};
-pub use store::{Client, LOCAL_APPLICATION, Store};
+pub use store::{Client, Store};
 pub use token::{Issued, Tokens, issuer};

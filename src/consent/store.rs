@@ -18,10 +18,8 @@ use super::error::Error;
 use super::keys::{self, SigningKey};
 use super::migrations::migrate;
 use super::token::PATIENT_SECONDS;
+use crate::ingest::LOCAL_APPLICATION;
 use crate::lake::Mode;
-
-/// The application that imported records belong to unless told otherwise.
-pub const LOCAL_APPLICATION: &str = "local";
 
 const FILE: &str = "service.sqlite";
 const BASE_URL: &str = "base_url";
