@@ -82,6 +82,7 @@ class Types:
             element = resource["snapshot"]["element"][0]
             self.data_elements[element["path"]] = element
         self.schema = load(source / "fhir.schema.json")["definitions"]
+        self.systems = code_systems(source)
         self.types = {}
         for name in ("profiles-types.json", "profiles-resources.json"):
             for resource in bundle(source / name):
@@ -121,7 +122,7 @@ class Types:
             else:
                 kind, abstract = "backbone", False
                 base = elements[path]["type"][0]["code"]
-            rows = [row(element, kind) for element in own if not is_value(element, kind)]
+            rows = [self.row(element, kind) for element in own if not is_value(element, kind)]
             self.types[path] = (kind, base, abstract, rows)
 
     def is_r4(self, element, elements):
@@ -148,6 +149,15 @@ class Types:
         if path.startswith("Quantity."):
             return element
         return self.data_elements.get(path, element)
+
+    def row(self, element, kind):
+        """Name, cardinality, flags, types; for a code whose value set draws on one code system, that."""
+        binding = element.get("binding", {})
+        is_code = [each["code"] for each in element.get("type", [])] == ["code"]
+        system = self.systems.get(binding.get("valueSet", "").partition("|")[0])
+        if is_code and system and binding["strength"] == "required":
+            return row(element, kind) + (system,)
+        return row(element, kind)
 
     def schema_of(self, path):
         head, *names = path.split(".")
@@ -189,6 +199,20 @@ class Types:
             yield "\t".join([name, kind, base] + (["abstract"] if abstract else []))
             for each in own:
                 yield "\t" + "\t".join(each)
+
+
+def code_systems(source):
+    """The code system of each value set that draws on one only."""
+    found = {}
+    for name in ("valuesets.json", "v3-codesystems.json", "v2-tables.json"):
+        for each in bundle(source / name):
+            if each["resourceType"] != "ValueSet":
+                continue
+            includes = each.get("compose", {}).get("include", [])
+            systems = {include.get("system") for include in includes}
+            if len(systems) == 1 and None not in systems and not any("valueSet" in include for include in includes):
+                found[each["url"]] = systems.pop()
+    return found
 
 
 def bundle(path):

@@ -96,6 +96,9 @@ pub struct Element {
     pub summary: bool,
     /// A modifier element.
     pub modifier: bool,
+    /// For a `code` whose value set is required and draws on one code system, the URL of that: the system that its values
+    /// have without saying so.
+    pub code_system: Option<&'static str>,
     /// Place among its siblings in the definition, starting at 1.
     pub ordinal: u16,
 }
@@ -220,6 +223,29 @@ mod tests {
         ] {
             assert_eq!(facts.lookup(absent), None, "{absent}");
         }
+    }
+
+    #[test]
+    fn codes_know_their_system() {
+        let system = |owner: &str, name: &str| facts().element(ty(owner), name).unwrap().code_system;
+        assert_eq!(
+            system("Patient", "gender"),
+            Some("http://hl7.org/fhir/administrative-gender")
+        );
+        assert_eq!(
+            system("Observation", "status"),
+            Some("http://hl7.org/fhir/observation-status")
+        );
+        assert_eq!(system("Attachment", "contentType"), Some("urn:ietf:bcp:13"));
+        // The binding is only preferred, the element no code, or its value set draws on several systems.
+        assert_eq!(system("Patient", "language"), None);
+        assert_eq!(system("Patient", "maritalStatus"), None);
+        assert_eq!(system("Timing.repeat", "when"), None);
+        let code = ty("code");
+        let elements = facts().types().flat_map(|ty| &facts().get(ty).elements);
+        let with_system: Vec<&Element> = elements.filter(|element| element.code_system.is_some()).collect();
+        assert!(with_system.len() > 300);
+        assert!(with_system.iter().all(|element| element.types == [code]));
     }
 
     #[test]

@@ -118,8 +118,8 @@ impl Reader<'_> {
     }
 
     fn element(&self, line: &'static str) -> Element {
-        let [name, cardinality, flags, types] = line.split('\t').collect::<Vec<_>>()[..] else {
-            panic!("types.tsv: an element has four columns: {line}");
+        let [name, cardinality, flags, types, system @ ..] = &line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("types.tsv: an element has four columns, a code perhaps five: {line}");
         };
         let (min, max) = cardinality
             .split_once("..")
@@ -129,6 +129,7 @@ impl Reader<'_> {
             types: Vec::new(),
             targets: Vec::new(),
             choice: name.ends_with("[x]"),
+            code_system: system.first().copied(),
             many: max == "*",
             min: min.parse().expect("types.tsv: a least cardinality is a number"),
             summary: flags.contains('s'),
