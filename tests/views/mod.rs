@@ -1,5 +1,6 @@
 //! ViewDefinitions: the official suite, and what it leaves open: scopes, pages, plans, streaming, formats, digits.
 
+mod command;
 mod formats;
 mod http;
 mod lake;

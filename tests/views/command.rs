@@ -1,0 +1,159 @@
+//! `tabularium run`: over files and over a lake, its exit codes, and what it leaves behind.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::json;
+
+use crate::harness::records::{self, Record};
+
+fn tabularium(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tabularium"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn path(folder: &Path, name: &str) -> String {
+    folder.join(name).to_str().unwrap().to_owned()
+}
+
+/// A folder with a view of patients' names and input of several kinds.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let view = json!({"resourceType": "ViewDefinition", "name": "names", "status": "active", "resource": "Patient",
+        "select": [{"column": [{"name": "id", "path": "id"}]},
+            {"forEachOrNull": "name", "column": [{"name": "family", "path": "family"}]}]});
+    let patient = |id: &str, family: &str| json!({"resourceType": "Patient", "id": id, "name": [{"family": family}]});
+    let input = folder.path().join("input");
+    std::fs::create_dir(&input).unwrap();
+    std::fs::write(folder.path().join("view.json"), view.to_string()).unwrap();
+    let bundle = json!({"resourceType": "Bundle", "type": "collection", "entry": [{"resource": patient("c", "Cato")},
+        {"resource": {"resourceType": "Observation", "id": "o"}}, {"request": {"method": "DELETE", "url": "Patient/x"}}]});
+    std::fs::write(
+        input.join("1.ndjson"),
+        format!("{}\n\n{}\n", patient("a", "Aulus"), patient("b", "Brutus, M.")),
+    )
+    .unwrap();
+    std::fs::write(input.join("2.json"), serde_json::to_string_pretty(&bundle).unwrap()).unwrap();
+    std::fs::write(
+        input.join("3.json"),
+        json!({"resourceType": "Patient", "id": "d"}).to_string(),
+    )
+    .unwrap();
+    std::fs::write(input.join("notes.txt"), "not for us").unwrap();
+    folder
+}
+
+const ROWS: &str = "id,family\na,Aulus\nb,\"Brutus, M.\"\nc,Cato\nd,\n";
+
+#[test]
+fn files_of_all_kinds_are_tabulated_in_order() {
+    let folder = folder();
+    let (view, input) = (path(folder.path(), "view.json"), path(folder.path(), "input"));
+    let found = tabularium(&["run", &view, "--input", &input]);
+    assert_eq!((text(&found.stdout).as_str(), text(&found.stderr).as_str()), (ROWS, ""));
+    assert_eq!(found.status.code(), Some(0));
+    let limited = tabularium(&["run", &view, "--input", &input, "--limit", "2", "--format", "json"]);
+    let rows: serde_json::Value = serde_json::from_slice(&limited.stdout).unwrap();
+    assert_eq!(
+        rows,
+        json!([{"id": "a", "family": "Aulus"}, {"id": "b", "family": "Brutus, M."}])
+    );
+    let out = path(folder.path(), "rows.csv");
+    let found = tabularium(&["run", &view, "--input", &input, "--out", &out]);
+    assert_eq!((found.stdout.len(), found.status.code()), (0, Some(0)));
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), ROWS);
+    let left: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left.len(), 3, "{left:?}");
+}
+
+#[test]
+fn a_lake_gives_the_same_rows() {
+    let folder = folder();
+    let lake = records::lake();
+    let patient = |id: &str, name: serde_json::Value| {
+        Record::new(json!({"resourceType": "Patient", "id": id, "name": name})).owner(i64::from(id.as_bytes()[0]))
+    };
+    let family = |family: &str| json!([{"family": family}]);
+    let records = [
+        patient("a", family("Aulus")),
+        patient("b", family("Brutus, M.")),
+        patient("c", family("Cato")),
+        patient("d", json!([])),
+        patient("x", family("Other")).application("other"),
+    ];
+    records::commit(&lake.1, &records);
+    let (view, data) = (path(folder.path(), "view.json"), lake.0.path().to_str().unwrap());
+    let found = tabularium(&["run", &view, "--data", data]);
+    assert_eq!((text(&found.stdout).as_str(), text(&found.stderr).as_str()), (ROWS, ""));
+    let explained = text(&tabularium(&["run", &view, "--data", data, "--explain"]).stdout);
+    assert!(
+        explained.contains("leaves=[_id, id, name, name._family, name.family]"),
+        "{explained}"
+    );
+    let out = path(folder.path(), "rows.parquet");
+    assert_eq!(
+        tabularium(&["run", &view, "--data", data, "--out", &out]).status.code(),
+        Some(0)
+    );
+    assert!(std::fs::read(&out).unwrap().ends_with(b"PAR1"));
+}
+
+#[test]
+fn a_faulty_view_is_one_sentence_and_exit_code_2() {
+    let folder = folder();
+    let (view, input) = (path(folder.path(), "view.json"), path(folder.path(), "input"));
+    let refused = |view: &str, arguments: &[&str], expected: &str| {
+        let found = tabularium(&[&["run", view], arguments].concat());
+        assert_eq!(found.status.code(), Some(2), "{}", text(&found.stderr));
+        let said = text(&found.stderr);
+        assert!(said.contains(expected) && said.lines().count() == 1, "{said}");
+    };
+    let faulty = path(folder.path(), "faulty.json");
+    std::fs::write(
+        &faulty,
+        r#"{"resource":"Patient","select":[{"column":[{"name":"x","path":"nam"}]}]}"#,
+    )
+    .unwrap();
+    refused(
+        &faulty,
+        &["--input", &input],
+        "ViewDefinition.select[0].column[0].path: column 'x': Patient has no element 'nam'",
+    );
+    std::fs::write(
+        &faulty,
+        r#"{"resource":"Patient","select":[{"column":[{"name":"x","path":"id | id.length()"}]}]}"#,
+    )
+    .unwrap();
+    let out = path(folder.path(), "rows.csv");
+    refused(&faulty, &["--input", &input, "--out", &out], "column 'x' has 2 values");
+    assert!(!Path::new(&out).exists());
+    refused(&path(folder.path(), "no.json"), &["--input", &input], "no.json");
+    refused(&view, &["--input", &path(folder.path(), "nowhere")], "nowhere");
+    refused(&view, &["--data", &path(folder.path(), "nowhere")], "nowhere");
+}
+
+#[test]
+fn what_is_refused_is_named_and_the_rest_goes_on() {
+    let folder = folder();
+    let input = folder.path().join("input");
+    std::fs::write(
+        input.join("0.ndjson"),
+        "{\"resourceType\":\"Patient\",\"id\":\"z\"}\n{\"resourceType\":\n",
+    )
+    .unwrap();
+    let (view, input) = (path(folder.path(), "view.json"), input.to_str().unwrap().to_owned());
+    let found = tabularium(&["run", &view, "--input", &input]);
+    assert_eq!(text(&found.stdout), ROWS.replace("id,family\n", "id,family\nz,\n"));
+    assert_eq!(found.status.code(), Some(3));
+    let said = text(&found.stderr);
+    assert!(said.contains("0.ndjson:2: not JSON: the text ends too early"), "{said}");
+}
