@@ -9,7 +9,9 @@
 
 mod column;
 mod companion;
+mod fields;
 mod leaf;
+mod list;
 mod shredder;
 mod system;
 

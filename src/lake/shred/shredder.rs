@@ -1,6 +1,7 @@
 //! The door: rows in, a batch out.
 
-use super::column::{Context, Fault, Struct};
+use super::column::{Context, Fault};
+use super::fields::Struct;
 use super::system::{System, SystemValues};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Value;

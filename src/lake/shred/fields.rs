@@ -1,0 +1,238 @@
+//! Elements with children: which column a property belongs to. The properties are expected in the order of the value before; a
+//! hash table is asked where that fails.
+
+use super::column::{Column, Context, Fault, size};
+use super::leaf::is_absent;
+use crate::fhir::storage::root_column;
+use crate::lake::json::{Key, Value};
+use crate::lake::shape::{Shape, Slot};
+use arrow::array::{Array, ArrayRef, NullBufferBuilder, StructArray};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow::error::ArrowError;
+use std::sync::Arc;
+
+/// No child, no slot.
+const NONE: u16 = u16::MAX;
+
+/// The columns of one struct, by the order in which they were first seen.
+#[derive(Debug)]
+pub(super) struct Struct {
+    shape: &'static Shape,
+    root: bool,
+    children: Vec<Child>,
+    /// The child of each slot, or [`NONE`].
+    by_slot: Vec<u16>,
+    /// The child that came first in the value before.
+    first: u16,
+    len: usize,
+    nulls: NullBufferBuilder,
+}
+
+#[derive(Debug)]
+struct Child {
+    slot: &'static Slot,
+    /// The child that followed this one last time.
+    next: u16,
+    column: Column,
+}
+
+impl Struct {
+    /// A struct without columns; `root` is a table's own, whose `id` is a system column.
+    pub(super) fn new(shape: &'static Shape, root: bool) -> Struct {
+        let by_slot = vec![NONE; shape.slots().len()];
+        Struct {
+            shape,
+            root,
+            children: Vec::new(),
+            by_slot,
+            first: NONE,
+            len: 0,
+            nulls: NullBufferBuilder::new(0),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn append(&mut self, at: usize, value: Value<'_>, cx: &mut Context) -> bool {
+        let any = self.append_children(at, value, cx);
+        if any {
+            self.nulls.append_n_nulls(at - self.len);
+            self.nulls.append_non_null();
+            self.len = at + 1;
+        }
+        any
+    }
+
+    /// Puts the properties of `value` into the columns at row `at`; gives whether there were any.
+    pub(super) fn append_children(&mut self, at: usize, value: Value<'_>, cx: &mut Context) -> bool {
+        let mut any = false;
+        let mut before = NONE;
+        let mut expected = self.first;
+        for (key, value) in value.entries() {
+            let known = self
+                .children
+                .get(usize::from(expected))
+                .is_some_and(|child| child.slot.name == key.raw());
+            let place = if known {
+                expected
+            } else {
+                match self.find(key, before, cx) {
+                    Some(place) => place,
+                    None => continue,
+                }
+            };
+            let child = &mut self.children[usize::from(place)];
+            before = place;
+            expected = child.next;
+            if child.column.len() > at {
+                cx.fault = Some(Fault::Duplicate(child.slot.name));
+                return any;
+            }
+            let valued = child.column.append(at, value, cx);
+            any |= valued;
+            if valued && child.slot.many && child.slot.partner.is_some() {
+                self.level(place, at);
+            }
+        }
+        any
+    }
+
+    /// The child that a property belongs to, and a note that it follows `before`; `None` for what R4 does not define.
+    #[cold]
+    fn find(&mut self, key: Key<'_>, before: u16, cx: &mut Context) -> Option<u16> {
+        let name = key.name();
+        let slot = self.shape.find(&name)?;
+        let place = self.child(slot, cx)?;
+        if !key.is_escaped() {
+            match self.children.get_mut(usize::from(before)) {
+                Some(child) => child.next = place,
+                None => self.first = place,
+            }
+        }
+        Some(place)
+    }
+
+    fn child(&mut self, slot: u16, cx: &mut Context) -> Option<u16> {
+        let place = self.by_slot[usize::from(slot)];
+        if place != NONE {
+            return Some(place);
+        }
+        let def = &self.shape.slots()[usize::from(slot)];
+        if self.root && def.name == "id" {
+            return None;
+        }
+        if cx.room < size(def) {
+            cx.fault = Some(Fault::Columns(def.name));
+            return None;
+        }
+        cx.room -= size(def);
+        let place = self.children.len() as u16;
+        self.children.push(Child {
+            slot: def,
+            next: NONE,
+            column: Column::new(def),
+        });
+        self.by_slot[usize::from(slot)] = place;
+        Some(place)
+    }
+
+    /// Makes the lists of `x` and `_x` equally long at row `at`, where both have one.
+    fn level(&mut self, place: u16, at: usize) {
+        let partner = self.children[usize::from(place)].slot.partner;
+        let Some(other) = partner
+            .map(|slot| self.by_slot[usize::from(slot)])
+            .filter(|other| *other != NONE)
+        else {
+            return;
+        };
+        let Ok([one, other]) = self.children.get_disjoint_mut([usize::from(place), usize::from(other)]) else {
+            return;
+        };
+        if let (Column::List(one), Column::List(other)) = (&mut one.column, &mut other.column)
+            && other.len() == at + 1
+        {
+            let (here, there) = (one.last(), other.last());
+            one.extend(there.saturating_sub(here));
+            other.extend(here.saturating_sub(there));
+        }
+    }
+
+    /// Makes the columns of `fields` at once.
+    pub(super) fn expect(&mut self, fields: &Fields, cx: &mut Context) {
+        for field in fields {
+            let Some(known) = self.shape.column(field.name(), self.root) else {
+                continue;
+            };
+            let Some(place) = self.shape.find(known.slot.name).and_then(|slot| self.child(slot, cx)) else {
+                continue;
+            };
+            let column = &mut self.children[usize::from(place)].column;
+            let (column, ty) = match (column, field.data_type()) {
+                (Column::List(list), DataType::List(item)) => (&mut list.items, item.data_type()),
+                other => other,
+            };
+            if let (Column::Struct(inner), DataType::Struct(fields)) = (column, ty) {
+                inner.expect(fields, cx);
+            }
+        }
+    }
+
+    /// About how many bytes the columns take, `len` rows each, beside the values' own text.
+    pub(super) fn width(&self, len: usize) -> usize {
+        self.children.iter().map(|child| child.column.width(len)).sum()
+    }
+
+    /// Forgets all rows from `len` on.
+    pub(super) fn truncate(&mut self, len: usize) {
+        if self.len > len {
+            self.nulls.truncate(len);
+            self.len = len;
+        }
+        for child in &mut self.children {
+            child.column.truncate(len);
+        }
+    }
+
+    pub(super) fn finish(&mut self, len: usize) -> Result<ArrayRef, ArrowError> {
+        self.nulls.append_n_nulls(len - self.len);
+        self.len = 0;
+        let nulls = std::mem::replace(&mut self.nulls, NullBufferBuilder::new(0)).finish();
+        let (fields, arrays): (Vec<FieldRef>, Vec<ArrayRef>) = self.finish_children(len)?.into_iter().unzip();
+        Ok(Arc::new(StructArray::try_new_with_length(
+            fields.into(),
+            arrays,
+            nulls,
+            len,
+        )?))
+    }
+
+    /// The columns that have a value, in definition order, `len` rows each.
+    pub(super) fn finish_children(&mut self, len: usize) -> Result<Vec<(FieldRef, ArrayRef)>, ArrowError> {
+        let mut columns = Vec::new();
+        let in_order = self.by_slot.iter().filter(|place| **place != NONE);
+        for place in in_order {
+            let child = &mut self.children[usize::from(*place)];
+            if child.column.len() == 0 {
+                continue;
+            }
+            let arrays = child.column.finish(len)?;
+            if arrays.first().is_none_or(is_absent) {
+                continue;
+            }
+            let name = if self.root {
+                root_column(child.slot.name)
+            } else {
+                child.slot.name.into()
+            };
+            for ((suffix, _), array) in child.slot.part.columns().iter().zip(arrays) {
+                columns.push((
+                    Arc::new(Field::new(format!("{name}{suffix}"), array.data_type().clone(), true)),
+                    array,
+                ));
+            }
+        }
+        Ok(columns)
+    }
+}
