@@ -3,6 +3,7 @@
 use arrow::array::{BooleanArray, Int32Array, StringArray};
 
 use super::collection::{Collection, Offsets};
+use super::error::FhirPathError;
 use super::items::Items;
 use super::number::Number;
 use super::quantity::Quantity;
@@ -23,6 +24,16 @@ pub(super) enum Computed {
 }
 
 impl Computed {
+    fn bytes(&self) -> usize {
+        match self {
+            Computed::String(text) | Computed::Date(text) | Computed::DateTime(text) | Computed::Time(text) => {
+                text.len()
+            }
+            Computed::Quantity { unit, .. } => unit.as_ref().map_or(0, String::len),
+            _ => 0,
+        }
+    }
+
     pub(super) fn quantity(quantity: &Quantity<'_>) -> Computed {
         Computed::Quantity {
             value: quantity.value,
@@ -31,10 +42,15 @@ impl Computed {
     }
 }
 
+/// Most bytes of text that one computation may yield, and most items.
+const MAX_BYTES: usize = 1 << 28;
+const MAX_ITEMS: usize = 1 << 25;
+
 /// A collection being computed row by row.
 #[derive(Debug)]
 pub(super) struct Builder {
     offsets: Vec<i32>,
+    bytes: usize,
     places: Vec<(u16, u32)>,
     booleans: Vec<bool>,
     integers: Vec<i32>,
@@ -57,6 +73,7 @@ impl Builder {
         offsets.push(0);
         Builder {
             offsets,
+            bytes: 0,
             places: Vec::with_capacity(rows),
             booleans: Vec::new(),
             integers: Vec::new(),
@@ -67,6 +84,10 @@ impl Builder {
 
     /// Gives the row being built another item.
     pub(super) fn push(&mut self, value: Computed) {
+        self.bytes += value.bytes();
+        if self.is_full() {
+            return;
+        }
         let mut text = |at: usize, text: String| {
             self.texts[at].push(text);
             (at as u16, self.texts[at].len())
@@ -94,12 +115,19 @@ impl Builder {
         self.places.push((part, count as u32 - 1));
     }
 
+    fn is_full(&self) -> bool {
+        self.bytes > MAX_BYTES || self.places.len() >= MAX_ITEMS
+    }
+
     /// Ends the row being built.
     pub(super) fn end_row(&mut self) {
         self.offsets.push(self.places.len() as i32);
     }
 
-    pub(super) fn finish(self) -> Collection {
+    pub(super) fn finish(self) -> Result<Collection, FhirPathError> {
+        if self.is_full() {
+            return Err(FhirPathError::TooLarge);
+        }
         let mut parts: Vec<Items> = TEXTS
             .iter()
             .zip(self.texts)
@@ -117,7 +145,7 @@ impl Builder {
         let value = StringArray::from(self.quantities.0);
         let unit = StringArray::from(self.quantities.1);
         parts.push(system(System::Quantity, Values::Quantity { value, unit }));
-        Collection::mixed(Offsets::list(self.offsets), parts, self.places)
+        Ok(Collection::mixed(Offsets::list(self.offsets), parts, self.places))
     }
 }
 

@@ -180,7 +180,8 @@ impl Collection {
         self.offsets.range(row)
     }
 
-    /// The items if they are all of one type, as they are wherever the expression's static type is one.
+    /// The items if they lie in one column, as they do wherever the expression's static type is one, unless the batch was so
+    /// large that it was evaluated in parts.
     pub fn single(&self) -> Option<&Items> {
         match &self.body {
             Body::One(items) => Some(items),
@@ -262,6 +263,14 @@ impl Collection {
                 offsets,
                 body: Body::Mixed(Arc::new(Mixed { parts, places })),
             },
+        }
+    }
+
+    /// The columns that the items lie in.
+    pub(super) fn columns(&self) -> &[Items] {
+        match &self.body {
+            Body::One(items) => std::slice::from_ref(items),
+            Body::Mixed(mixed) => &mixed.parts,
         }
     }
 

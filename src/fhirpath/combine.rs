@@ -81,3 +81,26 @@ pub(super) fn flat_map(collection: &Collection, children: impl Fn(&Items) -> Col
     }
     Collection::mixed(Offsets::list(offsets), parts, places)
 }
+
+/// The rows of both, one after the other.
+pub(super) fn stack(first: &Collection, second: &Collection) -> Collection {
+    let parts: Vec<Items> = first.columns().iter().chain(second.columns()).cloned().collect();
+    let mut offsets = Vec::with_capacity(first.rows() + second.rows() + 1);
+    let mut places = Vec::with_capacity(first.len() + second.len());
+    offsets.push(0i32);
+    for (collection, base) in [(first, 0), (second, first.columns().len())] {
+        for row in 0..collection.rows() {
+            for item in collection.range(row) {
+                places.push(match &collection.body {
+                    Body::One(_) => (base as u16, item as u32),
+                    Body::Mixed(mixed) => {
+                        let (part, place) = mixed.places[item];
+                        (base as u16 + part, place)
+                    }
+                });
+            }
+            offsets.push(places.len() as i32);
+        }
+    }
+    Collection::mixed(Offsets::list(offsets), parts, places)
+}

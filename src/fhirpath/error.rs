@@ -57,6 +57,12 @@ pub enum FhirPathError {
         /// The limit.
         limit: usize,
     },
+    /// Resolving the expression takes more work than the engine spends on one.
+    #[error("FHIRPath expression at {at} is too complex to resolve")]
+    TooComplex {
+        /// Where the limit was passed.
+        at: Position,
+    },
     /// A step names an element that its context does not have.
     #[error("{ty} has no element '{name}' ({at})")]
     UnknownElement {
@@ -150,11 +156,6 @@ pub enum FhirPathError {
         problem: String,
     },
     /// The evaluation grew beyond what one batch may hold.
-    #[error("{operation} yields too many items for one batch ({at})")]
-    TooLarge {
-        /// Where.
-        at: Position,
-        /// The operator or function.
-        operation: &'static str,
-    },
+    #[error("evaluating the expression yields more than a batch may hold")]
+    TooLarge,
 }

@@ -20,8 +20,10 @@ use super::truth::Truth;
 use super::types::{ItemType, System};
 use crate::fhir::TypeId;
 
-/// Greatest number of items that a single step of an evaluation may yield; beyond it the batch is to be split.
-pub(super) const MAX_ITEMS: usize = 1 << 28;
+/// Greatest number of items that a single step of an evaluation may yield, and how many more each row may add; beyond it the
+/// rows are evaluated in halves.
+pub(super) const MAX_ITEMS: usize = 1 << 20;
+const MAX_ITEMS_PER_ROW: usize = 256;
 
 /// What a node yields: booleans stay bit masks as long as nothing asks for them as items.
 pub(super) enum Output {
@@ -46,6 +48,7 @@ pub(super) fn run(program: &Inner, focus: &Focus) -> Result<Evaluation, FhirPath
         outer: None,
         total: None,
         index: None,
+        limit: MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len(),
         faults: RefCell::default(),
     };
     let collection = frame.items(&program.node)?;
@@ -85,6 +88,8 @@ pub(super) struct Frame<'a> {
     total: Option<Collection>,
     /// `$index`, where the frame was entered for the items of a collection.
     index: Option<Offsets>,
+    /// How many items a node may yield.
+    limit: usize,
     faults: RefCell<Vec<Fault>>,
 }
 
@@ -95,7 +100,11 @@ impl<'a> Frame<'a> {
 
     /// Evaluates a node to items.
     pub(super) fn items(&self, node: &Node) -> Result<Collection, FhirPathError> {
-        Ok(self.output(node)?.collection())
+        let collection = self.output(node)?.collection();
+        match collection.len() > self.limit {
+            true => Err(FhirPathError::TooLarge),
+            false => Ok(collection),
+        }
     }
 
     /// Evaluates a node to a truth value per row.
@@ -119,13 +128,13 @@ impl<'a> Frame<'a> {
                 len: self.rows(),
                 ..value.clone()
             }),
-            Node::Step { on, name, by } => step(&self.items(on)?, name, by),
+            Node::Step { on, name, by } => step(&self.items(on)?, name, by, self.limit)?,
             Node::OfType { on, test } => operators::types::of_type(&self.items(on)?, test),
             Node::Is { on, test, at } => {
                 return Ok(Output::Truth(operators::types::is(self, &self.items(on)?, test, *at)));
             }
             Node::Call(call) => return self.call(call),
-            Node::Sign { negative, on, at } => operators::arithmetic::sign(self, self.items(on)?, *negative, *at),
+            Node::Sign { negative, on, at } => operators::arithmetic::sign(self, self.items(on)?, *negative, *at)?,
             Node::Binary {
                 operator,
                 left,
@@ -160,6 +169,7 @@ impl<'a> Frame<'a> {
             outer: Some((self, over.offsets())),
             total,
             index: Some(over.offsets().clone()),
+            limit: self.limit,
             faults: RefCell::default(),
         };
         let result = run(&inner)?;
@@ -186,6 +196,7 @@ impl<'a> Frame<'a> {
             outer: Some((self, &rows)),
             total: None,
             index: self.index.clone(),
+            limit: self.limit,
             faults: RefCell::default(),
         };
         let result = run(&inner)?;
@@ -308,15 +319,22 @@ pub(super) fn integers(values: Vec<i32>) -> Collection {
     Collection::each(Items::new(ItemType::System(System::Integer), values))
 }
 
-fn step(on: &Collection, name: &str, by: &[(TypeId, Vec<Branch>)]) -> Collection {
-    let children = |items: &Items| match items.ty().fhir() {
-        Some(ty) => match by.iter().find(|(from, _)| *from == ty) {
-            Some((_, branches)) => items.step(branches),
-            None => Collection::empty(items.len()),
-        },
-        None => items.text_child(name).unwrap_or_else(|| Collection::empty(items.len())),
+fn step(on: &Collection, name: &str, by: &[(TypeId, Vec<Branch>)], limit: usize) -> Result<Collection, FhirPathError> {
+    let branches = |items: &Items| {
+        let ty = items.ty().fhir()?;
+        by.iter().find(|(from, _)| *from == ty).map(|(_, branches)| branches)
     };
-    super::combine::flat_map(on, children)
+    for items in on.columns() {
+        if branches(items).is_some_and(|branches| items.child_count(branches) > limit) {
+            return Err(FhirPathError::TooLarge);
+        }
+    }
+    let children = |items: &Items| match (branches(items), items.ty()) {
+        (Some(branches), _) => items.step(branches),
+        (None, ItemType::Fhir(_)) => Collection::empty(items.len()),
+        (None, ItemType::System(_)) => items.text_child(name).unwrap_or_else(|| Collection::empty(items.len())),
+    };
+    Ok(super::combine::flat_map(on, children))
 }
 
 /// A function being run: its input and the means to evaluate its arguments.
@@ -420,7 +438,7 @@ impl Invocation<'_> {
             }
             builder.end_row();
         }
-        Ok(Output::Items(builder.finish()))
+        Ok(Output::Items(builder.finish()?))
     }
 
     /// The same for functions that answer yes or no.

@@ -87,6 +87,23 @@ impl Focus {
         }
     }
 
+    /// Some of the contexts.
+    pub(super) fn slice(&self, start: usize, length: usize) -> Focus {
+        let range = start as u32..(start + length) as u32;
+        let rows: Arc<[u32]> = match &self.rows {
+            None => range.clone().collect(),
+            Some(rows) => rows[start..start + length].into(),
+        };
+        Focus {
+            root: self.root.clone(),
+            items: self
+                .items
+                .take(super::collection::Offsets::Each(length), range.collect()),
+            rows: Some(rows),
+            places: self.places.as_ref().map(|places| places[start..start + length].into()),
+        }
+    }
+
     /// How many contexts there are.
     pub fn len(&self) -> usize {
         self.items.rows()

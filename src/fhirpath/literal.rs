@@ -46,7 +46,7 @@ pub(super) fn items(literal: &Literal, at: Position) -> Result<Items, FhirPathEr
     let mut builder = Builder::new(1);
     builder.push(value);
     builder.end_row();
-    match builder.finish().single() {
+    match builder.finish()?.single() {
         Some(items) => Ok(Items {
             index: Index::Constant(0),
             ..items.clone()

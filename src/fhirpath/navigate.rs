@@ -95,6 +95,26 @@ impl Items {
         }
     }
 
+    /// No less than the number of children that [`Items::step`] would find. Where no slot is an item twice, that is bounded by the
+    /// data and not worth counting.
+    pub(super) fn child_count(&self, branches: &[Branch]) -> usize {
+        let Some(parent) = Parent::of(&self.column.values) else {
+            return 0;
+        };
+        if self.len <= parent.len() {
+            return 0;
+        }
+        let lists = branches.iter().filter_map(|branch| parent.column(&branch.column));
+        lists
+            .map(|array| match array.as_list_opt::<i32>() {
+                Some(list) => (0..self.len)
+                    .map(|item| list.value_length(self.slot(item)) as usize)
+                    .sum(),
+                None => self.len,
+            })
+            .sum()
+    }
+
     /// A column of plain text beside the elements, if the batch holds it.
     pub(super) fn text_child(&self, column: &str) -> Option<Collection> {
         let values = Values::Text(text_array(&self.column(column)?)?);
@@ -392,4 +412,120 @@ fn values_of(
             Values::Temporal { text, start, end }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::StringArray;
+    use arrow::buffer::OffsetBuffer;
+    use arrow::datatypes::{Field, Fields};
+
+    use super::*;
+
+    fn texts(of: Vec<Option<&str>>) -> ArrayRef {
+        Arc::new(StringArray::from(of))
+    }
+
+    fn list(offsets: Vec<i32>, values: ArrayRef, valid: Option<Vec<bool>>) -> ArrayRef {
+        let field = Field::new("element", values.data_type().clone(), true);
+        let offsets = OffsetBuffer::new(offsets.into());
+        Arc::new(ListArray::new(
+            field.into(),
+            offsets,
+            values,
+            valid.map(NullBuffer::from),
+        ))
+    }
+
+    fn structure(columns: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> ArrayRef {
+        let fields: Fields = columns
+            .iter()
+            .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
+            .collect();
+        let arrays = columns.into_iter().map(|(_, array)| array).collect();
+        Arc::new(StructArray::new(fields, arrays, valid.map(NullBuffer::from)))
+    }
+
+    fn patients(columns: Vec<(&str, ArrayRef)>) -> Items {
+        let ty = facts().lookup("Patient").unwrap();
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        Items::new(ItemType::Fhir(ty), Values::Record(batch))
+    }
+
+    fn rows(collection: &Collection) -> Vec<Vec<Option<String>>> {
+        let text = |item| {
+            let (items, item) = collection.item(item);
+            items.text(item).map(str::to_string)
+        };
+        (0..collection.rows())
+            .map(|row| collection.range(row).map(text).collect())
+            .collect()
+    }
+
+    fn given(items: &Items) -> Collection {
+        super::super::combine::flat_map(&items.child("name"), |names| names.child("given"))
+    }
+
+    /// Three patients: [[a, b], []], none (a null list that spans a value), [[c]].
+    fn names() -> ArrayRef {
+        let given = texts(vec![Some("a"), Some("b"), Some("x"), Some("c")]);
+        let given = list(vec![0, 2, 2, 3, 4], given, Some(vec![true, false, true, true]));
+        let names = structure(vec![("given", given)], None);
+        list(vec![0, 2, 3, 4], names, Some(vec![true, false, true]))
+    }
+
+    fn own(texts: &[&[&str]]) -> Vec<Vec<Option<String>>> {
+        texts
+            .iter()
+            .map(|row| row.iter().map(|text| Some((*text).to_string())).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_null_list_has_no_items_even_if_it_spans_some() {
+        let found = given(&patients(vec![("name", names())]));
+        assert_eq!(rows(&found), own(&[&["a", "b"], &[], &["c"]]));
+    }
+
+    #[test]
+    fn sliced_columns_begin_elsewhere() {
+        let sliced = names().slice(1, 2);
+        assert_eq!(rows(&given(&patients(vec![("name", sliced)]))), own(&[&[], &["c"]]));
+        let none = names().slice(0, 0);
+        assert_eq!(given(&patients(vec![("name", none)])).rows(), 0);
+    }
+
+    #[test]
+    fn a_valueless_element_is_there_and_an_absent_one_is_not() {
+        let given = list(vec![0, 3], texts(vec![Some("a"), None, None]), None);
+        let marks = structure(
+            vec![("id", texts(vec![None, Some("i"), None]))],
+            Some(vec![false, true, false]),
+        );
+        let names = structure(vec![("given", given), ("_given", list(vec![0, 3], marks, None))], None);
+        let found = super::tests::given(&patients(vec![("name", list(vec![0, 1], names, None))]));
+        assert_eq!(rows(&found), vec![vec![Some("a".to_string()), None]]);
+        let ids = super::super::combine::flat_map(&found, |given| given.child("id"));
+        assert_eq!(rows(&ids), own(&[&["i"]]));
+    }
+
+    #[test]
+    fn an_element_may_have_nothing_but_its_companion() {
+        let marks = structure(vec![("id", texts(vec![Some("i"), None]))], Some(vec![true, false]));
+        let patients = patients(vec![("_birthDate", marks)]);
+        assert_eq!(rows(&patients.child("birthDate")), vec![vec![None], vec![]]);
+        assert!(patients.child("gender").is_empty());
+    }
+
+    #[test]
+    fn a_choice_is_of_the_type_that_is_there() {
+        let whether = Arc::new(arrow::array::BooleanArray::from(vec![Some(false), None, None])) as ArrayRef;
+        let when = texts(vec![None, None, Some("2020-01-01")]);
+        let found = patients(vec![("deceasedBoolean", whether), ("deceasedDateTime", when)]).child("deceased");
+        let names: Vec<_> = (0..found.len()).map(|item| found.item(item).0.ty().name()).collect();
+        assert_eq!((names, found.range(1).len()), (vec!["boolean", "dateTime"], 0));
+        assert_eq!(found.typed().len(), 2);
+    }
 }

@@ -390,3 +390,137 @@ fn unescape(text: &str) -> Option<String> {
     }
     Some(String::from_utf16_lossy(&units))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tree in prefix form, each operation in brackets.
+    fn shown(expr: &Expr) -> String {
+        match &expr.kind {
+            ExprKind::Empty => "{}".to_string(),
+            ExprKind::Literal(literal) => match literal {
+                Literal::Boolean(value) => value.to_string(),
+                Literal::String(text) => format!("'{text}'"),
+                Literal::Integer(text) | Literal::Decimal(text) => text.clone(),
+                Literal::Date(text) | Literal::DateTime(text) | Literal::Time(text) => format!("@{text}"),
+                Literal::Quantity { value, unit, .. } => format!("{value}_{unit}"),
+            },
+            ExprKind::External(name) => format!("%{name}"),
+            ExprKind::This => "$this".to_string(),
+            ExprKind::Index => "$index".to_string(),
+            ExprKind::Total => "$total".to_string(),
+            ExprKind::Member { on: None, name } => name.clone(),
+            ExprKind::Member { on: Some(on), name } => format!("{}.{name}", shown(on)),
+            ExprKind::Call { on, name, arguments } => {
+                let on = on.as_ref().map(|on| shown(on) + ".").unwrap_or_default();
+                format!(
+                    "{on}{name}({})",
+                    arguments.iter().map(shown).collect::<Vec<_>>().join(", ")
+                )
+            }
+            ExprKind::Indexer { on, index } => format!("{}[{}]", shown(on), shown(index)),
+            ExprKind::Sign { negative, operand } => {
+                format!("({} {})", if *negative { '-' } else { '+' }, shown(operand))
+            }
+            ExprKind::Binary { operator, left, right } => {
+                format!("({} {} {})", operator.symbol(), shown(left), shown(right))
+            }
+            ExprKind::TypeTest { cast, operand, ty } => {
+                let namespace = ty.namespace.as_ref().map(|name| format!("{name}.")).unwrap_or_default();
+                format!(
+                    "({} {} {namespace}{})",
+                    if *cast { "as" } else { "is" },
+                    shown(operand),
+                    ty.name
+                )
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, tree: &str) {
+        assert_eq!(parse(text).map(|expr| shown(&expr)), Ok(tree.to_string()), "{text}");
+    }
+
+    #[test]
+    fn operators_bind_as_the_specification_orders_them() {
+        check("a or b and c implies d", "(implies (or a (and b c)) d)");
+        check("1 + 2 * 3 - 4", "(- (+ 1 (* 2 3)) 4)");
+        check("a | b = c in d", "(in (= (| a b) c) d)");
+        check("a < b + c is Integer", "(< a (is (+ b c) Integer))");
+        check("-1.abs() * 2", "(* (- 1.abs()) 2)");
+        check("- -x.y[0]", "(- (- x.y[0]))");
+        check(
+            "(a as FHIR.Quantity).value > 5 'mg'",
+            "(> (as a FHIR.Quantity).value 5_mg)",
+        );
+        check("a contains b and not()", "(and (contains a b) not())");
+        check("a xor b or c", "(or (xor a b) c)");
+        check("a div b mod c", "(mod (div a b) c)");
+    }
+
+    #[test]
+    fn words_of_operators_may_be_names() {
+        check("contains.as.is.in", "contains.as.is.in");
+        check("x.contains('y')", "x.contains('y')");
+        check("`div`.`a b`", "div.a b");
+        check("isActive and inside", "(and isActive inside)");
+        check("value.day", "value.day");
+    }
+
+    #[test]
+    fn literals() {
+        check("@2015", "@2015");
+        check("@2015-02-04T14:34:28.5+09:00", "@2015-02-04T14:34:28.5+09:00");
+        check("@2015T", "@2015T");
+        check("@T14:30", "@14:30");
+        check("4 days", "4_days");
+        check(r"'it\'s \u0041\n\p'", "'it's A\np'");
+        check("%resource | %`a b` | %'vs-x'", "(| (| %resource %a b) %vs-x)");
+        check("1.5.round() // rest\n + /* in between */ 2", "(+ 1.5.round() 2)");
+        check("{}", "{}");
+    }
+
+    #[test]
+    fn errors_name_their_place() {
+        let error = parse("name.\n  where(use = )").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "FHIRPath syntax error at line 2, column 15: unexpected ')'"
+        );
+        for wrong in [
+            "", "a b", "a.", "'open", "@20", "a[", "1 +", "$that", "%", "a..b", "`x", "/* open",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn depth_is_bounded_but_chains_of_or_are_not() {
+        let brackets = |depth: usize| format!("{}a{}", "(".repeat(depth), ")".repeat(depth));
+        assert!(parse(&brackets(MAX_HEIGHT)).is_ok());
+        assert!(matches!(
+            parse(&brackets(MAX_HEIGHT + 1)),
+            Err(FhirPathError::TooDeep { .. })
+        ));
+        assert!(matches!(parse(&"-".repeat(5000)), Err(FhirPathError::Syntax { .. })));
+        assert!(matches!(
+            parse(&("-".repeat(5000) + "1")),
+            Err(FhirPathError::TooDeep { .. })
+        ));
+        assert!(matches!(
+            parse(&("a".to_string() + &".b".repeat(5000))),
+            Err(FhirPathError::TooDeep { .. })
+        ));
+        assert!(matches!(
+            parse(&("1".to_string() + &" + 1".repeat(5000))),
+            Err(FhirPathError::TooDeep { .. })
+        ));
+        assert!(parse(&("a".to_string() + &" or a".repeat(5000))).is_ok());
+        assert!(matches!(
+            parse(&"a".repeat(MAX_LENGTH + 1)),
+            Err(FhirPathError::TooLong { .. })
+        ));
+    }
+}

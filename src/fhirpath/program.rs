@@ -106,6 +106,20 @@ impl Program {
 
     /// Evaluates it with the items of `focus` as rows.
     pub fn evaluate_on(&self, focus: &Focus) -> Result<Evaluation, FhirPathError> {
-        eval::run(&self.inner, focus)
+        match eval::run(&self.inner, focus) {
+            Err(FhirPathError::TooLarge) if focus.len() > 1 => {
+                let middle = focus.len() / 2;
+                let first = self.evaluate_on(&focus.slice(0, middle))?;
+                let second = self.evaluate_on(&focus.slice(middle, focus.len() - middle))?;
+                let mut faults = first.faults;
+                faults.extend(second.faults.into_iter().map(|fault| Fault {
+                    row: fault.row + middle as u32,
+                    ..fault
+                }));
+                let collection = super::combine::stack(&first.collection, &second.collection);
+                Ok(Evaluation { collection, faults })
+            }
+            result => result,
+        }
     }
 }

@@ -103,7 +103,8 @@ impl<'a> Quantity<'a> {
         if left.dimensions != right.dimensions {
             return None;
         }
-        self.value.add(right.to_base(other.value)?.divide(left.factor)?)
+        let moved = right.to_base(other.value)?.multiply(left.divisor)?;
+        self.value.add(moved.divide(left.factor)?)
     }
 
     /// How many times the other goes into it.

@@ -1,6 +1,8 @@
 //! FHIRPath over columns: every search parameter compiles, and what expressions yield over real records is what another
 //! implementation says.
 
+mod functions;
+mod leaves;
 mod official;
 mod search_parameters;
 mod search_values;

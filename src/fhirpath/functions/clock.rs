@@ -5,6 +5,7 @@ use chrono::Utc;
 use super::signature::{Function, Need, Signature};
 use crate::fhirpath::builder::{Builder, Computed};
 use crate::fhirpath::collection::Collection;
+use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::eval::{Invocation, Output};
 use crate::fhirpath::items::{Index, Items};
 use crate::fhirpath::node::Shape;
@@ -18,10 +19,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
         reads: Need::Nothing,
         shape: |_: &Signature<'_>| Shape::one(ItemType::System(System::DateTime)),
         run: |call| {
-            Ok(same(
+            same(
                 call,
                 Computed::DateTime(Utc::now().format("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()),
-            ))
+            )
         },
     },
     Function {
@@ -30,7 +31,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Nothing,
         shape: |_: &Signature<'_>| Shape::one(ItemType::System(System::Date)),
-        run: |call| Ok(same(call, Computed::Date(Utc::now().format("%Y-%m-%d").to_string()))),
+        run: |call| same(call, Computed::Date(Utc::now().format("%Y-%m-%d").to_string())),
     },
     Function {
         name: "timeOfDay",
@@ -38,26 +39,21 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Nothing,
         shape: |_: &Signature<'_>| Shape::one(ItemType::System(System::Time)),
-        run: |call| {
-            Ok(same(
-                call,
-                Computed::Time(Utc::now().format("%H:%M:%S%.3f").to_string()),
-            ))
-        },
+        run: |call| same(call, Computed::Time(Utc::now().format("%H:%M:%S%.3f").to_string())),
     },
 ];
 
-fn same(call: &Invocation<'_>, value: Computed) -> Output {
+fn same(call: &Invocation<'_>, value: Computed) -> Result<Output, FhirPathError> {
     let mut builder = Builder::new(1);
     builder.push(value);
     builder.end_row();
     let rows = call.input.rows();
-    Output::Items(match builder.finish().single() {
+    Ok(Output::Items(match builder.finish()?.single() {
         Some(items) => Collection::each(Items {
             index: Index::Constant(0),
             len: rows,
             ..items.clone()
         }),
         None => Collection::empty(rows),
-    })
+    }))
 }

@@ -122,10 +122,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
             return Ok(Output::Items(all));
         }
         if together.len() > MAX_ITEMS || together.parts() > usize::from(u16::MAX) / 4 {
-            return Err(FhirPathError::TooLarge {
-                at: call.at(),
-                operation: call.name(),
-            });
+            return Err(FhirPathError::TooLarge);
         }
         let known: Vec<usize> = (0..all.rows()).map(|row| all.range(row).len()).collect();
         let range = |row: usize, range: std::ops::Range<usize>| range.start + known[row]..range.end;

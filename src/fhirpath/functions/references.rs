@@ -107,7 +107,7 @@ fn reference_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
             }
             builder.end_row();
         }
-        builder.finish()
+        builder.finish().unwrap_or_else(|_| Collection::empty(items.len()))
     };
     Ok(Output::Items(crate::fhirpath::combine::flat_map(&call.input, key)))
 }

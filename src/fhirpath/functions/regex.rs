@@ -4,7 +4,7 @@
 use regex::{Regex, RegexBuilder};
 
 use super::signature::{self, Function, Need, Parameter};
-use super::strings::text_of;
+use super::strings::{text_of, within_limit};
 use crate::fhirpath::builder::Computed;
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::eval::{Invocation, Output};
@@ -80,6 +80,10 @@ fn replace_matches(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         match call.text(&patterns, row).zip(call.text(&substitutes, row)) {
             Some(("", _)) => Ok(Some(Computed::String(text.to_string()))),
             Some((pattern, substitute)) => {
+                let count = compiled.get(pattern)?.find_iter(text).count();
+                let groups = substitute.matches('$').count().saturating_mul(text.len());
+                let each = substitute.len().saturating_add(groups);
+                within_limit(text.len().saturating_add(count.saturating_mul(each)))?;
                 let replaced = compiled
                     .get(pattern)?
                     .replace_all(text, braced(substitute).as_str())

@@ -113,6 +113,16 @@ fn strings(_: &Signature<'_>) -> Shape {
     Shape::one(ItemType::System(System::String)).multiple()
 }
 
+/// Greatest length of a computed text in bytes.
+const MAX_TEXT: usize = 1 << 20;
+
+pub(super) fn within_limit(bytes: usize) -> Result<(), String> {
+    match bytes <= MAX_TEXT {
+        true => Ok(()),
+        false => Err(format!("a text of more than {MAX_TEXT} bytes")),
+    }
+}
+
 /// Dates count as their text.
 pub(super) fn text_of(value: Scalar<'_>) -> Result<&str, String> {
     match value {
@@ -152,7 +162,7 @@ fn pieces(call: &Invocation<'_>, of: impl Fn(&str, usize) -> Vec<String>) -> Res
         }
         builder.end_row();
     }
-    Ok(Output::Items(builder.finish()))
+    Ok(Output::Items(builder.finish()?))
 }
 
 fn substring(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
@@ -179,8 +189,12 @@ fn replace(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let (patterns, substitutes) = (call.value(0)?, call.value(1)?);
     call.map(|row, value| {
         let text = text_of(value)?;
-        let parts = call.text(&patterns, row).zip(call.text(&substitutes, row));
-        Ok(parts.map(|(pattern, substitute)| Computed::String(text.replace(pattern, substitute))))
+        let Some((pattern, substitute)) = call.text(&patterns, row).zip(call.text(&substitutes, row)) else {
+            return Ok(None);
+        };
+        let grown = text.matches(pattern).count().saturating_mul(substitute.len());
+        within_limit(text.len().saturating_add(grown))?;
+        Ok(Some(Computed::String(text.replace(pattern, substitute))))
     })
 }
 
@@ -198,6 +212,10 @@ fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
             let (items, item) = call.input.item(place);
             let Some(value) = items.scalar(item) else { continue };
             match text_of(value) {
+                Ok(text) if joined.as_ref().map_or(0, String::len) + separator.len() + text.len() > MAX_TEXT => {
+                    call.problem(row, format!("a text of more than {MAX_TEXT} bytes"));
+                    break;
+                }
                 Ok(text) => match &mut joined {
                     Some(joined) => {
                         joined.push_str(separator);
@@ -213,7 +231,7 @@ fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         }
         builder.end_row();
     }
-    Ok(Output::Items(builder.finish()))
+    Ok(Output::Items(builder.finish()?))
 }
 
 fn encode(call: &Invocation<'_>) -> Result<Output, FhirPathError> {

@@ -62,7 +62,7 @@ pub(super) fn evaluate(
     left: &Collection,
     right: &Collection,
     at: Position,
-) -> Collection {
+) -> Result<Collection, FhirPathError> {
     let symbol = operator.symbol();
     let mut builder = Builder::new(left.rows());
     for row in 0..left.rows() {
@@ -101,7 +101,17 @@ fn concatenate(left: Option<Scalar<'_>>, right: Option<Scalar<'_>>) -> Computati
             .to_text()
             .ok_or_else(|| format!("expects Strings, not a {}", other.kind())),
     };
-    Ok(Some(Computed::String(text(left)? + &text(right)?)))
+    joined(&text(left)?, &text(right)?)
+}
+
+/// Greatest length of a computed text in bytes.
+const MAX_TEXT: usize = 1 << 20;
+
+fn joined(left: &str, right: &str) -> Computation {
+    match left.len() + right.len() <= MAX_TEXT {
+        true => Ok(Some(Computed::String(format!("{left}{right}")))),
+        false => Err(format!("a text of more than {MAX_TEXT} bytes")),
+    }
 }
 
 fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computation {
@@ -116,9 +126,7 @@ fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computati
                 _ => Err(wrong()),
             }
         }
-        (Scalar::Text(one), Scalar::Text(other)) if operator == Operator::Add => {
-            Ok(Some(Computed::String(format!("{one}{other}"))))
-        }
+        (Scalar::Text(one), Scalar::Text(other)) if operator == Operator::Add => joined(one, other),
         (Scalar::Temporal(kind, text), Scalar::Quantity(by)) => match operator {
             Operator::Add => calendar::add(kind, text, &by),
             Operator::Subtract => calendar::add(
@@ -209,7 +217,12 @@ pub(in crate::fhirpath) fn sign_shape(operand: &Shape, at: Position) -> Result<S
 }
 
 /// Evaluates a sign.
-pub(in crate::fhirpath) fn sign(frame: &Frame<'_>, on: Collection, negative: bool, at: Position) -> Collection {
+pub(in crate::fhirpath) fn sign(
+    frame: &Frame<'_>,
+    on: Collection,
+    negative: bool,
+    at: Position,
+) -> Result<Collection, FhirPathError> {
     let symbol = if negative { "-" } else { "+" };
     let mut builder = Builder::new(on.rows());
     for row in 0..on.rows() {

@@ -48,6 +48,6 @@ pub(super) fn binary(
         Operator::In => Output::Truth(sets::contains(frame, &right, &left, "in", at)),
         Operator::Contains => Output::Truth(sets::contains(frame, &left, &right, "contains", at)),
         Operator::Union => Output::Items(sets::union(&left, &right)),
-        _ => Output::Items(arithmetic::evaluate(frame, operator, &left, &right, at)),
+        _ => Output::Items(arithmetic::evaluate(frame, operator, &left, &right, at)?),
     })
 }

@@ -1,0 +1,273 @@
+//! Functions: their input, their arguments and what they yield; and what is written like a function but is resolved as something
+//! else.
+
+use super::steps::{children, of_type};
+use super::{Compiler, Resolved, Scope};
+use crate::fhirpath::ast::{Expr, ExprKind, Operator};
+use crate::fhirpath::error::{FhirPathError, Position};
+use crate::fhirpath::functions::{self, Function, Need, Parameter, Signature};
+use crate::fhirpath::node::{Argument, Call, Node, Shape, Source};
+use crate::fhirpath::types::System;
+
+impl Compiler<'_> {
+    pub(super) fn call(
+        &mut self,
+        on: Option<&Expr>,
+        name: &str,
+        arguments: &[Expr],
+        at: Position,
+        scope: &Scope,
+    ) -> Resolved {
+        let function = match functions::lookup(name) {
+            Some(function) => function,
+            None => return self.special_form(on, name, arguments, at, scope),
+        };
+        let bag = match function.reads {
+            Need::Presence => matches!(name, "exists" | "empty"),
+            _ => scope.bag && matches!(name, "where" | "resolve"),
+        };
+        let (on, input) = match on {
+            Some(on) => self.resolve(on, &Scope { bag, ..scope.clone() })?,
+            None => (Node::This, scope.this.clone()),
+        };
+        self.leaves.need(&input, function.reads);
+        if arguments.len() < function.required || arguments.len() > function.parameters.len() {
+            let problem = arity(function);
+            return Err(FhirPathError::Arguments {
+                at,
+                function: name.to_string(),
+                problem,
+            });
+        }
+        let mut shapes = Vec::with_capacity(arguments.len());
+        let mut resolved = Vec::with_capacity(arguments.len());
+        // The start value of `aggregate` is what `$total` is first.
+        let start = match (function.parameters, arguments) {
+            ([Parameter::Folded, ..], [_, start]) => Some(self.resolve(start, &scope.strict())?.1),
+            _ => scope.total.clone(),
+        };
+        let inner = Scope {
+            total: start,
+            ..scope.clone()
+        };
+        for (parameter, argument) in function.parameters.iter().zip(arguments) {
+            let (argument, shape) = self.argument(*parameter, argument, &input, &inner)?;
+            resolved.push(argument);
+            shapes.push(shape);
+        }
+        if name == "iif" {
+            require_boolean(name, &shapes[0], at)?;
+        }
+        let shape = (function.shape)(&Signature {
+            input: &input,
+            arguments: &shapes,
+        });
+        Ok((
+            Node::Call(Box::new(Call {
+                function,
+                on,
+                arguments: resolved,
+                at,
+            })),
+            shape,
+        ))
+    }
+
+    fn argument(
+        &mut self,
+        parameter: Parameter,
+        argument: &Expr,
+        input: &Shape,
+        scope: &Scope,
+    ) -> Result<(Argument, Shape), FhirPathError> {
+        let (node, shape) = match parameter {
+            Parameter::Repeated => return self.repeated(argument, input, scope),
+            Parameter::Folded => return self.folded(argument, input, scope),
+            Parameter::Key => return self.key(argument, input, scope),
+            Parameter::Type => return Ok((Argument::Type(self.type_argument(argument)?), Shape::default())),
+            Parameter::Value | Parameter::Items => self.resolve(argument, &scope.strict())?,
+            Parameter::Each | Parameter::EachItems => self.resolve(argument, &scope.of_items(input))?,
+        };
+        Ok(match parameter {
+            Parameter::Value => {
+                self.leaves.need(&shape, Need::Value);
+                (Argument::Value(node), shape)
+            }
+            Parameter::Each => {
+                self.leaves.need(&shape, Need::Presence);
+                (Argument::Each(node), shape)
+            }
+            Parameter::EachItems => (Argument::Each(node), shape),
+            _ => (Argument::Value(node), shape),
+        })
+    }
+
+    /// The projection of `repeat`: resolved for the input's types and for those that it yields itself, until no more come. How
+    /// deep the data nest is not known, so everything below what it yields is read.
+    fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
+        let mut over = input.clone();
+        loop {
+            let (node, shape) = self.resolve(argument, &scope.of_items(&over))?;
+            let known = over.sources.len();
+            for source in &shape.sources {
+                if over.sources.iter().all(|known| known.ty != source.ty) {
+                    over.sources.push(source.clone());
+                }
+            }
+            self.leaves.need(&shape, Need::Whole);
+            if over.sources.len() == known {
+                return Ok((Argument::Each(node), shape));
+            }
+        }
+    }
+
+    /// The expression of `aggregate`: `$total` is nothing, then whatever the expression itself yields.
+    fn folded(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
+        let mut total = Shape::default();
+        if let Some(start) = &scope.total {
+            total.add(start);
+        }
+        loop {
+            let inner = Scope {
+                total: Some(total.clone()),
+                ..scope.of_items(input)
+            };
+            let (node, shape) = self.resolve(argument, &inner)?;
+            let known = total.sources.len();
+            total.add(&shape);
+            self.leaves.need(&shape, Need::Value);
+            if total.sources.len() == known {
+                return Ok((Argument::Each(node), shape));
+            }
+        }
+    }
+
+    fn key(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
+        let (descending, key) = match &argument.kind {
+            ExprKind::Sign { negative, operand } => (*negative, operand.as_ref()),
+            _ => (false, argument),
+        };
+        let (node, shape) = self.resolve(key, &scope.of_items(input))?;
+        self.leaves.need(&shape, Need::Value);
+        Ok((Argument::Key { node, descending }, shape))
+    }
+
+    /// What is written like a function but resolved otherwise: type tests and `extension(url)`.
+    fn special_form(
+        &mut self,
+        on: Option<&Expr>,
+        name: &str,
+        arguments: &[Expr],
+        at: Position,
+        scope: &Scope,
+    ) -> Resolved {
+        match (name, arguments) {
+            ("ofType" | "as" | "is", [ty]) => {
+                let test = self.type_argument(ty)?;
+                let (on, shape) = match on {
+                    Some(on) => self.resolve(on, scope)?,
+                    None => (Node::This, scope.this.clone()),
+                };
+                match name {
+                    "is" => self.is(on, &shape, test, at),
+                    _ => Ok(of_type(on, shape, test)),
+                }
+            }
+            ("extension", [url]) => {
+                let offset = url.at;
+                let expr = |kind| Expr {
+                    kind,
+                    at: offset,
+                    height: 1,
+                };
+                let member = |on: Option<Box<Expr>>, name: &str| {
+                    expr(ExprKind::Member {
+                        on,
+                        name: name.to_string(),
+                    })
+                };
+                let left = Box::new(member(None, "url"));
+                let criterion = ExprKind::Binary {
+                    operator: Operator::Equal,
+                    left,
+                    right: Box::new(url.clone()),
+                };
+                let extensions = member(on.cloned().map(Box::new), "extension");
+                self.call(Some(&extensions), "where", &[expr(criterion)], at, scope)
+            }
+            ("children", []) => {
+                let (on, shape) = match on {
+                    Some(on) => self.resolve(on, scope)?,
+                    None => (Node::This, scope.this.clone()),
+                };
+                Ok(children(on, &shape))
+            }
+            ("descendants", []) => self.descendants(on, at, scope),
+            ("children" | "descendants", _) => Err(FhirPathError::Arguments {
+                at,
+                function: name.to_string(),
+                problem: "takes no arguments".to_string(),
+            }),
+            ("ofType" | "as" | "is" | "extension", _) => Err(FhirPathError::Arguments {
+                at,
+                function: name.to_string(),
+                problem: "takes 1 argument".to_string(),
+            }),
+            _ => Err(FhirPathError::UnknownFunction {
+                at,
+                name: name.to_string(),
+            }),
+        }
+    }
+
+    /// Children, their children, and so on; like `repeat(children())`, but equal items stay.
+    fn descendants(&mut self, on: Option<&Expr>, at: Position, scope: &Scope) -> Resolved {
+        let (on, input) = match on {
+            Some(on) => self.resolve(on, scope)?,
+            None => (Node::This, scope.this.clone()),
+        };
+        let mut over = input.clone();
+        loop {
+            let (node, shape) = children(Node::This, &over);
+            let known = over.sources.len();
+            for source in &shape.sources {
+                if over.sources.iter().all(|known| known.ty != source.ty) {
+                    over.sources.push(source.clone());
+                }
+            }
+            if over.sources.len() == known {
+                self.leaves.need(&input, Need::Whole);
+                let function = &functions::DESCENDANTS;
+                let call = Call {
+                    function,
+                    on,
+                    arguments: vec![Argument::Each(node)],
+                    at,
+                };
+                return Ok((Node::Call(Box::new(call)), shape.multiple()));
+            }
+        }
+    }
+}
+
+/// A criterion that is never a boolean is a mistake.
+fn require_boolean(function: &str, criterion: &Shape, at: Position) -> Result<(), FhirPathError> {
+    let fits = |source: &Source| source.ty.system() == Some(System::Boolean);
+    match criterion.sources.is_empty() || criterion.sources.iter().any(fits) {
+        true => Ok(()),
+        false => Err(FhirPathError::Operands {
+            at,
+            operation: format!("the criterion of {function}()"),
+            operands: criterion.names(),
+        }),
+    }
+}
+
+fn arity(function: &Function) -> String {
+    match (function.required, function.parameters.len()) {
+        (_, 0) => "takes no arguments".to_string(),
+        (1, 1) => "takes 1 argument".to_string(),
+        (least, most) if least == most => format!("takes {most} arguments"),
+        (least, most) => format!("takes {least} to {most} arguments"),
+    }
+}

@@ -1,0 +1,201 @@
+//! Syntax tree to resolved program: every name becomes a column of R4, a constant or a function, with the types that its items
+//! may have. What cannot be is refused here, with its place; what is found later is a row's error.
+
+use super::ast::{Expr, ExprKind, Operator};
+use super::error::{FhirPathError, Position};
+use super::functions::{self, Need};
+use super::leaves::Leaves;
+use super::node::{Node, Shape, Source};
+use super::operators;
+use super::options::CompileOptions;
+use super::parse::parse;
+use super::program::Inner;
+use super::types::{ItemType, System};
+use crate::fhir::TypeId;
+
+mod calls;
+mod names;
+mod steps;
+
+use steps::of_type;
+
+type Resolved = Result<(Node, Shape), FhirPathError>;
+
+/// How many parts of an expression are resolved at most. `repeat` and `aggregate` resolve their arguments more than once, so
+/// that nesting them multiplies the work.
+const MAX_WORK: usize = 100_000;
+
+pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Inner, FhirPathError> {
+    let tree = parse(text)?;
+    let context = match options.context {
+        Some(program) => program.inner.shape.clone().single(),
+        None => root_shape(root),
+    };
+    let root = options.context.map_or(root, |program| program.inner.root);
+    let mut compiler = Compiler {
+        text,
+        root,
+        options,
+        leaves: Leaves::default(),
+        context,
+        work: 0,
+    };
+    let scope = Scope {
+        this: compiler.context.clone(),
+        total: None,
+        bag: options.duplicates,
+    };
+    let (node, shape) = compiler.resolve(&tree, &scope)?;
+    compiler.leaves.output(&shape, options.extra);
+    Ok(Inner {
+        text: text.to_string(),
+        root,
+        node,
+        shape,
+        leaves: compiler.leaves.into_set(),
+    })
+}
+
+fn root_shape(root: TypeId) -> Shape {
+    Shape {
+        sources: vec![Source {
+            ty: ItemType::Fhir(root),
+            path: Some("".into()),
+        }],
+        many: false,
+    }
+}
+
+/// Where a part of the expression stands.
+#[derive(Clone)]
+struct Scope {
+    /// What `$this` and bare names refer to.
+    this: Shape,
+    /// What `$total` is.
+    total: Option<Shape>,
+    /// Whether it makes no difference here that equal items appear more than once.
+    bag: bool,
+}
+
+impl Scope {
+    fn strict(&self) -> Scope {
+        Scope {
+            bag: false,
+            ..self.clone()
+        }
+    }
+
+    fn of_items(&self, this: &Shape) -> Scope {
+        Scope {
+            this: this.clone().single(),
+            total: self.total.clone(),
+            bag: false,
+        }
+    }
+}
+
+struct Compiler<'a> {
+    text: &'a str,
+    root: TypeId,
+    options: &'a CompileOptions<'a>,
+    leaves: Leaves,
+    /// What `%context` is.
+    context: Shape,
+    /// How many parts have been resolved.
+    work: usize,
+}
+
+impl Compiler<'_> {
+    fn resolve(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
+        let at = self.at(expr.at);
+        self.work += 1;
+        if self.work > MAX_WORK {
+            return Err(FhirPathError::TooComplex { at });
+        }
+        match &expr.kind {
+            ExprKind::Empty => Ok((Node::Empty, Shape::default())),
+            ExprKind::Literal(literal) => self.constant(literal, at),
+            ExprKind::External(name) => self.external(name, at),
+            ExprKind::This => Ok((Node::This, scope.this.clone())),
+            ExprKind::Index => Ok((Node::Index, Shape::one(ItemType::System(System::Integer)))),
+            ExprKind::Total => Ok((Node::Total, scope.total.clone().unwrap_or_default())),
+            ExprKind::Member { on, name } => self.member(on.as_deref(), name, at, scope),
+            ExprKind::Call { on, name, arguments } => self.call(on.as_deref(), name, arguments, at, scope),
+            ExprKind::Indexer { on, index } => {
+                self.call(Some(on), functions::INDEXER, std::slice::from_ref(index), at, scope)
+            }
+            ExprKind::Sign { negative, operand } => {
+                let (on, shape) = self.resolve(operand, &scope.strict())?;
+                self.leaves.need(&shape, Need::Value);
+                let shape = operators::arithmetic::sign_shape(&shape, at)?;
+                Ok((
+                    Node::Sign {
+                        negative: *negative,
+                        on: Box::new(on),
+                        at,
+                    },
+                    shape,
+                ))
+            }
+            ExprKind::Binary {
+                operator: Operator::Union,
+                left,
+                right,
+            } => self.union(left, right, at, scope),
+            ExprKind::Binary { operator, left, right } => {
+                let (left, left_shape) = self.resolve(left, &scope.strict())?;
+                let (right, right_shape) = self.resolve(right, &scope.strict())?;
+                self.leaves.need(&left_shape, Need::Value);
+                self.leaves.need(&right_shape, Need::Value);
+                let shape = operators::shape(*operator, &left_shape, &right_shape, at)?;
+                let (left, right) = (Box::new(left), Box::new(right));
+                Ok((
+                    Node::Binary {
+                        operator: *operator,
+                        left,
+                        right,
+                        at,
+                    },
+                    shape,
+                ))
+            }
+            ExprKind::TypeTest { cast, operand, ty } => {
+                let test = self.type_named(ty)?;
+                let (on, shape) = self.resolve(operand, scope)?;
+                match cast {
+                    true => Ok(of_type(on, shape, test)),
+                    false => self.is(on, &shape, test, at),
+                }
+            }
+        }
+    }
+
+    fn union(&mut self, left: &Expr, right: &Expr, at: Position, scope: &Scope) -> Resolved {
+        let (left, left_shape) = self.resolve(left, scope)?;
+        let (right, right_shape) = self.resolve(right, scope)?;
+        let mut shape = left_shape.clone().join(&right_shape);
+        shape.many |= !left_shape.sources.is_empty() && !right_shape.sources.is_empty();
+        if scope.bag {
+            return Ok(match (left_shape.sources.is_empty(), right_shape.sources.is_empty()) {
+                (true, _) => (right, right_shape),
+                (_, true) => (left, left_shape),
+                _ => (Node::Concatenation(Box::new(left), Box::new(right)), shape),
+            });
+        }
+        self.leaves.need(&shape, Need::Value);
+        let (left, right) = (Box::new(left), Box::new(right));
+        Ok((
+            Node::Binary {
+                operator: Operator::Union,
+                left,
+                right,
+                at,
+            },
+            shape,
+        ))
+    }
+
+    fn at(&self, offset: usize) -> Position {
+        Position::of(self.text, offset)
+    }
+}

@@ -1,0 +1,81 @@
+//! Names that stand for something outside the data: `%constants`, literals, types.
+
+use super::{Compiler, Resolved, root_shape};
+use crate::fhirpath::ast::{Expr, ExprKind, Literal, TypeName};
+use crate::fhirpath::error::{FhirPathError, Position};
+use crate::fhirpath::literal;
+use crate::fhirpath::node::{Node, Shape};
+use crate::fhirpath::types::{ItemType, System, TypeTest};
+
+impl Compiler<'_> {
+    pub(super) fn external(&mut self, name: &str, at: Position) -> Resolved {
+        let text = |text: &str| Literal::String(text.to_string());
+        match name {
+            "resource" | "rootResource" => Ok((Node::Resource, root_shape(self.root))),
+            "context" => Ok((Node::Context, self.context.clone())),
+            "rowIndex" => Ok((Node::RowIndex, Shape::one(ItemType::System(System::Integer)))),
+            _ => match self.options.constants.get(name) {
+                Some(constant) => self.constant(constant, at),
+                None => match name {
+                    "ucum" => self.constant(&text("http://unitsofmeasure.org"), at),
+                    "sct" => self.constant(&text("http://snomed.info/sct"), at),
+                    "loinc" => self.constant(&text("http://loinc.org"), at),
+                    _ => match (name.strip_prefix("vs-"), name.strip_prefix("ext-")) {
+                        (Some(set), _) => self.constant(&text(&format!("http://hl7.org/fhir/ValueSet/{set}")), at),
+                        (_, Some(extension)) => self.constant(
+                            &text(&format!("http://hl7.org/fhir/StructureDefinition/{extension}")),
+                            at,
+                        ),
+                        _ => Err(FhirPathError::UnknownConstant {
+                            at,
+                            name: name.to_string(),
+                        }),
+                    },
+                },
+            },
+        }
+    }
+
+    pub(super) fn constant(&self, value: &Literal, at: Position) -> Resolved {
+        let items = literal::items(value, at)?;
+        let shape = Shape::one(items.ty());
+        Ok((Node::Constant(items), shape))
+    }
+
+    /// A type where the grammar has an expression: `ofType(Quantity)`, `is(FHIR.Patient)`.
+    pub(super) fn type_argument(&self, argument: &Expr) -> Result<TypeTest, FhirPathError> {
+        let at = argument.at;
+        match &argument.kind {
+            ExprKind::Member { on: None, name } => self.type_named(&TypeName {
+                namespace: None,
+                name: name.clone(),
+                at,
+            }),
+            ExprKind::Member { on: Some(on), name } => match &on.kind {
+                ExprKind::Member {
+                    on: None,
+                    name: namespace,
+                } => self.type_named(&TypeName {
+                    namespace: Some(namespace.clone()),
+                    name: name.clone(),
+                    at,
+                }),
+                _ => Err(FhirPathError::UnknownType {
+                    at: self.at(at),
+                    name: name.clone(),
+                }),
+            },
+            _ => Err(FhirPathError::Syntax {
+                at: self.at(at),
+                reason: "expected the name of a type".to_string(),
+            }),
+        }
+    }
+
+    pub(super) fn type_named(&self, ty: &TypeName) -> Result<TypeTest, FhirPathError> {
+        TypeTest::named(ty.namespace.as_deref(), &ty.name).ok_or_else(|| FhirPathError::UnknownType {
+            at: self.at(ty.at),
+            name: ty.name.clone(),
+        })
+    }
+}

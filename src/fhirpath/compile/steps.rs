@@ -1,0 +1,220 @@
+//! Paths: which columns a name means for the types it may be asked of, and which of them a type test leaves.
+
+use super::{Compiler, Resolved, Scope};
+use crate::fhir::storage::Storage;
+use crate::fhir::{Kind, TypeId, facts};
+use crate::fhirpath::ast::{Expr, ExprKind};
+use crate::fhirpath::error::{FhirPathError, Position};
+use crate::fhirpath::functions::Need;
+use crate::fhirpath::leaves::below;
+use crate::fhirpath::navigate::{Branch, branches};
+use crate::fhirpath::node::{Node, Shape, Source};
+use crate::fhirpath::types::{ItemType, System, TypeTest};
+
+impl Compiler<'_> {
+    pub(super) fn member(&mut self, on: Option<&Expr>, name: &str, at: Position, scope: &Scope) -> Resolved {
+        let Some(on) = on else {
+            let is_element = scope.this.sources.iter().any(|source| has_element(source, name));
+            if !is_element && let Some(ty) = type_prefix(name) {
+                return Ok(of_type_prefix(&scope.this, ty));
+            }
+            return self.step(Node::This, &scope.this, name, at);
+        };
+        // `FHIR.Patient.name` begins with a qualified type.
+        if let ExprKind::Member {
+            on: None,
+            name: namespace,
+        } = &on.kind
+            && namespace == "FHIR"
+            && let Some(ty) = type_prefix(name)
+        {
+            return Ok(of_type_prefix(&scope.this, ty));
+        }
+        let (on, shape) = self.resolve(on, scope)?;
+        self.step(on, &shape, name, at)
+    }
+
+    pub(super) fn step(&mut self, on: Node, shape: &Shape, name: &str, at: Position) -> Resolved {
+        let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
+        let mut found = Shape {
+            sources: Vec::new(),
+            many: shape.many,
+        };
+        for source in &shape.sources {
+            match source.ty {
+                ItemType::Fhir(ty) => {
+                    let Some(element) = facts().element(ty, name) else {
+                        continue;
+                    };
+                    if source.ty.is_any_resource() && source.path.as_deref() != Some("") {
+                        return Err(FhirPathError::Unsupported {
+                            at,
+                            what: format!(
+                                "a step into {source_name} whose type is not known",
+                                source_name = source.ty
+                            ),
+                        });
+                    }
+                    let branches = branches(element);
+                    found.many |= element.many;
+                    for branch in &branches {
+                        let path = below(source, &branch.column);
+                        found.add(&Shape {
+                            sources: vec![Source {
+                                ty: ItemType::Fhir(branch.ty),
+                                path,
+                            }],
+                            many: false,
+                        });
+                    }
+                    if by.iter().all(|(from, _)| *from != ty) {
+                        by.push((ty, branches));
+                    }
+                }
+                ItemType::System(System::TypeInfo) if matches!(name, "name" | "namespace") => {
+                    found.add(&Shape::one(ItemType::System(System::String)));
+                }
+                ItemType::System(_) => {}
+            }
+        }
+        if !found.sources.is_empty() {
+            let step = Node::Step {
+                on: Box::new(on),
+                name: name.into(),
+                by,
+            };
+            return Ok((step, found));
+        }
+        if shape.sources.is_empty() || self.options.lenient {
+            return Ok((Node::Empty, Shape::default()));
+        }
+        Err(FhirPathError::UnknownElement {
+            at,
+            name: name.to_string(),
+            ty: shape.names(),
+        })
+    }
+
+    pub(super) fn is(&mut self, on: Node, shape: &Shape, test: TypeTest, at: Position) -> Resolved {
+        let dynamic = shape
+            .sources
+            .iter()
+            .any(|source| source.ty == ItemType::System(System::Target));
+        self.leaves
+            .need(shape, if dynamic { Need::Reference } else { Need::Presence });
+        let is = Node::Is {
+            on: Box::new(on),
+            test,
+            at,
+        };
+        Ok((is, Shape::one(ItemType::System(System::Boolean))))
+    }
+}
+
+/// All elements of all the types.
+pub(super) fn children(on: Node, shape: &Shape) -> (Node, Shape) {
+    let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
+    let mut found = Shape {
+        sources: Vec::new(),
+        many: true,
+    };
+    for source in &shape.sources {
+        let Some(ty) = source.ty.fhir() else { continue };
+        let all: Vec<Branch> = facts().get(ty).elements.iter().flat_map(branches).collect();
+        for branch in &all {
+            let path = below(source, &branch.column);
+            found.add(&Shape {
+                sources: vec![Source {
+                    ty: ItemType::Fhir(branch.ty),
+                    path,
+                }],
+                many: false,
+            });
+        }
+        if by.iter().all(|(from, _)| *from != ty) {
+            by.push((ty, all));
+        }
+    }
+    (
+        Node::Step {
+            on: Box::new(on),
+            name: "*".into(),
+            by,
+        },
+        found,
+    )
+}
+
+fn has_element(source: &Source, name: &str) -> bool {
+    source.ty.fhir().is_some_and(|ty| facts().element(ty, name).is_some())
+}
+
+/// The resource or complex type that a path may begin with.
+fn type_prefix(name: &str) -> Option<TypeId> {
+    let ty = facts().lookup(name)?;
+    let def = facts().get(ty);
+    (!matches!(def.kind, Kind::Primitive(_)) && name.starts_with(|first: char| first.is_ascii_uppercase()))
+        .then_some(ty)
+}
+
+/// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically but for abstract contexts.
+fn of_type_prefix(this: &Shape, ty: TypeId) -> (Node, Shape) {
+    of_type(
+        Node::This,
+        this.clone(),
+        TypeTest {
+            fhir: Some(ty),
+            system: None,
+        },
+    )
+}
+
+pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
+    let all = shape.sources.iter().all(|source| test.selects(source.ty));
+    if all && !shape.sources.is_empty() {
+        return (on, shape);
+    }
+    let mut sources = Vec::new();
+    for source in shape.sources {
+        if test.may_select(source.ty) {
+            let narrowed = match (source.ty, test.fhir) {
+                (ItemType::Fhir(ty), Some(wanted)) if !facts().is_a(ty, wanted) => ItemType::Fhir(wanted),
+                (kept, _) => kept,
+            };
+            sources.push(Source {
+                ty: narrowed,
+                path: source.path,
+            });
+        }
+    }
+    if sources.is_empty() {
+        return (Node::Empty, Shape::default());
+    }
+    (
+        narrow(on, &test),
+        Shape {
+            sources,
+            many: shape.many,
+        },
+    )
+}
+
+/// A choice of which only one type is wanted need not look at the others' columns.
+fn narrow(on: Node, test: &TypeTest) -> Node {
+    match on {
+        Node::Step { on, name, mut by }
+            if by
+                .iter()
+                .all(|(_, branches)| branches.iter().all(|branch| branch.storage != Storage::Json)) =>
+        {
+            for (_, branches) in &mut by {
+                branches.retain(|branch| test.selects(ItemType::Fhir(branch.ty)));
+            }
+            Node::Step { on, name, by }
+        }
+        on => Node::OfType {
+            on: Box::new(on),
+            test: *test,
+        },
+    }
+}

@@ -1,0 +1,322 @@
+//! Functions and operators, family by family, over one small record.
+
+use tabularium::fhir::facts;
+use tabularium::fhirpath::{CompileOptions, compile};
+
+const PATIENT: &str = r#"{
+    "resourceType": "Patient", "id": "p", "active": true, "birthDate": "1974-12-25",
+    "_birthDate": {"extension": [{"url": "http://x/time", "valueDateTime": "1974-12-25T14:35:45-05:00"}]},
+    "name": [
+        {"use": "official", "family": "Chalmers", "given": ["Peter", "James"]},
+        {"use": "usual", "given": ["Jim"]},
+        {"use": "maiden", "family": "Windsor", "given": ["Peter", "James"], "period": {"end": "2002"}}
+    ],
+    "telecom": [{"system": "phone", "value": "1", "rank": 2}, {"system": "email", "value": "a@b"}],
+    "multipleBirthInteger": 3,
+    "extension": [{"url": "http://x/weight", "valueQuantity":
+        {"value": 70.50, "unit": "kg", "system": "http://unitsofmeasure.org", "code": "kg"}}],
+    "managingOrganization": {"reference": "Organization/o1"},
+    "generalPractitioner": [{"reference": "Practitioner/d1"}, {"reference": "http://x/fhir/Organization/o2"}]
+}"#;
+
+/// What an expression yields for the patient, as JSON values separated by spaces; its error begins with `!`.
+fn yields(expression: &str) -> String {
+    let ty = facts().lookup("Patient").unwrap();
+    let program = match compile(expression, ty, &CompileOptions::default()) {
+        Ok(program) => program,
+        Err(error) => return format!("!{error}"),
+    };
+    match program
+        .evaluate(&super::batch(ty, &[PATIENT.to_string()]))
+        .and_then(|evaluation| evaluation.strict())
+    {
+        Err(error) => format!("!{error}"),
+        Ok(collection) => {
+            let json = |item| {
+                let (items, item) = collection.item(item);
+                let mut json = String::new();
+                items.write_json(item, &mut json);
+                json
+            };
+            collection.range(0).map(json).collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    for (expression, expected) in cases {
+        assert_eq!(yields(expression), *expected, "{expression}");
+    }
+}
+
+#[test]
+fn navigation_and_filtering() {
+    check(&[
+        ("name.given", r#""Peter" "James" "Jim" "Peter" "James""#),
+        ("Patient.name.where(use = 'usual').given", r#""Jim""#),
+        ("Practitioner.name", ""),
+        ("name.select(given.first() & '.')", r#""Peter." "Jim." "Peter.""#),
+        ("name[1].given", r#""Jim""#),
+        ("name[7]", ""),
+        ("name.where($index = 1).use", r#""usual""#),
+        ("name.given.where($this.startsWith('J'))", r#""James" "Jim" "James""#),
+        ("multipleBirth", "3"),
+        ("multipleBirth.ofType(boolean)", ""),
+        ("name.wrong", "!HumanName has no element 'wrong' (line 1, column 6)"),
+        ("name.wrong()", "!function wrong() is not supported (line 1, column 6)"),
+        ("name.where(%resource.active).use", r#""official" "usual" "maiden""#),
+        ("telecom.rank", "2"),
+    ]);
+}
+
+#[test]
+fn existence_and_subsets() {
+    check(&[
+        ("name.exists() and photo.empty()", "true"),
+        ("name.exists(use = 'old')", "false"),
+        ("name.all(given.exists())", "true"),
+        ("photo.all(url.exists())", "true"),
+        ("name.given.count()", "5"),
+        ("name.family.first()", r#""Chalmers""#),
+        ("name.given.last()", r#""James""#),
+        ("name.given.tail().take(2)", r#""James" "Jim""#),
+        ("name.given.skip(4)", r#""James""#),
+        (
+            "name.family.single()",
+            "!single needs a single item, but there are 2 (line 1, column 13)",
+        ),
+        ("(true | false).anyTrue()", "true"),
+        ("active.not()", "false"),
+        ("name.given.distinct()", r#""Peter" "James" "Jim""#),
+        ("name.given.isDistinct()", "false"),
+    ]);
+}
+
+#[test]
+fn sets_and_membership() {
+    check(&[
+        (
+            "name.given | name.family",
+            r#""Peter" "James" "Jim" "Chalmers" "Windsor""#,
+        ),
+        ("'Jim' in name.given", "true"),
+        ("name.given contains 'Eve'", "false"),
+        ("name[0].given.combine(name[2].given).count()", "4"),
+        ("name.given.intersect('Jim' | 'Eve')", r#""Jim""#),
+        ("name.given.exclude('Peter')", r#""James" "Jim" "James""#),
+        ("name[0].given.subsetOf(name.given)", "true"),
+        ("(1 | 2).supersetOf(2)", "true"),
+        ("name.where(given = ('Peter' | 'James')).count()", "2"),
+    ]);
+}
+
+#[test]
+fn three_valued_logic() {
+    check(&[
+        ("{} and false", "false"),
+        ("{} and true", ""),
+        ("{} or true", "true"),
+        ("true implies {}", ""),
+        ("false implies (1 | 2).single()", "true"),
+        ("true or (1 | 2).single() = 1", "true"),
+        ("true xor {}", ""),
+        ("{} = 1", ""),
+        ("{} ~ {}", "true"),
+        ("1 != 2", "true"),
+        ("'Abc  d' ~ 'abc D'", "true"),
+        ("(1 | 2) ~ (2 | 1)", "true"),
+    ]);
+}
+
+#[test]
+fn dates_compare_with_what_they_give() {
+    check(&[
+        ("birthDate = @1974-12-25", "true"),
+        ("birthDate > @1974", ""),
+        ("birthDate < @1975", "true"),
+        ("@2012-04-15T10:00:00Z = @2012-04-15T12:00:00+02:00", "true"),
+        ("@2012-04 = @2012-04-01", ""),
+        ("@2012-04 ~ @2012-04-01", "false"),
+        ("birthDate + 1 month", r#""1975-01-25""#),
+        ("@2020-02-29 + 1 year", r#""2021-02-28""#),
+        ("@T10:30 + 45 minutes", r#""11:15""#),
+        ("@2024-13-01", "!'2024-13-01' is no Date (line 1, column 1)"),
+        ("birthDate.lowBoundary()", r#""1974-12-25""#),
+        ("@2014-02.highBoundary()", r#""2014-02-28""#),
+        ("birthDate.precision()", "8"),
+        ("today() > @2020-01-01", "true"),
+    ]);
+}
+
+#[test]
+fn numbers_and_quantities() {
+    check(&[
+        ("100.10", "100.10"),
+        ("1.10 + 2.205", "3.305"),
+        ("7 div 2", "3"),
+        ("7 mod 2", "1"),
+        ("1 / 4", "0.25"),
+        ("1 / 0", ""),
+        ("-3.abs()", "-3"),
+        ("(-3).abs()", "3"),
+        ("2.5.round() + 1.1.ceiling()", "5"),
+        ("2.power(10)", "1024"),
+        ("16.sqrt()", "4"),
+        ("2147483647 + 1", ""),
+        ("extension('http://x/weight').value.value", "70.50"),
+        ("extension.value > 70 'kg'", "true"),
+        ("extension.value = 70500 'g'", "true"),
+        ("extension.value > 70 'm'", ""),
+        ("1 year = 12 months", "true"),
+        ("1 year = 1 'a'", ""),
+        ("1 'mg' + 1 'g' = 1001 'mg'", "true"),
+        ("1 + 'a'", "!+ is not defined for Integer and String (line 1, column 3)"),
+        (
+            "name.given + 'x'",
+            "!+ needs a single item, but there are 5 (line 1, column 12)",
+        ),
+        ("1.587.lowBoundary(2)", "1.58"),
+    ]);
+}
+
+#[test]
+fn text() {
+    check(&[
+        ("'abc'.contains('b') and 'abc'.endsWith('c')", "true"),
+        ("'äbc'.indexOf('c')", "2"),
+        ("'äbc'.substring(1, 1)", r#""b""#),
+        ("'äbc'.upper().length()", "3"),
+        ("name[0].given.join(', ')", r#""Peter, James""#),
+        ("name.given.join()", r#""PeterJamesJimPeterJames""#),
+        ("'a,b'.split(',')", r#""a" "b""#),
+        ("'abc'.replace('b', 'x')", r#""axc""#),
+        ("'2020-05'.matches('^[0-9]{4}')", "true"),
+        (
+            "'11/30/72'.replaceMatches('(\\\\d+)/(\\\\d+)/(\\\\d+)', '$2-$1')",
+            r#""30-11""#,
+        ),
+        (
+            "'a'.matches('(')",
+            "!matches: '(' is no regular expression that can be run (line 1, column 5)",
+        ),
+        ("'x' & {} & 'y'", r#""xy""#),
+        ("'a'.encode('hex')", r#""61""#),
+        ("'  a '.trim()", r#""a""#),
+    ]);
+}
+
+#[test]
+fn conversions() {
+    check(&[
+        ("'1'.toInteger() + 1", "2"),
+        ("'x'.toInteger()", ""),
+        ("'1.50'.toDecimal()", "1.50"),
+        ("1.toString() & true.toString()", r#""1true""#),
+        ("'yes'.toBoolean()", "true"),
+        ("'2020-01'.toDate()", r#""2020-01""#),
+        ("'4 days'.toQuantity() = 4 days", "true"),
+        ("'nothing'.convertsToDateTime()", "false"),
+        (
+            "name.given.toString()",
+            "!toString needs a single item, but there are 5 (line 1, column 12)",
+        ),
+    ]);
+}
+
+#[test]
+fn types_and_elements() {
+    check(&[
+        ("active is boolean", "true"),
+        ("active.is(System.Boolean)", "false"),
+        ("(1 as Integer) + 1", "2"),
+        (
+            "birthDate.extension('http://x/time').value",
+            r#""1974-12-25T14:35:45-05:00""#,
+        ),
+        ("birthDate.hasValue()", "true"),
+        ("active.type().name", r#""boolean""#),
+        ("1.type().namespace", r#""System""#),
+        (
+            "name.ofType(Wrong)",
+            "!'Wrong' is no FHIR or System type (line 1, column 13)",
+        ),
+        ("telecom.children().count()", "5"),
+        ("descendants().where($this = 'Jim').count()", "1"),
+        ("telecom.repeat(system)", r#""phone" "email""#),
+    ]);
+}
+
+#[test]
+fn references() {
+    check(&[
+        ("getResourceKey()", r#""p""#),
+        ("managingOrganization.getReferenceKey()", r#""o1""#),
+        ("managingOrganization.getReferenceKey(Patient)", ""),
+        (
+            "generalPractitioner.where(resolve() is Practitioner).reference",
+            r#""Practitioner/d1""#,
+        ),
+        (
+            "generalPractitioner.where(resolve().ofType(Organization).exists()).reference",
+            r#""http://x/fhir/Organization/o2""#,
+        ),
+        (
+            "generalPractitioner.resolve().name",
+            "!Resource has no element 'name' (line 1, column 31)",
+        ),
+    ]);
+}
+
+#[test]
+fn choosing_and_folding() {
+    check(&[
+        ("iif(active, 'on', 'off')", r#""on""#),
+        ("iif(active, 'on', (1 | 2).single())", r#""on""#),
+        ("iif(active.not(), 'on')", ""),
+        (
+            "name.select(iif(family.exists(), family, given))",
+            r#""Chalmers" "Jim" "Windsor""#,
+        ),
+        ("(1 | 2 | 3).aggregate($total + $this, 0)", "6"),
+        ("name.given.distinct().sort()", r#""James" "Jim" "Peter""#),
+        ("(1 | 3 | 2).sort(-$this)", "3 2 1"),
+        ("name.family.trace('names').count()", "2"),
+    ]);
+}
+
+#[test]
+fn constants() {
+    let ty = facts().lookup("Patient").unwrap();
+    let mut options = CompileOptions::default();
+    options.constants.insert(
+        "use".to_string(),
+        tabularium::fhirpath::Constant::String("usual".to_string()),
+    );
+    let program = compile("name.where(use = %use).given", ty, &options).unwrap();
+    let found = program
+        .evaluate(&super::batch(ty, &[PATIENT.to_string()]))
+        .unwrap()
+        .strict()
+        .unwrap();
+    assert_eq!(found.first_texts().value(0), "Jim");
+    assert_eq!(yields("%use"), "!%use is not defined (line 1, column 1)");
+}
+
+/// Each of these once asked for time or memory without bound.
+#[test]
+fn greedy_expressions_are_refused() {
+    let nested = |open: &str, core: &str, close: &str, depth: usize| {
+        format!("{}{core}{}", open.repeat(depth), close.repeat(depth))
+    };
+    for expression in [
+        nested("name.repeat(", "given", ")", 60),
+        nested("(1).aggregate($this, ", "1", ")", 90),
+        format!("'aaaaaaaa'{}", ".replace('a', 'aaaaaaaa')".repeat(30)),
+        format!("name{}", ".select(%resource.name)".repeat(40)),
+        format!("descendants(){}", ".select(%resource.descendants())".repeat(8)),
+    ] {
+        let found = yields(&expression);
+        assert!(found.starts_with('!'), "{}", &expression[..60]);
+    }
+}
