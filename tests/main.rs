@@ -13,6 +13,7 @@ mod fhirpath;
 mod harness;
 mod http;
 mod import;
+mod isolation;
 mod old_lake;
 mod population;
 mod scan;

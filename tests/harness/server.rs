@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use tabularium::consent::{Clock, LOCAL_APPLICATION, Store, Tokens};
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::http::{Limits, Options, ServeError, Service, serve};
+use tabularium::ingest::{self, Session};
 use tabularium::lake::{Lake, Mode};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -63,6 +64,24 @@ impl Server {
         let (folder, lake) = records::lake();
         let records: Vec<Record> = resources.iter().map(|resource| filed(&lake, resource)).collect();
         records::commit(&lake, &records);
+        Server::over(folder, lake, limits)
+    }
+
+    /// A server over these resources, imported as the program imports them: a live Bundle of the local application.
+    pub(crate) fn imported(resources: &[serde_json::Value]) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let mut writer = lake.writer().unwrap();
+        let mut session = Session::begin(&mut writer, ingest::Options::default()).unwrap();
+        for resource in resources {
+            session.add_document(resource.to_string().as_bytes()).unwrap();
+        }
+        assert_eq!(session.finish().unwrap().refused, 0);
+        drop(writer);
+        Server::over(folder, lake, Limits::default())
+    }
+
+    fn over(folder: tempfile::TempDir, lake: Lake, limits: Limits) -> Server {
         let store = Arc::new(Store::open(folder.path(), Clock::at(START)).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)

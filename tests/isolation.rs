@@ -1,0 +1,269 @@
+//! Two people who share a practitioner, an organization, a Group and a family Coverage: each token sees its own person's rows
+//! and what those refer to, and no way leads to a row of the other.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::harness::server::{Answer, Server};
+
+/// Ann and Ben, their shared surroundings, and rows that are nobody's token's to see.
+fn family() -> Vec<Value> {
+    let mut all = vec![
+        json!({"resourceType":"Practitioner","id":"doc","name":[{"family":"Shared"}]}),
+        json!({"resourceType":"Practitioner","id":"stranger","name":[{"family":"Unrelated"}]}),
+        json!({"resourceType":"PractitionerRole","id":"role","practitioner":{"reference":"Practitioner/doc"},
+               "organization":{"reference":"Organization/clinic"}}),
+        json!({"resourceType":"Organization","id":"clinic","name":"Clinic","partOf":{"reference":"Organization/trust"}}),
+        json!({"resourceType":"Organization","id":"trust","name":"Trust"}),
+        json!({"resourceType":"Organization","id":"payer","name":"Payer"}),
+        json!({"resourceType":"Organization","id":"elsewhere","name":"Elsewhere"}),
+        json!({"resourceType":"Group","id":"household","type":"person","actual":true,
+               "member":[{"entity":{"reference":"Patient/ann"}},{"entity":{"reference":"Patient/ben"}}]}),
+        json!({"resourceType":"Coverage","id":"family","status":"active","beneficiary":{"reference":"Patient/ann"},
+               "subscriber":{"reference":"Patient/ben"},"policyHolder":{"reference":"Patient/ben"},
+               "payor":[{"reference":"Organization/payer"}]}),
+        json!({"resourceType":"Appointment","id":"both","status":"booked","participant":[
+               {"actor":{"reference":"Patient/ann"},"status":"accepted"},
+               {"actor":{"reference":"Patient/ben"},"status":"accepted"}]}),
+    ];
+    for (id, other) in [("ann", "ben"), ("ben", "ann")] {
+        all.extend([
+            json!({"resourceType":"Patient","id":id,"gender":"other","name":[{"family":id}],
+                   "generalPractitioner":[{"reference":"PractitionerRole/role"}],
+                   "link":[{"other":{"reference":format!("Patient/{other}")},"type":"seealso"}]}),
+            json!({"resourceType":"Observation","id":format!("obs-{id}"),"status":"final","code":{"text":"c"},
+                   "subject":{"reference":format!("Patient/{id}")},"performer":[{"reference":"Practitioner/doc"}],
+                   "hasMember":[{"reference":format!("Observation/obs-{other}")}]}),
+            json!({"resourceType":"ExplanationOfBenefit","id":format!("claim-{id}"),"status":"active","use":"claim",
+                   "type":{"text":"t"},"created":"2024-01-01",
+                   "patient":{"reference":format!("Patient/{id}")},"provider":{"reference":"Organization/clinic"},
+                   "outcome":"complete","insurer":{"reference":"Organization/clinic"},"insurance":[{"focal":true,"coverage":{"reference":"Coverage/family"}}]}),
+        ]);
+    }
+    all
+}
+
+/// What each person may see, by type.
+fn visible(id: &str) -> Vec<(&'static str, Vec<String>)> {
+    let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    vec![
+        ("Patient", own(&[id])),
+        ("Observation", vec![format!("obs-{id}")]),
+        ("ExplanationOfBenefit", vec![format!("claim-{id}")]),
+        ("Coverage", own(if id == "ann" { &["family"] } else { &[] })),
+        ("Group", own(&[])),
+        ("Appointment", own(&[])),
+        ("Practitioner", own(&["doc"])),
+        ("PractitionerRole", own(&["role"])),
+        // Only Ann's rows lead to the payer: the Coverage is hers.
+        (
+            "Organization",
+            own(if id == "ann" {
+                &["clinic", "payer", "trust"]
+            } else {
+                &["clinic", "trust"]
+            }),
+        ),
+    ]
+}
+
+fn entries(answer: &Answer) -> Vec<Value> {
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let bundle = answer.json();
+    bundle["entry"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|mut entry| entry["resource"].take())
+        .collect()
+}
+
+fn ids(resources: &[Value]) -> Vec<String> {
+    let ids: BTreeSet<String> = resources
+        .iter()
+        .map(|resource| resource["id"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    ids.into_iter().collect()
+}
+
+#[test]
+fn searches_show_a_person_their_own_rows_and_what_those_refer_to() {
+    let server = Server::imported(&family());
+    for id in ["ann", "ben"] {
+        let token = server.patient_token(id);
+        for (ty, expected) in visible(id) {
+            let all = entries(&server.get(&format!("/fhir/{ty}?_count=1000"), &token));
+            assert_eq!(ids(&all), expected, "{id}: {ty}");
+            let counted = server.get(&format!("/fhir/{ty}?_summary=count"), &token).json();
+            assert_eq!(counted["total"], expected.len(), "{id}: {ty}");
+            let mut walked = Vec::new();
+            let mut next = Some(format!("/fhir/{ty}?_count=1"));
+            while let Some(path) = next {
+                let page = server.get(&path, &token);
+                walked.extend(ids(&entries(&page)));
+                let links = page.json()["link"].clone();
+                let link = links
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .find(|link| link["relation"] == "next")
+                    .cloned();
+                next = link.map(|link| link["url"].as_str().unwrap().split_once("/fhir/").unwrap().1.to_owned());
+                next = next.map(|rest| format!("/fhir/{rest}"));
+            }
+            walked.sort();
+            assert_eq!(walked, expected, "{id}: {ty} page by page");
+        }
+    }
+}
+
+#[test]
+fn reads_by_guessed_ids_find_nothing_of_another() {
+    let server = Server::imported(&family());
+    let everything = family();
+    for id in ["ann", "ben"] {
+        let token = server.patient_token(id);
+        let shown: BTreeSet<String> = visible(id)
+            .into_iter()
+            .flat_map(|(ty, ids)| ids.into_iter().map(move |id| format!("{ty}/{id}")))
+            .collect();
+        for resource in &everything {
+            let name = format!(
+                "{}/{}",
+                resource["resourceType"].as_str().unwrap(),
+                resource["id"].as_str().unwrap()
+            );
+            let answer = server.get(&format!("/fhir/{name}"), &token);
+            if shown.contains(&name) {
+                assert_eq!(answer.status, 200, "{id} reads {name}");
+            } else {
+                assert_eq!(
+                    (answer.status, answer.issue().as_str()),
+                    (404, "not-found"),
+                    "{id} reads {name}"
+                );
+                assert!(!answer.text.contains("Unrelated"));
+            }
+        }
+    }
+    let application = server.application_token();
+    for resource in &everything {
+        let name = format!(
+            "{}/{}",
+            resource["resourceType"].as_str().unwrap(),
+            resource["id"].as_str().unwrap()
+        );
+        assert_eq!(
+            server.get(&format!("/fhir/{name}"), &application).status,
+            200,
+            "the application reads {name}"
+        );
+    }
+}
+
+#[test]
+fn parameters_and_includes_lead_to_no_row_of_another() {
+    let server = Server::imported(&family());
+    let ann = server.patient_token("ann");
+    for query in [
+        "Observation?subject=Patient/ben",
+        "Observation?patient=ben",
+        "Observation?_id=obs-ben",
+        "Observation?has-member=Observation/obs-ann",
+        "ExplanationOfBenefit?patient=Patient/ben",
+        "Patient?_id=ben",
+        "Patient?name=ben",
+        "Patient?link=Patient/ann",
+        "Group?member=Patient/ann",
+        "Practitioner?family=Unrelated",
+    ] {
+        assert!(
+            entries(&server.get(&format!("/fhir/{query}"), &ann)).is_empty(),
+            "{query}"
+        );
+    }
+    for (query, expected) in [
+        (
+            "Observation?_include=Observation:has-member&_include=Observation:performer",
+            vec!["doc", "obs-ann"],
+        ),
+        (
+            "Patient?_include=Patient:link&_include=Patient:general-practitioner",
+            vec!["ann", "role"],
+        ),
+        (
+            "Patient?_revinclude=Observation:subject&_revinclude=Group:member",
+            vec!["ann", "obs-ann"],
+        ),
+        ("Practitioner?_revinclude=Observation:performer", vec!["doc", "obs-ann"]),
+        (
+            "Coverage?_include=Coverage:subscriber&_include=Coverage:payor",
+            vec!["family", "payer"],
+        ),
+    ] {
+        assert_eq!(
+            ids(&entries(&server.get(&format!("/fhir/{query}"), &ann))),
+            expected,
+            "{query}"
+        );
+    }
+    let ben = server.patient_token("ben");
+    let claims = entries(&server.get(
+        "/fhir/ExplanationOfBenefit?_include=ExplanationOfBenefit:coverage&_include=ExplanationOfBenefit:provider",
+        &ben,
+    ));
+    assert_eq!(ids(&claims), ["claim-ben", "clinic"]);
+}
+
+#[test]
+fn bodies_wildcards_and_anothers_links_stay_within_the_token() {
+    let server = Server::imported(&family());
+    let (ann, ben) = (server.patient_token("ann"), server.patient_token("ben"));
+    let headers = [
+        ("authorization", format!("Bearer {ann}")),
+        ("content-type", "application/x-www-form-urlencoded".to_owned()),
+    ];
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let posted = server.send("POST", "/fhir/Observation/_search", &headers, "subject=Patient/ben");
+    assert!(entries(&posted).is_empty());
+    let wildcard = entries(&server.get("/fhir/Observation?subject=Patient/$PATIENT_ID", &ann));
+    assert_eq!(ids(&wildcard), ["obs-ann"]);
+    let page = server.get("/fhir/Organization?_count=1", &ann).json();
+    let links = page["link"].as_array().unwrap();
+    let next = links.iter().find(|link| link["relation"] == "next").unwrap()["url"]
+        .as_str()
+        .unwrap();
+    let path = format!("/fhir/{}", next.split_once("/fhir/").unwrap().1);
+    let seen_by_ben = ids(&entries(&server.get(&path, &ben)));
+    assert!(seen_by_ben.iter().all(|id| id != "payer"), "{seen_by_ben:?}");
+}
+
+#[test]
+fn views_tabulate_only_what_the_token_shows() {
+    let server = Server::imported(&family());
+    let run = |token: &str, extra: Value| {
+        let mut parameters = vec![
+            json!({"name":"viewResource","resource":{"resourceType":"ViewDefinition","name":"v",
+            "status":"active","resource":"Observation","select":[{"column":[{"name":"id","path":"id"}]}]}}),
+        ];
+        parameters.extend(extra.as_array().cloned().unwrap_or_default());
+        let body = json!({"resourceType":"Parameters","parameter":parameters}).to_string();
+        let headers = [
+            ("authorization", format!("Bearer {token}")),
+            ("content-type", "application/fhir+json".to_owned()),
+        ];
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let answer = server.send("POST", "/fhir/ViewDefinition/$run", &headers, &body);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        ids(answer.json()["rows"].as_array().unwrap())
+    };
+    let ann = server.patient_token("ann");
+    assert_eq!(run(&ann, json!([])), ["obs-ann"]);
+    let other = json!([{"name":"patient","valueReference":{"reference":"Patient/ben"}}]);
+    assert!(run(&ann, other.clone()).is_empty());
+    let application = server.application_token();
+    assert_eq!(run(&application, json!([])), ["obs-ann", "obs-ben"]);
+    assert_eq!(run(&application, other), ["obs-ben"]);
+}
