@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
+use super::log_writer::LogWriter;
+
 /// What log lines look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogFormat {
@@ -19,7 +21,7 @@ pub(super) fn start(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(LogWriter::start())
         .with_target(false);
     // Logging that somebody else has started in this process stays as it is.
     let _ = match format {

@@ -13,6 +13,7 @@ mod generate;
 mod import;
 mod info;
 mod lake_scope;
+mod log_writer;
 mod logging;
 mod mode;
 mod run;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::base_url;
 use super::failure::Failure;
+use super::log_writer;
 use super::logging::{self, LogFormat};
 use super::upkeep::Upkeep;
 use crate::consent::{Clock, Store};
@@ -94,6 +95,7 @@ pub(super) fn serve(listener: TcpListener, options: Options) -> Result<(), Failu
         let served = crate::http::serve(listener, Service::new(options), stop).await;
         drop(upkeep);
         tracing::info!("stopped");
+        log_writer::flush();
         served.map_err(Failure::other)
     })
 }

@@ -20,10 +20,13 @@ use super::{capability, read, search, view_run};
 pub(super) fn router(service: Arc<Service>) -> Router {
     Router::new()
         .route("/fhir/metadata", get(capability::metadata))
+        // Paths are matched as they were sent, and a client may or may not encode the dollar sign.
         .route("/fhir/ViewDefinition/$run", post(view_run::run))
         .route("/fhir/ViewDefinition/%24run", post(view_run::run))
         .route("/fhir/ViewDefinition/$viewdefinition-run", post(view_run::run))
+        .route("/fhir/ViewDefinition/%24viewdefinition-run", post(view_run::run))
         .route("/fhir/$sql-run", post(view_run::run))
+        .route("/fhir/%24sql-run", post(view_run::run))
         .route("/fhir/{type}", get(search::by_get))
         .route("/fhir/{type}/_search", post(search::by_post))
         .route("/fhir/{type}/{id}", get(read::read))
