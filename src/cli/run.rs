@@ -154,10 +154,10 @@ fn over_files(arguments: &Args, view: Arc<View>, format: Format) -> Result<(), F
             if let Some(bar) = &advance {
                 bar.inc(piece.consumed);
             }
-            Some(Ok(Input {
+            Some(Input {
                 piece,
                 refused: of_documents.clone(),
-            }))
+            })
         }
         Err(refusal) => {
             of_documents.add(refusal);

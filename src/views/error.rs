@@ -79,9 +79,12 @@ pub enum RunError {
         /// The error.
         source: FhirPathError,
     },
-    /// The nested lists of a few resources multiply beyond what can be numbered.
-    #[error("the view yields too many rows for one batch of resources")]
+    /// The nested lists of a resource multiply beyond what is held at once.
+    #[error("the view yields too many rows for one of the resources")]
     TooManyRows,
+    /// A thread that computes rows could not be started.
+    #[error("no thread could be started: {0}")]
+    Thread(#[source] std::io::Error),
     /// A thread that computed rows stopped unexpectedly.
     #[error("a worker of the view stopped unexpectedly")]
     Worker,
@@ -91,9 +94,6 @@ pub enum RunError {
     /// The lake could not be read.
     #[error(transparent)]
     Lake(#[from] crate::lake::LakeError),
-    /// A resource of the input could not be put into columns.
-    #[error("{0}")]
-    Input(String),
     /// Columns did not have the shape expected of them.
     #[error("the view met unexpected columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
@@ -117,6 +117,12 @@ impl RunError {
                 | RunError::Expression { .. }
                 | RunError::TooManyRows
         )
+    }
+
+    /// Whether fewer resources at a time may do.
+    pub(super) fn is_of_size(&self) -> bool {
+        let large = |error: &FhirPathError| matches!(error, FhirPathError::TooLarge { .. });
+        matches!(self, RunError::TooManyRows) || matches!(self, RunError::Expression { source, .. } if large(source))
     }
 
     /// As an error of a DataFusion operator; [`RunError::from`] takes it out again.

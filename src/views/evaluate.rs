@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::filter_record_batch;
 
 use super::column::Column;
 use super::error::RunError;
@@ -15,121 +16,188 @@ use crate::fhirpath::{Collection, Focus, Offsets, Program};
 
 /// Rows of the output per batch.
 const BATCH: usize = 8192;
+/// The most rows that several resources may yield together; beyond it they are taken in smaller portions.
+const MAX_ROWS: usize = 1 << 20;
+/// The most rows that a single resource may yield.
+const MAX_ROWS_OF_ONE: usize = 1 << 24;
 
-/// The rows of a batch of resources, to be taken in portions.
+/// The rows of a batch of resources, in portions. Resources whose nested lists multiply to very many rows are taken apart, so
+/// that what is held at once stays bounded.
 #[derive(Debug)]
 pub struct BatchRows {
     view: Arc<View>,
-    relation: Relation,
+    filters: bool,
+    /// Resources still to be evaluated, the next ones last.
+    left: Vec<RecordBatch>,
+    relation: Option<Relation>,
     at: usize,
 }
 
 impl View {
-    /// The rows of a batch of its resource's table; the view's `where` is not applied, see [`View::keep`].
-    pub fn rows(self: &Arc<View>, batch: &RecordBatch) -> Result<BatchRows, RunError> {
-        let focus = Focus::root(batch, self.resource);
-        let parts = self
-            .selects
-            .iter()
-            .map(|select| evaluate(select, &focus, &self.columns));
-        let relation = Relation::product(focus.len(), parts.collect::<Result<_, _>>()?)?;
-        Ok(BatchRows {
+    /// The rows of a batch of its resource's table; `filters` says whether its `where` is to be applied first.
+    pub fn rows(self: &Arc<View>, batch: RecordBatch, filters: bool) -> BatchRows {
+        BatchRows {
             view: self.clone(),
-            relation,
+            filters,
+            left: vec![batch],
+            relation: None,
             at: 0,
-        })
+        }
+    }
+
+    fn relation(&self, batch: &RecordBatch, filters: bool) -> Result<Relation, RunError> {
+        let kept = match filters && self.has_filter() {
+            true => &filter_record_batch(batch, &self.keep(batch)?)?,
+            false => batch,
+        };
+        let most = if batch.num_rows() == 1 {
+            MAX_ROWS_OF_ONE
+        } else {
+            MAX_ROWS
+        };
+        let evaluator = Evaluator {
+            columns: &self.columns,
+            most,
+        };
+        let focus = Focus::root(kept, self.resource);
+        let parts = self.selects.iter().map(|select| evaluator.select(select, &focus));
+        Relation::product(focus.len(), parts.collect::<Result<_, _>>()?, most)
     }
 }
 
 impl BatchRows {
-    /// How many rows there are, those taken included.
-    pub fn total(&self) -> usize {
-        self.relation.rows()
+    /// The next resources' rows; `None` when there are no more resources.
+    fn relation(&mut self) -> Result<Option<Relation>, RunError> {
+        while let Some(batch) = self.left.pop() {
+            match self.view.relation(&batch, self.filters) {
+                Err(error) if error.is_of_size() && batch.num_rows() > 1 => {
+                    let half = batch.num_rows() / 2;
+                    self.left.push(batch.slice(half, batch.num_rows() - half));
+                    self.left.push(batch.slice(0, half));
+                }
+                other => return other.map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn portion(&mut self) -> Result<Option<RecordBatch>, RunError> {
+        loop {
+            let Some(relation) = &self.relation else {
+                self.relation = self.relation()?;
+                self.at = 0;
+                match self.relation {
+                    Some(_) => continue,
+                    None => return Ok(None),
+                }
+            };
+            let rows = self.at..relation.rows().min(self.at + BATCH);
+            if rows.is_empty() {
+                self.relation = None;
+                continue;
+            }
+            self.at = rows.end;
+            let column = |slot: usize| relation.column(slot, rows.clone());
+            let columns = (0..self.view.columns.len())
+                .map(column)
+                .collect::<Result<Vec<_>, _>>()?;
+            let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+            return Ok(Some(RecordBatch::try_new_with_options(
+                self.view.schema.clone(),
+                columns,
+                &options,
+            )?));
+        }
     }
 }
 
 impl Iterator for BatchRows {
     type Item = Result<RecordBatch, RunError>;
 
+    /// The next rows; none after an error.
     fn next(&mut self) -> Option<Self::Item> {
-        let rows = self.at..self.relation.rows().min(self.at + BATCH);
-        if rows.is_empty() {
-            return None;
+        let portion = self.portion();
+        if portion.is_err() {
+            self.left.clear();
+            self.relation = None;
         }
-        self.at = rows.end;
-        let column = |slot: usize| self.relation.column(slot, rows.clone());
-        let columns = (0..self.view.columns.len()).map(column).collect::<Result<Vec<_>, _>>();
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        Some(columns.and_then(|columns| {
-            Ok(RecordBatch::try_new_with_options(
-                self.view.schema.clone(),
-                columns,
-                &options,
-            )?)
-        }))
+        portion.transpose()
     }
 }
 
-/// A select's rows for each context of the focus.
-fn evaluate(select: &Select, focus: &Focus, columns: &[Column]) -> Result<Relation, RunError> {
-    let Some(iteration) = &select.iteration else {
-        return body(select, focus, columns);
-    };
-    let (items, counts) = enter(iteration, focus)?;
-    body(select, &items, columns)?.lift(&counts, focus.len(), iteration.or_null)
+/// Walks a select tree.
+struct Evaluator<'v> {
+    columns: &'v [Column],
+    most: usize,
 }
 
-/// The items that an iteration goes through, and how many each context has.
-fn enter(iteration: &Iteration, focus: &Focus) -> Result<(Focus, Counts), RunError> {
-    match &iteration.steps {
-        Steps::Each(program) => {
-            let collection = run(program, focus, &iteration.at)?;
-            Ok((focus.enter(&collection), counts(collection.offsets())))
+impl Evaluator<'_> {
+    /// A select's rows for each context of the focus.
+    fn select(&self, select: &Select, focus: &Focus) -> Result<Relation, RunError> {
+        let Some(iteration) = &select.iteration else {
+            return self.body(select, focus);
+        };
+        let (items, counts) = self.enter(iteration, focus)?;
+        self.body(select, &items)?.lift(&counts, focus.len(), iteration.or_null)
+    }
+
+    /// The items that an iteration goes through, and how many each context has.
+    fn enter(&self, iteration: &Iteration, focus: &Focus) -> Result<(Focus, Counts), RunError> {
+        match &iteration.steps {
+            Steps::Each(program) => {
+                let collection = run(program, focus, &iteration.at)?;
+                Ok((focus.enter(&collection), counts(collection.offsets())))
+            }
+            Steps::Repeat { first, next } => repeat::enter(first, next, focus, &iteration.at, self.most),
         }
-        Steps::Repeat { first, next } => repeat::enter(first, next, focus, &iteration.at),
     }
-}
 
-/// What stands inside a select, for each context of its own.
-fn body(select: &Select, focus: &Focus, columns: &[Column]) -> Result<Relation, RunError> {
-    let contexts = focus.len();
-    let mut parts = Vec::with_capacity(2 + select.selects.len());
-    let mut cells = Vec::with_capacity(select.cells.len());
-    for cell in &select.cells {
-        let column = &columns[cell.slot];
-        let evaluation = cell
-            .program
-            .evaluate_on(focus)
-            .and_then(|evaluation| evaluation.strict());
-        let collection = evaluation.map_err(|source| RunError::Expression {
-            at: format!("column '{}'", column.name),
-            source,
-        })?;
-        cells.push(Part {
-            slot: cell.slot,
-            values: gather(column, &collection)?,
-            is_row_index: cell.is_row_index,
-        });
+    /// What stands inside a select, for each context of its own.
+    fn body(&self, select: &Select, focus: &Focus) -> Result<Relation, RunError> {
+        let contexts = focus.len();
+        let mut parts = Vec::with_capacity(2 + select.selects.len());
+        let mut cells = Vec::with_capacity(select.cells.len());
+        for cell in &select.cells {
+            let column = &self.columns[cell.slot];
+            let evaluation = cell
+                .program
+                .evaluate_on(focus)
+                .and_then(|evaluation| evaluation.strict());
+            let collection = evaluation.map_err(|source| RunError::Expression {
+                at: format!("column '{}'", column.name),
+                source,
+            })?;
+            let values = gather(column, &collection)?;
+            cells.push(Part {
+                slot: cell.slot,
+                values,
+                is_row_index: cell.is_row_index,
+            });
+        }
+        if !cells.is_empty() {
+            let groups = vec![Group {
+                parts: cells,
+                index: Index::Same,
+                own: true,
+            }];
+            parts.push(Relation {
+                counts: Counts::One(contexts),
+                groups,
+            });
+        }
+        for select in &select.selects {
+            parts.push(self.select(select, focus)?);
+        }
+        if !select.union.is_empty() {
+            let branches = select.union.iter().map(|branch| self.select(branch, focus));
+            parts.push(Relation::union(
+                contexts,
+                branches.collect::<Result<_, _>>()?,
+                self.most,
+            )?);
+        }
+        Relation::product(contexts, parts, self.most)
     }
-    if !cells.is_empty() {
-        let groups = vec![Group {
-            parts: cells,
-            index: Index::Same,
-            own: true,
-        }];
-        parts.push(Relation {
-            counts: Counts::One(contexts),
-            groups,
-        });
-    }
-    for select in &select.selects {
-        parts.push(evaluate(select, focus, columns)?);
-    }
-    if !select.union.is_empty() {
-        let branches = select.union.iter().map(|branch| evaluate(branch, focus, columns));
-        parts.push(Relation::union(contexts, branches.collect::<Result<_, _>>()?)?);
-    }
-    Relation::product(contexts, parts)
 }
 
 pub(super) fn run(program: &Program, focus: &Focus, at: &str) -> Result<Collection, RunError> {

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
@@ -20,7 +19,6 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::error::RunError;
-use super::evaluate::BatchRows;
 use super::view::View;
 
 /// Evaluates a view's select tree over each batch of resources.
@@ -51,14 +49,6 @@ impl ViewExec {
             metrics,
         }
     }
-}
-
-/// The rows of a batch of resources, those that the view's `where` leaves out removed first if asked.
-pub(super) fn rows(view: &Arc<View>, batch: &RecordBatch, filters: bool) -> std::result::Result<BatchRows, RunError> {
-    if !filters || !view.has_filter() {
-        return view.rows(batch);
-    }
-    view.rows(&filter_record_batch(batch, &view.keep(batch)?)?)
 }
 
 impl DisplayAs for ViewExec {
@@ -126,19 +116,19 @@ impl ExecutionPlan for ViewExec {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let (view, filters) = (self.view.clone(), self.filters);
         let batches = input.flat_map(move |batch| {
-            let _timer = metrics.elapsed_compute().timer();
             let metrics = metrics.clone();
-            let rows = batch.and_then(|batch| rows(&view, &batch, filters).map_err(RunError::into_plan));
-            let (rows, failed) = match rows {
-                Ok(rows) => (Some(rows), None),
+            let (rows, failed) = match batch {
+                Ok(batch) => (Some(view.rows(batch, filters)), None),
                 Err(error) => (None, Some(Err(error))),
             };
-            let rows = rows.into_iter().flatten().map(move |batch| {
-                let batch = batch.map_err(RunError::into_plan)?;
-                metrics.record_output(batch.num_rows());
-                Ok(batch)
+            let mut rows = rows.into_iter().flatten();
+            let computed = std::iter::from_fn(move || {
+                let _timer = metrics.elapsed_compute().timer();
+                let batch = rows.next()?.map_err(RunError::into_plan);
+                metrics.record_output(batch.as_ref().map_or(0, RecordBatch::num_rows));
+                Some(batch)
             });
-            futures::stream::iter(rows.chain(failed))
+            futures::stream::iter(computed.chain(failed))
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 
 use super::error::RunError;
-use super::exec;
 use super::ordered::{Job, Jobs};
 use super::view::View;
 use super::write::Rows;
@@ -50,7 +49,7 @@ impl Rows {
     /// The rows of a view over documents, in their order.
     pub fn of_documents<D: Document + 'static>(
         view: Arc<View>,
-        documents: impl Iterator<Item = Result<D, RunError>> + Send + 'static,
+        documents: impl Iterator<Item = D> + Send + 'static,
         limit: Option<usize>,
     ) -> Rows {
         let of_documents = view.clone();
@@ -63,38 +62,32 @@ impl Rows {
 }
 
 /// Documents in groups that are worth a thread's while, in their order.
-fn groups<D: Document>(
-    mut documents: impl Iterator<Item = Result<D, RunError>>,
-) -> impl Iterator<Item = Vec<Result<D, RunError>>> {
+fn groups<D: Document>(mut documents: impl Iterator<Item = D>) -> impl Iterator<Item = Vec<D>> {
     std::iter::from_fn(move || {
         let (mut group, mut bytes) = (Vec::new(), 0);
         while bytes < GROUP_BYTES && group.len() < GROUP {
             let Some(document) = documents.next() else { break };
-            bytes += document.as_ref().map_or(0, |document| document.text().len());
+            bytes += document.text().len();
             group.push(document);
         }
         (!group.is_empty()).then_some(group)
     })
 }
 
-/// The rows of a group of documents; an error among them comes behind the rows of those before it.
+/// The rows of a group of documents.
 fn rows<D: Document>(
     view: &Arc<View>,
-    documents: Vec<Result<D, RunError>>,
+    documents: Vec<D>,
 ) -> impl Iterator<Item = Result<RecordBatch, RunError>> + use<D> {
     let mut batches = Batches::new(view);
-    let shredded = documents.into_iter().try_for_each(|document| batches.shred(&document?));
-    // What came before an error still counts.
-    let failed = shredded.and(batches.cut()).err().map(Err);
-    let batches = batches.done;
+    let shredded = documents.into_iter().try_for_each(|document| batches.shred(&document));
+    let failed = shredded.and_then(|()| batches.cut()).err().map(Err);
     let view = view.clone();
-    let of_batch = move |batch: RecordBatch| -> Box<dyn Iterator<Item = Result<RecordBatch, RunError>>> {
-        match exec::rows(&view, &batch, true) {
-            Ok(rows) => Box::new(rows),
-            Err(error) => Box::new(std::iter::once(Err(error))),
-        }
-    };
-    batches.into_iter().flat_map(of_batch).chain(failed)
+    batches
+        .done
+        .into_iter()
+        .flat_map(move |batch| view.rows(batch, true))
+        .chain(failed)
 }
 
 /// The document itself, or the entries of a Bundle, as far as they are of the type.

@@ -21,6 +21,8 @@ pub(super) type Results<T> = Box<dyn Iterator<Item = Result<T, RunError>>>;
 pub(super) struct Ordered<T> {
     queue: Receiver<Receiver<Message<T>>>,
     current: Option<Receiver<Message<T>>>,
+    /// Why there is no thread at all.
+    failed: Option<RunError>,
 }
 
 enum Message<T> {
@@ -39,19 +41,26 @@ impl<T: Send + 'static> Ordered<T> {
     pub(super) fn new(jobs: Jobs<T>, threads: usize) -> Ordered<T> {
         let (queue, jobs_begun) = sync_channel(threads.max(1));
         let source = Arc::new(Mutex::new(Some(Source { jobs, queue })));
+        let (mut started, mut failed) = (0, None);
         for _ in 0..threads.max(1) {
             let source = source.clone();
-            thread::spawn(move || {
+            let spawned = thread::Builder::new().name("view".to_owned()).spawn(move || {
                 while let Some((job, results)) = next_job(&source) {
                     if !work(job, &results) {
                         break;
                     }
                 }
             });
+            match spawned {
+                Ok(_) => started += 1,
+                Err(error) => failed = Some(RunError::Thread(error)),
+            }
         }
+        // Fewer threads than asked for do the same work.
         Ordered {
             queue: jobs_begun,
             current: None,
+            failed: failed.filter(|_| started == 0),
         }
     }
 }
@@ -89,6 +98,9 @@ impl<T> Iterator for Ordered<T> {
     type Item = Result<T, RunError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(error) = self.failed.take() {
+            return Some(Err(error));
+        }
         loop {
             let current = match &self.current {
                 Some(current) => current,

@@ -14,8 +14,6 @@ use super::values::Gathered;
 pub(super) const NONE: u32 = u32::MAX;
 /// In place of a row number: the row that an iteration gives which found nothing. No values but `%rowIndex`, which is 0.
 pub(super) const NOTHING_FOUND: u32 = u32::MAX - 1;
-/// The most rows that can be numbered.
-const MAX_ROWS: usize = 1 << 30;
 
 /// Row numbers, one for each row.
 #[derive(Clone, Debug)]
@@ -117,8 +115,9 @@ impl Relation {
         self.counts.rows()
     }
 
-    /// For each of `contexts` contexts every combination of the parts' rows, the last part's changing fastest.
-    pub(super) fn product(contexts: usize, mut parts: Vec<Relation>) -> Result<Relation, RunError> {
+    /// For each of `contexts` contexts every combination of the parts' rows, the last part's changing fastest; an error where
+    /// that makes more than `most` rows.
+    pub(super) fn product(contexts: usize, mut parts: Vec<Relation>, most: usize) -> Result<Relation, RunError> {
         let several = parts
             .iter()
             .filter(|part| matches!(part.counts, Counts::Starts(_)))
@@ -143,7 +142,7 @@ impl Relation {
                 .try_fold(1usize, |rows, part| rows.checked_mul(part.counts.range(context).len()));
             total = rows
                 .and_then(|rows| total.checked_add(rows))
-                .filter(|total| *total <= MAX_ROWS)
+                .filter(|total| *total <= most)
                 .ok_or(RunError::TooManyRows)?;
             starts.push(total as u32);
         }
@@ -190,9 +189,6 @@ impl Relation {
                 groups,
             });
         }
-        if self.rows() + empty > MAX_ROWS {
-            return Err(RunError::TooManyRows);
-        }
         let mut outer = Vec::with_capacity(self.rows() + empty);
         for context in 0..contexts {
             let range = items.range(context);
@@ -223,9 +219,9 @@ impl Relation {
     }
 
     /// For each context the first branch's rows, then the second's, and so on. All branches fill the same slots.
-    pub(super) fn union(contexts: usize, branches: Vec<Relation>) -> Result<Relation, RunError> {
+    pub(super) fn union(contexts: usize, branches: Vec<Relation>, most: usize) -> Result<Relation, RunError> {
         let total: usize = branches.iter().map(Relation::rows).sum();
-        if total > MAX_ROWS {
+        if total > most {
             return Err(RunError::TooManyRows);
         }
         let mut starts = Vec::with_capacity(contexts + 1);
@@ -393,7 +389,7 @@ mod tests {
             counts in proptest::collection::vec(proptest::collection::vec(0u32..4, 3), 0..6),
         ) {
             let part = |slot: usize| numbered(slot, &counts.iter().map(|counts| counts[slot]).collect::<Vec<_>>());
-            let product = Relation::product(counts.len(), vec![part(0), part(1), part(2)]).unwrap();
+            let product = Relation::product(counts.len(), vec![part(0), part(1), part(2)], 1 << 20).unwrap();
             let mut expected = Vec::new();
             let mut starts = [0u32; 3];
             for counts in &counts {
@@ -412,7 +408,7 @@ mod tests {
 
         #[test]
         fn a_union_keeps_contexts_together(a in proptest::collection::vec(0u32..3, 4), b in proptest::collection::vec(0u32..3, 4)) {
-            let union = Relation::union(4, vec![numbered(0, &a), numbered(0, &b)]).unwrap();
+            let union = Relation::union(4, vec![numbered(0, &a), numbered(0, &b)], 1 << 20).unwrap();
             let (mut expected, mut next) = (Vec::new(), [0i32; 2]);
             for context in 0..4 {
                 for (branch, counts) in [&a, &b].into_iter().enumerate() {
@@ -447,9 +443,13 @@ mod tests {
     }
 
     #[test]
-    fn more_rows_than_can_be_numbered_are_an_error() {
-        let wide = || numbered(0, &[65_536]);
-        let product = Relation::product(1, vec![wide(), wide()]);
+    fn more_rows_than_are_held_at_once_are_an_error() {
+        let wide = || numbered(0, &[100]);
+        assert_eq!(
+            Relation::product(1, vec![wide(), wide()], 10_000).unwrap().rows(),
+            10_000
+        );
+        let product = Relation::product(1, vec![wide(), wide()], 9_999);
         assert!(matches!(product, Err(RunError::TooManyRows)));
     }
 }

@@ -16,8 +16,6 @@ use crate::fhirpath::{Collection, CompileOptions, Constant, FhirPathError, Focus
 
 /// The deepest that items are followed: deeper than JSON may nest.
 const MAX_LEVELS: usize = 128;
-/// The most items of one batch.
-const MAX_ITEMS: usize = 1 << 28;
 /// How many steps it may take until no further type is found.
 const MAX_TYPE_STEPS: usize = 8;
 
@@ -88,8 +86,14 @@ pub(super) fn resolve(
     ))
 }
 
-/// The items found, in order, as contexts.
-pub(super) fn enter(first: &[Program], next: &[Program], focus: &Focus, at: &str) -> Result<(Focus, Counts), RunError> {
+/// The items found, in order, as contexts; an error where there are more than `most`.
+pub(super) fn enter(
+    first: &[Program],
+    next: &[Program],
+    focus: &Focus,
+    at: &str,
+    most: usize,
+) -> Result<(Focus, Counts), RunError> {
     let mut levels: Vec<Level> = Vec::new();
     let mut programs = first;
     let mut items = 0;
@@ -99,7 +103,7 @@ pub(super) fn enter(first: &[Program], next: &[Program], focus: &Focus, at: &str
             break;
         }
         items += level.focus.len();
-        if levels.len() >= MAX_LEVELS || items > MAX_ITEMS {
+        if levels.len() >= MAX_LEVELS || items > most {
             return Err(RunError::TooManyRows);
         }
         levels.push(level);

@@ -170,7 +170,7 @@ impl Filter {
     }
 }
 
-/// Which columns of the output a select tree fills, by their slots; for messages the columns themselves.
+/// The Arrow schema of columns.
 pub(super) fn schema(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(
         columns.iter().map(Column::field).collect::<Vec<_>>(),

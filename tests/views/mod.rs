@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tabularium::lake::{Lake, Scope, ScopedTable};
-use tabularium::views::{Document, Format, Refused, Resources, Rows, Run, RunError, View};
+use tabularium::views::{Document, Format, Refused, Resources, Rows, Run, View};
 
 /// A resource as a document of its own.
 struct Resource(Vec<u8>);
@@ -36,10 +36,7 @@ fn view(definition: &Value) -> Arc<View> {
 
 /// The rows of a view over these texts.
 fn rows_of(view: &Arc<View>, texts: &[&str]) -> Rows {
-    let documents: Vec<Result<Resource, RunError>> = texts
-        .iter()
-        .map(|text| Ok(Resource(text.as_bytes().to_vec())))
-        .collect();
+    let documents: Vec<Resource> = texts.iter().map(|text| Resource(text.as_bytes().to_vec())).collect();
     Rows::of_documents(view.clone(), documents.into_iter(), None)
 }
 

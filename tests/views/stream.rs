@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
-use tabularium::views::{Document, Format, Refused, Rows, RunError};
+use tabularium::views::{Document, Format, Refused, Rows};
 
 use super::view;
 
@@ -38,7 +38,7 @@ fn ids() -> Arc<tabularium::views::View> {
 
 #[test]
 fn rows_keep_the_order_of_the_resources() {
-    let documents = (0..60).map(|part| Ok(Lines::new(part * 1000..part * 1000 + 1000)));
+    let documents = (0..60).map(|part| Lines::new(part * 1000..part * 1000 + 1000));
     let mut text = Vec::new();
     Rows::of_documents(ids(), documents, None)
         .write(Format::Csv { header: false }, &mut text)
@@ -53,7 +53,7 @@ fn the_first_rows_leave_before_the_input_ends_and_a_reader_who_leaves_stops_it()
     let counted = read.clone();
     let endless = (0..).map(move |part: usize| {
         counted.fetch_add(1, Ordering::Relaxed);
-        Ok(Lines::new(part * 20_000..part * 20_000 + 20_000))
+        Lines::new(part * 20_000..part * 20_000 + 20_000)
     });
     let mut pieces = Rows::of_documents(ids(), endless, None).pieces(Format::Ndjson);
     let first = pieces.next().unwrap().unwrap();
@@ -70,7 +70,7 @@ fn the_first_rows_leave_before_the_input_ends_and_a_reader_who_leaves_stops_it()
 #[test]
 fn a_limit_ends_an_endless_input() {
     for (limit, format) in [(3, Format::Json), (25_000, Format::Json), (0, Format::Json)] {
-        let endless = (0..).map(|part: usize| Ok(Lines::new(part * 1000..part * 1000 + 1000)));
+        let endless = (0..).map(|part: usize| Lines::new(part * 1000..part * 1000 + 1000));
         let mut text = Vec::new();
         Rows::of_documents(ids(), endless, Some(limit))
             .write(format, &mut text)
@@ -86,12 +86,12 @@ fn a_limit_ends_an_endless_input() {
 }
 
 #[test]
-fn an_error_of_the_input_ends_the_output() {
-    let documents = (0..9).map(|part| match part {
-        4 => Err(RunError::Input("the disk is gone".to_owned())),
-        _ => Ok(Lines::new(part..part + 1)),
-    });
-    let mut pieces = Rows::of_documents(ids(), documents, None).pieces(Format::Csv { header: true });
+fn an_error_stands_behind_the_rows_before_it_and_ends_the_output() {
+    let one = view(&json!({"resource": "Patient",
+        "select": [{"column": [{"name": "id", "path": "iif(id = 'p3000', id | 'x', id)"}]}]}));
+    let documents = (0..9).map(|part| Lines::new(part * 20_000..part * 20_000 + 20_000));
+    let documents = std::iter::once(Lines::new(0..1)).chain(documents);
+    let mut pieces = Rows::of_documents(one, documents, None).pieces(Format::Csv { header: true });
     let mut text = Vec::new();
     let error = loop {
         match pieces.next() {
@@ -100,7 +100,40 @@ fn an_error_of_the_input_ends_the_output() {
             None => panic!("the error was lost"),
         }
     };
-    assert_eq!(error, "the disk is gone");
-    assert_eq!(text, b"id\np0\np1\np2\np3\n");
+    assert!(error.starts_with("column 'id' has 2 values in one row"), "{error}");
+    assert!(
+        text.starts_with(b"id\n") && text.len() < 100_000,
+        "{} bytes",
+        text.len()
+    );
     assert!(pieces.next().is_none());
+}
+
+#[test]
+fn resources_that_multiply_to_very_many_rows_are_taken_apart() {
+    let names: Vec<serde_json::Value> = (0..300).map(|number| json!({"family": format!("f{number}")})).collect();
+    let patient = |id: usize| json!({"resourceType": "Patient", "id": id.to_string(), "name": names}).to_string();
+    let text: String = (0..20).map(|id| patient(id) + "\n").collect();
+    let pairs = view(&json!({"resource": "Patient", "select": [
+        {"column": [{"name": "id", "path": "id"}]},
+        {"forEach": "name", "column": [{"name": "a", "path": "family"}]},
+        {"forEach": "name", "column": [{"name": "b", "path": "family"}]}]}));
+    let mut rows = 0;
+    for batch in Rows::of_documents(pairs, std::iter::once(Lines(text.into_bytes())), None).batches() {
+        rows += batch.unwrap().num_rows();
+    }
+    assert_eq!(rows, 20 * 300 * 300);
+    let text = patient(0).into_bytes();
+    let cube = |depth: usize| {
+        let each = (0..depth)
+            .map(|place| json!({"forEach": "name", "column": [{"name": format!("c{place}"), "path": "family"}]}));
+        view(&json!({"resource": "Patient", "select": each.collect::<Vec<_>>()}))
+    };
+    let mut many = Rows::of_documents(cube(3), std::iter::once(Lines(text)), None).batches();
+    assert!(
+        many.find_map(Result::err)
+            .unwrap()
+            .to_string()
+            .contains("too many rows")
+    );
 }
