@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
+mod catalog;
 mod import;
 mod medians;
 mod read;
@@ -29,6 +30,7 @@ fn main() {
     println!("{}", sample.description());
     shred::benches(&mut criterion, &sample);
     import::benches(&mut criterion, &sample);
+    catalog::benches(&mut criterion);
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);
     views::benches(&mut criterion, &sample);

@@ -265,6 +265,32 @@ fn columns_keep_their_ids_across_commits_and_processes() {
 }
 
 #[test]
+fn a_commit_on_a_catalog_that_moved_is_refused_whole() {
+    let it = fixture();
+    it.commit(&[row(1)]);
+    let mut writer = it.lake.writer().unwrap();
+    let mut transaction = writer.begin();
+    add(&mut transaction, &[row(2)]);
+    let catalog = rusqlite::Connection::open(it.lake.folder().catalog()).unwrap();
+    catalog
+        .execute_batch(
+            "INSERT INTO ducklake_snapshot SELECT 2, snapshot_time, schema_version, next_catalog_id, next_file_id
+             FROM ducklake_snapshot WHERE snapshot_id = 1",
+        )
+        .unwrap();
+    let refused = transaction.commit("test", "").unwrap_err();
+    assert!(matches!(refused, LakeError::Conflict { expected: 1, found: 2 }) && refused.retryable());
+    assert_eq!(it.lake.picture().snapshot, 2);
+    assert_eq!(table(&it.lake.picture()).rows, 1);
+    let mut transaction = writer.begin();
+    add(&mut transaction, &[row(2)]);
+    assert_eq!(table(&transaction.commit("test", "").unwrap()).rows, 2);
+    drop(writer);
+    drop(it.lake.writer().unwrap());
+    assert_eq!(it.files_on_disk().len(), 2, "the refused commit's file is gone by now");
+}
+
+#[test]
 fn a_newer_format_is_refused() {
     let it = fixture();
     let catalog = rusqlite::Connection::open(it.lake.folder().catalog()).unwrap();

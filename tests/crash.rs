@@ -1,5 +1,5 @@
-//! An import killed at any point leaves the lake as it was before or as it should be afterwards, never in between, and the next
-//! writer removes what the killed one left behind.
+//! An import killed at any point leaves the lake as it was before or as it should be afterwards, never in between; a killed
+//! compaction loses nothing; and the next writer removes what the killed one left behind.
 //!
 //! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set).
 
@@ -86,37 +86,69 @@ fn referenced(picture: &Picture) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-#[test]
-fn a_killed_import_leaves_the_lake_before_or_after_it() {
-    let scratch = tempfile::tempdir().unwrap();
-    let population = population(scratch.path());
-    let input = scratch.path().join("round.ndjson");
-    let data = scratch.path().join("lake");
-    let import = || program(&["import".as_ref(), "--data".as_ref(), data.as_ref(), input.as_ref()]);
-    write_round(&input, &population, 0);
-    assert!(import().status().unwrap().success());
-    let tables = Lake::open(&data).unwrap().picture().tables.len();
+/// A lake of a small population that is imported and killed over and over.
+struct Victim {
+    scratch: tempfile::TempDir,
+    population: Vec<String>,
+    random: ChaCha8Rng,
+}
 
-    let kills = std::env::var("TABULARIUM_KILLS")
-        .ok()
-        .and_then(|kills| kills.parse().ok())
-        .unwrap_or(16);
-    let mut random = ChaCha8Rng::seed_from_u64(7);
-    let (mut before, mut after) = (0, 0);
-    let mut last = 0;
-    for round in 1..=kills {
-        write_round(&input, &population, round);
-        let start = files_below(&data.join("data")).len();
-        let mut child = import().spawn().unwrap();
-        // A point in the work rather than in time: so many files written, and a moment more. An import writes up to two files
-        // a table; a number beyond that lets it come to its commit.
-        let files = start + random.random_range(0..tables * 2 + 6);
-        let moment = Duration::from_micros(random.random_range(0..12_000));
+impl Victim {
+    fn new() -> Victim {
+        let scratch = tempfile::tempdir().unwrap();
+        let population = population(scratch.path());
+        let victim = Victim {
+            scratch,
+            population,
+            random: ChaCha8Rng::seed_from_u64(7),
+        };
+        victim.import_whole(0);
+        victim
+    }
+
+    fn data(&self) -> PathBuf {
+        self.scratch.path().join("lake")
+    }
+
+    fn lake(&self) -> Lake {
+        Lake::open(self.data()).unwrap()
+    }
+
+    fn files(&self) -> BTreeSet<PathBuf> {
+        files_below(&self.data().join("data"))
+    }
+
+    fn import(&self, round: usize) -> Command {
+        let input = self.scratch.path().join("round.ndjson");
+        write_round(&input, &self.population, round);
+        program(&[
+            "import".as_ref(),
+            "--data".as_ref(),
+            self.data().as_ref(),
+            input.as_ref(),
+        ])
+    }
+
+    fn import_whole(&self, round: usize) {
+        assert!(self.import(round).status().unwrap().success());
+        assert_eq!(self.round(), round);
+    }
+
+    fn round(&self) -> usize {
+        round_of(&self.lake().picture(), self.population.len())
+    }
+
+    /// Runs the command and kills it at a point in the work rather than in time: when it has written so many of the files it may
+    /// write, and a moment later. A number it never reaches lets it come to its end.
+    fn kill(&mut self, mut command: Command, most_files: usize) {
+        let files = self.files().len() + self.random.random_range(0..most_files + 6);
+        let moment = Duration::from_micros(self.random.random_range(0..12_000));
+        let mut child = command.spawn().unwrap();
         let begun = Instant::now();
-        while files_below(&data.join("data")).len() < files && child.try_wait().unwrap().is_none() {
+        while self.files().len() < files && child.try_wait().unwrap().is_none() {
             assert!(
                 begun.elapsed() < Duration::from_secs(300),
-                "the import neither ends nor goes on"
+                "the command neither ends nor goes on"
             );
         }
         let reached = Instant::now();
@@ -125,34 +157,66 @@ fn a_killed_import_leaves_the_lake_before_or_after_it() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
+    }
 
-        let lake = Lake::open(&data).unwrap();
-        let found = round_of(&lake.picture(), population.len());
+    /// Lets the next writer clean up; every file that a snapshot has must stay, and no other.
+    fn check_files(&self) {
+        let lake = self.lake();
+        let known = known_files(&lake);
+        drop(lake.writer().unwrap());
+        assert_eq!(self.files(), known, "no orphan is left, and no file is lost");
+    }
+}
+
+fn kills() -> usize {
+    let kills = std::env::var("TABULARIUM_KILLS").ok();
+    kills.and_then(|kills| kills.parse().ok()).unwrap_or(16)
+}
+
+#[test]
+fn a_killed_import_leaves_the_lake_before_or_after_it() {
+    let mut victim = Victim::new();
+    let tables = victim.lake().picture().tables.len();
+    let (mut before, mut after) = (0, 0);
+    let mut last = 0;
+    for round in 1..=kills() {
+        // An import writes up to two files a table.
+        let import = victim.import(round);
+        victim.kill(import, 2 * tables);
+        let found = victim.round();
         assert!(
             found == last || found == round,
             "after round {round} the lake has round {found}, not {last}"
         );
         *(if found == round { &mut after } else { &mut before }) += 1;
         last = found;
-        let known = known_files(&lake);
-        drop(lake.writer().unwrap());
-        assert_eq!(
-            files_below(&data.join("data")),
-            known,
-            "no orphan is left, and no file is lost"
-        );
+        victim.check_files();
     }
-    println!("{kills} kills: {before} before the commit, {after} after it");
+    println!("{before} kills before the commit, {after} after it");
     assert!(
-        kills < 20 || (before > 0 && after > 0),
+        kills() < 16 || (before > 0 && after > 0),
         "the kills hit both sides of the commit"
     );
-    write_round(&input, &population, kills + 1);
-    assert!(import().status().unwrap().success());
-    assert_eq!(
-        round_of(&Lake::open(&data).unwrap().picture(), population.len()),
-        kills + 1
-    );
+    victim.import_whole(kills() + 1);
+}
+
+#[test]
+fn a_killed_compaction_loses_nothing() {
+    let mut victim = Victim::new();
+    victim.import_whole(1);
+    let tables = victim.lake().picture().tables.len();
+    for round in 2..2 + kills() / 4 {
+        let compact = program(&["compact".as_ref(), "--data".as_ref(), victim.data().as_ref()]);
+        victim.kill(compact, tables);
+        assert_eq!(victim.round(), round - 1);
+        victim.check_files();
+        victim.import_whole(round);
+    }
+    let compact = program(&["compact".as_ref(), "--data".as_ref(), victim.data().as_ref()]).status();
+    assert!(compact.unwrap().success());
+    assert_eq!(victim.round(), 1 + kills() / 4);
+    let picture = victim.lake().picture();
+    assert!(picture.tables.values().all(|table| table.files.len() == 1));
 }
 
 /// Files of all snapshots that can still be read.

@@ -22,7 +22,7 @@ pub struct LakeInfo {
     pub files: u64,
     /// Bytes of data and delete files of the newest snapshot.
     pub bytes: u64,
-    /// Bytes of the catalog's SQLite file.
+    /// Bytes of the catalog's SQLite file and its log.
     pub catalog_bytes: u64,
     /// Bytes of files that only older snapshots reach.
     pub replaced_bytes: u64,
@@ -69,7 +69,8 @@ impl Lake {
         tables.sort_by_key(|table| (table.mode, table.table));
         let (snapshots, replaced_bytes) = self.with_reader(catalog::history)?;
         let path = self.folder().catalog();
-        let catalog_bytes = std::fs::metadata(&path).map_err(LakeError::io("read", &path))?.len();
+        let log = std::fs::metadata(path.with_extension("sqlite-wal")).map_or(0, |log| log.len());
+        let catalog_bytes = std::fs::metadata(&path).map_err(LakeError::io("read", &path))?.len() + log;
         let committed = chrono::DateTime::from_timestamp_micros(picture.time).unwrap_or_default();
         Ok(LakeInfo {
             snapshot: picture.snapshot,

@@ -152,7 +152,12 @@ impl<'w> Transaction<'w> {
         };
         // From here on the files may be part of a snapshot even if an error is reported; the next writer sorts that out.
         self.handed_out.clear();
-        catalog::insert(&mut self.writer.connection, &commit)?;
+        let inserted = catalog::insert(&mut self.writer.connection, &commit);
+        if let Err(LakeError::Conflict { .. }) = &inserted {
+            // The next transaction begins on what is there now.
+            self.writer.lake().refresh()?;
+        }
+        inserted?;
         self.writer.publish(&self.base)
     }
 
