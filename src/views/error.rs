@@ -121,7 +121,7 @@ impl RunError {
 
     /// Whether fewer resources at a time may do.
     pub(super) fn is_of_size(&self) -> bool {
-        let large = |error: &FhirPathError| matches!(error, FhirPathError::TooLarge { .. });
+        let large = |error: &FhirPathError| matches!(error, FhirPathError::TooLarge);
         matches!(self, RunError::TooManyRows) || matches!(self, RunError::Expression { source, .. } if large(source))
     }
 
