@@ -4,6 +4,7 @@
 //! which rows may be seen, the lake's scan. Status codes and OperationOutcomes are `http`'s.
 
 mod binding;
+mod coded;
 mod engine;
 mod error;
 mod explain;

@@ -14,8 +14,8 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::ident;
 
 use super::matches::Found;
-use super::query::Query;
-use super::{SearchError, filter, key_function};
+use super::query::{Criterion, Query};
+use super::{SearchError, coded, filter, key_function};
 use crate::lake::scan::{FILE, Keep, LakeProvider, Locator, ROW, RowPredicate, ScanRequest, ScopedTable};
 
 /// The sessions that plans run in: one for whole scans, one whose plans keep the order of the table.
@@ -156,14 +156,21 @@ fn provider(table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, sorted
             request.leaves.extend(key.compiled.program.leaves().iter().cloned());
         }
     }
-    if !query.criteria.is_empty() {
-        request.predicates.push(predicate(query));
+    let mut others = Vec::new();
+    for criterion in &query.criteria {
+        match coded::condition(criterion) {
+            Some(condition) => request.items.push(condition),
+            None => others.push(criterion.clone()),
+        }
+    }
+    if !others.is_empty() {
+        request.predicates.push(predicate(others));
     }
     table.provider(request)
 }
 
-fn predicate(query: &Query) -> RowPredicate {
-    let criteria = Arc::new(query.criteria.clone());
+fn predicate(criteria: Vec<Criterion>) -> RowPredicate {
+    let criteria = Arc::new(criteria);
     let label: Vec<&str> = criteria.iter().map(|criterion| criterion.label.as_str()).collect();
     let label = label.join(" and ").into();
     let leaves = filter::leaves(&criteria);

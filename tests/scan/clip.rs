@@ -174,7 +174,7 @@ proptest! {
         picks in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
         strays in prop::collection::btree_set(prop::sample::select(vec![
             "code.coding.version", "component.code.coding.userSelected", "component.interpretation.text", "method.text",
-            "referenceRange.high.value", "nothing", "note.authorReference.reference",
+            "referenceRange.high.value", "nothing", "note.authorReference.reference", "component.*", "*",
         ]), 0..3),
     ) {
         thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Picture>) = fixture());
@@ -215,6 +215,25 @@ fn the_clipped_schema_has_what_was_asked_for_and_exists() {
     assert_eq!(deepest.len(), 4, "{deepest:?}");
     assert!(deepest.contains("component.code.coding"));
     assert_eq!(clipped(&["component"]).len(), 2);
+    let layout = picture
+        .table(tabularium::lake::Mode::Live, ty("Observation"))
+        .unwrap()
+        .layout
+        .schema()
+        .clone();
+    let below = |root: &str| -> BTreeSet<String> {
+        paths(&layout)
+            .into_iter()
+            .filter(|path| path.starts_with(root))
+            .collect()
+    };
+    assert_eq!(clipped(&["component.*"]), below("component"));
+    assert_eq!(
+        clipped(&["component.code.*", "component.valueString"]).len(),
+        below("component.code").len() + 2
+    );
+    let elements = clipped(&["*"]);
+    assert!(elements.contains("id") && elements.contains("code.coding.code") && !elements.contains("resource"));
     assert_eq!(
         clipped(&["valueQuantity.value__number", "id"]),
         set(&["id", "valueQuantity", "valueQuantity.value__number"])

@@ -120,6 +120,7 @@ fn condition() -> impl Strategy<Value = ItemMatch> {
             ItemMatch {
                 leaves: vec!["status".into()],
                 any_of: texts.into_iter().map(|text| vec![Wish::Is(text.into())]).collect(),
+                label: "test".into(),
             }
         });
     let coding = (
@@ -136,6 +137,7 @@ fn condition() -> impl Strategy<Value = ItemMatch> {
                     .into_iter()
                     .map(|(n, system, version)| vec![Wish::Like(TEXTS[n].to_uppercase().into()), system, version])
                     .collect(),
+                label: "test".into(),
             }
         });
     let many = Just(ItemMatch {
@@ -143,6 +145,7 @@ fn condition() -> impl Strategy<Value = ItemMatch> {
         any_of: (0..100)
             .map(|n| vec![Wish::Is(if n == 99 { "b".into() } else { n.to_string().into() })])
             .collect(),
+        label: "test".into(),
     });
     prop_oneof![2 => status, 6 => coding, 1 => many]
 }
@@ -178,6 +181,7 @@ fn a_count_by_code_reads_the_codes_alone() {
     let condition = ItemMatch {
         leaves: vec!["code.coding.system".into(), "code.coding.code".into()],
         any_of: vec![vec![Wish::Is("http://loinc.org".into()), Wish::Is("a".into())]],
+        label: "code".into(),
     };
     let provider = table.provider(ScanRequest {
         items: vec![condition.clone()],

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use crate::fhir::storage::{EVERYTHING, LeafSet};
+use crate::fhir::storage::{EVERYTHING, LeafSet, SYSTEM_COLUMNS};
 
 /// Key of a field's Parquet field id in Arrow metadata.
 const FIELD_ID: &str = "PARQUET:field_id";
@@ -24,11 +24,19 @@ pub(super) struct Clip {
 }
 
 impl Clip {
-    /// Clips a table's full schema to the leaves asked for.
+    /// Clips a table's full schema to the leaves asked for. A path that ends in `*` asks for all below the element; `*` alone
+    /// for all elements, which the engine's own columns are not.
     pub(super) fn new(full: &Schema, leaves: &LeafSet) -> Clip {
         let mut root = Node::default();
         for leaf in leaves {
-            root.insert(leaf);
+            match leaf.as_str() {
+                EVERYTHING => full
+                    .fields()
+                    .iter()
+                    .filter(|field| is_element(field))
+                    .for_each(|field| root.insert_all(field.name())),
+                _ => root.insert(leaf),
+            }
         }
         let wanted = root.clip(full.fields());
         let plain: Fields = wanted.iter().map(plain).collect();
@@ -59,6 +67,15 @@ impl Clip {
         }
     }
 
+    /// The root columns of both, which share none.
+    pub(super) fn join(&self, other: &Clip) -> Clip {
+        let join = |left: &Fields, right: &Fields| left.iter().chain(right).cloned().collect::<Fields>();
+        Clip {
+            wanted: join(&self.wanted, &other.wanted),
+            schema: Arc::new(Schema::new(join(self.schema.fields(), other.schema.fields()))),
+        }
+    }
+
     /// The Parquet leaves of a file to read, in order, each once. `file` is the file's Arrow schema, whose primitive fields in
     /// depth-first order are the Parquet leaves; `sizes` are their compressed sizes.
     pub(super) fn leaves(&self, file: &Fields, sizes: &[u64]) -> Vec<usize> {
@@ -66,6 +83,16 @@ impl Clip {
         collect(&self.wanted, file, 0, sizes, &mut found);
         found
     }
+}
+
+/// Whether a root column holds an element.
+fn is_element(field: &Field) -> bool {
+    field.name() == "id" || !SYSTEM_COLUMNS.contains(&field.name().as_str())
+}
+
+/// Whether a root column is among the leaves asked for.
+pub(super) fn is_asked(leaves: &LeafSet, field: &Field) -> bool {
+    leaves.contains(EVERYTHING) && is_element(field) || leaves.iter().any(|leaf| leaf.split('.').next() == Some(field.name()))
 }
 
 /// Dotted paths of a file's Parquet leaves without list markers, in order.
@@ -95,6 +122,10 @@ struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
+    fn insert_all(&mut self, root: &'a str) {
+        self.children.entry(root).or_default().children.entry(EVERYTHING).or_default();
+    }
+
     fn insert(&mut self, path: &'a str) {
         let mut node = self;
         for name in path.split('.') {

@@ -43,7 +43,8 @@ pub(super) fn matching(
                     .zip(&slots.allowed)
                     .for_each(|(one, other)| *one &= other);
             }
-            Some(_) => return Err(damaged()),
+            // One of them repeats inside the item.
+            Some(_) => return Ok(None),
         }
     }
     let mut found = Ranges::default();

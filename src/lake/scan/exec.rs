@@ -72,7 +72,7 @@ impl DisplayAs for LakeScanExec {
             .map(|field| field.name().as_str())
             .collect();
         write!(f, "LakeScanExec: columns=[{}]", columns.join(", "))?;
-        let predicates: Vec<String> = self.scan.labels().collect();
+        let predicates: Vec<&str> = self.scan.labels().collect();
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
         }

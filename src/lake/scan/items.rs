@@ -20,6 +20,8 @@ pub struct ItemMatch {
     pub leaves: Vec<Arc<str>>,
     /// Combinations, each with one wish for each leaf. At least one wish of each is [`Wish::Is`] or [`Wish::Like`].
     pub any_of: Vec<Vec<Wish>>,
+    /// How `explain` shows it.
+    pub label: Arc<str>,
 }
 
 /// What a leaf of an item should hold.

@@ -11,7 +11,7 @@ use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions,
 use arrow::compute::concat;
 use arrow::datatypes::{FieldRef, Schema};
 
-use super::clip::Clip;
+use super::clip::{Clip, is_asked};
 use super::columns;
 use super::error::ScanError;
 use super::file::ReadBytes;
@@ -82,7 +82,7 @@ impl ScopedTable {
         let base = self.person_rows(person)?;
         let columns = self.person_columns(&base, &clip)?;
         // The table's order has `id` and `last_updated` first; callers expect their own columns in front.
-        let own = |field: &&FieldRef| is_asked(leaves, field.name());
+        let own = |field: &&FieldRef| is_asked(leaves, field);
         let fields = clip.schema().fields();
         let mut order: Vec<usize> = (0..fields.len()).filter(|at| own(&&fields[*at])).collect();
         order.extend((0..fields.len()).filter(|at| !own(&&fields[*at])));
@@ -233,8 +233,4 @@ impl Weigh for Arc<PersonRowsBase> {
             .sum::<usize>();
         (parts + 12 * self.count + 128) as u64
     }
-}
-
-fn is_asked(leaves: &LeafSet, root: &str) -> bool {
-    leaves.iter().any(|leaf| leaf.split('.').next() == Some(root))
 }

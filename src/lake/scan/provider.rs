@@ -19,7 +19,7 @@ use super::report::ScanReport;
 use super::request::{RowPredicate, ScanRequest};
 use super::rows::Scan;
 use super::table::ScopedTable;
-use crate::fhir::storage::LeafSet;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// A table provider over the rows that a scope shows, with locator columns behind the clipped ones.
 #[derive(Debug)]
@@ -67,7 +67,10 @@ impl LakeProvider {
             let root = leaf.split('.').next().unwrap_or_default();
             columns.iter().any(|column| column.name == root)
         };
-        let leaves: LeafSet = self.request.leaves.iter().filter(named).cloned().collect();
+        let mut leaves: LeafSet = self.request.leaves.iter().filter(named).cloned().collect();
+        if self.request.leaves.contains(EVERYTHING) {
+            leaves.extend(columns.iter().map(|column| format!("{}.{EVERYTHING}", column.name)));
+        }
         let schema = self.table.schema(&leaves);
         let filter = unnormalize_col(filter.clone());
         let expr = state.create_physical_expr(filter.clone(), &DFSchema::try_from(schema.as_ref().clone())?)?;

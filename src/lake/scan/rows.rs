@@ -1,7 +1,6 @@
 //! The rows of a scan's share of a table, batch by batch: prune, apply the scope, decode the predicates' columns, decode the
 //! rest for the rows that are left. Synchronous; `exec` turns it into a stream.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -58,15 +57,17 @@ impl Scan {
             prune,
             owners,
         } = request;
-        let root = |leaf: &str| leaf.split('.').next().unwrap_or_default().to_owned();
-        let mut early: LeafSet = predicates
+        let early: LeafSet = predicates
             .iter()
             .flat_map(|predicate| predicate.leaves.iter().cloned())
             .collect();
-        let roots: BTreeSet<String> = early.iter().map(|leaf| root(leaf)).collect();
-        let wanted = |leaf: &&String| roots.contains(&root(leaf)) && output.schema().index_of(&root(leaf)).is_ok();
-        early.extend(output_leaves.iter().filter(wanted).cloned());
-        let first = table.clip(&early);
+        // What the output wants of the roots that predicates read is decoded with them.
+        let roots = table.clip(&early);
+        let both = table.clip(&early.iter().chain(&output_leaves).cloned().collect());
+        let is_output = |name: &str| output.schema().index_of(name).is_ok();
+        let first = both
+            .retain(|name| is_output(name) && roots.schema().index_of(name).is_ok())
+            .join(&roots.retain(|name| !is_output(name)));
         let rest = output.retain(|name| first.schema().index_of(name).is_err());
         let predicates = predicates
             .into_iter()
@@ -91,12 +92,9 @@ impl Scan {
     }
 
     /// The labels of its predicates, for `explain`.
-    pub(super) fn labels(&self) -> impl Iterator<Item = String> {
-        let items = self
-            .items
-            .iter()
-            .map(|condition| format!("codes of {}", condition.leaves.join(", ")));
-        items.chain(self.predicates.iter().map(|(_, predicate)| predicate.label.to_string()))
+    pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
+        let items = self.items.iter().map(|condition| &*condition.label);
+        items.chain(self.predicates.iter().map(|(_, predicate)| &*predicate.label))
     }
 }
 
