@@ -14,7 +14,7 @@ pub(super) struct Block {
     /// The file they came from.
     pub(super) file: Arc<Path>,
     pub(super) entries: Vec<Entry>,
-    texts: Vec<u8>,
+    texts: String,
     /// Identifiers, each with the place of its entry.
     pub(super) identifiers: Vec<(u32, Key)>,
 }
@@ -64,35 +64,36 @@ pub(super) struct Content<'a> {
     pub(super) source_id: &'a str,
     pub(super) patient: Option<&'a str>,
     pub(super) shared_refs: &'a [String],
-    pub(super) text: &'a [u8],
+    pub(super) text: &'a str,
     pub(super) identifiers: &'a [Key],
 }
 
 impl Block {
-    pub(super) fn new(ty: TypeId, file: Arc<Path>) -> Self {
+    /// An empty block with room for about `reserve` bytes of text.
+    pub(super) fn new(ty: TypeId, file: Arc<Path>, reserve: usize) -> Self {
         Self {
             ty,
             file,
             entries: Vec::new(),
-            texts: Vec::new(),
+            texts: String::with_capacity(reserve),
             identifiers: Vec::new(),
         }
     }
 
     pub(super) fn push(&mut self, content: &Content<'_>) {
-        let id = self.append(content.id.as_bytes());
+        let id = self.append(content.id);
         let source_id = if content.source_id == content.id {
             id.clone()
         } else {
-            self.append(content.source_id.as_bytes())
+            self.append(content.source_id)
         };
-        let patient = self.append(content.patient.unwrap_or_default().as_bytes());
+        let patient = self.append(content.patient.unwrap_or_default());
         let start = self.texts.len() as u32;
         for (at, reference) in content.shared_refs.iter().enumerate() {
             if at > 0 {
-                self.texts.push(b'\n');
+                self.texts.push('\n');
             }
-            self.texts.extend_from_slice(reference.as_bytes());
+            self.texts.push_str(reference);
         }
         let shared_refs = start..self.texts.len() as u32;
         let text = self.append(content.text);
@@ -113,9 +114,9 @@ impl Block {
         });
     }
 
-    fn append(&mut self, bytes: &[u8]) -> Range<u32> {
+    fn append(&mut self, text: &str) -> Range<u32> {
         let start = self.texts.len() as u32;
-        self.texts.extend_from_slice(bytes);
+        self.texts.push_str(text);
         start..self.texts.len() as u32
     }
 
@@ -124,15 +125,16 @@ impl Block {
         self.texts.capacity() + self.entries.capacity() * size_of::<Entry>() + self.identifiers.capacity() * 24
     }
 
-    /// Gives back memory held in reserve.
+    /// Gives back memory held in reserve, unless that is little.
     pub(super) fn shrink(&mut self) {
-        self.texts.shrink_to_fit();
+        if self.texts.capacity() > self.texts.len() + self.texts.len() / 8 {
+            self.texts.shrink_to_fit();
+        }
         self.entries.shrink_to_fit();
     }
 
-    /// All came from text that was checked.
     fn str(&self, range: &Range<u32>) -> &str {
-        std::str::from_utf8(&self.texts[range.start as usize..range.end as usize]).unwrap_or_default()
+        &self.texts[range.start as usize..range.end as usize]
     }
 
     pub(super) fn id(&self, entry: &Entry) -> &str {
@@ -163,7 +165,7 @@ impl Block {
     pub(super) fn write(&self, entry: &Entry, version: i64, last_updated: &str, out: &mut Vec<u8>) {
         use std::io::Write;
 
-        let text = &self.texts[entry.text.start as usize..entry.text.end as usize];
+        let text = self.str(&entry.text).as_bytes();
         let (before, after) = text.split_at(entry.splice.at);
         out.clear();
         out.extend_from_slice(before);

@@ -26,6 +26,8 @@ use crate::lake::json::{JsonError, Tape, Value};
 pub(super) struct Prepared {
     pub(super) file: Arc<Path>,
     pub(super) consumed: u64,
+    /// Bytes of text that may come.
+    reserve: usize,
     pub(super) blocks: FxHashMap<TypeId, Block>,
     /// Resources that need to know about others, in their order.
     pub(super) held: Vec<Held>,
@@ -65,6 +67,7 @@ impl Prepared {
         Self {
             file,
             consumed,
+            reserve: 0,
             blocks: FxHashMap::default(),
             held: Vec::new(),
             refusals: Vec::new(),
@@ -112,6 +115,7 @@ impl Preparer {
         match &piece.text {
             Text::Document(text) => self.document(text, piece.first_line, &mut tape, &mut batch),
             Text::Lines(text) => {
+                batch.prepared.reserve = text.len();
                 let ends = memchr::memchr_iter(b'\n', text).chain([text.len()]);
                 let mut start = 0;
                 for (line, end) in (piece.first_line..).zip(ends) {
@@ -280,7 +284,7 @@ impl Preparer {
         };
         let waits = normalized.waits;
         let identifiers = self.normalizer.identifiers.clone();
-        let text = self.normalizer.text.clone();
+        let text = self.normalizer.text().as_bytes().to_vec();
         let (ty, id) = (normalized.ty, normalized.source_id);
         batch.prepared.held.push(Held {
             ty,
@@ -297,10 +301,16 @@ impl Preparer {
     /// Puts the resource normalized last into its block.
     fn file(&self, normalized: &Normalized, origin: Origin, ordinal: u64, prepared: &mut Prepared) {
         let file = Arc::clone(&prepared.file);
+        // A piece of NDJSON mostly holds one type.
+        let reserve = if prepared.blocks.is_empty() {
+            prepared.reserve
+        } else {
+            0
+        };
         let block = prepared
             .blocks
             .entry(normalized.ty)
-            .or_insert_with(|| Block::new(normalized.ty, file));
+            .or_insert_with(|| Block::new(normalized.ty, file, reserve));
         self.owners.push(block, normalized, &self.normalizer, origin, ordinal);
     }
 }

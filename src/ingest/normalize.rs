@@ -72,7 +72,7 @@ pub(super) struct Normalizer {
     rewrite: Option<Arc<Rewrite>>,
     edits: Vec<Edit>,
     /// The text of the resource normalized last.
-    pub(super) text: Vec<u8>,
+    text: Vec<u8>,
     /// The identifiers of the resource normalized last.
     pub(super) identifiers: Vec<Key>,
 }
@@ -97,6 +97,12 @@ impl Normalizer {
             text: Vec::new(),
             identifiers: Vec::new(),
         }
+    }
+
+    /// The text of the resource normalized last.
+    pub(super) fn text(&self) -> &str {
+        // Made of pieces of checked text, so this never fails; it is cheaper than carrying the proof along.
+        simdutf8::basic::from_utf8(&self.text).unwrap_or_default()
     }
 
     pub(super) fn keys(&self) -> Keys {

@@ -40,14 +40,14 @@ impl Owners {
         block.push(&Content {
             ordinal,
             owner,
-            digest: digest(&normalizer.text),
+            digest: digest(normalizer.text().as_bytes()),
             origin,
             splice: normalized.splice,
             id: &normalized.id,
             source_id: &normalized.source_id,
             patient: patient.as_deref(),
             shared_refs: &normalized.shared_refs,
-            text: &normalizer.text,
+            text: normalizer.text(),
             identifiers: &normalizer.identifiers,
         });
     }

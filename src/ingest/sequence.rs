@@ -131,7 +131,7 @@ impl Sequence {
                 let id = resource.id.as_str();
                 let block = ready
                     .entry(resource.ty)
-                    .or_insert_with(|| Block::new(resource.ty, Arc::clone(&file)));
+                    .or_insert_with(|| Block::new(resource.ty, Arc::clone(&file), 0));
                 self.file(&resource.text, Some(id), &links, &place, block);
             }
         }
@@ -227,7 +227,7 @@ impl Sequence {
         let mut tape = Tape::new();
         match tape.parse(&resource.text) {
             Ok(root) => match self.normalizer.normalize_unrewritten(root, Some(&resource.id), links) {
-                Ok(_) => self.normalizer.text.clone(),
+                Ok(_) => self.normalizer.text().as_bytes().to_vec(),
                 Err(_) => resource.text.clone(),
             },
             Err(_) => resource.text.clone(),
@@ -290,7 +290,7 @@ impl Sequence {
                 };
                 links.settled.insert(reference, target);
             }
-            let mut block = Block::new(late.ty, Arc::clone(&place.file));
+            let mut block = Block::new(late.ty, Arc::clone(&place.file), late.text.len());
             self.file(&late.text, None, &links, &place, &mut block);
             self.deliver(block);
         }

@@ -19,7 +19,7 @@ use crate::lake::owner::OwnerKey;
 use crate::lake::{LakeWriter, Mode};
 
 /// Resources are written once this many bytes of them wait, and then until a third is left.
-const BUFFER: usize = 192 << 20;
+const BUFFER: usize = 96 << 20;
 /// Larger pieces are prepared one at a time.
 const LARGE: usize = 8 << 20;
 /// More threads than this would hold more files in the making than memory allows.
