@@ -117,6 +117,7 @@ fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
             let bar = bar.clone();
             move |bytes| bar.inc(bytes)
         })),
+        ..Default::default()
     };
     let summary = ingest::import(&mut writer, options, &paths).map_err(Failure::other)?;
     bar.finish_and_clear();

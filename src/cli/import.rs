@@ -83,6 +83,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         application,
         rewrite_ids,
         progress,
+        ..Default::default()
     };
     let outcome = ingest::import(&mut writer, options, &paths);
     if let Some(bar) = bar {

@@ -4,7 +4,7 @@
 //! Occurrences of an id form a chain in the order of the input. Only its last content is stored, if it differs from what is
 //! there; each change on the way counts as a version.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::{Block, Entry};
 use super::known::KnownRow;
@@ -51,13 +51,16 @@ pub(super) enum Outcome {
     Restore,
 }
 
-/// Chains of the blocks of one type, by id.
-pub(super) fn chains(blocks: &[Block]) -> Vec<Chain> {
+/// Chains of the blocks of one type, by id, but for the contents (id, digest) in `without`.
+pub(super) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8; 16])>) -> Vec<Chain> {
     let mut order: Vec<Place> = (0..)
         .zip(blocks)
         .flat_map(|(block, content)| (0..content.entries.len() as u32).map(move |entry| (block, entry)))
         .collect();
     let entry = |place: Place| &blocks[place.0 as usize].entries[place.1 as usize];
+    if !without.is_empty() {
+        order.retain(|place| !without.contains(&(blocks[place.0 as usize].id(entry(*place)), entry(*place).digest)));
+    }
     // Nearly in order already: only what waited is out of place.
     order.sort_by_key(|place| entry(*place).ordinal);
     let mut chains: Vec<Chain> = Vec::new();

@@ -12,9 +12,6 @@ use super::condition::{Condition, Key, Keys, Token};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Value;
 
-/// How many identifiers are kept, of all types together: at most about 100 MB.
-const CAPACITY: usize = 1 << 20;
-
 /// What a condition found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Match {
@@ -52,11 +49,8 @@ enum Holders {
 }
 
 impl Identifiers {
-    pub(super) fn new() -> Self {
-        Self::with_capacity(CAPACITY)
-    }
-
-    pub(super) fn with_capacity(capacity: usize) -> Self {
+    /// An index of at most `capacity` identifiers.
+    pub(super) fn new(capacity: usize) -> Self {
         Self {
             by_type: FxHashMap::default(),
             loaded: FxHashSet::default(),
@@ -64,11 +58,6 @@ impl Identifiers {
             count: 0,
             capacity,
         }
-    }
-
-    /// An index that keeps everything.
-    pub(super) fn unbounded() -> Self {
-        Self::with_capacity(usize::MAX)
     }
 
     /// Notes the identifiers of all resources of a block.
@@ -214,7 +203,7 @@ mod tests {
     }
 
     fn index(resources: &[(&str, &str, &str)], keys: Keys, capacity: usize) -> Identifiers {
-        let mut index = Identifiers::with_capacity(capacity);
+        let mut index = Identifiers::new(capacity);
         for (name, id, identifier) in resources {
             let ty = super::super::condition::resource_type(name).unwrap();
             let mut tape = crate::lake::json::Tape::new();

@@ -26,7 +26,7 @@ mod store;
 mod summary;
 
 pub use error::{IngestError, Reason, Refusal};
-pub use session::{Options, Session, import};
+pub use session::{Limits, Options, Session, import};
 pub use source::{LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
 

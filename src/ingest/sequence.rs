@@ -56,17 +56,18 @@ struct Place {
 }
 
 impl Sequence {
-    pub(super) fn new(normalizer: Normalizer, owners: Arc<Owners>, library: Library, sink: Sink, late: Late) -> Self {
-        // With rewriting, only the index knows the ids by which the input speaks.
-        let rewriting = normalizer.rewrites() || matches!(sink, Sink::Survey(_));
+    pub(super) fn new(
+        normalizer: Normalizer,
+        owners: Arc<Owners>,
+        library: Library,
+        identifiers: Identifiers,
+        sink: Sink,
+        late: Late,
+    ) -> Self {
         Self {
             next: 0,
             early: BTreeMap::new(),
-            identifiers: if rewriting {
-                Identifiers::unbounded()
-            } else {
-                Identifiers::new()
-            },
+            identifiers,
             late,
             sink,
             library,
@@ -331,7 +332,7 @@ impl Sequence {
     /// The same for a type with more identifiers than are kept: reads those of all its rows.
     fn answer_by_reading(&self, condition: &Condition, keys: Keys) -> Result<Match, IngestError> {
         let ty = condition.ty;
-        let mut among = Identifiers::unbounded();
+        let mut among = Identifiers::new(usize::MAX);
         let mut add = |id: &str, found: &[u128]| {
             let wanted = |key: &&u128| condition.groups.iter().any(|group| group.contains(key));
             let found: Vec<u128> = found.iter().filter(wanted).copied().collect();

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::condition::Keys;
 use super::document::Preparer;
 use super::error::IngestError;
+use super::identifiers::Identifiers;
 use super::late::Late;
 use super::library::Library;
 use super::normalize::Normalizer;
@@ -18,12 +19,28 @@ use super::summary::Summary;
 use crate::lake::owner::OwnerKey;
 use crate::lake::{LakeWriter, Mode};
 
-/// Resources are written once this many bytes of them wait, and then until a third is left.
-const BUFFER: usize = 96 << 20;
 /// Larger pieces are prepared one at a time.
 const LARGE: usize = 8 << 20;
 /// More threads than this would hold more files in the making than memory allows.
 const MOST_THREADS: usize = 8;
+
+/// Bounds on what an import keeps in memory. What does not fit is written or read more often, with the same result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Resources are written once this many bytes of them wait, and then until a third is left.
+    pub buffer: usize,
+    /// How many identifiers of resources are kept to resolve conditional references by, of all types together: 100 bytes each.
+    pub identifiers: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            buffer: 96 << 20,
+            identifiers: 1 << 20,
+        }
+    }
+}
 
 /// What an import is told.
 #[derive(Clone)]
@@ -34,6 +51,8 @@ pub struct Options {
     pub application: String,
     /// Give resources the ids that a sync would give them.
     pub rewrite_ids: bool,
+    /// How much is kept in memory.
+    pub limits: Limits,
     /// Told the number of bytes read, as they are.
     pub progress: Option<Arc<dyn Fn(u64) + Send + Sync>>,
 }
@@ -53,12 +72,14 @@ impl std::fmt::Debug for Options {
             mode,
             application,
             rewrite_ids,
+            limits,
             progress: _,
         } = self;
         f.debug_struct("Options")
             .field("mode", mode)
             .field("application", application)
             .field("rewrite_ids", rewrite_ids)
+            .field("limits", limits)
             .finish_non_exhaustive()
     }
 }
@@ -69,6 +90,7 @@ impl Default for Options {
             mode: Mode::Live,
             application: super::LOCAL_APPLICATION.to_owned(),
             rewrite_ids: false,
+            limits: Limits::default(),
             progress: None,
         }
     }
@@ -103,6 +125,7 @@ struct Context {
     owners: Arc<Owners>,
     key: OwnerKey,
     rewrite: Option<Arc<Rewrite>>,
+    identifiers: usize,
     spill: PathBuf,
 }
 
@@ -116,6 +139,7 @@ impl<'w> Session<'w> {
             owners: Arc::new(Owners::new(key, &options.application)),
             key,
             rewrite: None,
+            identifiers: options.limits.identifiers,
             spill: lake.folder().data(),
         };
         let now = lake.clock().now();
@@ -149,8 +173,8 @@ impl<'w> Session<'w> {
         self.pieces += 1;
         let prepared = self.context.preparer().prepare(&piece, first_ordinal(number));
         self.sequence.take(number, prepared)?;
-        if self.sequence.weight() > BUFFER {
-            self.flush(BUFFER / 3)
+        if self.sequence.weight() > self.options.limits.buffer {
+            self.flush(self.options.limits.buffer / 3)
         } else {
             Ok(())
         }
@@ -175,8 +199,8 @@ impl<'w> Session<'w> {
         while !feed.ended {
             read(&mut feed, &mut self.sequence, &self.context, &self.options)?;
             self.pieces = feed.next;
-            if self.sequence.weight() > BUFFER {
-                self.flush(BUFFER / 3)?;
+            if self.sequence.weight() > self.options.limits.buffer {
+                self.flush(self.options.limits.buffer / 3)?;
             }
         }
         Ok(())
@@ -234,7 +258,17 @@ impl Context {
 
     fn sequence(&self, library: Library, sink: Sink) -> Sequence {
         let late = Late::new(self.spill.clone());
-        Sequence::new(self.normalizer(), Arc::clone(&self.owners), library, sink, late)
+        // With rewriting, only the index knows the ids by which the input speaks.
+        let rewriting = self.rewrite.is_some() || matches!(sink, Sink::Survey(_));
+        let identifiers = Identifiers::new(if rewriting { usize::MAX } else { self.identifiers });
+        Sequence::new(
+            self.normalizer(),
+            Arc::clone(&self.owners),
+            library,
+            identifiers,
+            sink,
+            late,
+        )
     }
 }
 
@@ -257,7 +291,7 @@ fn read(feed: &mut Feed, sequence: &mut Sequence, context: &Context, options: &O
     let work = || {
         let mut preparer = context.preparer();
         loop {
-            if lock(&sequence).weight() > BUFFER {
+            if lock(&sequence).weight() > options.limits.buffer {
                 return Ok(());
             }
             let mut feed = lock(&feed);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{BooleanArray, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::bloom_filter::Sbbf;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::Block;
 use super::chains::{Chain, Current, Outcome, Place, Present, chains};
@@ -75,7 +75,7 @@ struct Done {
     /// Nothing, if all of its rows were refused.
     pending: Option<Pending>,
     stored: Vec<Present>,
-    refusals: Vec<Refusal>,
+    refusals: Vec<(Place, Refusal)>,
 }
 
 impl<'w> Store<'w> {
@@ -104,19 +104,34 @@ impl<'w> Store<'w> {
     ) -> Result<FxHashMap<TypeId, Vec<PathBuf>>, IngestError> {
         let mut jobs = Vec::new();
         for (ty, blocks) in types {
-            let rows = self.plan(*ty, blocks, summary)?;
+            let chains = chains(blocks, &FxHashSet::default());
+            let (rows, unchanged) = self.plan(*ty, blocks, &chains, summary)?;
+            summary.of(*ty).unchanged += unchanged;
             self.cut(*ty, blocks, rows, &mut jobs);
         }
         let mut written: FxHashMap<TypeId, Vec<PathBuf>> = FxHashMap::default();
-        for done in self.run(jobs)? {
-            summary.of(done.ty).stored += done.stored.len() as u64;
-            for present in &done.stored {
-                self.supersede(done.ty, present, summary);
+        let mut refused: FxHashSet<(TypeId, Place)> = FxHashSet::default();
+        while !jobs.is_empty() {
+            let before = refused.len();
+            for done in self.run(std::mem::take(&mut jobs))? {
+                summary.of(done.ty).stored += done.stored.len() as u64;
+                for present in &done.stored {
+                    self.supersede(done.ty, present, summary);
+                }
+                for (place, refusal) in done.refusals {
+                    refused.insert((done.ty, place));
+                    summary.refuse(refusal);
+                }
+                if let Some(pending) = done.pending {
+                    written.entry(done.ty).or_default().push(pending.file.path.clone());
+                    self.pending.entry(done.ty).or_default().push(pending);
+                }
             }
-            done.refusals.into_iter().for_each(|refusal| summary.refuse(refusal));
-            if let Some(pending) = done.pending {
-                written.entry(done.ty).or_default().push(pending.file.path.clone());
-                self.pending.entry(done.ty).or_default().push(pending);
+            if refused.len() > before {
+                for (ty, blocks) in types {
+                    let rows = self.plan_without(*ty, blocks, &refused, summary)?;
+                    self.cut(*ty, blocks, rows, &mut jobs);
+                }
             }
         }
         Ok(written)
@@ -145,14 +160,20 @@ impl<'w> Store<'w> {
         Ok(())
     }
 
-    /// Decides which resources of a type are written, as which versions.
-    fn plan(&mut self, ty: TypeId, blocks: &[Block], summary: &mut Summary) -> Result<Vec<Row>, IngestError> {
-        let chains = chains(blocks);
-        let present = self.present(ty, blocks, &chains)?;
+    /// Decides which resources of a type are written, as which versions, and how many are nothing new.
+    fn plan(
+        &mut self,
+        ty: TypeId,
+        blocks: &[Block],
+        chains: &[Chain],
+        summary: &mut Summary,
+    ) -> Result<(Vec<Row>, u64), IngestError> {
+        let present = self.present(ty, blocks, chains)?;
+        let mut nothing_new = 0;
         let mut rows = Vec::new();
         for (chain, present) in chains.iter().zip(present) {
             let (outcome, unchanged) = chain.decide(&present);
-            summary.of(ty).unchanged += unchanged;
+            nothing_new += unchanged;
             match outcome {
                 Outcome::Store(version) => rows.push(Row {
                     chain: chain.last,
@@ -190,7 +211,32 @@ impl<'w> Store<'w> {
                 .cmp(&(other.0, other.1))
                 .then_with(|| id(&one.2).cmp(id(&other.2)))
         });
-        Ok(order.into_iter().map(|(_, _, row)| row).collect())
+        Ok((order.into_iter().map(|(_, _, row)| row).collect(), nothing_new))
+    }
+
+    /// The same for the resources whose last occurrence turned out to fit into no table: an earlier one may.
+    fn plan_without(
+        &mut self,
+        ty: TypeId,
+        blocks: &[Block],
+        refused: &FxHashSet<(TypeId, Place)>,
+        summary: &mut Summary,
+    ) -> Result<Vec<Row>, IngestError> {
+        let content = |place: &Place| {
+            let block = &blocks[place.0 as usize];
+            let entry = &block.entries[place.1 as usize];
+            (block.id(entry), entry.digest)
+        };
+        let of_type = refused.iter().filter(|(of, _)| *of == ty);
+        let without: FxHashSet<_> = of_type.map(|(_, place)| content(place)).collect();
+        if without.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: FxHashSet<&str> = without.iter().map(|(id, _)| *id).collect();
+        let mut again = chains(blocks, &without);
+        again.retain(|chain| ids.contains(content(&chain.last).0));
+        // What is unchanged was counted when they were planned first.
+        Ok(self.plan(ty, blocks, &again, summary)?.0)
     }
 
     /// Finds the rows that have the chains' ids.
@@ -409,7 +455,7 @@ struct Encoder<'j> {
     application: &'j str,
     last_updated: i64,
     last_updated_text: &'j str,
-    refusals: Vec<Refusal>,
+    refusals: Vec<(Place, Refusal)>,
     stored: Vec<Present>,
     ids: Vec<&'j str>,
 }
@@ -456,13 +502,16 @@ impl<'j> Encoder<'j> {
                     self.stored.push(row.present);
                     self.ids.push(block.id(entry));
                 }
-                Err(reason) => self.refusals.push(Refusal {
-                    file: Arc::clone(&block.file),
-                    line: entry.origin.line,
-                    entry: entry.origin.entry.map(|entry| entry as usize),
-                    ty: Some(block.ty),
-                    reason,
-                }),
+                Err(reason) => {
+                    let refusal = Refusal {
+                        file: Arc::clone(&block.file),
+                        line: entry.origin.line,
+                        entry: entry.origin.entry.map(|entry| entry as usize),
+                        ty: Some(block.ty),
+                        reason,
+                    };
+                    self.refusals.push((row.chain, refusal));
+                }
             }
         }
         let path = PathBuf::from(crate::fhir::facts().get(self.job.ty).name);

@@ -190,6 +190,30 @@ fn what_is_no_resource_is_refused_by_place_and_the_rest_goes_on() {
     assert_eq!(ids(&fixture), ["Patient/good1", "Patient/good2"]);
 }
 
+/// When the last version of a resource fits into no table, an earlier one of the same input that does is stored.
+#[test]
+fn a_refused_version_does_not_hide_an_earlier_one() {
+    let fixture = Fixture::new();
+    let twice = |id: &str| format!(r#"{{"resourceType":"Patient","id":"{id}","gender":"male","gender":"female"}}"#);
+    let lines = [
+        patient("a"),
+        twice("a"),
+        twice("a"),
+        patient("b"),
+        twice("c"),
+        patient("d"),
+    ]
+    .join("\n");
+    assert_eq!(
+        totals(&fixture.import_text("a.ndjson", &lines)),
+        [6, 3, 1, 0, 2],
+        "the same again counts as unchanged"
+    );
+    assert_eq!(ids(&fixture), ["Patient/a", "Patient/b", "Patient/d"]);
+    assert_eq!(totals(&fixture.import_text("b.ndjson", &twice("d"))), [1, 0, 0, 0, 1]);
+    assert_eq!(fixture.row("Patient", "d").version, 1);
+}
+
 #[test]
 fn refusals_in_a_bundle_name_line_and_entry() {
     let fixture = Fixture::new();

@@ -2,6 +2,7 @@
 
 mod command;
 mod input;
+mod model;
 mod real_records;
 mod references;
 mod versions;

@@ -1,6 +1,6 @@
 //! References: what they are resolved to, whose the rows are then, and what they refer to.
 
-use tabularium::ingest::{Options, Reason};
+use tabularium::ingest::{Limits, Options, Reason};
 
 use super::{Fixture, totals};
 use crate::harness::json::Json;
@@ -122,6 +122,73 @@ fn conditional_references_are_resolved_wherever_their_target_is() {
     );
     let again = fixture.import(&[&fixture.input().join("all")]);
     assert_eq!(totals(&again), [10, 0, 10, 0, 0]);
+}
+
+/// The same when no identifiers fit into memory: then the files are read for them, and every resource is written at once.
+#[test]
+fn conditional_references_are_resolved_by_reading_files_too() {
+    let fixture = Fixture::new();
+    let limits = Limits {
+        buffer: 1,
+        identifiers: 0,
+    };
+    let doctor = |id: &str, value: &str| {
+        format!(
+            r#"{{"resourceType":"Practitioner","id":"{id}","identifier":[{{"system":"http://npi","value":"{value}"}}]}}"#
+        )
+    };
+    fixture.import_text("lake.json", &doctor("in-lake", "1"));
+    for (at, value) in (0..).zip(["1", "2", "3", "3"]) {
+        let seen = format!(
+            r#"{{"resourceType":"Observation","id":"o{at}","performer":[{{"reference":"Practitioner?identifier=http://npi|{value}"}}]}}"#
+        );
+        fixture.write(&format!("a/{at}.json"), seen);
+    }
+    fixture.write("a/4.json", doctor("two", "2"));
+    fixture.write("a/5.json", doctor("three", "3"));
+    fixture.write("a/6.json", doctor("also-three", "3"));
+    fixture.write(
+        "a/7.json",
+        bundle(&[
+            &entry(
+                "urn:uuid:a",
+                &doctor("not-made", "1"),
+                r#"{"method":"POST","url":"x","ifNoneExist":"identifier=http://npi|1"}"#,
+            ),
+            &entry(
+                "urn:uuid:b",
+                &doctor("made", "9"),
+                r#"{"method":"POST","url":"x","ifNoneExist":"identifier=http://npi|9"}"#,
+            ),
+            &entry(
+                "urn:uuid:c",
+                r#"{"resourceType":"Basic","id":"b","author":{"reference":"urn:uuid:a"}}"#,
+                POST,
+            ),
+        ]),
+    );
+    let options = || Options {
+        limits,
+        ..Options::default()
+    };
+    let summary = fixture.import_with(options(), &[&fixture.input().join("a")]);
+    assert_eq!(
+        (totals(&summary), summary.unresolved),
+        ([10, 9, 1, 0, 0], 2),
+        "{summary:?}"
+    );
+    for (id, expected) in [
+        ("o0", "Practitioner/in-lake"),
+        ("o1", "Practitioner/two"),
+        ("o2", "Practitioner?identifier=http://npi|3"),
+    ] {
+        assert_eq!(reference(&fixture, "Observation", id, "performer"), expected, "{id}");
+    }
+    assert_eq!(reference(&fixture, "Basic", "b", "author"), "Practitioner/in-lake");
+    assert_eq!(
+        totals(&fixture.import_with(options(), &[&fixture.input().join("a")]))[1],
+        0
+    );
 }
 
 /// A conditional subject decides whose the row is, also when it is resolved last.
