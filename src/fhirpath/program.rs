@@ -88,18 +88,6 @@ impl Program {
         types
     }
 
-    /// The one column that the result is, every item of it: its FHIR type and its path. `None` where something is computed or
-    /// left out, or where items come from several columns.
-    pub fn column(&self) -> Option<(TypeId, &str)> {
-        match self.inner.shape.sources.as_slice() {
-            [source] if is_plain(&self.inner.node) => match source.ty {
-                ItemType::Fhir(ty) => Some((ty, source.path.as_deref().filter(|path| !path.is_empty())?)),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     /// Whether a row may have more than one item.
     pub fn is_multi_valued(&self) -> bool {
         self.inner.shape.many
@@ -133,14 +121,5 @@ impl Program {
             }
             result => result,
         }
-    }
-}
-
-/// Whether a node is the rows' own elements, none left out.
-fn is_plain(node: &Node) -> bool {
-    match node {
-        Node::This | Node::Resource => true,
-        Node::Step { on, .. } => is_plain(on),
-        _ => false,
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::SearchError;
-use super::parameter::{Compiled, Programs};
+use super::parameter::{Compiled, Programs, Reading};
 use super::raw::RawParameter;
 use super::result::invalid;
 use crate::fhir::search_parameter::SearchType;
@@ -47,7 +47,7 @@ impl Include {
         }
         let source = concrete(source).ok_or_else(bad)?;
         let target = target.map(|name| concrete(name).ok_or_else(bad)).transpose()?;
-        let compiled = programs.get(source, code)?.ok_or_else(bad)?;
+        let compiled = programs.get(source, code, Reading::Targets)?.ok_or_else(bad)?;
         if compiled.parameter.ty != SearchType::Reference {
             return Err(bad());
         }

@@ -4,7 +4,6 @@
 //! which rows may be seen, the lake's scan. Status codes and OperationOutcomes are `http`'s.
 
 mod binding;
-mod coded;
 mod engine;
 mod error;
 mod explain;
@@ -19,6 +18,7 @@ mod page;
 mod parameter;
 mod person;
 mod population;
+mod pushdown;
 mod query;
 pub mod raw;
 mod result;

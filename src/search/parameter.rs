@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::SearchError;
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType};
-use crate::fhir::storage::{END, NUMBER, START, Storage};
+use crate::fhir::storage::{END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
 use crate::fhir::{Kind, TypeId, facts};
 use crate::fhirpath::{CompileOptions, Program, compile};
 
@@ -20,11 +20,24 @@ pub(super) struct Compiled {
     pub(super) program: Program,
 }
 
+/// Which columns of a parameter's values a caller reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Reading {
+    /// All that comparing or sorting by them may need.
+    Values,
+    /// Of references, where relative ones point to.
+    Targets,
+    /// Of references, the identifier.
+    Identifier,
+}
+
+type Compilations = FxHashMap<(TypeId, Reading, String), Arc<Compiled>>;
+
 /// The search parameters of a running engine with their programs.
 #[derive(Debug)]
 pub(super) struct Programs {
     parameters: Arc<SearchParameters>,
-    compiled: RwLock<FxHashMap<(TypeId, String), Arc<Compiled>>>,
+    compiled: RwLock<Compilations>,
 }
 
 impl Programs {
@@ -42,22 +55,27 @@ impl Programs {
     }
 
     /// The parameter `code` of `ty`; `None` where the type has no such parameter or none that is supported.
-    pub(super) fn get(&self, ty: TypeId, code: &str) -> Result<Option<Arc<Compiled>>, SearchError> {
-        let key = (ty, code.to_owned());
-        if let Some(found) = self
+    pub(super) fn parameter(&self, ty: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
+        self.parameters
+            .get(ty, code)
+            .filter(|parameter| is_supported(parameter))
+    }
+
+    /// The parameter `code` of `ty`, compiled to read these columns; `None` as for [`Programs::parameter`].
+    pub(super) fn get(&self, ty: TypeId, code: &str, reading: Reading) -> Result<Option<Arc<Compiled>>, SearchError> {
+        let key = (ty, reading, code.to_owned());
+        let known = self
             .compiled
             .read()
             .ok()
-            .and_then(|compiled| compiled.get(&key).cloned())
-        {
-            return Ok(Some(found));
+            .and_then(|compiled| compiled.get(&key).cloned());
+        if known.is_some() {
+            return Ok(known);
         }
-        let parameter = self
-            .parameters
-            .get(ty, code)
-            .filter(|parameter| is_supported(parameter));
-        let Some(parameter) = parameter else { return Ok(None) };
-        let compiled = Arc::new(compile_for(ty, parameter)?);
+        let Some(parameter) = self.parameter(ty, code) else {
+            return Ok(None);
+        };
+        let compiled = Arc::new(compile_for(ty, parameter, reading)?);
         if let Ok(mut cache) = self.compiled.write() {
             cache.insert(key, compiled.clone());
         }
@@ -69,9 +87,9 @@ fn is_supported(parameter: &SearchParameter) -> bool {
     parameter.expression.is_some() && !matches!(parameter.ty, SearchType::Composite | SearchType::Special)
 }
 
-fn compile_for(ty: TypeId, parameter: &Arc<SearchParameter>) -> Result<Compiled, SearchError> {
+fn compile_for(ty: TypeId, parameter: &Arc<SearchParameter>, reading: Reading) -> Result<Compiled, SearchError> {
     let search_type = parameter.ty;
-    let extra = move |ty: TypeId| Some(leaves_below(search_type, ty));
+    let extra = move |ty: TypeId| Some(leaves_below(search_type, reading, ty));
     let options = CompileOptions {
         lenient: true,
         extra: Some(&extra),
@@ -90,7 +108,7 @@ fn compile_for(ty: TypeId, parameter: &Arc<SearchParameter>) -> Result<Compiled,
 }
 
 /// The columns below an output item of type `ty` that comparing it as `search` reads.
-fn leaves_below(search: SearchType, ty: TypeId) -> Vec<&'static str> {
+fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'static str> {
     let def = facts().get(ty);
     if let Kind::Primitive(_) = def.kind {
         return match Storage::of(def) {
@@ -113,13 +131,11 @@ fn leaves_below(search: SearchType, ty: TypeId) -> Vec<&'static str> {
             "repeat.boundsPeriod.start__start",
             "repeat.boundsPeriod.end__end",
         ],
-        "Reference" => vec![
-            "reference",
-            "reference__type",
-            "reference__id",
-            "identifier.system",
-            "identifier.value",
-        ],
+        "Reference" => match reading {
+            Reading::Values => vec!["reference", REFERENCE_TYPE, REFERENCE_ID],
+            Reading::Targets => vec![REFERENCE_TYPE, REFERENCE_ID],
+            Reading::Identifier => vec!["identifier.system", "identifier.value"],
+        },
         "Range" => vec![
             "low.value",
             "low.value__number",

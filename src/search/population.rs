@@ -15,8 +15,8 @@ use datafusion::prelude::ident;
 
 use super::matches::Found;
 use super::query::{Criterion, Query};
-use super::{SearchError, coded, filter, key_function};
-use crate::lake::scan::{FILE, Keep, LakeProvider, Locator, ROW, RowPredicate, ScanRequest, ScopedTable};
+use super::{SearchError, filter, key_function, pushdown};
+use crate::lake::scan::{FILE, Keep, LakeProvider, Locator, Prune, ROW, RowPredicate, ScanRequest, ScopedTable};
 
 /// The sessions that plans run in: one for whole scans, one whose plans keep the order of the table.
 pub(super) struct Sessions {
@@ -157,12 +157,17 @@ fn provider(table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, sorted
         }
     }
     let mut others = Vec::new();
+    let mut necessary = Vec::new();
     for criterion in &query.criteria {
-        match coded::condition(criterion) {
-            Some(condition) => request.items.push(condition),
-            None => others.push(criterion.clone()),
+        match pushdown::exact(query.ty, criterion) {
+            Some(exact) => request.items.push(exact),
+            None => {
+                necessary.push(pushdown::necessary(criterion));
+                others.push(criterion.clone());
+            }
         }
     }
+    request.prune = Prune::And(necessary);
     if !others.is_empty() {
         request.predicates.push(predicate(others));
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use super::include::Include;
 use super::matcher::{Matcher, Surroundings};
-use super::parameter::{Compiled, Programs};
+use super::parameter::{Compiled, Programs, Reading};
 use super::raw::RawParameter;
 use super::result::{self, Pin, Summary, Total};
 use super::subset::Subset;
-use super::value::escape;
+use super::value::{ReferenceValue, escape};
 use super::{Handling, SearchError};
-use crate::fhir::search_parameter::SearchType;
+use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 
 /// One condition on the rows; a query's conditions all hold of a match.
@@ -38,6 +38,28 @@ pub(super) enum Test {
         /// `:not`.
         not: bool,
     },
+}
+
+impl Test {
+    /// The columns of the values that deciding it reads.
+    fn reading(&self) -> Reading {
+        let Test::AnyOf { matchers, .. } = self else {
+            return Reading::Values;
+        };
+        let all = |is: fn(&Matcher) -> bool| matchers.iter().all(is);
+        if all(|matcher| {
+            matches!(
+                matcher,
+                Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_)
+            )
+        }) {
+            Reading::Targets
+        } else if all(|matcher| matches!(matcher, Matcher::ReferenceIdentifier(_))) {
+            Reading::Identifier
+        } else {
+            Reading::Values
+        }
+    }
 }
 
 /// One key of `_sort`.
@@ -156,7 +178,7 @@ impl Query {
                 Some(code) => (true, code),
                 None => (false, key),
             };
-            match programs.get(self.ty, code)? {
+            match programs.get(self.ty, code, Reading::Values)? {
                 Some(compiled) => self.sort.push(SortKey { compiled, descending }),
                 None => {
                     return Err(result::invalid(
@@ -177,10 +199,13 @@ impl Query {
         raw: &RawParameter,
         around: Surroundings<'_>,
     ) -> Result<bool, SearchError> {
-        let Some(compiled) = programs.get(self.ty, &raw.name)? else {
+        let Some(parameter) = programs.parameter(self.ty, &raw.name) else {
             return Ok(false);
         };
-        let test = test(&compiled, raw, around)?;
+        let test = test(parameter, raw, around)?;
+        let Some(compiled) = programs.get(self.ty, &raw.name, test.reading())? else {
+            return Ok(false);
+        };
         let label = format!("{}={}", written(raw), raw.value);
         self.criteria.push(Criterion { compiled, test, label });
         Ok(true)
@@ -195,7 +220,7 @@ pub(super) fn written(raw: &RawParameter) -> String {
     }
 }
 
-fn test(compiled: &Compiled, raw: &RawParameter, around: Surroundings<'_>) -> Result<Test, SearchError> {
+fn test(parameter: &SearchParameter, raw: &RawParameter, around: Surroundings<'_>) -> Result<Test, SearchError> {
     if raw.modifier.as_deref() == Some("missing") {
         return match raw.value.as_str() {
             "true" => Ok(Test::Missing(true)),
@@ -203,10 +228,10 @@ fn test(compiled: &Compiled, raw: &RawParameter, around: Surroundings<'_>) -> Re
             other => Err(result::invalid(&written(raw), other, "true or false")),
         };
     }
-    let not = raw.modifier.as_deref() == Some("not") && compiled.parameter.ty == SearchType::Token;
+    let not = raw.modifier.as_deref() == Some("not") && parameter.ty == SearchType::Token;
     let matchers = escape::split(&raw.value, ',')
         .into_iter()
-        .map(|alternative| Matcher::parse(compiled, raw, alternative, around))
+        .map(|alternative| Matcher::parse(parameter, raw, alternative, around))
         .collect::<Result<Vec<_>, _>>()?;
     Ok(Test::AnyOf { matchers, not })
 }

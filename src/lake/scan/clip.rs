@@ -92,7 +92,8 @@ fn is_element(field: &Field) -> bool {
 
 /// Whether a root column is among the leaves asked for.
 pub(super) fn is_asked(leaves: &LeafSet, field: &Field) -> bool {
-    leaves.contains(EVERYTHING) && is_element(field) || leaves.iter().any(|leaf| leaf.split('.').next() == Some(field.name()))
+    leaves.contains(EVERYTHING) && is_element(field)
+        || leaves.iter().any(|leaf| leaf.split('.').next() == Some(field.name()))
 }
 
 /// Dotted paths of a file's Parquet leaves without list markers, in order.
@@ -123,7 +124,12 @@ struct Node<'a> {
 
 impl<'a> Node<'a> {
     fn insert_all(&mut self, root: &'a str) {
-        self.children.entry(root).or_default().children.entry(EVERYTHING).or_default();
+        self.children
+            .entry(root)
+            .or_default()
+            .children
+            .entry(EVERYTHING)
+            .or_default();
     }
 
     fn insert(&mut self, path: &'a str) {

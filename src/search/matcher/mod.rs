@@ -15,12 +15,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::SearchError;
-use super::parameter::Compiled;
 use super::query::written;
 use super::raw::RawParameter;
 use super::result::invalid;
 use super::value::{DateValue, NumberValue, QuantityValue, ReferenceValue, TokenValue, escape, fold};
-use crate::fhir::search_parameter::SearchType;
+use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{Collection, Items, Typed};
 
@@ -66,12 +65,11 @@ pub(super) struct Surroundings<'a> {
 impl Matcher {
     /// Parses one alternative of a parameter's value.
     pub(super) fn parse(
-        compiled: &Compiled,
+        parameter: &SearchParameter,
         raw: &RawParameter,
         text: &str,
         around: Surroundings<'_>,
     ) -> Result<Matcher, SearchError> {
-        let parameter = &compiled.parameter;
         let bad = |expected| invalid(&written(raw), text, expected);
         let modifier = raw.modifier.as_deref();
         let refused = || SearchError::Modifier {

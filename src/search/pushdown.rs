@@ -1,0 +1,208 @@
+//! What the scan can decide of a query without evaluating its programs: exact conditions on the texts of items, which it answers
+//! from dictionary codes, and conditions that statistics can refute.
+//!
+//! Both speak of the columns that a parameter's values lie in, so they are open to parameters whose programs yield all that
+//! lies there. The rest stays with the row predicate.
+
+use std::sync::Arc;
+
+use super::matcher::Matcher;
+use super::parameter::Compiled;
+use super::query::{Criterion, Test};
+use super::value::{DateValue, Prefix, ReferenceValue, TokenValue};
+use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
+use crate::fhir::{Kind, Primitive, TypeId, facts};
+use crate::fhirpath::{Origin, Selection};
+use crate::lake::scan::{ItemMatch, Prune, Wish};
+
+/// Alternatives beyond this many are left to the row predicate, which looks ids up in a set.
+const MOST_ALTERNATIVES: usize = 64;
+
+/// The criterion as a condition that the scan decides exactly, where it is one.
+pub(super) fn exact(ty: TypeId, criterion: &Criterion) -> Option<ItemMatch> {
+    let Test::AnyOf { matchers, not: false } = &criterion.test else {
+        return None;
+    };
+    let mut origins = criterion.compiled.program.origins();
+    let (origin, None) = (origins.next()?, origins.next()) else {
+        return None;
+    };
+    let names = leaf_names(origin, matchers.first()?)?;
+    let path = origin.path.filter(|path| !path.is_empty())?;
+    if *names == [""] && facts().child(ty, path).is_none_or(|child| child.element.many) {
+        return None;
+    }
+    let leaves = names.iter().map(|name| {
+        if name.is_empty() {
+            path.into()
+        } else {
+            format!("{path}.{name}").into()
+        }
+    });
+    let wishes = matchers
+        .iter()
+        .map(|matcher| wishes(&criterion.compiled, origin, matcher));
+    let any_of: Vec<Vec<Wish>> = wishes.collect::<Option<_>>()?;
+    (any_of.len() <= MOST_ALTERNATIVES).then(|| ItemMatch {
+        leaves: leaves.collect(),
+        any_of,
+        label: criterion.label.as_str().into(),
+    })
+}
+
+/// The leaves below an item that a matcher of this kind compares.
+fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'static str]> {
+    let ty = facts().get(origin.ty.fhir()?);
+    match (matcher, ty.name) {
+        (Matcher::Token(_), "CodeableConcept") => Some(&["coding.system", "coding.code"]),
+        (Matcher::Token(_), "Coding") => Some(&["system", "code"]),
+        (Matcher::Token(_), "Identifier" | "ContactPoint") => Some(&["system", "value"]),
+        (Matcher::Reference(ReferenceValue::Relative { .. }), "Reference") => Some(&[REFERENCE_TYPE, REFERENCE_ID]),
+        // Of primitives only those of the root that do not repeat: a list of texts is no struct's leaf.
+        (Matcher::Token(_) | Matcher::Id(_) | Matcher::Uri(_) | Matcher::Exact(_), _) if is_text(ty.kind) => {
+            Some(&[""])
+        }
+        _ => None,
+    }
+}
+
+fn is_text(kind: Kind) -> bool {
+    use Primitive::{Boolean, Date, DateTime, Decimal, Instant, Integer, PositiveInt, Time, UnsignedInt};
+    let Kind::Primitive(primitive) = kind else { return false };
+    !matches!(
+        primitive,
+        Boolean | Integer | PositiveInt | UnsignedInt | Decimal | Date | DateTime | Instant | Time
+    )
+}
+
+/// What a matcher wishes of each of the leaves.
+fn wishes(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<Wish>> {
+    let selection = compiled.program.selection();
+    if let Matcher::Reference(ReferenceValue::Relative { ty, id }) = matcher {
+        let ty = pointed(selection, *ty)?;
+        let of_type = ty.map_or(Wish::Any, |ty| Wish::Is(facts().get(ty).name.into()));
+        return Some(vec![of_type, Wish::Is(id.as_str().into())]);
+    }
+    if selection != Selection::All {
+        return None;
+    }
+    match matcher {
+        Matcher::Token(token) if is_text(facts().get(origin.ty.fhir()?).kind) => {
+            Some(vec![token.code.as_deref().map(code)?])
+        }
+        Matcher::Token(token) => pair(token),
+        Matcher::Id(text) | Matcher::Uri(text) | Matcher::Exact(text) => Some(vec![Wish::Is(text.as_str().into())]),
+        _ => None,
+    }
+}
+
+/// The type that references to be matched point to; `None` where that is not all that decides.
+fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>> {
+    match (selection, asked) {
+        (Selection::All, asked) => Some(asked),
+        (Selection::PointingTo(ty), None) => Some(Some(ty)),
+        (Selection::PointingTo(ty), Some(asked)) if ty == asked => Some(Some(ty)),
+        _ => None,
+    }
+}
+
+fn pair(token: &TokenValue) -> Option<Vec<Wish>> {
+    let system = match token.system.as_deref() {
+        None => Wish::Any,
+        Some("") => Wish::Absent,
+        Some(system) => Wish::Is(system.into()),
+    };
+    let code = token.code.as_deref().map_or(Wish::Any, code);
+    let says_something = [&system, &code]
+        .into_iter()
+        .any(|wish| matches!(wish, Wish::Is(_) | Wish::Like(_)));
+    says_something.then(|| vec![system, code])
+}
+
+/// Codes compare whatever their case; where there are no letters, that is plain equality.
+fn code(code: &str) -> Wish {
+    if code.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+        Wish::Like(code.into())
+    } else {
+        Wish::Is(code.into())
+    }
+}
+
+/// A condition without which no row can match the criterion.
+pub(super) fn necessary(criterion: &Criterion) -> Prune {
+    let Test::AnyOf { matchers, not: false } = &criterion.test else {
+        return Prune::Keep;
+    };
+    let dates = matchers.iter().map(|matcher| match matcher {
+        Matcher::Date(date) => Some(date),
+        _ => None,
+    });
+    let Some(dates) = dates.collect::<Option<Vec<_>>>() else {
+        return Prune::Keep;
+    };
+    let mut any = Vec::new();
+    for origin in criterion.compiled.program.origins() {
+        let (Some(path), Some(ty)) = (origin.path, origin.ty.fhir()) else {
+            return Prune::Keep;
+        };
+        match facts().get(ty).name {
+            "date" | "dateTime" | "instant" => {
+                for date in &dates {
+                    match within(path, date) {
+                        Some(condition) => any.push(condition),
+                        None => return Prune::Keep,
+                    }
+                }
+            }
+            "Period" => any.extend(present(path, &["start__start", "end__end"])),
+            "Timing" => any.extend(present(
+                path,
+                &[
+                    "event__start",
+                    "event__end",
+                    "repeat.boundsPeriod.start__start",
+                    "repeat.boundsPeriod.end__end",
+                ],
+            )),
+            _ => return Prune::Keep,
+        }
+    }
+    Prune::Or(any)
+}
+
+/// A bound that is missing is open, so all that can be said is that there is one.
+fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
+    leaves
+        .iter()
+        .map(|leaf| Prune::Present {
+            leaf: format!("{path}.{leaf}").into(),
+        })
+        .collect()
+}
+
+/// What the bounds of the dates at `path` must be like.
+fn within(path: &str, date: &DateValue) -> Option<Prune> {
+    let leaf = |suffix: &str| -> Arc<str> { format!("{path}{suffix}").into() };
+    let start = |from: Option<i64>, to: Option<i64>| range(leaf(START), from, to);
+    let end = |from: Option<i64>, to: Option<i64>| range(leaf(END), from, to);
+    let searched = date.interval;
+    Some(match date.prefix {
+        Prefix::Eq => Prune::And(vec![start(Some(searched.start), None), end(None, Some(searched.end))]),
+        Prefix::Gt => end(Some(searched.end.saturating_add(1)), None),
+        Prefix::Ge => end(Some(searched.start.saturating_add(1)), None),
+        Prefix::Lt => start(None, Some(searched.start.saturating_sub(1))),
+        Prefix::Le => start(None, Some(searched.end.saturating_sub(1))),
+        Prefix::Sa => start(Some(searched.end), None),
+        Prefix::Eb => end(None, Some(searched.start)),
+        Prefix::Ap => Prune::overlaps(path, Some(searched.start), Some(searched.end)),
+        Prefix::Ne => return None,
+    })
+}
+
+fn range(leaf: Arc<str>, from: Option<i64>, to: Option<i64>) -> Prune {
+    Prune::Range {
+        leaf,
+        from: from.map(i128::from),
+        to: to.map(i128::from),
+    }
+}
