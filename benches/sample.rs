@@ -149,13 +149,7 @@ pub(crate) fn observation() -> TypeId {
 /// Imports a folder of NDJSON into a lake that is made for it.
 pub(crate) fn import_into(lake: &Path, ndjson: &Path) -> Lake {
     let lake = Lake::open_or_create(lake).unwrap();
-    let options = Options {
-        mode: Mode::Live,
-        application: LOCAL_APPLICATION.to_owned(),
-        rewrite_ids: false,
-        progress: None,
-    };
-    let summary = ingest::import(&mut lake.writer().unwrap(), options, &[ndjson.to_owned()]).unwrap();
+    let summary = ingest::import(&mut lake.writer().unwrap(), Options::default(), &[ndjson.to_owned()]).unwrap();
     assert_eq!(summary.refused, 0);
     lake
 }
