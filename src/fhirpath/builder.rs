@@ -51,7 +51,7 @@ const MAX_ITEMS: usize = 1 << 25;
 pub(super) struct Builder {
     offsets: Vec<i32>,
     bytes: usize,
-    places: Vec<(u16, u32)>,
+    places: Vec<(u32, u32)>,
     booleans: Vec<bool>,
     integers: Vec<i32>,
     /// Texts of Decimal, String, Date, DateTime, Time.
@@ -90,7 +90,7 @@ impl Builder {
         }
         let mut text = |at: usize, text: String| {
             self.texts[at].push(text);
-            (at as u16, self.texts[at].len())
+            (at as u32, self.texts[at].len())
         };
         let (part, count) = match value {
             Computed::Decimal(number) => text(0, number.to_string()),

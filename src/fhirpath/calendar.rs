@@ -32,6 +32,9 @@ pub(super) fn add(kind: System, text: &str, by: &Quantity<'_>) -> Result<Option<
         Some("millisecond" | "ms") => Step::Millis(1),
         Some(other) => return Err(format!("cannot add {other} to a {}", kind.name())),
     };
+    if !super::temporal::is_valid(kind, text) {
+        return Ok(None);
+    }
     let Some(parts) = parse(kind, text) else {
         return Ok(None);
     };
@@ -44,6 +47,7 @@ pub(super) fn add(kind: System, text: &str, by: &Quantity<'_>) -> Result<Option<
         }
         Step::Millis(millis) => move_millis(kind, &parts, by, millis),
     };
+    let moved = moved.filter(|(date, _)| (1..=9999).contains(&date.year()));
     Ok(moved.map(|(date, time)| render(kind, &parts, date, time)))
 }
 

@@ -109,7 +109,7 @@ impl Offsets {
 pub(super) struct Mixed {
     pub(super) parts: Vec<Items>,
     /// For each item the part it is in and its place there.
-    pub(super) places: Vec<(u16, u32)>,
+    pub(super) places: Vec<(u32, u32)>,
 }
 
 #[derive(Clone, Debug)]
@@ -196,7 +196,7 @@ impl Collection {
             Body::One(items) => (items, item),
             Body::Mixed(mixed) => {
                 let (part, place) = mixed.places[item];
-                (&mixed.parts[usize::from(part)], place as usize)
+                (&mixed.parts[part as usize], place as usize)
             }
         }
     }
@@ -220,7 +220,7 @@ impl Collection {
                 offsets.push(places.len() as i32);
             }
             for (part, place) in &mixed.places[self.range(row)] {
-                places[usize::from(*part)].push(*place);
+                places[*part as usize].push(*place);
             }
         }
         let parts = mixed.parts.iter().zip(offsets).zip(places);
@@ -247,10 +247,10 @@ impl Collection {
     }
 
     /// Parts that no item is in are dropped, and one that alone remains stands by itself.
-    pub(super) fn mixed(offsets: Offsets, parts: Vec<Items>, places: Vec<(u16, u32)>) -> Collection {
+    pub(super) fn mixed(offsets: Offsets, parts: Vec<Items>, places: Vec<(u32, u32)>) -> Collection {
         let mut used = vec![false; parts.len()];
         for (part, _) in &places {
-            used[usize::from(*part)] = true;
+            used[*part as usize] = true;
         }
         let mut of_used = used.iter().enumerate().filter(|(_, used)| **used).map(|(part, _)| part);
         match (of_used.next(), of_used.next()) {
@@ -259,10 +259,22 @@ impl Collection {
                 let places = places.iter().map(|(_, place)| *place).collect();
                 Collection::new(offsets, parts[only].take(places))
             }
-            _ => Collection {
-                offsets,
-                body: Body::Mixed(Arc::new(Mixed { parts, places })),
-            },
+            _ => {
+                let mut renamed = vec![0; parts.len()];
+                let mut kept = Vec::with_capacity(parts.len());
+                for (at, part) in parts.into_iter().enumerate().filter(|(at, _)| used[*at]) {
+                    renamed[at] = kept.len() as u32;
+                    kept.push(part);
+                }
+                let places = places
+                    .into_iter()
+                    .map(|(part, place)| (renamed[part as usize], place))
+                    .collect();
+                Collection {
+                    offsets,
+                    body: Body::Mixed(Arc::new(Mixed { parts: kept, places })),
+                }
+            }
         }
     }
 
@@ -271,14 +283,6 @@ impl Collection {
         match &self.body {
             Body::One(items) => std::slice::from_ref(items),
             Body::Mixed(mixed) => &mixed.parts,
-        }
-    }
-
-    /// How many columns the items lie in.
-    pub(super) fn parts(&self) -> usize {
-        match &self.body {
-            Body::One(_) => 1,
-            Body::Mixed(mixed) => mixed.parts.len(),
         }
     }
 

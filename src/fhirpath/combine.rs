@@ -32,10 +32,10 @@ pub(super) fn side_by_side(collections: &[Collection]) -> Collection {
         for (collection, base) in collections.iter().zip(&bases) {
             for item in collection.range(row) {
                 places.push(match &collection.body {
-                    Body::One(_) => (*base as u16, item as u32),
+                    Body::One(_) => (*base as u32, item as u32),
                     Body::Mixed(mixed) => {
                         let (part, place) = mixed.places[item];
-                        (*base as u16 + part, place)
+                        (*base as u32 + part, place)
                     }
                 });
             }
@@ -66,13 +66,13 @@ pub(super) fn flat_map(collection: &Collection, children: impl Fn(&Items) -> Col
     offsets.push(0i32);
     for row in 0..collection.rows() {
         for (part, place) in &mixed.places[collection.range(row)] {
-            let (below, base) = (&below[usize::from(*part)], bases[usize::from(*part)]);
+            let (below, base) = (&below[*part as usize], bases[*part as usize]);
             for item in below.range(*place as usize) {
                 places.push(match &below.body {
-                    Body::One(_) => (base as u16, item as u32),
+                    Body::One(_) => (base as u32, item as u32),
                     Body::Mixed(mixed) => {
                         let (part, place) = mixed.places[item];
-                        (base as u16 + part, place)
+                        (base as u32 + part, place)
                     }
                 });
             }
@@ -92,10 +92,10 @@ pub(super) fn stack(first: &Collection, second: &Collection) -> Collection {
         for row in 0..collection.rows() {
             for item in collection.range(row) {
                 places.push(match &collection.body {
-                    Body::One(_) => (base as u16, item as u32),
+                    Body::One(_) => (base as u32, item as u32),
                     Body::Mixed(mixed) => {
                         let (part, place) = mixed.places[item];
-                        (base as u16 + part, place)
+                        (base as u32 + part, place)
                     }
                 });
             }

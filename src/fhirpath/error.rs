@@ -24,6 +24,38 @@ impl Position {
     }
 }
 
+/// The places of all bytes of a text, for whoever asks for many.
+#[derive(Debug)]
+pub(crate) struct Places {
+    positions: Vec<Position>,
+}
+
+impl Places {
+    pub(crate) fn new(text: &str) -> Places {
+        let mut positions = Vec::with_capacity(text.len() + 1);
+        let mut at = Position { line: 1, column: 1 };
+        for letter in text.chars() {
+            positions.extend(std::iter::repeat_n(at, letter.len_utf8()));
+            match letter {
+                '\n' => {
+                    at = Position {
+                        line: at.line + 1,
+                        column: 1,
+                    }
+                }
+                _ => at.column += 1,
+            }
+        }
+        positions.push(at);
+        Places { positions }
+    }
+
+    /// The place of a byte, or of the text's end.
+    pub(crate) fn of(&self, offset: usize) -> Position {
+        self.positions[offset.min(self.positions.len() - 1)]
+    }
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "line {}, column {}", self.line, self.column)

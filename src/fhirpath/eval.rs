@@ -24,6 +24,8 @@ use crate::fhir::TypeId;
 /// rows are evaluated in halves.
 pub(super) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
+/// What offsets, and twice as many of them, can count.
+const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
 /// What a node yields: booleans stay bit masks as long as nothing asks for them as items.
 pub(super) enum Output {
@@ -48,7 +50,7 @@ pub(super) fn run(program: &Inner, focus: &Focus) -> Result<Evaluation, FhirPath
         outer: None,
         total: None,
         index: None,
-        limit: MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len(),
+        limit: (MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len()).min(MAX_OFFSET),
         faults: RefCell::default(),
     };
     let collection = frame.items(&program.node)?;

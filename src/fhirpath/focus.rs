@@ -68,10 +68,10 @@ impl Focus {
             }
         }
         let place = |(focus, context): &(usize, usize)| match &foci[*focus].items.body {
-            Body::One(_) => (bases[*focus] as u16, *context as u32),
+            Body::One(_) => (bases[*focus] as u32, *context as u32),
             Body::Mixed(mixed) => {
                 let (part, place) = mixed.places[*context];
-                (bases[*focus] as u16 + part, place)
+                (bases[*focus] as u32 + part, place)
             }
         };
         let items = Collection::mixed(Offsets::Each(order.len()), parts, order.iter().map(place).collect());

@@ -156,9 +156,9 @@ impl Number {
         };
         let half = divisor / 2;
         let adjusted = if self.mantissa < 0 {
-            self.mantissa - half
+            self.mantissa.saturating_sub(half)
         } else {
-            self.mantissa + half
+            self.mantissa.saturating_add(half)
         };
         Number {
             mantissa: adjusted / divisor,

@@ -55,6 +55,11 @@ impl Moment {
         }
     }
 
+    /// Its first moment in microseconds.
+    pub(super) fn start(&self) -> i64 {
+        self.start
+    }
+
     /// Seconds and decimals of seconds count as one precision.
     fn grain(&self) -> Precision {
         self.precision.min(Precision::Second)

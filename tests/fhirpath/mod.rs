@@ -4,6 +4,7 @@
 mod functions;
 mod leaves;
 mod official;
+mod robust;
 mod search_parameters;
 mod search_values;
 

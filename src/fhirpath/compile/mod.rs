@@ -2,7 +2,7 @@
 //! may have. What cannot be is refused here, with its place; what is found later is a row's error.
 
 use super::ast::{Expr, ExprKind, Operator};
-use super::error::{FhirPathError, Position};
+use super::error::{FhirPathError, Places, Position};
 use super::functions::{self, Need};
 use super::leaves::Leaves;
 use super::node::{Node, Shape, Source};
@@ -23,7 +23,7 @@ type Resolved = Result<(Node, Shape), FhirPathError>;
 
 /// How many parts of an expression are resolved at most. `repeat` and `aggregate` resolve their arguments more than once, so
 /// that nesting them multiplies the work.
-const MAX_WORK: usize = 100_000;
+const MAX_WORK: usize = 20_000;
 
 pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Inner, FhirPathError> {
     let tree = parse(text)?;
@@ -33,7 +33,7 @@ pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) ->
     };
     let root = options.context.map_or(root, |program| program.inner.root);
     let mut compiler = Compiler {
-        text,
+        places: Places::new(text),
         root,
         options,
         leaves: Leaves::default(),
@@ -95,7 +95,7 @@ impl Scope {
 }
 
 struct Compiler<'a> {
-    text: &'a str,
+    places: Places,
     root: TypeId,
     options: &'a CompileOptions<'a>,
     leaves: Leaves,
@@ -196,6 +196,6 @@ impl Compiler<'_> {
     }
 
     fn at(&self, offset: usize) -> Position {
-        Position::of(self.text, offset)
+        self.places.of(offset)
     }
 }

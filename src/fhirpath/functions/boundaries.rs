@@ -7,6 +7,7 @@ use crate::fhirpath::eval::{Invocation, Output};
 use crate::fhirpath::node::Shape;
 use crate::fhirpath::number::Number;
 use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::temporal::is_valid;
 use crate::fhirpath::types::{ItemType, System};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -118,6 +119,9 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 fn of_temporal(kind: System, text: &str, precision: Option<i32>, high: bool) -> Option<Computed> {
+    if !is_valid(kind, text) {
+        return None;
+    }
     let (date, clock) = split(text);
     let whole = match kind {
         System::Time => 9,

@@ -105,6 +105,9 @@ fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(chosen))
 }
 
+/// Greatest number of columns that items may lie in: deep recursion through many types makes ever smaller ones.
+const MAX_COLUMNS: usize = 50_000;
+
 /// The projection over the input, over what that yields, and so on until nothing new comes.
 fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     let node = call.node(0);
@@ -121,7 +124,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
         if together.len() == before {
             return Ok(Output::Items(all));
         }
-        if together.len() > MAX_ITEMS || together.parts() > usize::from(u16::MAX) / 4 {
+        if together.len() > MAX_ITEMS || together.columns().len() > MAX_COLUMNS {
             return Err(FhirPathError::TooLarge);
         }
         let known: Vec<usize> = (0..all.rows()).map(|row| all.range(row).len()).collect();

@@ -3,6 +3,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use arrow::array::{Array, AsArray, StructArray};
+use arrow::datatypes::{DataType, Int32Type};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::equality::items_equal;
@@ -13,6 +15,7 @@ use crate::fhirpath::eval::Frame;
 use crate::fhirpath::items::Items;
 use crate::fhirpath::scalar::Scalar;
 use crate::fhirpath::truth::Truth;
+use crate::fhirpath::values::Values;
 
 /// Runs up to this length are searched item by item; longer ones by hash.
 const SHORT: usize = 16;
@@ -81,9 +84,35 @@ fn digest(input: &Collection, item: usize) -> u64 {
             let number = scalar.number().map(|number| number.trimmed());
             number.map(|number| (number.mantissa, number.scale)).hash(&mut hasher);
         }
-        _ => {}
+        Some(scalar @ Scalar::Temporal(_, text)) => match scalar.moment() {
+            Some(moment) => moment.start().hash(&mut hasher),
+            None => text.hash(&mut hasher),
+        },
+        Some(Scalar::Other) => {
+            if let Values::Struct(array) = items.values() {
+                hash_struct(array, items.slot(item), &mut hasher);
+            }
+        }
+        Some(Scalar::Quantity(_)) | None => {}
     }
     hasher.finish()
+}
+
+/// The texts and numbers in a struct and the structs in it. Absent columns and null ones count alike, and the engine's own for
+/// nothing, as in equality.
+fn hash_struct(array: &StructArray, slot: usize, hasher: &mut FxHasher) {
+    for (field, column) in array.fields().iter().zip(array.columns()) {
+        if field.name().contains("__") || column.is_null(slot) {
+            continue;
+        }
+        match column.data_type() {
+            DataType::Utf8 => (field.name(), column.as_string::<i32>().value(slot)).hash(hasher),
+            DataType::Int32 => (field.name(), column.as_primitive::<Int32Type>().value(slot)).hash(hasher),
+            DataType::Struct(_) => hash_struct(column.as_struct(), slot, hasher),
+            DataType::List(_) => (field.name(), column.as_list::<i32>().value_length(slot)).hash(hasher),
+            _ => {}
+        }
+    }
 }
 
 /// Whether a row's `wanted` item is among its items in `collection`.
