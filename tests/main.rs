@@ -8,6 +8,7 @@ mod catalog;
 mod columns;
 mod compaction;
 mod crash;
+mod demo;
 mod facts;
 mod fhirpath;
 mod harness;

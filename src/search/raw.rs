@@ -1,6 +1,6 @@
 //! The parameters of a search as they stood in the URL or form body: percent-decoded names, modifiers and values, in order.
 //!
-//! Nothing is interpreted here; [`super::query`] resolves these into a checked query and the text is never scanned again.
+//! Nothing is interpreted here; `query` resolves these into a checked query and the text is never scanned again.
 
 /// One `name[:modifier]=value` pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
