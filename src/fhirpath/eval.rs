@@ -6,16 +6,15 @@
 
 use std::cell::RefCell;
 
-use super::builder::{Builder, Computed};
 use super::collection::{Collection, Offsets};
 use super::error::{FhirPathError, Position};
 use super::focus::Focus;
+use super::invocation::Invocation;
 use super::items::Items;
 use super::navigate::Branch;
-use super::node::{Argument, Call, Node};
+use super::node::{Call, Node};
 use super::operators;
 use super::program::{Evaluation, Fault, Inner};
-use super::scalar::Scalar;
 use super::truth::Truth;
 use super::types::{ItemType, System};
 use crate::fhir::TypeId;
@@ -337,145 +336,4 @@ fn step(on: &Collection, name: &str, by: &[(TypeId, Vec<Branch>)], limit: usize)
         (None, ItemType::System(_)) => items.text_child(name).unwrap_or_else(|| Collection::empty(items.len())),
     };
     Ok(super::combine::flat_map(on, children))
-}
-
-/// A function being run: its input and the means to evaluate its arguments.
-pub(super) struct Invocation<'a> {
-    pub(super) frame: &'a Frame<'a>,
-    pub(super) call: &'a Call,
-    pub(super) input: Collection,
-}
-
-impl Invocation<'_> {
-    pub(super) fn at(&self) -> Position {
-        self.call.at
-    }
-
-    pub(super) fn name(&self) -> &'static str {
-        self.call.function.name
-    }
-
-    pub(super) fn has(&self, argument: usize) -> bool {
-        self.call.arguments.len() > argument
-    }
-
-    /// The argument's node; `Node::Empty` for one that was not given or is a type.
-    pub(super) fn node(&self, argument: usize) -> &Node {
-        match self.call.arguments.get(argument) {
-            Some(Argument::Value(node) | Argument::Each(node)) => node,
-            _ => &Node::Empty,
-        }
-    }
-
-    /// The argument evaluated once per row.
-    pub(super) fn value(&self, argument: usize) -> Result<Collection, FhirPathError> {
-        self.frame.items(self.node(argument))
-    }
-
-    /// The argument's truth for each item of the input.
-    pub(super) fn criterion(&self, argument: usize) -> Result<Truth, FhirPathError> {
-        let node = self.node(argument);
-        self.frame
-            .within(&self.input, None, |inner| inner.truth(node, self.name(), self.at()))
-    }
-}
-
-impl Invocation<'_> {
-    /// The argument as one integer per row; `None` where there is none.
-    pub(super) fn integers(&self, argument: usize) -> Result<Vec<Option<i32>>, FhirPathError> {
-        let value = self.value(argument)?;
-        let of = |row: usize| {
-            let (items, item) = self.single(&value, row)?;
-            let integer = items.integer(item);
-            if integer.is_none() && items.has_value(item) {
-                self.problem(row, format!("expects an Integer, not a {}", items.ty()));
-            }
-            integer
-        };
-        Ok((0..value.rows()).map(of).collect())
-    }
-
-    /// The only item of a row; an error is noted where there are several.
-    pub(super) fn single<'c>(&self, collection: &'c Collection, row: usize) -> Option<(&'c Items, usize)> {
-        let range = collection.range(row);
-        match range.len() {
-            0 => None,
-            1 => Some(collection.item(range.start)),
-            count => {
-                self.frame.not_single(row, count, self.name(), self.at());
-                None
-            }
-        }
-    }
-
-    /// Notes that a row's data do not suit the function.
-    pub(super) fn problem(&self, row: usize, problem: String) {
-        self.frame.fault(
-            row,
-            FhirPathError::Value {
-                at: self.at(),
-                operation: self.name(),
-                problem,
-            },
-        );
-    }
-}
-
-/// What a function makes of one row: a value, nothing, or a problem with the data.
-pub(super) type RowResult<T> = Result<Option<T>, String>;
-
-impl Invocation<'_> {
-    /// For functions of a single item: what they make of each row's.
-    pub(super) fn map(
-        &self,
-        mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
-    ) -> Result<Output, FhirPathError> {
-        let mut builder = Builder::new(self.input.rows());
-        for row in 0..self.input.rows() {
-            let value = self
-                .single(&self.input, row)
-                .and_then(|(items, item)| items.scalar(item));
-            if let Some(value) = value.and_then(|value| self.settle(row, of(row, value))) {
-                builder.push(value);
-            }
-            builder.end_row();
-        }
-        Ok(Output::Items(builder.finish()?))
-    }
-
-    /// The same for functions that answer yes or no.
-    pub(super) fn judge(
-        &self,
-        mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<bool>,
-    ) -> Result<Output, FhirPathError> {
-        Ok(Output::Truth(Truth::collect(self.input.rows(), |row| {
-            let (items, item) = self.single(&self.input, row)?;
-            let value = items.scalar(item)?;
-            self.settle(row, of(row, value))
-        })))
-    }
-
-    /// The single value of a row of an argument.
-    pub(super) fn scalar<'c>(&self, argument: &'c Collection, row: usize) -> Option<Scalar<'c>> {
-        let (items, item) = self.single(argument, row)?;
-        items.scalar(item)
-    }
-
-    /// The single text of a row of an argument; a problem is noted if it is none.
-    pub(super) fn text<'c>(&self, argument: &'c Collection, row: usize) -> Option<&'c str> {
-        match self.scalar(argument, row)? {
-            Scalar::Text(text) => Some(text),
-            other => {
-                self.problem(row, format!("expects a String, not a {}", other.kind()));
-                None
-            }
-        }
-    }
-
-    fn settle<T>(&self, row: usize, result: RowResult<T>) -> Option<T> {
-        result.unwrap_or_else(|problem| {
-            self.problem(row, problem);
-            None
-        })
-    }
 }

@@ -12,6 +12,7 @@ mod eval;
 mod extract;
 mod focus;
 mod functions;
+mod invocation;
 mod items;
 mod json;
 mod leaves;

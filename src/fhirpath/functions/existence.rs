@@ -6,7 +6,8 @@ use super::filtering::filter;
 use super::signature::{self, Function, Need, Parameter};
 use crate::fhirpath::collection::{Collection, Offsets};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::{Invocation, Output, integers};
+use crate::fhirpath::eval::{Output, integers};
+use crate::fhirpath::invocation::Invocation;
 use crate::fhirpath::truth::Truth;
 use crate::fhirpath::types::System;
 

@@ -3,7 +3,8 @@
 use super::signature::{self, Function, Need, Parameter, Signature};
 use crate::fhirpath::collection::{Collection, Offsets};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::eval::Output;
+use crate::fhirpath::invocation::Invocation;
 use crate::fhirpath::node::Shape;
 use crate::fhirpath::truth::Truth;
 

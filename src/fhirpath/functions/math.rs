@@ -3,7 +3,8 @@
 use super::signature::{self, Function, Need, Parameter, Signature};
 use crate::fhirpath::builder::Computed;
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::{Invocation, Output, RowResult};
+use crate::fhirpath::eval::Output;
+use crate::fhirpath::invocation::{Invocation, RowResult};
 use crate::fhirpath::node::Shape;
 use crate::fhirpath::number::Number;
 use crate::fhirpath::quantity::Quantity;

@@ -7,7 +7,8 @@ use super::signature::{self, Function, Need, Parameter};
 use super::strings::{text_of, within_limit};
 use crate::fhirpath::builder::Computed;
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::eval::Output;
+use crate::fhirpath::invocation::Invocation;
 
 /// Greatest size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;

@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::signature::{self, Function, Need, Parameter};
 use crate::fhirpath::collection::{Collection, Offsets};
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::{Invocation, Output};
+use crate::fhirpath::eval::Output;
+use crate::fhirpath::invocation::Invocation;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
