@@ -18,6 +18,8 @@ pub(super) struct Compiled {
     pub(super) parameter: Arc<SearchParameter>,
     /// Yields a row's values.
     pub(super) program: Program,
+    /// Where the values are `code` elements: the one code system that R4 binds them to, if it binds them to one.
+    pub(super) code_system: Option<&'static str>,
 }
 
 /// Which columns of a parameter's values a caller reads.
@@ -103,8 +105,24 @@ fn compile_for(ty: TypeId, parameter: &Arc<SearchParameter>, reading: Reading) -
     })?;
     Ok(Compiled {
         parameter: parameter.clone(),
+        code_system: code_system(ty, &program),
         program,
     })
+}
+
+/// The code system of the elements that a program's values lie in, if they have one and the same.
+fn code_system(ty: TypeId, program: &Program) -> Option<&'static str> {
+    let mut systems = program.origins().map(|origin| {
+        let mut within = ty;
+        let mut system = None;
+        for name in origin.path?.split('.') {
+            let child = facts().child(within, name)?;
+            (within, system) = (child.ty, child.element.code_system);
+        }
+        system
+    });
+    let first = systems.next()??;
+    systems.all(|system| system == Some(first)).then_some(first)
 }
 
 /// The columns below an output item of type `ty` that comparing it as `search` reads.

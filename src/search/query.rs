@@ -202,10 +202,13 @@ impl Query {
         let Some(parameter) = programs.parameter(self.ty, &raw.name) else {
             return Ok(false);
         };
-        let test = test(parameter, raw, around)?;
+        let mut test = test(parameter, raw, around)?;
         let Some(compiled) = programs.get(self.ty, &raw.name, test.reading())? else {
             return Ok(false);
         };
+        if let (Test::AnyOf { matchers, .. }, Some(system)) = (&mut test, compiled.code_system) {
+            matchers.iter_mut().for_each(|matcher| matcher.bind(system));
+        }
         let label = format!("{}={}", written(raw), raw.value);
         self.criteria.push(Criterion { compiled, test, label });
         Ok(true)

@@ -75,6 +75,11 @@ const QUERIES: &[(&str, Reading)] = &[
         coded(r, "valueCodeableConcept.coding", None, "266919005")
     }),
     ("Patient?gender=female", |r| is(r, "gender", "female")),
+    ("Patient?gender=http://hl7.org/fhir/administrative-gender|female", |r| {
+        is(r, "gender", "female")
+    }),
+    ("Patient?gender=http://loinc.org|female", |_| false),
+    ("Patient?gender=|female", |r| is(r, "gender", "female")),
     ("Patient?gender:missing=true", |r| !has(r, "gender")),
     ("Patient?gender:missing=false", |r| has(r, "gender")),
     ("Patient?active=true", |r| r["active"] == true),

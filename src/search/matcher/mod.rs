@@ -44,6 +44,8 @@ pub(super) enum Matcher {
     /// `:identifier` of a reference.
     ReferenceIdentifier(TokenValue),
     Uri(String),
+    /// Nothing: a code of a system other than the one its element is bound to.
+    Nothing,
 }
 
 /// Resources of one type that references may point to.
@@ -120,6 +122,18 @@ impl Matcher {
         }
     }
 
+    /// Takes account of the one code system that the elements compared are bound to.
+    pub(super) fn bind(&mut self, bound: &str) {
+        if let Matcher::Token(TokenValue {
+            system: Some(system), ..
+        }) = self
+            && !system.is_empty()
+            && system != bound
+        {
+            *self = Matcher::Nothing;
+        }
+    }
+
     /// Marks the rows of which one of these items matches.
     pub(super) fn mark(&self, part: &Typed, rows: &mut [bool]) {
         match self {
@@ -135,6 +149,7 @@ impl Matcher {
             Matcher::RefersTo(targets) => reference::mark_targets(targets, part, rows),
             Matcher::ReferenceIdentifier(value) => reference::mark_identifier(value, part, rows),
             Matcher::Uri(uri) => uri::mark(uri, part, rows),
+            Matcher::Nothing => {}
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
             };
             mark_items(part, rows, |items, item| items.boolean(item) == Some(wanted));
         }
-        // A code's system is fixed by its element, so that any system asked for is taken to be that one.
+        // A code has no system of its own. One that its element is not bound to never gets here.
         _ => mark_items(part, rows, |items, item| match (items.text(item), &value.code) {
             (Some(text), Some(code)) => text.eq_ignore_ascii_case(code),
             (text, None) => text.is_some(),
