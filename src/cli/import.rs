@@ -7,6 +7,7 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
+use crate::consent::{Clock, Store};
 use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
 use crate::lake::{Lake, Mode};
 
@@ -80,7 +81,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     }
     let options = Options {
         mode,
-        application,
+        application: application.clone(),
         rewrite_ids,
         progress,
         ..Default::default()
@@ -93,6 +94,9 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         IngestError::Input { .. } => Failure::input(error.to_string()),
         error => Failure::other(error),
     })?;
+    // So that tokens can be made for an application that nothing else has named yet.
+    let store = Store::open(&data, Clock::System).map_err(Failure::other)?;
+    store.register_application(&application).map_err(Failure::other)?;
     report(&summary);
     match summary.refused {
         0 => Ok(()),

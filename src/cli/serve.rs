@@ -92,7 +92,8 @@ pub(super) fn serve(listener: TcpListener, options: Options) -> Result<(), Failu
         let stop = stop()?;
         let upkeep = Upkeep::start(options.lake.clone()).map_err(Failure::other)?;
         tracing::info!(base_url = options.base_url, "serving");
-        let served = crate::http::serve(listener, Service::new(options), stop).await;
+        let service = Service::new(options).map_err(Failure::other)?;
+        let served = crate::http::serve(listener, service, stop).await;
         drop(upkeep);
         tracing::info!("stopped");
         log_writer::flush();

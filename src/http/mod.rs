@@ -23,6 +23,7 @@ mod service;
 mod stream;
 mod view_format;
 mod view_run;
+mod workers;
 
 pub use limits::Limits;
 pub use server::{ServeError, serve};

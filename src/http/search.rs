@@ -31,8 +31,8 @@ pub(super) async fn by_get(
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     answer(
-        &service,
-        &access,
+        service,
+        access,
         &name,
         raw::parse(query.as_deref().unwrap_or_default()),
         &headers,
@@ -56,12 +56,12 @@ pub(super) async fn by_post(
     let form = std::str::from_utf8(&sent).map_err(|_| Error::Invalid("the body is not UTF-8".to_owned()))?;
     let mut parameters = raw::parse(query.as_deref().unwrap_or_default());
     parameters.extend(raw::parse(form));
-    answer(&service, &access, &name, parameters, &headers).await
+    answer(service, access, &name, parameters, &headers).await
 }
 
 async fn answer(
-    service: &Service,
-    access: &Access,
+    service: Arc<Service>,
+    access: Arc<Access>,
     name: &str,
     mut parameters: Vec<RawParameter>,
     headers: &HeaderMap,
@@ -69,18 +69,26 @@ async fn answer(
     let ty = resource_type(name)?;
     json_admitted(headers, last(&parameters, "_format"))?;
     let indented = pretty_value(last(&parameters, "_pretty"))?;
-    patient_wildcard::in_query(&mut parameters, access)?;
+    patient_wildcard::in_query(&mut parameters, &access)?;
     let turn = service.turn().await?;
-    let request = Request {
-        scope: &access.scope,
-        ty,
-        parameters: &parameters,
-        handling: handling(headers),
-        now: service.store.clock().now() * 1_000_000,
-        base: &service.fhir_base,
+    let handling = handling(headers);
+    let search = {
+        let service = service.clone();
+        async move {
+            // Held to the end even if the client leaves: what counts is what is computed.
+            let _turn = turn;
+            let request = Request {
+                scope: &access.scope,
+                ty,
+                parameters: &parameters,
+                handling,
+                now: service.store.clock().now() * 1_000_000,
+                base: &service.fhir_base,
+            };
+            service.engine.search(&request).await
+        }
     };
-    let bundle = service.engine.search(&request).await?;
-    drop(turn);
+    let bundle = service.workers.run(search).await??;
     let mut response = Response::new(if indented {
         Body::from(pretty(&bundle))
     } else {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::capability::Capability;
 use super::error::Error;
 use super::limits::Limits;
+use super::workers::Workers;
 use crate::consent::{Store, Tokens};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::lake::Lake;
@@ -39,7 +40,8 @@ pub struct Service {
     pub(super) fhir_base: String,
     pub(super) limits: Limits,
     pub(super) requests: Semaphore,
-    queries: Semaphore,
+    pub(super) workers: Workers,
+    queries: Arc<Semaphore>,
     views: Arc<Semaphore>,
 }
 
@@ -52,8 +54,8 @@ impl std::fmt::Debug for Service {
 }
 
 impl Service {
-    /// Puts a service together.
-    pub fn new(options: Options) -> Arc<Service> {
+    /// Puts a service together and starts its threads.
+    pub fn new(options: Options) -> std::io::Result<Arc<Service>> {
         let Options {
             lake,
             store,
@@ -61,7 +63,8 @@ impl Service {
             base_url,
             limits,
         } = options;
-        Arc::new(Service {
+        Ok(Arc::new(Service {
+            workers: Workers::start()?,
             tokens: Tokens::new(store.clone(), lake.clone(), &base_url),
             store,
             engine: Engine::new(lake.clone(), parameters),
@@ -69,16 +72,16 @@ impl Service {
             fhir_base: format!("{}/fhir/", base_url.trim_end_matches('/')),
             base_url: base_url.trim_end_matches('/').to_owned(),
             requests: Semaphore::new(limits.requests),
-            queries: Semaphore::new(limits.queries),
+            queries: Arc::new(Semaphore::new(limits.queries)),
             views: Arc::new(Semaphore::new(limits.views)),
             limits,
             lake,
-        })
+        }))
     }
 
-    /// A turn for a search.
-    pub(super) async fn turn(&self) -> Result<SemaphorePermit<'_>, Error> {
-        match tokio::time::timeout(self.limits.patience, self.queries.acquire()).await {
+    /// A turn for a search, to be held until it is carried out.
+    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, Error> {
+        match tokio::time::timeout(self.limits.patience, self.queries.clone().acquire_owned()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Error::Busy),
         }

@@ -98,7 +98,8 @@ impl Server {
             parameters: SearchParameters::builtin(),
             base_url,
             limits,
-        });
+        })
+        .unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
             runtime.block_on(serve(listener, service, async {
