@@ -17,9 +17,9 @@ use tabularium::fhir::storage::LeafSet;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::FileWriter;
 use tabularium::lake::json::Tape;
-use tabularium::lake::scan::RowPredicate;
+use tabularium::lake::scan::{ItemMatch, MemoryLimits, RowPredicate, Wish};
 use tabularium::lake::shred::{Shredder, SystemValues};
-use tabularium::lake::{Lake, Locator, Mode, Person, ScanRequest, Scope, ScopedTable};
+use tabularium::lake::{Lake, LakeOptions, Locator, Mode, Person, ScanRequest, Scope, ScopedTable};
 
 const PEOPLE: usize = 2_000;
 const FILES: usize = 4;
@@ -166,12 +166,21 @@ fn person(c: &mut Criterion) {
     for n in 0..PEOPLE {
         warm.person_batch(owner(n), &leaves(&["id"])).unwrap();
     }
+    // A reader that keeps no person's columns, so that each is met for the first time.
+    let forgetful = LakeOptions {
+        memory: MemoryLimits {
+            people: 0,
+            ..MemoryLimits::default()
+        },
+        ..LakeOptions::default()
+    };
+    let forgetful = Lake::open_with(lake.folder().path(), forgetful).unwrap();
+    let cold = table(&forgetful);
     let mut fresh = 0;
     c.bench_function("a person's columns, cold", |b| {
         b.iter(|| {
             fresh = (fresh + 1) % PEOPLE;
-            // A leaf set of its own each time it goes round, so that the cache has none of the columns.
-            warm.person_batch(owner(fresh), &asked).unwrap()
+            cold.person_batch(owner(fresh), &asked).unwrap()
         })
     });
     c.bench_function("a person's columns, hot", |b| {
@@ -226,6 +235,16 @@ fn population(c: &mut Criterion) {
         eprintln!("{name}: {:?}", count(request.clone()).1);
         group.bench_function(name, |b| b.iter(|| count(request.clone()).0));
     }
+    let condition = ItemMatch {
+        leaves: vec!["code.coding.system".into(), "code.coding.code".into()],
+        any_of: vec![vec![Wish::Is("http://loinc.org".into()), Wish::Is("718-7".into())]],
+        label: "code".into(),
+    };
+    let request = ScanRequest {
+        items: vec![condition],
+        ..ScanRequest::default()
+    };
+    group.bench_function("count by system and code", |b| b.iter(|| count(request.clone()).0));
     let keep = |batch: &RecordBatch| {
         let code = batch
             .column_by_name("code")

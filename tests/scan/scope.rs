@@ -1,7 +1,8 @@
 //! Who sees what.
 
 use serde_json::json;
-use tabularium::lake::{Lake, Locator, Mode, Person};
+use tabularium::lake::scan::MemoryLimits;
+use tabularium::lake::{Lake, LakeOptions, Locator, Mode, Person};
 
 use super::{ids, leaves, person_ids};
 use crate::harness::records::{Record, application, commit, commit_deleting, lake, patient, ty};
@@ -202,4 +203,45 @@ fn deleted_rows_are_gone_in_every_way_of_reading() {
         .unwrap()
         .batch;
     assert_eq!(batch.num_rows(), left.len());
+}
+
+#[test]
+fn a_reader_that_keeps_nothing_sees_the_same() {
+    let (dir, lake) = lake();
+    let picture = commit(&lake, &family(&lake));
+    let memory = MemoryLimits {
+        files: 0,
+        handles: 0,
+        deletes: 0,
+        people: 0,
+        shared: 0,
+    };
+    let forgetful = Lake::open_with(
+        dir.path(),
+        LakeOptions {
+            memory,
+            ..LakeOptions::default()
+        },
+    )
+    .unwrap();
+    let ann = patient(&lake, "local", "ann");
+    for name in [
+        "Patient",
+        "Observation",
+        "Practitioner",
+        "Organization",
+        "Group",
+        "Coverage",
+    ] {
+        let (kept, fresh) = (
+            lake.table(&picture, ty(name), &ann),
+            forgetful.table(&forgetful.picture(), ty(name), &ann),
+        );
+        assert_eq!(ids(&fresh), ids(&kept), "{name}");
+        assert_eq!(
+            person_ids(&fresh, Person::OfScope),
+            person_ids(&kept, Person::OfScope),
+            "{name}"
+        );
+    }
 }
