@@ -8,46 +8,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use memchr::memmem;
-use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
 use super::block::Splice;
-use super::condition::{Condition, Key, Keys, resource_type};
+use super::condition::{Key, Keys, resource_type};
+use super::copy::{Edit, Writer};
 use super::error::Reason;
 use super::filing::{Filing, file_under, is_never_shared};
 use super::identifiers::keys_of;
+use super::links::{Links, Resolution, Wait, resolve};
 use super::rewrite::Rewrite;
 use crate::fhir::reference::{Target as Relative, is_id};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::{Value, push_quoted};
-
-/// What references stand for in one document.
-#[derive(Debug, Default)]
-pub(super) struct Links {
-    /// Addresses that the entries of a Bundle have in it (`fullUrl`).
-    pub(super) full_urls: FxHashMap<String, Target>,
-    /// Conditional references that have been settled; to `None` where nothing, or too much, answers.
-    pub(super) settled: FxHashMap<String, Option<String>>,
-}
-
-/// What an entry's `fullUrl` stands for.
-#[derive(Clone, Debug)]
-pub(super) enum Target {
-    /// `Type/id`.
-    Known(String),
-    /// What answers the condition, else (for want of it) this `Type/id`.
-    Conditional(Condition, String),
-}
-
-/// A reference that cannot be resolved yet.
-#[derive(Clone, Debug)]
-pub(super) struct Wait {
-    /// The reference as written.
-    pub(super) reference: String,
-    pub(super) condition: Condition,
-    /// What it stands for when nothing answers the condition.
-    pub(super) otherwise: Option<String>,
-}
 
 /// A normalized resource.
 #[derive(Debug)]
@@ -75,17 +48,6 @@ pub(super) struct Normalizer {
     text: Vec<u8>,
     /// The identifiers of the resource normalized last.
     pub(super) identifiers: Vec<Key>,
-}
-
-/// A reference's text that is written differently.
-#[derive(Debug)]
-struct Edit {
-    /// Where it starts in the source.
-    start: usize,
-    /// What it refers to.
-    resolved: String,
-    /// How that is written, when not as `resolved`.
-    written: Option<String>,
 }
 
 impl Normalizer {
@@ -167,7 +129,7 @@ impl Normalizer {
         self.edits.clear();
         let mut found = Found::default();
         if memmem::find(root.raw().as_bytes(), b"reference").is_some() {
-            self.references(root, links, &mut found);
+            self.references(root, "", links, &mut found);
         }
         let filing = file_under(ty, &source_id, root, &|reference| self.resolved(reference));
         let id = self.stored_id(ty, &source_id);
@@ -195,20 +157,24 @@ impl Normalizer {
         })
     }
 
-    /// Visits every `reference` property with a string: R4 has none but that of Reference (a test holds it to that).
-    fn references(&mut self, value: Value<'_>, links: &Links, found: &mut Found) {
+    /// Visits every `reference` property with a string, of the objects that R4 allows to be References: not resources
+    /// (DetectedIssue has such a property), not Expressions, which always have a `language`, and not what `education` holds
+    /// (of Immunization). A test holds R4 to that.
+    fn references(&mut self, value: Value<'_>, property: &str, links: &Links, found: &mut Found) {
         if value.is_array() {
-            value
-                .items()
-                .filter(|item| item.is_object())
-                .for_each(|item| self.references(item, links, found));
+            for item in value.items().filter(|item| item.is_object()) {
+                self.references(item, property, links, found);
+            }
             return;
         }
         for (key, child) in value.entries() {
             if child.is_object() || child.is_array() {
-                self.references(child, links, found);
+                self.references(child, key.raw(), links, found);
             } else if key.is("reference")
                 && let Some(text) = child.as_str()
+                && property != "education"
+                && value.get("language").is_none()
+                && value.get("resourceType").is_none()
             {
                 self.reference(child, &text, links, found);
             }
@@ -413,101 +379,102 @@ struct Found {
     unresolved: u32,
 }
 
-enum Resolution {
-    Keep,
-    To(String),
-    Wait(Wait),
-    Nothing,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fhir::Kind;
+    use crate::lake::json::Tape;
 
-fn resolve(text: &str, links: &Links, keys: Keys) -> Resolution {
-    if let Some(settled) = links.settled.get(text) {
-        return settled.clone().map_or(Resolution::Nothing, Resolution::To);
+    fn normalized(json: &str, given_id: Option<&str>) -> String {
+        let mut tape = Tape::new();
+        let mut normalizer = Normalizer::new(Keys::new(), None);
+        let root = tape.parse(json.as_bytes()).unwrap();
+        let splice = normalizer.normalize(root, given_id, &Links::default()).unwrap().splice;
+        let mut text = normalizer.text().to_owned();
+        text.insert_str(splice.at, if splice.in_meta { "<in>" } else { "<new>" });
+        text
     }
-    let wait = |condition: &Condition, otherwise: Option<&str>| {
-        Resolution::Wait(Wait {
-            reference: text.to_owned(),
-            condition: condition.clone(),
-            otherwise: otherwise.map(str::to_owned),
-        })
-    };
-    let (address, version) = match text.rfind("/_history/") {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    match links.full_urls.get(address) {
-        Some(Target::Known(target)) => return Resolution::To(format!("{target}{version}")),
-        Some(Target::Conditional(condition, otherwise)) => return wait(condition, Some(otherwise)),
-        None => {}
-    }
-    if text.starts_with("urn:uuid:") || text.starts_with("urn:oid:") {
-        return Resolution::Nothing;
-    }
-    if let Some((name, _)) = text.split_once('?')
-        && resource_type(name).is_some()
-    {
-        return match Condition::parse(text, keys) {
-            Some(condition) => wait(&condition, None),
-            None => Resolution::Nothing,
+
+    /// References are found by the property's name and what stands beside it.
+    #[test]
+    fn other_texts_named_reference_are_told_apart() {
+        let is_text = |ty| {
+            let child = facts().child(ty, "reference").map(|child| facts().get(child.ty).kind);
+            matches!(child, Some(Kind::Primitive(_)))
         };
-    }
-    Resolution::Keep
-}
-
-/// Copies values without their white space, exchanging references on the way. Values come in the order of the source, so
-/// that one pass over the edits is enough.
-struct Writer<'e> {
-    out: Vec<u8>,
-    edits: &'e [Edit],
-    next: usize,
-}
-
-impl Writer<'_> {
-    fn key(&mut self, raw: &str) {
-        self.out.push(b'"');
-        self.out.extend_from_slice(raw.as_bytes());
-        self.out.extend_from_slice(b"\":");
-    }
-
-    fn value(&mut self, value: Value<'_>) {
-        let span = value.span();
-        // Properties that were left out may have held references.
-        while self.edits.get(self.next).is_some_and(|edit| edit.start < span.start) {
-            self.next += 1;
+        let mut types: Vec<&str> = facts()
+            .types()
+            .filter(|ty| is_text(*ty))
+            .map(|ty| facts().get(ty).name)
+            .collect();
+        types.sort_unstable();
+        assert_eq!(
+            types,
+            ["DetectedIssue", "Expression", "Immunization.education", "Reference"]
+        );
+        for ty in facts().types() {
+            let child = facts().child(ty, "education").map(|child| facts().get(child.ty).name);
+            assert!(
+                child.is_none_or(|child| child == "Immunization.education"),
+                "{}",
+                facts().get(ty).name
+            );
         }
-        let edit = self.edits.get(self.next).filter(|edit| edit.start < span.end);
-        match edit {
-            None if value.is_compact() => self.out.extend_from_slice(value.raw().as_bytes()),
-            Some(edit) if edit.start == span.start => {
-                push_quoted(&mut self.out, edit.written.as_deref().unwrap_or(&edit.resolved));
-            }
-            _ if value.is_object() => {
-                self.out.push(b'{');
-                self.entries(value, |_| true);
-                self.out.push(b'}');
-            }
-            _ => {
-                self.out.push(b'[');
-                let mut first = true;
-                for item in value.items() {
-                    if !std::mem::take(&mut first) {
-                        self.out.push(b',');
-                    }
-                    self.value(item);
-                }
-                self.out.push(b']');
-            }
-        }
+        let language = |name| {
+            facts()
+                .element(facts().lookup(name).unwrap(), "language")
+                .map(|element| element.min)
+        };
+        assert_eq!((language("Expression"), language("Reference")), (Some(1), None));
+
+        let mut tape = Tape::new();
+        let mut normalizer = Normalizer::new(Keys::new(), None);
+        let mut links = Links::default();
+        links.full_urls.insert(
+            "urn:uuid:1".to_owned(),
+            super::super::links::Target::Known("Library/l".to_owned()),
+        );
+        let json = r#"{"resourceType":"Basic","id":"a","extension":[{"url":"e","valueExpression":{"language":"text/cql","reference":"urn:uuid:1"}},{"url":"r","valueReference":{"reference":"urn:uuid:1"}}],"contained":[{"resourceType":"Immunization","education":[{"reference" :"urn:uuid:1"}]},{"resourceType":"DetectedIssue","reference":"urn:uuid:1"}]}"#;
+        normalizer
+            .normalize(tape.parse(json.as_bytes()).unwrap(), None, &links)
+            .unwrap();
+        let expected = json.replace(r#"{"reference":"urn:uuid:1"}"#, r#"{"reference":"Library/l"}"#);
+        assert_eq!(normalizer.text(), expected.replace(" :", ":"));
     }
 
-    fn entries(&mut self, object: Value<'_>, keep: impl Fn(&str) -> bool) {
-        let mut first = true;
-        for (key, value) in object.entries().filter(|(key, _)| keep(key.raw())) {
-            if !std::mem::take(&mut first) {
-                self.out.push(b',');
-            }
-            self.key(key.raw());
-            self.value(value);
+    #[test]
+    fn order_digits_and_escapes_stay() {
+        for (json, expected) in [
+            (
+                r#" { "id" : "a" , "resourceType" : "Basic" , "extension" : [ { "url" : "\u00e9 x" , "valueDecimal" : 1.50 } ] } "#,
+                r#"{"id":"a"<new>,"resourceType":"Basic","extension":[{"url":"\u00e9 x","valueDecimal":1.50}]}"#,
+            ),
+            (
+                r#"{"meta":{"versionId":"3","tag":[ ],"lastUpdated":"x"},"resourceType":"Basic","id":"a"}"#,
+                r#"{"meta":{<in>"tag":[]},"resourceType":"Basic","id":"a"}"#,
+            ),
+            (
+                r#"{"resourceType":"Basic","meta":{"lastUpdated":"x"},"id":"a","language":"de"}"#,
+                r#"{"resourceType":"Basic","id":"a"<new>,"language":"de"}"#,
+            ),
+            (
+                r#"{"resourceType":"Basic","meta":"x","id":"a"}"#,
+                r#"{"resourceType":"Basic","id":"a"<new>}"#,
+            ),
+            (
+                r#"{"meta":{},"resourceType":"Basic","id":"a"}"#,
+                r#"{"resourceType":"Basic","id":"a"<new>}"#,
+            ),
+        ] {
+            assert_eq!(normalized(json, None), expected);
         }
+        assert_eq!(
+            normalized(r#"{"language":"de","resourceType":"Basic","code":{}}"#, Some("given")),
+            r#"{"language":"de","resourceType":"Basic","id":"given"<new>,"code":{}}"#
+        );
+        assert_eq!(
+            normalized(r#"{"resourceType":"Basic","id":"own"}"#, Some("given")),
+            r#"{"resourceType":"Basic","id":"given"<new>}"#
+        );
     }
 }

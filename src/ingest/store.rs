@@ -5,24 +5,22 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{BooleanArray, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::bloom_filter::Sbbf;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::Block;
 use super::chains::{Chain, Current, Outcome, Place, Present, chains};
-use super::error::{IngestError, Reason, Refusal};
+use super::encode::{Done, Job, Pending, Row, Target};
+use super::error::IngestError;
 use super::known::{Opened, Rows};
 use super::library::deleted_rows;
 use super::session::Options;
 use super::summary::Summary;
 use crate::fhir::TypeId;
 use crate::lake::file::write_file;
-use crate::lake::json::Tape;
-use crate::lake::shred::{ShredError, Shredder, SystemValues};
 use crate::lake::{LakeError, Picture, Transaction, WrittenFile};
 
 /// Most rows of a file: one row group.
@@ -44,38 +42,6 @@ pub(super) struct Store<'w> {
     pending: FxHashMap<TypeId, Vec<Pending>>,
     /// Rows of the lake that have a newer version, by data file.
     superseded: FxHashMap<(TypeId, u64), Rows>,
-}
-
-/// A file written in this import.
-#[derive(Debug)]
-struct Pending {
-    file: WrittenFile,
-    ids: Sbbf,
-    /// Rows that a later occurrence replaced.
-    dropped: Rows,
-}
-
-/// A resource that is to be written.
-struct Row {
-    chain: Place,
-    version: i64,
-    present: Present,
-}
-
-/// Rows that make one file.
-struct Job<'b> {
-    ty: TypeId,
-    blocks: &'b [Block],
-    rows: Vec<Row>,
-}
-
-/// What came of a [`Job`].
-struct Done {
-    ty: TypeId,
-    /// Nothing, if all of its rows were refused.
-    pending: Option<Pending>,
-    stored: Vec<Present>,
-    refusals: Vec<(Place, Refusal)>,
 }
 
 impl<'w> Store<'w> {
@@ -340,52 +306,18 @@ impl<'w> Store<'w> {
         // The largest first, so that no core is left with a large one at the end.
         jobs.sort_by_key(|job| std::cmp::Reverse(job.rows.len()));
         let next = AtomicUsize::new(0);
-        let (mode, application) = (self.options.mode, self.options.application.clone());
-        let (last_updated, last_updated_text) = (self.last_updated, self.last_updated_text.clone());
+        let target = Target {
+            mode: self.options.mode,
+            application: self.options.application.clone(),
+            last_updated: self.last_updated,
+            last_updated_text: self.last_updated_text.clone(),
+        };
         let threads = self.options.threads().min(jobs.len());
         let transaction = Mutex::new(&mut self.transaction);
-        let lock = || transaction.lock().unwrap_or_else(PoisonError::into_inner);
         let work = || {
             let mut done = Vec::new();
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let mut rows = job.rows.as_slice();
-                while !rows.is_empty() {
-                    let mut encoder = Encoder {
-                        job,
-                        rows,
-                        application: &application,
-                        last_updated,
-                        last_updated_text: &last_updated_text,
-                        refusals: Vec::new(),
-                        stored: Vec::new(),
-                        ids: Vec::new(),
-                    };
-                    let layout = lock().layout(mode, job.ty).clone();
-                    let batch = encoder.batch(Shredder::for_layout(&layout))?;
-                    rows = encoder.rows;
-                    let mut pending = None;
-                    if batch.num_rows() > 0 {
-                        let (schema, path) = {
-                            let mut transaction = lock();
-                            let schema = transaction
-                                .adopt(mode, job.ty, &batch.schema())
-                                .map_err(IngestError::Layout)?;
-                            (schema, transaction.new_file_path(mode, job.ty)?)
-                        };
-                        let file = write_file(&path, job.ty, &schema, [&batch])?;
-                        pending = Some(Pending {
-                            file,
-                            ids: encoder.ids()?,
-                            dropped: Rows::default(),
-                        });
-                    }
-                    done.push(Done {
-                        ty: job.ty,
-                        pending,
-                        stored: encoder.stored,
-                        refusals: encoder.refusals,
-                    });
-                }
+                done.extend(job.write(&target, &transaction)?);
             }
             Ok::<_, IngestError>(done)
         };
@@ -444,96 +376,5 @@ impl Store<'_> {
         // Should this fail, the file is an orphan for the next writer to remove.
         let _ = std::fs::remove_file(old);
         Ok(written)
-    }
-}
-
-/// Makes a batch of a job's rows, as many as it can hold.
-struct Encoder<'j> {
-    job: &'j Job<'j>,
-    /// The rows that are not in a batch yet.
-    rows: &'j [Row],
-    application: &'j str,
-    last_updated: i64,
-    last_updated_text: &'j str,
-    refusals: Vec<(Place, Refusal)>,
-    stored: Vec<Present>,
-    ids: Vec<&'j str>,
-}
-
-impl<'j> Encoder<'j> {
-    fn batch(&mut self, mut shredder: Shredder) -> Result<RecordBatch, IngestError> {
-        let mut tape = Tape::new();
-        let mut text = Vec::new();
-        let mut shared_refs = Vec::new();
-        while let Some((row, rest)) = self.rows.split_first() {
-            let block = &self.job.blocks[row.chain.0 as usize];
-            let entry = &block.entries[row.chain.1 as usize];
-            block.write(entry, row.version, self.last_updated_text, &mut text);
-            shared_refs.clear();
-            shared_refs.extend(block.shared_refs(entry).map(str::to_owned));
-            let pushed = match tape.parse(&text) {
-                Ok(root) => {
-                    let system = SystemValues {
-                        owner: entry.owner,
-                        id: block.id(entry),
-                        patient: block.patient(entry),
-                        application: self.application,
-                        authorization: None,
-                        endpoint: None,
-                        version: row.version,
-                        last_updated: self.last_updated,
-                        digest: entry.digest,
-                        shared_refs: &shared_refs,
-                        resource: root.raw(),
-                    };
-                    match shredder.push(&system, root) {
-                        Err(ShredError::Full) => break,
-                        pushed => pushed.map_err(|error| Reason::Shape(error.to_string())),
-                    }
-                }
-                Err(error) => Err(Reason::NotJson {
-                    reason: error.reason,
-                    column: error.offset as u64 + 1,
-                }),
-            };
-            self.rows = rest;
-            match pushed {
-                Ok(()) => {
-                    self.stored.push(row.present);
-                    self.ids.push(block.id(entry));
-                }
-                Err(reason) => {
-                    let refusal = Refusal {
-                        file: Arc::clone(&block.file),
-                        line: entry.origin.line,
-                        entry: entry.origin.entry.map(|entry| entry as usize),
-                        ty: Some(block.ty),
-                        reason,
-                    };
-                    self.refusals.push((row.chain, refusal));
-                }
-            }
-        }
-        let path = PathBuf::from(crate::fhir::facts().get(self.job.ty).name);
-        shredder.finish().map_err(|error| {
-            LakeError::Parquet {
-                action: "write",
-                path,
-                source: error.into(),
-            }
-            .into()
-        })
-    }
-
-    /// A filter on the ids, to find them again in the course of the import.
-    fn ids(&self) -> Result<Sbbf, IngestError> {
-        let path = PathBuf::from(crate::fhir::facts().get(self.job.ty).name);
-        let mut filter = Sbbf::new_with_ndv_fpp(self.ids.len() as u64, 0.001).map_err(|source| LakeError::Parquet {
-            action: "write",
-            path,
-            source,
-        })?;
-        self.ids.iter().for_each(|id| filter.insert(*id));
-        Ok(filter)
     }
 }

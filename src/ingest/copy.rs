@@ -1,0 +1,75 @@
+//! Copying a value without its white space, with references exchanged on the way.
+
+use crate::lake::json::{Value, push_quoted};
+
+/// A reference's text that is written differently.
+#[derive(Debug)]
+pub(super) struct Edit {
+    /// Where it starts in the source.
+    pub(super) start: usize,
+    /// What it refers to.
+    pub(super) resolved: String,
+    /// How that is written, when not as `resolved`.
+    pub(super) written: Option<String>,
+}
+
+/// Copies values without their white space, exchanging references on the way. Values come in the order of the source, so
+/// that one pass over the edits is enough.
+pub(super) struct Writer<'e> {
+    pub(super) out: Vec<u8>,
+    pub(super) edits: &'e [Edit],
+    pub(super) next: usize,
+}
+
+impl Writer<'_> {
+    /// Writes a property's name as it was, and the colon.
+    pub(super) fn key(&mut self, raw: &str) {
+        self.out.push(b'"');
+        self.out.extend_from_slice(raw.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
+    /// Writes a value.
+    pub(super) fn value(&mut self, value: Value<'_>) {
+        let span = value.span();
+        // Properties that were left out may have held references.
+        while self.edits.get(self.next).is_some_and(|edit| edit.start < span.start) {
+            self.next += 1;
+        }
+        let edit = self.edits.get(self.next).filter(|edit| edit.start < span.end);
+        match edit {
+            None if value.is_compact() => self.out.extend_from_slice(value.raw().as_bytes()),
+            Some(edit) if edit.start == span.start => {
+                push_quoted(&mut self.out, edit.written.as_deref().unwrap_or(&edit.resolved));
+            }
+            _ if value.is_object() => {
+                self.out.push(b'{');
+                self.entries(value, |_| true);
+                self.out.push(b'}');
+            }
+            _ => {
+                self.out.push(b'[');
+                let mut first = true;
+                for item in value.items() {
+                    if !std::mem::take(&mut first) {
+                        self.out.push(b',');
+                    }
+                    self.value(item);
+                }
+                self.out.push(b']');
+            }
+        }
+    }
+
+    /// Writes the properties of an object, those whose names `keep` wants.
+    pub(super) fn entries(&mut self, object: Value<'_>, keep: impl Fn(&str) -> bool) {
+        let mut first = true;
+        for (key, value) in object.entries().filter(|(key, _)| keep(key.raw())) {
+            if !std::mem::take(&mut first) {
+                self.out.push(b',');
+            }
+            self.key(key.raw());
+            self.value(value);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! One file's worth of rows: from normalized texts to a batch of columns to Parquet.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+use parquet::bloom_filter::Sbbf;
+
+use super::block::Block;
+use super::chains::{Place, Present};
+use super::error::{IngestError, Reason, Refusal};
+use super::known::Rows;
+use crate::fhir::{TypeId, facts};
+use crate::lake::file::write_file;
+use crate::lake::json::Tape;
+use crate::lake::shred::{ShredError, Shredder, SystemValues};
+use crate::lake::{LakeError, Mode, Transaction, WrittenFile};
+
+/// What all rows of an import have in common.
+pub(super) struct Target {
+    pub(super) mode: Mode,
+    pub(super) application: String,
+    /// The moment of the import, in microseconds and as FHIR writes it.
+    pub(super) last_updated: i64,
+    pub(super) last_updated_text: String,
+}
+
+/// A file written in this import.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) file: WrittenFile,
+    pub(super) ids: Sbbf,
+    /// Rows that a later occurrence replaced.
+    pub(super) dropped: Rows,
+}
+
+/// A resource that is to be written.
+pub(super) struct Row {
+    pub(super) chain: Place,
+    pub(super) version: i64,
+    pub(super) present: Present,
+}
+
+/// Rows that make one file.
+pub(super) struct Job<'b> {
+    pub(super) ty: TypeId,
+    pub(super) blocks: &'b [Block],
+    pub(super) rows: Vec<Row>,
+}
+
+/// What came of a [`Job`].
+pub(super) struct Done {
+    pub(super) ty: TypeId,
+    /// Nothing, if all of its rows were refused.
+    pub(super) pending: Option<Pending>,
+    pub(super) stored: Vec<Present>,
+    pub(super) refusals: Vec<(Place, Refusal)>,
+}
+
+impl Job<'_> {
+    /// Writes the rows to a file, or to several if one batch cannot hold them.
+    pub(super) fn write(
+        &self,
+        target: &Target,
+        transaction: &Mutex<&mut Transaction<'_>>,
+    ) -> Result<Vec<Done>, IngestError> {
+        let lock = || transaction.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::new();
+        let mut rows = self.rows.as_slice();
+        while !rows.is_empty() {
+            let mut encoder = Encoder {
+                job: self,
+                rows,
+                target,
+                refusals: Vec::new(),
+                stored: Vec::new(),
+                ids: Vec::new(),
+            };
+            let layout = lock().layout(target.mode, self.ty).clone();
+            let batch = encoder.batch(Shredder::for_layout(&layout))?;
+            rows = encoder.rows;
+            let mut pending = None;
+            if batch.num_rows() > 0 {
+                let (schema, path) = {
+                    let mut transaction = lock();
+                    let schema = transaction.adopt(target.mode, self.ty, &batch.schema());
+                    (
+                        schema.map_err(IngestError::Layout)?,
+                        transaction.new_file_path(target.mode, self.ty)?,
+                    )
+                };
+                pending = Some(Pending {
+                    file: write_file(&path, self.ty, &schema, [&batch])?,
+                    ids: encoder.ids()?,
+                    dropped: Rows::default(),
+                });
+            }
+            all.push(Done {
+                ty: self.ty,
+                pending,
+                stored: encoder.stored,
+                refusals: encoder.refusals,
+            });
+        }
+        Ok(all)
+    }
+}
+
+/// Makes a batch of a job's rows, as many as it can hold.
+struct Encoder<'j> {
+    job: &'j Job<'j>,
+    /// The rows that are not in a batch yet.
+    rows: &'j [Row],
+    target: &'j Target,
+    refusals: Vec<(Place, Refusal)>,
+    stored: Vec<Present>,
+    ids: Vec<&'j str>,
+}
+
+impl<'j> Encoder<'j> {
+    fn batch(&mut self, mut shredder: Shredder) -> Result<RecordBatch, IngestError> {
+        let mut tape = Tape::new();
+        let mut text = Vec::new();
+        let mut shared_refs = Vec::new();
+        while let Some((row, rest)) = self.rows.split_first() {
+            let block = &self.job.blocks[row.chain.0 as usize];
+            let entry = &block.entries[row.chain.1 as usize];
+            block.write(entry, row.version, &self.target.last_updated_text, &mut text);
+            shared_refs.clear();
+            shared_refs.extend(block.shared_refs(entry).map(str::to_owned));
+            let pushed = match tape.parse(&text) {
+                Ok(root) => {
+                    let system = SystemValues {
+                        owner: entry.owner,
+                        id: block.id(entry),
+                        patient: block.patient(entry),
+                        application: &self.target.application,
+                        authorization: None,
+                        endpoint: None,
+                        version: row.version,
+                        last_updated: self.target.last_updated,
+                        digest: entry.digest,
+                        shared_refs: &shared_refs,
+                        resource: root.raw(),
+                    };
+                    match shredder.push(&system, root) {
+                        Err(ShredError::Full) => break,
+                        pushed => pushed.map_err(|error| Reason::Shape(error.to_string())),
+                    }
+                }
+                Err(error) => Err(Reason::NotJson {
+                    reason: error.reason,
+                    column: error.offset as u64 + 1,
+                }),
+            };
+            self.rows = rest;
+            match pushed {
+                Ok(()) => {
+                    self.stored.push(row.present);
+                    self.ids.push(block.id(entry));
+                }
+                Err(reason) => {
+                    let refusal = Refusal {
+                        file: Arc::clone(&block.file),
+                        line: entry.origin.line,
+                        entry: entry.origin.entry.map(|entry| entry as usize),
+                        ty: Some(block.ty),
+                        reason,
+                    };
+                    self.refusals.push((row.chain, refusal));
+                }
+            }
+        }
+        let path = PathBuf::from(facts().get(self.job.ty).name);
+        shredder.finish().map_err(|error| {
+            LakeError::Parquet {
+                action: "write",
+                path,
+                source: error.into(),
+            }
+            .into()
+        })
+    }
+
+    /// A filter on the ids, to find them again in the course of the import.
+    fn ids(&self) -> Result<Sbbf, IngestError> {
+        let path = PathBuf::from(facts().get(self.job.ty).name);
+        let mut filter = Sbbf::new_with_ndv_fpp(self.ids.len() as u64, 0.001).map_err(|source| LakeError::Parquet {
+            action: "write",
+            path,
+            source,
+        })?;
+        self.ids.iter().for_each(|id| filter.insert(*id));
+        Ok(filter)
+    }
+}

@@ -1,0 +1,80 @@
+//! What the references of a document stand for: addresses inside a Bundle, and conditional references once they are settled.
+
+use rustc_hash::FxHashMap;
+
+use super::condition::{Condition, Keys, resource_type};
+
+/// What references stand for in one document.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    /// Addresses that the entries of a Bundle have in it (`fullUrl`).
+    pub(super) full_urls: FxHashMap<String, Target>,
+    /// Conditional references that have been settled; to `None` where nothing, or too much, answers.
+    pub(super) settled: FxHashMap<String, Option<String>>,
+}
+
+/// What an entry's `fullUrl` stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// `Type/id`.
+    Known(String),
+    /// What answers the condition, else (for want of it) this `Type/id`.
+    Conditional(Condition, String),
+}
+
+/// A reference that cannot be resolved yet.
+#[derive(Clone, Debug)]
+pub(super) struct Wait {
+    /// The reference as written.
+    pub(super) reference: String,
+    pub(super) condition: Condition,
+    /// What it stands for when nothing answers the condition.
+    pub(super) otherwise: Option<String>,
+}
+
+/// What becomes of a reference.
+pub(super) enum Resolution {
+    /// It stays.
+    Keep,
+    /// It is written as this.
+    To(String),
+    /// That is known later.
+    Wait(Wait),
+    /// It should stand for a resource and does not; it stays.
+    Nothing,
+}
+
+/// What becomes of a reference with this text.
+pub(super) fn resolve(text: &str, links: &Links, keys: Keys) -> Resolution {
+    if let Some(settled) = links.settled.get(text) {
+        return settled.clone().map_or(Resolution::Nothing, Resolution::To);
+    }
+    let wait = |condition: &Condition, otherwise: Option<&str>| {
+        Resolution::Wait(Wait {
+            reference: text.to_owned(),
+            condition: condition.clone(),
+            otherwise: otherwise.map(str::to_owned),
+        })
+    };
+    let (address, version) = match text.rfind("/_history/") {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    match links.full_urls.get(address) {
+        Some(Target::Known(target)) => return Resolution::To(format!("{target}{version}")),
+        Some(Target::Conditional(condition, otherwise)) => return wait(condition, Some(otherwise)),
+        None => {}
+    }
+    if text.starts_with("urn:uuid:") || text.starts_with("urn:oid:") {
+        return Resolution::Nothing;
+    }
+    if let Some((name, _)) = text.split_once('?')
+        && resource_type(name).is_some()
+    {
+        return match Condition::parse(text, keys) {
+            Some(condition) => wait(&condition, None),
+            None => Resolution::Nothing,
+        };
+    }
+    Resolution::Keep
+}
