@@ -443,3 +443,22 @@ fn a_body_that_does_not_come_is_not_waited_for() {
     stream.read_exact(&mut status).unwrap();
     assert_eq!(&status, b"HTTP/1.1 408");
 }
+
+#[test]
+fn a_client_that_does_not_read_its_answers_is_cut_off() {
+    let limits = Limits {
+        write_time: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let server = Server::limited(&records(), limits);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    // Asks on and on without reading: both directions fill up, and the end is the server's.
+    let refused = loop {
+        if let Err(error) = stream.write_all(b"GET /fhir/metadata HTTP/1.1\r\nhost: x\r\n\r\n") {
+            break error.kind();
+        }
+    };
+    let closed = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::BrokenPipe];
+    assert!(closed.contains(&refused), "{refused:?}");
+}
