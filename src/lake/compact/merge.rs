@@ -24,7 +24,7 @@ use crate::lake::picture::DataFile;
 use crate::lake::written::WrittenFile;
 
 /// Bytes of decoded rows held for all runs together, about.
-const READ_BYTES: u64 = 64 << 20;
+const READ_BYTES: u64 = 24 << 20;
 /// Rows gathered before they are handed to the file writer.
 const GATHER_ROWS: usize = 1_024;
 
