@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::failure::Failure;
 use super::{compact, demo, fhirpath, generate, import, info, run as run_view, search, serve, token};
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -18,8 +17,6 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Demo(demo::Args),
-    /// Say which R4 facts are built in: numbers of types and resources
-    Facts,
     Fhirpath(fhirpath::Args),
     Generate(generate::Args),
     Import(import::Args),
@@ -36,7 +33,6 @@ enum Command {
 pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Demo(arguments) => demo::run(arguments),
-        Command::Facts => facts(),
         Command::Fhirpath(arguments) => fhirpath::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Import(arguments) => import::run(arguments),
@@ -52,13 +48,4 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
-}
-
-fn facts() -> Result<(), Failure> {
-    let resources = crate::fhir::facts().resources().count();
-    if resources == 0 {
-        return Err(Failure::other("the R4 tables are empty"));
-    }
-    println!("{resources} resource types");
-    Ok(())
 }
