@@ -34,7 +34,7 @@ pub(super) struct Args {
     #[arg(long, value_enum, default_value_t = ModeArgument::Live)]
     mode: ModeArgument,
     /// The application that the records belong to
-    #[arg(long, value_name = "ID", default_value = LOCAL_APPLICATION)]
+    #[arg(long, value_name = "ID", default_value = LOCAL_APPLICATION, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     application: String,
     /// Give resources new ids (UUIDs that say whose they are), as a sync does, and rewrite references to match
     ///

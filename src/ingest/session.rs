@@ -286,7 +286,7 @@ fn first_ordinal(piece: u64) -> u64 {
 
 /// Prepares pieces on all cores until the buffer is full or the input ends.
 fn read(feed: &mut Feed, sequence: &mut Sequence, context: &Context, options: &Options) -> Result<(), IngestError> {
-    let feed = Mutex::new(feed);
+    let shared = Mutex::new(feed);
     let sequence = Mutex::new(sequence);
     let work = || {
         let mut preparer = context.preparer();
@@ -294,14 +294,14 @@ fn read(feed: &mut Feed, sequence: &mut Sequence, context: &Context, options: &O
             if lock(&sequence).weight() > options.limits.buffer {
                 return Ok(());
             }
-            let mut feed = lock(&feed);
+            let mut feed = lock(&shared);
+            if feed.ended {
+                return Ok(());
+            }
             let number = feed.next;
-            let piece = match feed.pieces.next() {
-                None => {
-                    feed.ended = true;
-                    return Ok(());
-                }
-                Some(piece) => piece,
+            let Some(piece) = feed.pieces.next() else {
+                feed.ended = true;
+                return Ok(());
             };
             feed.next += 1;
             // Holding the feed keeps others from reading another large piece meanwhile.
@@ -318,7 +318,11 @@ fn read(feed: &mut Feed, sequence: &mut Sequence, context: &Context, options: &O
             }
             let taken = lock(&sequence).take(number, prepared);
             drop(held);
-            taken?;
+            if taken.is_err() {
+                // The others need not go on.
+                lock(&shared).ended = true;
+                return taken;
+            }
         }
     };
     std::thread::scope(|scope| {

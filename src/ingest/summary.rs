@@ -30,7 +30,7 @@ pub struct Summary {
     pub types: BTreeMap<&'static str, Counts>,
     /// Refusals of input whose type could not be told; the others stand with their type.
     pub untyped_refused: u64,
-    /// The first refusals, in the order of the input.
+    /// The first refusals that were met.
     pub refusals: Vec<Refusal>,
     /// All refusals.
     pub refused: u64,
