@@ -37,7 +37,7 @@ impl LakeScope {
         let patient = self.patient.as_ref().map(|id| {
             Arc::new(PatientScope {
                 patients: vec![id.clone()],
-                owners: vec![lake.owner_of(&self.application, id)],
+                owners: lake.owners_of(&self.application, id),
                 authorizations: Vec::new(),
             })
         });

@@ -212,7 +212,7 @@ impl Tokens {
         let owners = consent
             .patients
             .iter()
-            .map(|id| self.lake.owner_of(&consent.application, id))
+            .flat_map(|id| self.lake.owners_of(&consent.application, id))
             .collect();
         Ok(PatientScope {
             patients: consent.patients,

@@ -108,7 +108,7 @@ impl Work {
                 Some(
                     patients
                         .iter()
-                        .map(|patient| service.lake.owner_of(application, patient))
+                        .flat_map(|patient| service.lake.owners_of(application, patient))
                         .collect(),
                 )
             }

@@ -48,6 +48,14 @@ impl OwnerKey {
         layout(hasher.finish())
     }
 
+    /// Every owner that rows filed under a patient of an application may have: the hash of the id, under which an import files
+    /// rows that keep their ids, and, where the id is one that this service gave, the owner that the id itself names.
+    pub fn owners_of(self, application: &str, patient: &str) -> Vec<i64> {
+        let mut owners = vec![self.owner_of(application, patient)];
+        owners.extend(named_by(patient).filter(|owner| *owner != owners[0]));
+        owners
+    }
+
     /// The hash of a resource that makes up the second half of the id it gets where ids are rewritten.
     pub fn hash(self, application: &str, ty: &str, id: &str) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
@@ -63,6 +71,15 @@ impl fmt::Debug for OwnerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OwnerKey(..)")
     }
+}
+
+/// The owner that an id of a UUIDv8's form begins with.
+fn named_by(id: &str) -> Option<i64> {
+    let uuid = uuid::Uuid::try_parse(id)
+        .ok()
+        .filter(|uuid| uuid.get_version_num() == 8)?;
+    let owner = i64::try_from(uuid.as_u64_pair().0).ok()?;
+    (owner > APPLICATION_ONLY).then_some(owner)
 }
 
 /// 59 bits of a hash as an owner. The version nibble is never zero, so the result is neither reserved owner.
@@ -86,6 +103,16 @@ mod tests {
         }
         assert_ne!(key.owner_of("a", "bc"), key.owner_of("ab", "c"));
         assert_ne!(key.owner_of("a", "1"), OwnerKey([8; 16]).owner_of("a", "1"));
+    }
+
+    #[test]
+    fn an_id_that_the_service_gave_names_its_owner() {
+        let key = OwnerKey([7; 16]);
+        let owner = key.owner_of("app", "source-id");
+        let id = uuid::Uuid::from_u64_pair(owner as u64, 0x8000_0000_0000_0001).to_string();
+        assert_eq!(key.owners_of("app", &id), [key.owner_of("app", &id), owner]);
+        assert_eq!(key.owners_of("app", "1"), [key.owner_of("app", "1")]);
+        assert_eq!(key.owners_of("app", "00000000-0000-4000-8000-000000000000").len(), 1);
     }
 
     #[test]

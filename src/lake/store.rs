@@ -171,6 +171,11 @@ impl Lake {
         self.0.owner_key.owner_of(application, patient)
     }
 
+    /// Every owner that rows filed under a patient of an application may have.
+    pub fn owners_of(&self, application: &str, patient: &str) -> Vec<i64> {
+        self.0.owner_key.owners_of(application, patient)
+    }
+
     /// The rows of a resource type that a scope shows in a snapshot: the only door to the data. Where no such row was ever
     /// stored this is a table without rows.
     pub fn table(&self, picture: &Arc<Picture>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {

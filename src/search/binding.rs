@@ -35,19 +35,18 @@ pub(super) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> Bound {
     };
     let mut owners: Vec<i64> = patients
         .iter()
-        .map(|id| lake.owner_of(&scope.application, id))
+        .flat_map(|id| lake.owners_of(&scope.application, id))
         .collect();
     owners.sort_unstable();
     owners.dedup();
-    match owners.as_slice() {
-        [owner] => Bound {
-            person: Some(Person::Owner(*owner)),
-            owners: None,
-        },
-        _ => Bound {
-            person: None,
-            owners: Some(owners),
-        },
+    let person = match (patients.as_slice(), owners.as_slice()) {
+        (_, [owner]) => Some(Person::Owner(*owner)),
+        ([_], [one, other]) => Some(Person::Either(*one, *other)),
+        _ => None,
+    };
+    Bound {
+        person,
+        owners: Some(owners).filter(|_| person.is_none()),
     }
 }
 

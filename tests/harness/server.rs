@@ -81,6 +81,22 @@ impl Server {
         Server::over(folder, lake, Limits::default())
     }
 
+    /// The same with ids rewritten, as a sync gives them.
+    pub(crate) fn rewritten(resources: &[serde_json::Value]) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let input = tempfile::tempdir().unwrap();
+        let lines: Vec<String> = resources.iter().map(ToString::to_string).collect();
+        let path = input.path().join("records.ndjson");
+        std::fs::write(&path, lines.join("\n")).unwrap();
+        let options = ingest::Options {
+            rewrite_ids: true,
+            ..ingest::Options::default()
+        };
+        ingest::import(&mut lake.writer().unwrap(), options, &[path]).unwrap();
+        Server::over(folder, lake, Limits::default())
+    }
+
     fn over(folder: tempfile::TempDir, lake: Lake, limits: Limits) -> Server {
         let store = Arc::new(Store::open(folder.path(), Clock::at(START)).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()

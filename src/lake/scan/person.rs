@@ -128,6 +128,7 @@ impl ScopedTable {
     fn owners_of(&self, person: Person) -> Vec<i64> {
         match (person, self.scope.patient.as_deref()) {
             (Person::Owner(owner), _) => vec![owner],
+            (Person::Either(one, other), _) => vec![one, other],
             (Person::OfScope, Some(patient)) => patient.owners.clone(),
             (Person::OfScope, None) => Vec::new(),
         }

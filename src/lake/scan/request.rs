@@ -55,4 +55,6 @@ pub enum Person {
     OfScope,
     /// The rows of one owner, as far as the scope shows them.
     Owner(i64),
+    /// The rows of either owner, as far as the scope shows them.
+    Either(i64, i64),
 }
