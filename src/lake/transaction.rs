@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::{Schema, SchemaRef};
 
@@ -15,7 +15,7 @@ use super::error::LakeError;
 use super::layout::{ColumnRow, Layout, LayoutError};
 use super::picture::{DataFile, Picture, TablePicture};
 use super::scope::Mode;
-use super::writer::{LakeWriter, sync_folder};
+use super::writer::LakeWriter;
 use super::written::WrittenFile;
 use crate::fhir::{TypeId, facts};
 
@@ -301,30 +301,39 @@ fn file_name(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// Makes files and their names durable. Several at a time: the file system then shares the work of one journal commit.
+/// How many files are synced at a time.
+const SYNCS_AT_ONCE: usize = 16;
+
+/// Makes files and the names leading to them durable. Several at a time: the file system then shares the work of one journal
+/// commit (20 files in as many folders: 100 ms one after the other, 10 ms together).
 fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
-    let mut dirs: BTreeSet<&Path> = BTreeSet::new();
-    for dir in paths.iter().filter_map(|path| path.parent()) {
-        // The folders above may be new as well: mode, then data.
-        dirs.extend(dir.ancestors().take(3));
+    let mut all: BTreeSet<&Path> = BTreeSet::new();
+    for path in paths {
+        // The folders above may be new as well: table, mode, data.
+        all.extend(path.ancestors().take(4));
     }
-    let sync_file = |path: &Path| match std::fs::File::open(path) {
-        // A path that was handed out and not used.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        file => file
-            .and_then(|file| file.sync_all())
-            .map_err(LakeError::io("sync", path)),
+    let next = Mutex::new(all.iter());
+    let sync_some = || {
+        loop {
+            let Some(path) = next.lock().unwrap_or_else(PoisonError::into_inner).next() else {
+                return Ok(());
+            };
+            match std::fs::File::open(path) {
+                // A path that was handed out and not used.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                file => file
+                    .and_then(|file| file.sync_all())
+                    .map_err(LakeError::io("sync", path))?,
+            }
+        }
     };
-    const AT_ONCE: usize = 8;
-    let part = paths.len().div_ceil(AT_ONCE).max(1);
     std::thread::scope(|scope| {
-        let running: Vec<_> = paths
-            .chunks(part)
-            .map(|part| scope.spawn(move || part.iter().try_for_each(|path| sync_file(path))))
+        let running: Vec<_> = (0..all.len().min(SYNCS_AT_ONCE))
+            .map(|_| scope.spawn(sync_some))
             .collect();
         running
             .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })?;
-    dirs.into_iter().try_for_each(sync_folder)
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }

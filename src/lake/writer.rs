@@ -130,7 +130,7 @@ fn remove(path: &Path) -> Result<(), LakeError> {
 }
 
 /// Makes the names in a folder durable.
-pub(super) fn sync_folder(dir: &Path) -> Result<(), LakeError> {
+fn sync_folder(dir: &Path) -> Result<(), LakeError> {
     std::fs::File::open(dir)
         .and_then(|dir| dir.sync_all())
         .map_err(LakeError::io("sync", dir))
