@@ -57,7 +57,23 @@ pub(super) struct Done {
     pub(super) refusals: Vec<(Place, Refusal)>,
 }
 
+/// Bytes that version and time add to a resource, about.
+const META: usize = 80;
+
 impl Job<'_> {
+    /// Bytes of the resources of all rows.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes_of(&self.rows)
+    }
+
+    fn bytes_of(&self, rows: &[Row]) -> usize {
+        let size = |row: &Row| {
+            let block = &self.blocks[row.chain.0 as usize];
+            block.size(&block.entries[row.chain.1 as usize]) + META
+        };
+        rows.iter().map(size).sum()
+    }
+
     /// Writes the rows to a file, or to several if one batch cannot hold them.
     pub(super) fn write(
         &self,
@@ -77,7 +93,9 @@ impl Job<'_> {
                 ids: Vec::new(),
             };
             let layout = lock().layout(target.mode, self.ty).clone();
-            let batch = encoder.batch(Shredder::for_layout(&layout))?;
+            let mut shredder = Shredder::for_layout(&layout);
+            shredder.reserve(rows.len(), self.bytes_of(rows));
+            let batch = encoder.batch(shredder)?;
             rows = encoder.rows;
             let mut pending = None;
             if batch.num_rows() > 0 {

@@ -187,7 +187,7 @@ impl Normalizer {
         }
         let resolution = resolve(text, links, self.keys);
         let target = match &resolution {
-            Resolution::Keep => Relative::parse(text).map(|_| text),
+            Resolution::Keep => Some(text),
             Resolution::To(target) => Some(target.as_str()),
             Resolution::Nothing => {
                 found.unresolved += 1;

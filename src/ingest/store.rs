@@ -304,7 +304,7 @@ impl<'w> Store<'w> {
     /// Carries jobs out on all cores.
     fn run(&mut self, mut jobs: Vec<Job<'_>>) -> Result<Vec<Done>, IngestError> {
         // The largest first, so that no core is left with a large one at the end.
-        jobs.sort_by_key(|job| std::cmp::Reverse(job.rows.len()));
+        jobs.sort_by_key(|job| std::cmp::Reverse(job.bytes()));
         let next = AtomicUsize::new(0);
         let target = Target {
             mode: self.options.mode,

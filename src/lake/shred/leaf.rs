@@ -31,6 +31,12 @@ impl Text {
         }
     }
 
+    /// Makes room for so many values of so many bytes together.
+    pub(super) fn reserve(&mut self, values: usize, bytes: usize) {
+        self.offsets.reserve(values);
+        self.bytes.reserve(bytes);
+    }
+
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.offsets.len() - 1

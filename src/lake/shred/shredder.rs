@@ -104,6 +104,12 @@ impl Shredder {
         shredder
     }
 
+    /// Makes room for so many rows whose resources have so many bytes together, so that the largest column need not be moved
+    /// as it grows.
+    pub fn reserve(&mut self, rows: usize, bytes: usize) {
+        self.system.reserve(rows, bytes.min(MAX_BATCH_BYTES));
+    }
+
     /// How many rows the batch has.
     pub fn len(&self) -> usize {
         self.rows

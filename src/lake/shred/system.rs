@@ -80,6 +80,11 @@ impl System {
         }
     }
 
+    /// Makes room for so many rows whose resources have so many bytes together.
+    pub(super) fn reserve(&mut self, rows: usize, bytes: usize) {
+        self.resource.reserve(rows, bytes);
+    }
+
     pub(super) fn push(&mut self, row: usize, values: &SystemValues<'_>) {
         self.owner.push(values.owner);
         self.id.push(values.id.as_bytes());
