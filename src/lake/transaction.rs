@@ -333,7 +333,6 @@ fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
             .collect();
         running
             .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
