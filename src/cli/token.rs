@@ -12,15 +12,16 @@ use crate::lake::{Lake, Scope};
 /// The base address when no server has run on the folder and none is given.
 const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
 
+const EXAMPLE: &str = r#"Example:
+  curl -H "Authorization: Bearer $(tabularium token --data DIR --patient ID)" \
+      http://127.0.0.1:8080/fhir/Patient/ID"#;
+
 /// Print an access token that the server on this folder accepts at once
 ///
 /// With --patient the token sees that person's records and what they refer to, for 24 hours. Without, it sees all records of
 /// the application, for 30 minutes.
-///
-///     curl -H "Authorization: Bearer $(tabularium token --data DIR --patient ID)" \
-///          http://127.0.0.1:8080/fhir/Patient/ID
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = EXAMPLE)]
 pub(super) struct Args {
     /// Folder that holds the lake
     #[arg(long, value_name = "DIR")]
