@@ -31,7 +31,16 @@ impl Engine {
             let _ = writeln!(text, "  {}  reads {}", criterion.label, leaves.join(", "));
         }
         match bound.person {
-            Some(person) => explain_person(&table, &query, person, &mut text)?,
+            Some(person) => {
+                explain_person(&table, &query, person, &mut text)?;
+                text.push_str("\nwhat finding the same rows reads, as a plan:\n");
+                let owners = match person {
+                    Person::OfScope => None,
+                    Person::Owner(owner) => Some(vec![owner]),
+                    Person::Either(one, other) => Some(vec![one, other]),
+                };
+                self.explain_population(&table, &query, owners, &mut text).await?;
+            }
             None => self.explain_population(&table, &query, bound.owners, &mut text).await?,
         }
         Ok(text)
@@ -45,7 +54,7 @@ impl Engine {
         text: &mut String,
     ) -> Result<(), SearchError> {
         if let Some(owners) = &owners {
-            let _ = writeln!(text, "bound to {} people: other owners are skipped", owners.len());
+            let _ = writeln!(text, "owners   {}; all others are skipped", owners.len());
         }
         let started = Instant::now();
         let planned = population::physical(self.sessions(), table, query, owners).await?;
