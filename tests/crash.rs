@@ -200,6 +200,44 @@ fn a_killed_import_leaves_the_lake_before_or_after_it() {
     victim.import_whole(kills() + 1);
 }
 
+/// A catalog used to be made in place: a first import that was killed while it made its tables left a file without them, and
+/// nothing could open the folder any more, not even the next import.
+#[test]
+fn a_killed_first_import_leaves_a_folder_that_the_next_one_takes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let input = scratch.path().join("p.json");
+    std::fs::write(&input, r#"{"resourceType":"Patient","id":"p"}"#).unwrap();
+    for round in 0..kills() {
+        let data = scratch.path().join(format!("lake{round}"));
+        let arguments = [
+            "import".as_ref(),
+            "--data".as_ref(),
+            data.as_os_str(),
+            input.as_os_str(),
+        ];
+        let mut import = program(&arguments).spawn().unwrap();
+        let seen = || std::fs::read_dir(&data).map_or(0, |entries| entries.count());
+        while seen() < 1 + round % 5 && import.try_wait().unwrap().is_none() {
+            std::hint::spin_loop();
+        }
+        import.kill().unwrap();
+        import.wait().unwrap();
+        assert!(program(&arguments).status().unwrap().success(), "round {round}");
+        let rows: u64 = Lake::open(&data)
+            .unwrap()
+            .picture()
+            .tables
+            .values()
+            .map(|table| table.rows)
+            .sum();
+        assert_eq!(rows, 1, "round {round}");
+    }
+    let data = scratch.path().join("empty");
+    std::fs::create_dir(&data).unwrap();
+    std::fs::write(data.join("catalog.sqlite"), "").unwrap();
+    Lake::open_or_create(&data).unwrap();
+}
+
 #[test]
 fn a_killed_compaction_loses_nothing() {
     let mut victim = Victim::new();

@@ -34,6 +34,16 @@ impl Folder {
         self.0.join("catalog.sqlite")
     }
 
+    /// Whether there is a catalog. An empty file is none: SQLite makes one when somebody only looks.
+    pub(super) fn has_catalog(&self) -> bool {
+        std::fs::metadata(self.catalog()).is_ok_and(|file| file.is_file() && file.len() > 0)
+    }
+
+    /// Where a new catalog is made before it gets its name.
+    pub(super) fn new_catalog(&self) -> PathBuf {
+        self.0.join("catalog.sqlite.new")
+    }
+
     /// The file whose lock a writer holds.
     pub fn lock(&self) -> PathBuf {
         self.0.join("lock")

@@ -78,7 +78,11 @@ impl Lake {
     pub fn open_or_create(dir: impl AsRef<Path>) -> Result<Lake, LakeError> {
         let dir = dir.as_ref();
         match Lake::open(dir) {
-            Err(LakeError::Missing(_)) => Lake::create_with(dir, LakeOptions::default()),
+            Err(LakeError::Missing(_)) => match Lake::create_with(dir, LakeOptions::default()) {
+                // Another process is making it, or has made it and writes already.
+                Err(LakeError::Busy { .. }) if folder(dir)?.has_catalog() => Lake::open(dir),
+                made => made,
+            },
             opened => opened,
         }
     }

@@ -33,14 +33,16 @@ pub(super) fn create(folder: &Folder, now: i64) -> Result<(), LakeError> {
     let data = folder.data();
     std::fs::create_dir_all(&data).map_err(LakeError::io("create", &data))?;
     let _lock = WriteLock::take(folder)?;
-    catalog::create(&mut catalog::open_writer(folder)?, folder, now)?;
+    if !folder.has_catalog() {
+        catalog::create(folder, now)?;
+    }
     sync_folder(folder.path())
 }
 
 impl LakeWriter {
     pub(super) fn open(lake: Lake) -> Result<LakeWriter, LakeError> {
         let lock = WriteLock::take(lake.folder())?;
-        let connection = catalog::open_writer(lake.folder())?;
+        let connection = catalog::open_writer(&lake.folder().catalog())?;
         catalog::check_version(&connection, lake.folder())?;
         remove_orphans(&connection, lake.folder())?;
         lake.refresh()?;

@@ -1,5 +1,6 @@
 //! Opening the SQLite file with the settings each side needs.
 
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -10,10 +11,10 @@ use crate::lake::folder::Folder;
 /// A commit holds the file for milliseconds; whoever finds it taken waits rather than fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection that cannot change anything.
+/// A connection that cannot change anything. [`LakeError::Missing`] where no catalog has got its name yet.
 pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {
     let path = folder.catalog();
-    if !path.is_file() {
+    if !folder.has_catalog() {
         return Err(LakeError::Missing(folder.path().to_owned()));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -28,9 +29,9 @@ pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeEr
 ///
 /// Write-ahead log, synced at each commit: readers never wait for the writer, and what is committed survives the process
 /// and the machine. `secure_delete` overwrites what is deleted, so that an erased value does not linger in free pages.
-pub(in crate::lake) fn open_writer(folder: &Folder) -> Result<Connection, LakeError> {
+pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(folder.catalog(), flags)?;
+    let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "page_size", 4096)?;
     connection.pragma_update(None, "journal_mode", "wal")?;

@@ -1,7 +1,10 @@
 //! An empty catalog: the tables of DuckLake 1.0 and its first snapshot.
 
+use std::path::Path;
+
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use super::connection::open_writer;
 use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::folder::{DATA_PATH, Folder};
@@ -52,13 +55,34 @@ CREATE INDEX tabularium_delete_file_ended ON ducklake_delete_file (end_snapshot)
 CREATE INDEX tabularium_table_column_stats ON ducklake_table_column_stats (table_id, column_id);
 "#;
 
-/// Makes the catalog if there is none, and refuses one that a newer program wrote. Runs under the writer's lock.
-pub(in crate::lake) fn create(connection: &mut Connection, folder: &Folder, now: i64) -> Result<(), LakeError> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if transaction.table_exists(None, "ducklake_metadata")? {
-        drop(transaction);
-        return check_version(connection, folder);
+/// Makes an empty catalog. Runs under the writer's lock.
+///
+/// It is made under another name and renamed when it is whole: whoever is killed on the way, or looks on from another process,
+/// finds no catalog or all of it.
+pub(in crate::lake) fn create(folder: &Folder, now: i64) -> Result<(), LakeError> {
+    let path = folder.new_catalog();
+    for leftover in ["", "-wal", "-shm", "-journal"] {
+        let mut leftover_path = path.clone().into_os_string();
+        leftover_path.push(leftover);
+        match std::fs::remove_file(&leftover_path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(LakeError::io("remove", Path::new(&leftover_path))(error));
+            }
+            _ => {}
+        }
     }
+    let mut connection = open_writer(&path)?;
+    fill(&mut connection, now)?;
+    // Closing folds the write-ahead log into the file.
+    connection.close().map_err(|(_, error)| error)?;
+    let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
+    synced.map_err(LakeError::io("sync", &path))?;
+    std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))
+}
+
+/// The tables and their first rows.
+fn fill(connection: &mut Connection, now: i64) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLES)?;
     for (key, value) in [
         ("version", DUCKLAKE_VERSION),
