@@ -31,8 +31,8 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     } else {
         Effort::Thorough
     };
-    let lake = Lake::open(&arguments.data).map_err(Failure::other)?;
-    let mut writer = lake.writer().map_err(Failure::other)?;
+    let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    let mut writer = lake.writer().map_err(Failure::from_lake)?;
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(std::time::Duration::from_millis(100));
     bar.set_message("looking for files to merge");

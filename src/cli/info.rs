@@ -22,7 +22,7 @@ pub(super) struct Args {
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let info = Lake::open(&arguments.data)
         .and_then(|lake| lake.info())
-        .map_err(Failure::other)?;
+        .map_err(Failure::from_lake)?;
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&info).map_err(Failure::other)?);
     } else {

@@ -136,7 +136,7 @@ impl From<SearchError> for Error {
             SearchError::Value { .. } | SearchError::Modifier { .. } | SearchError::Unknown { .. } => {
                 Error::Invalid(error.to_string())
             }
-            SearchError::TooManyIncluded(_) => Error::TooCostly(error.to_string()),
+            SearchError::TooManyIncluded(_) | SearchError::LongLinks(_) => Error::TooCostly(error.to_string()),
             SearchError::Expired => Error::Gone(error.to_string()),
             error => Error::internal(error),
         }

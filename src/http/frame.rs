@@ -45,6 +45,12 @@ async fn guarded(service: &Service, request: Request, next: Next) -> Response {
     if length > limit {
         return Error::LongUrl(limit).into_response();
     }
+    if percent_encoding::percent_decode_str(request.uri().path())
+        .decode_utf8()
+        .is_err()
+    {
+        return Error::Invalid("the path is not UTF-8".to_owned()).into_response();
+    }
     let Ok(_slot) = service.requests.try_acquire() else {
         return Error::Busy.into_response();
     };

@@ -25,6 +25,9 @@ use crate::lake::{Lake, LakeError, Picture, Scope};
 /// The most bytes of matching resources on a page; a page that meets it ends there, with a `next` link.
 pub const MAX_PAGE_BYTES: usize = 16 << 20;
 
+/// The longest link to another page: what a POST said at length could not be asked for by GET.
+const MAX_LINK_BYTES: usize = 8_000;
+
 /// What `Prefer: handling=` asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Handling {
@@ -82,7 +85,7 @@ impl Engine {
         let bound = binding::of(&query, &table, &self.lake);
         if query.counts_only() {
             let total = self.count(&table, &query, &bound).await?;
-            return Ok(self.render(request, &query, &table, Found::counted(total), Vec::new(), Vec::new()));
+            return self.render(request, &query, &table, Found::counted(total), Vec::new(), Vec::new());
         }
         let mut found = match bound.person {
             Some(person) => person::search(&table, &query, person)?,
@@ -93,7 +96,7 @@ impl Engine {
         }
         let rows = self.fetch(&table, &mut found)?;
         let included = self.include(&table, &query, &rows).await?;
-        Ok(self.render(request, &query, &table, found, rows, included))
+        self.render(request, &query, &table, found, rows, included)
     }
 
     pub(super) fn resolve(&self, request: &Request<'_>) -> Result<Query, SearchError> {
@@ -197,7 +200,7 @@ impl Engine {
         found: Found,
         rows: Vec<Row>,
         included: Vec<Entry>,
-    ) -> Bytes {
+    ) -> Result<Bytes, SearchError> {
         let address = format!("{}{}", request.base, crate::fhir::facts().get(query.ty).name);
         let links = Links {
             address: &address,
@@ -209,17 +212,28 @@ impl Engine {
             snapshot: table.snapshot(),
             pinned: query.pin.is_some(),
         };
+        let links = links.list();
+        let longest = links
+            .iter()
+            .filter(|(relation, _)| matches!(*relation, "next" | "previous"));
+        if let Some(length) = longest
+            .map(|(_, url)| url.len())
+            .max()
+            .filter(|length| *length > MAX_LINK_BYTES)
+        {
+            return Err(SearchError::LongLinks(length));
+        }
         let wants_total = query.counts_only() || query.total == Total::Accurate;
-        Page {
+        Ok(Page {
             base: request.base,
             ty: query.ty,
             now: request.now,
             total: found.total.filter(|_| wants_total),
-            links: links.list(),
+            links,
             matches: &rows,
             included: &included,
             subset: &query.subset,
         }
-        .render()
+        .render())
     }
 }

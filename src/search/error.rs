@@ -36,6 +36,9 @@ pub enum SearchError {
     /// More resources would be brought along than one page may hold (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
+    /// The matches go on on another page, and its link would be longer than a URL may be (422).
+    #[error("the next page's link would be {0} bytes long; give fewer values, or a _count that all matches fit in")]
+    LongLinks(usize),
     /// The snapshot that a page link pinned is no longer kept.
     #[error("this page link has expired; start the search again from its first page")]
     Expired,
@@ -73,6 +76,7 @@ impl SearchError {
                 | SearchError::Modifier { .. }
                 | SearchError::Unknown { .. }
                 | SearchError::TooManyIncluded(_)
+                | SearchError::LongLinks(_)
                 | SearchError::Expired
         )
     }

@@ -153,10 +153,10 @@ impl Query {
             },
             // The representation is negotiated before the search begins.
             "_format" | "_pretty" => {}
-            "_tag" if raw.modifier.is_none() => match Pin::parse(value) {
-                Some(pin) => self.pin = Some(pin),
-                None => return Ok(None),
-            },
+            "_tag" if raw.modifier.is_none() && Pin::is_meant(value) => {
+                let broken = || result::invalid("_tag", value, "the tag of a page link as it was given out");
+                self.pin = Some(Pin::parse(value).ok_or_else(broken)?);
+            }
             _ => return Ok(None),
         }
         Ok(Some(true))

@@ -90,6 +90,11 @@ impl Pin {
         format!("~~{:x}.{:02x}", self.0, Self::check(self.0))
     }
 
+    /// Whether a value can only be a link's `_tag`, whole or damaged.
+    pub fn is_meant(value: &str) -> bool {
+        value.starts_with("~~")
+    }
+
     /// Reads a link's `_tag`; `None` where it is an ordinary token.
     pub fn parse(value: &str) -> Option<Pin> {
         let (snapshot, check) = value.strip_prefix("~~")?.split_once('.')?;
