@@ -3,6 +3,17 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+/// `print!` that does not panic where nobody reads any more.
+macro_rules! print {
+    ($($text:tt)*) => { $crate::cli::output::write(format_args!($($text)*), "") };
+}
+
+/// `println!` that does not panic where nobody reads any more.
+macro_rules! println {
+    () => { $crate::cli::output::write(format_args!(""), "\n") };
+    ($($text:tt)*) => { $crate::cli::output::write(format_args!($($text)*), "\n") };
+}
+
 mod base_url;
 mod command;
 mod compact;
@@ -16,6 +27,7 @@ mod lake_scope;
 mod log_writer;
 mod logging;
 mod mode;
+mod output;
 mod run;
 mod search;
 mod serve;

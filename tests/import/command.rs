@@ -59,3 +59,23 @@ fn the_exit_code_says_how_it_went() {
     drop(writer);
     assert_eq!(tabularium(&data, &[good]).status.code(), Some(0));
 }
+
+/// `tabularium import ... | head` used to end in a panic once nobody read its table any more.
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let fixture = Fixture::new();
+    let good = fixture.write("good.ndjson", "{\"resourceType\":\"Patient\",\"id\":\"p\"}\n");
+    let mut import = Command::new(env!("CARGO_BIN_EXE_tabularium"))
+        .arg("import")
+        .arg("--data")
+        .arg(fixture.folder.path().join("new"))
+        .arg(good)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(import.stdout.take());
+    let output = import.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
