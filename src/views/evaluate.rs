@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
 
+use super::budget::Budget;
 use super::column::Column;
 use super::error::RunError;
 use super::relation::{Counts, Group, Index, Part, Relation};
@@ -16,10 +17,6 @@ use crate::fhirpath::{Collection, Focus, Offsets, Program};
 
 /// Rows of the output per batch.
 const BATCH: usize = 8192;
-/// The most rows that several resources may yield together; beyond it they are taken in smaller portions.
-const MAX_ROWS: usize = 1 << 20;
-/// The most rows that a single resource may yield.
-const MAX_ROWS_OF_ONE: usize = 1 << 24;
 
 /// The rows of a batch of resources, in portions. Resources whose nested lists multiply to very many rows are taken apart, so
 /// that what is held at once stays bounded.
@@ -50,18 +47,13 @@ impl View {
             true => &filter_record_batch(batch, &self.keep(batch)?)?,
             false => batch,
         };
-        let most = if batch.num_rows() == 1 {
-            MAX_ROWS_OF_ONE
-        } else {
-            MAX_ROWS
-        };
         let evaluator = Evaluator {
             columns: &self.columns,
-            most,
+            budget: Budget::new(),
         };
         let focus = Focus::root(kept, self.resource);
         let parts = self.selects.iter().map(|select| evaluator.select(select, &focus));
-        Relation::product(focus.len(), parts.collect::<Result<_, _>>()?, most)
+        Relation::product(focus.len(), parts.collect::<Result<_, _>>()?, &evaluator.budget)
     }
 }
 
@@ -128,7 +120,7 @@ impl Iterator for BatchRows {
 /// Walks a select tree.
 struct Evaluator<'v> {
     columns: &'v [Column],
-    most: usize,
+    budget: Budget,
 }
 
 impl Evaluator<'_> {
@@ -138,7 +130,8 @@ impl Evaluator<'_> {
             return self.body(select, focus);
         };
         let (items, counts) = self.enter(iteration, focus)?;
-        self.body(select, &items)?.lift(&counts, focus.len(), iteration.or_null)
+        self.body(select, &items)?
+            .lift(&counts, focus.len(), iteration.or_null, &self.budget)
     }
 
     /// The items that an iteration goes through, and how many each context has.
@@ -146,15 +139,17 @@ impl Evaluator<'_> {
         match &iteration.steps {
             Steps::Each(program) => {
                 let collection = run(program, focus, &iteration.at)?;
+                self.budget.take(collection.len(), 1)?;
                 Ok((focus.enter(&collection), counts(collection.offsets())))
             }
-            Steps::Repeat { first, next } => repeat::enter(first, next, focus, &iteration.at, self.most),
+            Steps::Repeat { first, next } => repeat::enter(first, next, focus, &iteration.at, &self.budget),
         }
     }
 
     /// What stands inside a select, for each context of its own.
     fn body(&self, select: &Select, focus: &Focus) -> Result<Relation, RunError> {
         let contexts = focus.len();
+        self.budget.take(contexts, select.cells.len())?;
         let mut parts = Vec::with_capacity(2 + select.selects.len());
         let mut cells = Vec::with_capacity(select.cells.len());
         for cell in &select.cells {
@@ -193,10 +188,10 @@ impl Evaluator<'_> {
             parts.push(Relation::union(
                 contexts,
                 branches.collect::<Result<_, _>>()?,
-                self.most,
+                &self.budget,
             )?);
         }
-        Relation::product(contexts, parts, self.most)
+        Relation::product(contexts, parts, &self.budget)
     }
 }
 

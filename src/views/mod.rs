@@ -4,6 +4,7 @@
 //! as CSV, JSON, NDJSON and Parquet. It computes nothing on its own: every expression is a `fhirpath` program, and every
 //! row of a lake comes through a `ScopedTable`. What a request's parameters mean over HTTP, `http` decides.
 
+mod budget;
 mod column;
 mod definition;
 mod error;

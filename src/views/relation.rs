@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::{interleave, take};
 
+use super::budget::Budget;
 use super::error::RunError;
 use super::values::Gathered;
 
@@ -116,8 +117,8 @@ impl Relation {
     }
 
     /// For each of `contexts` contexts every combination of the parts' rows, the last part's changing fastest; an error where
-    /// that makes more than `most` rows.
-    pub(super) fn product(contexts: usize, mut parts: Vec<Relation>, most: usize) -> Result<Relation, RunError> {
+    /// the budget has no room for them.
+    pub(super) fn product(contexts: usize, mut parts: Vec<Relation>, budget: &Budget) -> Result<Relation, RunError> {
         let several = parts
             .iter()
             .filter(|part| matches!(part.counts, Counts::Starts(_)))
@@ -142,10 +143,14 @@ impl Relation {
                 .try_fold(1usize, |rows, part| rows.checked_mul(part.counts.range(context).len()));
             total = rows
                 .and_then(|rows| total.checked_add(rows))
-                .filter(|total| *total <= most)
+                .filter(|total| budget.has_rows(*total))
                 .ok_or(RunError::TooManyRows)?;
             starts.push(total as u32);
         }
+        // The only part with rows of its own number keeps the row numbers that it has.
+        let keeps = |part: &Relation| several == 1 && matches!(part.counts, Counts::Starts(_));
+        let made = parts.iter().filter(|part| !keeps(part)).map(|part| part.groups.len());
+        budget.take(total, made.sum())?;
         let counts = Counts::Starts(starts);
         let mut parents: Option<Arc<[u32]>> = None;
         let mut groups = Vec::new();
@@ -173,7 +178,13 @@ impl Relation {
 
     /// The relation, whose contexts are the items that `items` counts, over the contexts that those items were found in. A
     /// context that nothing was found in gets a row where `or_null` says so.
-    pub(super) fn lift(self, items: &Counts, contexts: usize, or_null: bool) -> Result<Relation, RunError> {
+    pub(super) fn lift(
+        self,
+        items: &Counts,
+        contexts: usize,
+        or_null: bool,
+        budget: &Budget,
+    ) -> Result<Relation, RunError> {
         let empty = (0..contexts).filter(|context| items.range(*context).is_empty()).count();
         let mut starts = Vec::with_capacity(contexts + 1);
         starts.push(0u32);
@@ -189,6 +200,7 @@ impl Relation {
                 groups,
             });
         }
+        budget.take(self.rows() + empty, self.groups.len())?;
         let mut outer = Vec::with_capacity(self.rows() + empty);
         for context in 0..contexts {
             let range = items.range(context);
@@ -219,11 +231,10 @@ impl Relation {
     }
 
     /// For each context the first branch's rows, then the second's, and so on. All branches fill the same slots.
-    pub(super) fn union(contexts: usize, branches: Vec<Relation>, most: usize) -> Result<Relation, RunError> {
+    pub(super) fn union(contexts: usize, branches: Vec<Relation>, budget: &Budget) -> Result<Relation, RunError> {
         let total: usize = branches.iter().map(Relation::rows).sum();
-        if total > most {
-            return Err(RunError::TooManyRows);
-        }
+        let slots = branches.first().map(Relation::slots).unwrap_or_default();
+        budget.take(total, slots.len())?;
         let mut starts = Vec::with_capacity(contexts + 1);
         let mut places = Vec::with_capacity(total);
         starts.push(0u32);
@@ -233,7 +244,6 @@ impl Relation {
             }
             starts.push(places.len() as u32);
         }
-        let slots = branches.first().map(Relation::slots).unwrap_or_default();
         let mut parts = Vec::with_capacity(slots.len());
         for (slot, is_row_index) in slots {
             let columns = branches
@@ -389,7 +399,7 @@ mod tests {
             counts in proptest::collection::vec(proptest::collection::vec(0u32..4, 3), 0..6),
         ) {
             let part = |slot: usize| numbered(slot, &counts.iter().map(|counts| counts[slot]).collect::<Vec<_>>());
-            let product = Relation::product(counts.len(), vec![part(0), part(1), part(2)], 1 << 20).unwrap();
+            let product = Relation::product(counts.len(), vec![part(0), part(1), part(2)], &Budget::new()).unwrap();
             let mut expected = Vec::new();
             let mut starts = [0u32; 3];
             for counts in &counts {
@@ -408,7 +418,7 @@ mod tests {
 
         #[test]
         fn a_union_keeps_contexts_together(a in proptest::collection::vec(0u32..3, 4), b in proptest::collection::vec(0u32..3, 4)) {
-            let union = Relation::union(4, vec![numbered(0, &a), numbered(0, &b)], 1 << 20).unwrap();
+            let union = Relation::union(4, vec![numbered(0, &a), numbered(0, &b)], &Budget::new()).unwrap();
             let (mut expected, mut next) = (Vec::new(), [0i32; 2]);
             for context in 0..4 {
                 for (branch, counts) in [&a, &b].into_iter().enumerate() {
@@ -427,7 +437,7 @@ mod tests {
             let inner = numbered(0, &vec![1; total as usize]);
             let mut starts = vec![0];
             items.iter().for_each(|count| starts.push(starts.last().unwrap() + count));
-            let lifted = inner.lift(&Counts::Starts(starts), items.len(), or_null).unwrap();
+            let lifted = inner.lift(&Counts::Starts(starts), items.len(), or_null, &Budget::new()).unwrap();
             let (mut expected, mut next) = (Vec::new(), 0);
             for count in &items {
                 if *count == 0 && or_null {
@@ -443,13 +453,15 @@ mod tests {
     }
 
     #[test]
-    fn more_rows_than_are_held_at_once_are_an_error() {
+    fn more_than_is_held_at_once_is_an_error() {
         let wide = || numbered(0, &[100]);
-        assert_eq!(
-            Relation::product(1, vec![wide(), wide()], 10_000).unwrap().rows(),
-            10_000
-        );
-        let product = Relation::product(1, vec![wide(), wide()], 9_999);
-        assert!(matches!(product, Err(RunError::TooManyRows)));
+        let product = |rows, cells| Relation::product(1, vec![wide(), wide()], &Budget::of(rows, cells));
+        assert_eq!(product(10_000, 20_000).unwrap().rows(), 10_000);
+        assert!(matches!(product(9_999, 20_000), Err(RunError::TooManyRows)));
+        assert!(matches!(product(10_000, 19_999), Err(RunError::TooManyRows)));
+        let union = |rows, cells| Relation::union(1, vec![wide(), wide()], &Budget::of(rows, cells));
+        assert_eq!(union(200, 200).unwrap().rows(), 200);
+        assert!(matches!(union(199, 200), Err(RunError::TooManyRows)));
+        assert!(matches!(union(200, 199), Err(RunError::TooManyRows)));
     }
 }

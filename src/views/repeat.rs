@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::budget::Budget;
 use super::definition::Located;
 use super::error::{RunError, ViewError};
 use super::evaluate::run;
@@ -86,13 +87,13 @@ pub(super) fn resolve(
     ))
 }
 
-/// The items found, in order, as contexts; an error where there are more than `most`.
+/// The items found, in order, as contexts; an error where there are more than the budget has room for.
 pub(super) fn enter(
     first: &[Program],
     next: &[Program],
     focus: &Focus,
     at: &str,
-    most: usize,
+    budget: &Budget,
 ) -> Result<(Focus, Counts), RunError> {
     let mut levels: Vec<Level> = Vec::new();
     let mut programs = first;
@@ -103,7 +104,8 @@ pub(super) fn enter(
             break;
         }
         items += level.focus.len();
-        if levels.len() >= MAX_LEVELS || items > most {
+        budget.take(level.focus.len(), 1)?;
+        if levels.len() >= MAX_LEVELS || !budget.has_rows(items) {
             return Err(RunError::TooManyRows);
         }
         levels.push(level);

@@ -136,6 +136,15 @@ fn a_faulty_view_is_one_sentence_and_exit_code_2() {
     let out = path(folder.path(), "rows.csv");
     refused(&faulty, &["--input", &input, "--out", &out], "column 'x' has 2 values");
     assert!(!Path::new(&out).exists());
+    let pair =
+        |place: usize| json!({"forEach": "('a'|'b')", "column": [{"name": format!("c{place}"), "path": "$this"}]});
+    let many = json!({"resource": "Patient", "select": (0..24).map(pair).collect::<Vec<_>>()});
+    std::fs::write(&faulty, many.to_string()).unwrap();
+    refused(
+        &faulty,
+        &["--input", &input, "--out", &out],
+        "too many rows for one of the resources",
+    );
     refused(&path(folder.path(), "no.json"), &["--input", &input], "no.json");
     refused(&view, &["--input", &path(folder.path(), "nowhere")], "nowhere");
     refused(&view, &["--data", &path(folder.path(), "nowhere")], "nowhere");

@@ -217,6 +217,11 @@ fn what_is_wrong_is_an_outcome() {
         "processing",
         "column 'id' has 2 values",
     );
+    let mut many = view();
+    let pair =
+        |place: usize| json!({"forEach": "('a'|'b')", "column": [{"name": format!("c{place}"), "path": "$this"}]});
+    many["select"] = (0..24).map(pair).collect();
+    refused(path, &parameters(&many, &[]), 422, "processing", "too many rows");
     refused(path, "{}", 400, "invalid", "Parameters");
     refused(
         path,

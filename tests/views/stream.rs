@@ -129,6 +129,13 @@ fn resources_that_multiply_to_very_many_rows_are_taken_apart() {
             .map(|place| json!({"forEach": "name", "column": [{"name": format!("c{place}"), "path": "family"}]}));
         view(&json!({"resource": "Patient", "select": each.collect::<Vec<_>>()}))
     };
+    let mut squares = Rows::of_documents(cube(2), std::iter::once(Lines(text.clone())), None).batches();
+    assert_eq!(
+        squares
+            .try_fold(0, |rows, batch| batch.map(|batch| rows + batch.num_rows()))
+            .unwrap(),
+        300 * 300
+    );
     let mut many = Rows::of_documents(cube(3), std::iter::once(Lines(text)), None).batches();
     assert!(
         many.find_map(Result::err)
@@ -136,4 +143,40 @@ fn resources_that_multiply_to_very_many_rows_are_taken_apart() {
             .to_string()
             .contains("too many rows")
     );
+}
+
+#[test]
+fn what_one_resource_may_give_is_bounded_by_rows_and_columns() {
+    let each = |place: usize, items: usize| {
+        let items: Vec<String> = (0..items).map(|item| format!("'{item}'")).collect();
+        json!({"forEach": format!("({})", items.join("|")), "column": [{"name": format!("c{place}"), "path": "$this"}]})
+    };
+    let siblings = |places: std::ops::Range<usize>, items: usize| -> serde_json::Value {
+        places.map(|place| each(place, items)).collect()
+    };
+    let nested = |depth: usize| {
+        (0..depth).fold(json!([]), |inner, place| {
+            let mut select = each(place, 2);
+            select["select"] = inner;
+            json!([select])
+        })
+    };
+    let rows = |select: serde_json::Value| {
+        let view = view(&json!({"resource": "Patient", "select": select}));
+        let mut batches = Rows::of_documents(view, std::iter::once(Lines::new(0..1)), None).batches();
+        batches
+            .try_fold(0, |rows, batch| batch.map(|batch| rows + batch.num_rows()))
+            .map_err(|error| error.to_string())
+    };
+    let refused = Err("the view yields too many rows for one of the resources".to_owned());
+    assert_eq!(rows(siblings(0..3, 8)), Ok(512));
+    assert_eq!(rows(siblings(0..16, 2)), Ok(1 << 16));
+    assert_eq!(rows(nested(12)), Ok(1 << 12));
+    assert_eq!(rows(siblings(0..24, 2)), refused);
+    // A million rows, but of twenty columns.
+    assert_eq!(rows(siblings(0..20, 2)), refused);
+    assert_eq!(rows(nested(24)), refused);
+    // Each select by itself would do, all of them do not.
+    let many = (0..8).map(|select| json!({"select": siblings(select * 16..select * 16 + 16, 2)}));
+    assert_eq!(rows(many.collect()), refused);
 }

@@ -1,0 +1,61 @@
+//! How much one evaluation of a select tree may hold: rows, and the row numbers (cells) that rows are kept as, one for each
+//! part that has a row number of its own. It is asked before anything is made; it does not measure what values take.
+
+use std::cell::Cell;
+
+use super::error::RunError;
+
+/// The most rows that any part of a view may have.
+const ROWS: usize = 1 << 20;
+/// The most cells that all parts of a view may have together.
+const CELLS: usize = 1 << 22;
+
+/// What may still be made.
+#[derive(Debug)]
+pub(super) struct Budget {
+    rows: usize,
+    cells: Cell<usize>,
+}
+
+impl Budget {
+    pub(super) fn new() -> Budget {
+        Budget::of(ROWS, CELLS)
+    }
+
+    pub(super) fn of(rows: usize, cells: usize) -> Budget {
+        Budget {
+            rows,
+            cells: Cell::new(cells),
+        }
+    }
+
+    /// Whether something may have so many rows.
+    pub(super) fn has_rows(&self, rows: usize) -> bool {
+        rows <= self.rows
+    }
+
+    /// Takes the cells of `parts` parts of so many rows. Cells are not given back: a row number that is made anew for each
+    /// level of a tree counts for each.
+    pub(super) fn take(&self, rows: usize, parts: usize) -> Result<(), RunError> {
+        let left = rows
+            .checked_mul(parts)
+            .and_then(|cells| self.cells.get().checked_sub(cells))
+            .filter(|_| self.has_rows(rows))
+            .ok_or(RunError::TooManyRows)?;
+        self.cells.set(left);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_all_cells_together_are_bounded() {
+        let budget = Budget::of(10, 25);
+        assert!(budget.take(11, 1).is_err() && budget.take(usize::MAX, 2).is_err());
+        assert!(budget.take(10, 2).is_ok() && budget.take(3, 2).is_err());
+        assert!(budget.take(5, 1).is_ok() && budget.take(1, 1).is_err());
+    }
+}
