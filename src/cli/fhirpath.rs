@@ -15,7 +15,7 @@ use crate::lake::shred::{Shredder, SystemValues};
 #[command(verbatim_doc_comment)]
 pub(super) struct Args {
     /// The expression
-    #[arg(value_name = "EXPR")]
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     expression: String,
     /// File holding one resource as JSON
     #[arg(long, value_name = "RESOURCE.json")]
@@ -78,4 +78,29 @@ fn rendered(collection: &Collection) -> String {
     }
     out.push(']');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        arguments: Args,
+    }
+
+    /// An expression that begins with a sign was refused as an unknown option.
+    #[test]
+    fn an_expression_may_begin_with_a_sign() {
+        for line in [["fhirpath", "-5", "--input", "x"], ["fhirpath", "--input", "x", "-5"]] {
+            let arguments = Command::try_parse_from(line).map(|command| command.arguments).unwrap();
+            assert_eq!(arguments.expression, "-5");
+            assert_eq!(arguments.input, PathBuf::from("x"));
+        }
+        let long = Command::try_parse_from(["fhirpath", "-multipleBirth + 1", "--input", "x"]).unwrap();
+        assert_eq!(long.arguments.expression, "-multipleBirth + 1");
+    }
 }

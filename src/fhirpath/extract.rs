@@ -82,7 +82,9 @@ impl Items {
             return Some(text.into());
         }
         match self.scalar(item)? {
-            Scalar::Other | Scalar::Quantity(_) if matches!(self.values(), Values::Struct(_)) => None,
+            Scalar::Other | Scalar::Beyond(..) | Scalar::Quantity(_) if matches!(self.values(), Values::Struct(_)) => {
+                None
+            }
             scalar => scalar.to_text().map(Into::into),
         }
     }

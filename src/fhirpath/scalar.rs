@@ -9,6 +9,7 @@ use super::quantity::Quantity;
 use super::temporal::Moment;
 use super::types::{ItemType, System};
 use super::values::Values;
+use crate::fhir::decimal::Decimal;
 use crate::fhir::storage::{NUMBER, NUMBER_SCALE};
 
 /// The value of an item.
@@ -21,6 +22,8 @@ pub(super) enum Scalar<'a> {
     /// A date, dateTime or time.
     Temporal(System, &'a str),
     Quantity(Quantity<'a>),
+    /// A decimal, or a Quantity of one, that has more digits or a greater exponent than can be computed with: the number's text.
+    Beyond(System, &'a str),
     /// A complex item, a whole resource, or a value that cannot be computed with.
     Other,
 }
@@ -43,7 +46,7 @@ impl Items {
                 let text = text
                     .as_ref()
                     .filter(|text| text.is_valid(slot))
-                    .and_then(|text| Number::parse(text.value(slot)));
+                    .map(|text| text.value(slot));
                 let number = || {
                     let number = number.as_ref().filter(|number| number.is_valid(slot))?;
                     Some(Number {
@@ -51,21 +54,25 @@ impl Items {
                         scale: NUMBER_SCALE.unsigned_abs().into(),
                     })
                 };
-                text.or_else(number).map_or(Scalar::Other, Scalar::Decimal)
+                match (text.and_then(written).or_else(number), text) {
+                    (Some(number), _) => Scalar::Decimal(number),
+                    (None, Some(text)) => Scalar::Beyond(System::Decimal, text),
+                    (None, None) => Scalar::Other,
+                }
             }
             Values::Temporal { text, .. } => match (text, self.temporal_type()) {
                 (Some(text), Some(system)) if text.is_valid(slot) => Scalar::Temporal(system, text.value(slot)),
                 _ => Scalar::Other,
             },
-            Values::Quantity { value, unit } => match Number::parse(value.value(slot)) {
+            Values::Quantity { value, unit } => match written(value.value(slot)) {
                 Some(value) => {
                     let unit = unit.is_valid(slot).then(|| unit.value(slot));
                     Scalar::Quantity(Quantity { value, unit })
                 }
-                None => Scalar::Other,
+                None => Scalar::Beyond(System::Quantity, value.value(slot)),
             },
             Values::Struct(_) if self.ty.system() == Some(System::Quantity) => {
-                self.fhir_quantity(slot).map_or(Scalar::Other, Scalar::Quantity)
+                self.fhir_quantity(slot).unwrap_or(Scalar::Other)
             }
             Values::Struct(_) | Values::Record(_) | Values::Json(_) => Scalar::Other,
         })
@@ -79,7 +86,7 @@ impl Items {
     }
 
     /// A FHIR Quantity as FHIRPath's: in its UCUM code, or failing that in its unit's text.
-    fn fhir_quantity(&self, slot: usize) -> Option<Quantity<'_>> {
+    fn fhir_quantity(&self, slot: usize) -> Option<Scalar<'_>> {
         let Values::Struct(array) = &self.column.values else {
             return None;
         };
@@ -96,13 +103,25 @@ impl Items {
                 scale,
             })
         };
-        let value = text("value").and_then(Number::parse).or_else(number)?;
+        let Some(value) = text("value").and_then(written).or_else(number) else {
+            return text("value").map(|text| Scalar::Beyond(System::Quantity, text));
+        };
         let unit = match (text("system"), text("code")) {
             (Some(UCUM), Some(code)) => Some(code),
             (_, code) => text("unit").or(code),
         };
-        Some(Quantity { value, unit })
+        Some(Scalar::Quantity(Quantity { value, unit }))
     }
+}
+
+/// A stored number to compute with. It may be written in more digits than it needs.
+fn written(text: &str) -> Option<Number> {
+    Number::parse(text).or_else(|| {
+        Some(Number {
+            mantissa: Decimal::parse(text).ok()?.scaled()?,
+            scale: NUMBER_SCALE.unsigned_abs().into(),
+        })
+    })
 }
 
 impl<'a> Scalar<'a> {
@@ -129,7 +148,7 @@ impl<'a> Scalar<'a> {
         }
     }
 
-    /// As a value of its own; `None` for complex items.
+    /// As a value of its own; `None` for complex items and numbers that cannot be computed with.
     pub(super) fn computed(self) -> Option<Computed> {
         Some(match self {
             Scalar::Boolean(value) => Computed::Boolean(value),
@@ -140,21 +159,30 @@ impl<'a> Scalar<'a> {
             Scalar::Temporal(System::Time, text) => Computed::Time(text.to_string()),
             Scalar::Temporal(_, text) => Computed::DateTime(text.to_string()),
             Scalar::Quantity(quantity) => Computed::quantity(&quantity),
+            Scalar::Beyond(..) | Scalar::Other => return None,
+        })
+    }
+
+    /// The System type it counts as; `None` for complex items.
+    pub(super) fn system(self) -> Option<System> {
+        Some(match self {
+            Scalar::Boolean(_) => System::Boolean,
+            Scalar::Integer(_) => System::Integer,
+            Scalar::Decimal(_) => System::Decimal,
+            Scalar::Text(_) => System::String,
+            Scalar::Temporal(system, _) | Scalar::Beyond(system, _) => system,
+            Scalar::Quantity(_) => System::Quantity,
             Scalar::Other => return None,
         })
     }
 
-    /// The System type it counts as.
+    /// The name of that type.
     pub(super) fn kind(self) -> &'static str {
-        match self {
-            Scalar::Boolean(_) => "Boolean",
-            Scalar::Integer(_) => "Integer",
-            Scalar::Decimal(_) => "Decimal",
-            Scalar::Text(_) => "String",
-            Scalar::Temporal(system, _) => system.name(),
-            Scalar::Quantity(_) => "Quantity",
-            Scalar::Other => "complex item",
-        }
+        self.system().map_or("complex item", System::name)
+    }
+
+    pub(super) fn is_beyond(self) -> bool {
+        matches!(self, Scalar::Beyond(..))
     }
 }
 
@@ -166,8 +194,9 @@ impl Scalar<'_> {
             Scalar::Integer(value) => value.to_string(),
             Scalar::Decimal(value) => value.to_string(),
             Scalar::Text(text) | Scalar::Temporal(_, text) => text.to_string(),
+            Scalar::Beyond(System::Decimal, text) => text.to_string(),
             Scalar::Quantity(quantity) => quantity.to_text(),
-            Scalar::Other => return None,
+            Scalar::Beyond(..) | Scalar::Other => return None,
         })
     }
 }

@@ -21,13 +21,17 @@ const PATIENT: &str = r#"{
 
 /// What an expression yields for the patient, as JSON values separated by spaces; its error begins with `!`.
 fn yields(expression: &str) -> String {
+    yields_of(PATIENT, expression)
+}
+
+fn yields_of(patient: &str, expression: &str) -> String {
     let ty = facts().lookup("Patient").unwrap();
     let program = match compile(expression, ty, &CompileOptions::default()) {
         Ok(program) => program,
         Err(error) => return format!("!{error}"),
     };
     match program
-        .evaluate(&super::batch(ty, &[PATIENT.to_string()]))
+        .evaluate(&super::batch(ty, &[patient.to_string()]))
         .and_then(|evaluation| evaluation.strict())
     {
         Err(error) => format!("!{error}"),
@@ -266,6 +270,60 @@ fn references() {
             "!Resource has no element 'name' (line 1, column 31)",
         ),
     ]);
+}
+
+/// An absolute reference gave its bare id as a key, which joined another server's patient with the one of that id here.
+#[test]
+fn references_to_other_servers_give_no_key() {
+    check(&[
+        ("generalPractitioner.getReferenceKey()", r#""d1""#),
+        ("generalPractitioner.getReferenceKey(Practitioner)", r#""d1""#),
+        ("generalPractitioner.getReferenceKey(Organization)", ""),
+    ]);
+}
+
+/// A stored decimal too great or too small to compute with was taken for a complex item, so that operators on it were errors.
+#[test]
+fn decimals_beyond_computing_are_no_errors() {
+    let patient = r#"{"resourceType": "Patient", "id": "p", "extension": [
+        {"url": "great", "valueDecimal": 1e40}, {"url": "same", "valueDecimal": 10e39},
+        {"url": "small", "valueDecimal": -5e-324}, {"url": "long", "valueDecimal": 1.0000000000000000000000000000000000000000},
+        {"url": "date", "valueDate": "2020-01-01"}, {"url": "quantity", "valueQuantity":
+            {"value": 1e40, "unit": "mg", "system": "http://unitsofmeasure.org", "code": "mg"}}]}"#;
+    let of = |url: &str| format!("extension.where(url = '{url}').value");
+    let (great, same, small) = (of("great"), of("same"), of("small"));
+    let (long, date, quantity) = (of("long"), of("date"), of("quantity"));
+    for (expression, expected) in [
+        (great.clone(), "1e40"),
+        (format!("{great} * 2"), ""),
+        (format!("1.5 - {small}"), ""),
+        (format!("{great} div 2"), ""),
+        (format!("-({great})"), ""),
+        (format!("{great} & 'x'"), r#""1e40x""#),
+        (format!("{great} > 1"), "true"),
+        (format!("{great} <= 1.5"), "false"),
+        (format!("0 > {small}"), "true"),
+        (format!("{small} < {great}"), "true"),
+        (format!("{great} = {same}"), "true"),
+        (format!("{great} ~ {same}"), "true"),
+        (format!("{great} = {small}"), "false"),
+        (format!("({great} | {same} | {small}).count()"), "2"),
+        (format!("{great}.abs()"), ""),
+        (format!("{great}.round(2)"), ""),
+        (format!("2.power({small})"), ""),
+        (format!("{great}.lowBoundary()"), ""),
+        (format!("{great}.toString()"), r#""1e40""#),
+        (format!("{great}.toInteger()"), ""),
+        (format!("{long} + 1 = 2"), "true"),
+        (format!("{quantity} > 1 'mg'"), ""),
+        (format!("{quantity} * 2"), ""),
+        (format!("{quantity} = {quantity}"), "true"),
+        (format!("{quantity}.value > 1"), "true"),
+    ] {
+        assert_eq!(yields_of(patient, &expression), expected, "{expression}");
+    }
+    let wrong = yields_of(patient, &format!("{great} > {date}"));
+    assert!(wrong.contains("cannot compare Decimal with Date"), "{wrong}");
 }
 
 #[test]

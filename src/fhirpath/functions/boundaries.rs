@@ -68,6 +68,7 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
                 value,
                 unit: quantity.unit.map(str::to_string),
             }),
+            Scalar::Beyond(..) => None,
             Scalar::Temporal(kind, text) => of_temporal(kind, text, precision, high),
             other => {
                 return Err(format!(

@@ -76,9 +76,17 @@ fn number_of(value: Scalar<'_>) -> Result<Number, String> {
         .ok_or_else(|| format!("expects a number, not a {}", value.kind()))
 }
 
+/// What a function makes of each row's number. One that cannot be computed with has no result, as where a result overflows.
+fn of_numbers(
+    call: &Invocation<'_>,
+    mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
+) -> Result<Output, FhirPathError> {
+    call.map(|row, value| if value.is_beyond() { Ok(None) } else { of(row, value) })
+}
+
 fn abs(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let positive = |number: Number| if number.mantissa < 0 { number.negate() } else { number };
-    call.map(|_, value| match value {
+    of_numbers(call, |_, value| match value {
         Scalar::Integer(value) => Ok(value.checked_abs().map(Computed::Integer)),
         Scalar::Quantity(quantity) => {
             let quantity = Quantity {
@@ -92,12 +100,14 @@ fn abs(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 }
 
 fn whole(call: &Invocation<'_>, of: impl Fn(Number) -> i128) -> Result<Output, FhirPathError> {
-    call.map(|_, value| Ok(i32::try_from(of(number_of(value)?)).ok().map(Computed::Integer)))
+    of_numbers(call, |_, value| {
+        Ok(i32::try_from(of(number_of(value)?)).ok().map(Computed::Integer))
+    })
 }
 
 fn round(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let digits = if call.has(0) { Some(call.integers(0)?) } else { None };
-    call.map(|row, value| {
+    of_numbers(call, |row, value| {
         let number = number_of(value)?;
         let scale = match digits.as_ref().map(|digits| digits[row]) {
             None => 0,
@@ -113,12 +123,13 @@ fn rounded(value: f64) -> RowResult<Computed> {
 }
 
 fn real(call: &Invocation<'_>, of: impl Fn(f64) -> f64) -> Result<Output, FhirPathError> {
-    call.map(|_, value| rounded(of(number_of(value)?.to_f64())))
+    of_numbers(call, |_, value| rounded(of(number_of(value)?.to_f64())))
 }
 
 fn log(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let bases = call.value(0)?;
-    call.map(|row, value| match call.scalar(&bases, row) {
+    of_numbers(call, |row, value| match call.scalar(&bases, row) {
+        Some(base) if base.is_beyond() => Ok(None),
         Some(base) => rounded(number_of(value)?.to_f64().log(number_of(base)?.to_f64())),
         None => Ok(None),
     })
@@ -126,8 +137,8 @@ fn log(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 
 fn power(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let exponents = call.value(0)?;
-    call.map(|row, value| {
-        let Some(exponent) = call.scalar(&exponents, row) else {
+    of_numbers(call, |row, value| {
+        let Some(exponent) = call.scalar(&exponents, row).filter(|exponent| !exponent.is_beyond()) else {
             return Ok(None);
         };
         if let (Scalar::Integer(base), Scalar::Integer(exponent)) = (value, exponent)

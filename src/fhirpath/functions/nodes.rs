@@ -115,6 +115,7 @@ fn precision(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     call.map(|_, value| match value {
         Scalar::Integer(value) => Ok(Some(Computed::Integer(value.unsigned_abs().to_string().len() as i32))),
         Scalar::Decimal(number) => Ok(Some(Computed::Integer(number.scale as i32))),
+        Scalar::Beyond(..) => Ok(None),
         Scalar::Temporal(_, text) => Ok(Some(Computed::Integer(super::boundaries::digits(text) as i32))),
         other => Err(format!("expects a number, date or time, not a {}", other.kind())),
     })

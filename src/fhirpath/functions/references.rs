@@ -113,7 +113,7 @@ fn reference_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(crate::fhirpath::combine::flat_map(&call.input, key)))
 }
 
-/// The id in a relative or absolute reference.
+/// The id in a relative reference. An absolute one points into another server, whose ids are not those of our tables.
 fn target_id(items: &Items, item: usize) -> Option<&str> {
     let Values::Struct(array) = items.values() else {
         return None;
@@ -127,7 +127,7 @@ fn target_id(items: &Items, item: usize) -> Option<&str> {
         column.is_valid(slot).then(|| column.value(slot))
     };
     text(REFERENCE_ID).or_else(|| match Reference::parse(text("reference")?) {
-        Reference::Relative(target) | Reference::Absolute { target, .. } => Some(target.id),
+        Reference::Relative(target) => Some(target.id),
         _ => None,
     })
 }

@@ -117,6 +117,11 @@ fn joined(left: &str, right: &str) -> Computation {
 fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computation {
     let wrong = || format!("is not defined for {} and {}", left.kind(), right.kind());
     match (left, right) {
+        // What cannot be computed with has a result as little as what overflows.
+        (Scalar::Beyond(..), _) | (_, Scalar::Beyond(..)) => match (left.system(), right.system()) {
+            (Some(one), Some(other)) if result_type(operator, one, other).is_some() => Ok(None),
+            _ => Err(wrong()),
+        },
         (Scalar::Integer(one), Scalar::Integer(other)) if operator != Operator::Divide => {
             Ok(integers(operator, one, other).map(Computed::Integer))
         }
@@ -227,7 +232,7 @@ pub(in crate::fhirpath) fn sign(
     let mut builder = Builder::new(on.rows());
     for row in 0..on.rows() {
         let value = match super::comparison::single(frame, &on, row, symbol, at) {
-            None => None,
+            None | Some(Scalar::Beyond(..)) => None,
             Some(value @ (Scalar::Integer(_) | Scalar::Decimal(_) | Scalar::Quantity(_))) if !negative => {
                 value.computed()
             }

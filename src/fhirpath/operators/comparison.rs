@@ -2,12 +2,14 @@
 
 use std::cmp::Ordering;
 
+use crate::fhir::decimal::Decimal;
 use crate::fhirpath::ast::Operator;
 use crate::fhirpath::collection::Collection;
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::eval::Frame;
 use crate::fhirpath::scalar::Scalar;
 use crate::fhirpath::truth::Truth;
+use crate::fhirpath::types::System;
 
 /// Unknown where either side is empty or their order cannot be told; an error where they are of different kinds.
 pub(super) fn compare(
@@ -78,6 +80,7 @@ pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<
             (Some(left), Some(right)) => Ok(left.compare(&right)),
             _ => Ok(None),
         },
+        (Scalar::Beyond(..), _) | (_, Scalar::Beyond(..)) => order_beyond(left, right),
         (Scalar::Quantity(_), _) | (_, Scalar::Quantity(_)) => match (left.quantity(), right.quantity()) {
             (Some(left), Some(right)) => Ok(left.compare(&right)),
             _ => Err(()),
@@ -87,4 +90,23 @@ pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<
             _ => Err(()),
         },
     }
+}
+
+/// The order of numbers of which one cannot be computed with: their texts tell. That of quantities is unknown.
+fn order_beyond(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
+    let kinds = [left.system(), right.system()];
+    let numeric = |kind| matches!(kind, Some(System::Integer | System::Decimal | System::Quantity));
+    if !kinds.into_iter().all(numeric) {
+        return Err(());
+    }
+    if kinds.contains(&Some(System::Quantity)) {
+        return Ok(None);
+    }
+    let (Some(left), Some(right)) = (left.to_text(), right.to_text()) else {
+        return Ok(None);
+    };
+    Ok(match (Decimal::parse(&left), Decimal::parse(&right)) {
+        (Ok(left), Ok(right)) => Some(left.cmp(&right)),
+        _ => None,
+    })
 }

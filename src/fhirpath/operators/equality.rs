@@ -4,11 +4,13 @@ use arrow::array::{Array, ArrayRef, AsArray, StringArray, StructArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
+use super::comparison::order;
 use crate::fhirpath::collection::{Body, Collection, Offsets};
 use crate::fhirpath::items::{Index, Items};
 use crate::fhirpath::quantity::equivalent_numbers;
 use crate::fhirpath::scalar::Scalar;
 use crate::fhirpath::truth::Truth;
+use crate::fhirpath::types::System;
 use crate::fhirpath::values::Values;
 
 /// `=`: unknown where either side is empty, else whether both have equal items in the same order.
@@ -92,7 +94,9 @@ fn matches(texts: &StringArray, index: &Index, len: usize, wanted: &[u8]) -> Boo
 /// Whether two items are equal; `None` where it cannot be told.
 pub(in crate::fhirpath) fn items_equal(left: &Items, at: usize, right: &Items, other: usize) -> Option<bool> {
     match (left.scalar(at)?, right.scalar(other)?) {
-        (Scalar::Other, Scalar::Other) => Some(deep_equal(left, at, right, other)),
+        (Scalar::Other, Scalar::Other) | (Scalar::Beyond(System::Quantity, _), Scalar::Beyond(System::Quantity, _)) => {
+            Some(deep_equal(left, at, right, other))
+        }
         (one, other) => scalars_equal(one, other),
     }
 }
@@ -108,6 +112,10 @@ pub(in crate::fhirpath) fn scalars_equal(left: Scalar<'_>, right: Scalar<'_>) ->
                 _ => Some(kind == other && left_text == right_text),
             }
         }
+        (Scalar::Beyond(..), _) | (_, Scalar::Beyond(..)) => match order(left, right) {
+            Ok(order) => order.map(|order| order.is_eq()),
+            Err(()) => Some(false),
+        },
         (Scalar::Quantity(_), _) | (_, Scalar::Quantity(_)) => match (left.quantity(), right.quantity()) {
             (Some(left), Some(right)) => left.equals(&right),
             _ => Some(false),
@@ -152,7 +160,9 @@ pub(in crate::fhirpath) fn items_equivalent(left: &Items, at: usize, right: &Ite
             (Some(one), Some(another)) => one.equivalent(&another),
             _ => false,
         },
-        (Scalar::Other, Scalar::Other) => deep_equal(left, at, right, other),
+        (Scalar::Other, Scalar::Other) | (Scalar::Beyond(System::Quantity, _), Scalar::Beyond(System::Quantity, _)) => {
+            deep_equal(left, at, right, other)
+        }
         _ => match (one.number(), another.number()) {
             (Some(one), Some(another)) => equivalent_numbers(one, another),
             _ => scalars_equal(one, another) == Some(true),

@@ -93,7 +93,7 @@ fn digest(input: &Collection, item: usize) -> u64 {
                 hash_struct(array, items.slot(item), &mut hasher);
             }
         }
-        Some(Scalar::Quantity(_)) | None => {}
+        Some(Scalar::Quantity(_) | Scalar::Beyond(..)) | None => {}
     }
     hasher.finish()
 }
