@@ -13,8 +13,8 @@ use crate::lake::{Lake, Mode};
 
 /// Import records: NDJSON (plain or gzip), Bundles, single resources, and folders of these
 ///
-/// What kind of file it is shows in its content; of a folder, everything that looks like JSON is read, in the order of the
-/// paths. A Bundle of any type stands for its entries. Resources keep their ids; the same type and id seen again is the next
+/// What kind of file it is shows in its content; of a folder, everything that looks like JSON and is not hidden is read, in
+/// the order of the paths. A Bundle of any type stands for its entries. Resources keep their ids; the same type and id seen again is the next
 /// version of one resource, and content that comes again unchanged is not written. References inside a Bundle (urn:uuid:...)
 /// and conditional ones (Practitioner?identifier=system|value) are resolved against the whole input and what was imported
 /// before.
@@ -23,8 +23,8 @@ use crate::lake::{Lake, Mode};
 /// that is not JSON, has no resourceType or an unknown one, or an invalid id is refused and named on standard error; the rest
 /// goes on.
 ///
-/// Exit codes: 0 all stored; 3 stored, but something was refused; 2 a path cannot be read, nothing stored; 1 another failure,
-/// nothing stored.
+/// Exit codes: 0 all stored; 3 something was refused, the rest is stored; 2 a path cannot be read, or not to its end, nothing
+/// stored; 1 another failure, nothing stored.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder; made if there is none
@@ -91,19 +91,23 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         bar.finish_and_clear();
     }
     let summary = outcome.map_err(|error| match error {
-        IngestError::Input { .. } => Failure::input(error.to_string()),
+        IngestError::Input { .. } | IngestError::Broken { .. } => Failure::input(error.to_string()),
         error => Failure::other(error),
     })?;
     // So that tokens can be made for an application that nothing else has named yet.
     let store = Store::open(&data, Clock::System).map_err(Failure::other)?;
     store.register_application(&application).map_err(Failure::other)?;
     report(&summary);
+    let total = summary.total();
+    let rest = match (total.stored, total.unchanged) {
+        (0, 0) => "nothing was stored",
+        (0, _) => "the rest is unchanged",
+        _ => "the rest is stored",
+    };
     match summary.refused {
         0 => Ok(()),
-        1 => Err(Failure::partial("1 resource was refused; the rest is stored")),
-        refused => Err(Failure::partial(format!(
-            "{refused} resources were refused; the rest is stored"
-        ))),
+        1 => Err(Failure::partial(format!("1 resource was refused; {rest}"))),
+        refused => Err(Failure::partial(format!("{refused} resources were refused; {rest}"))),
     }
 }
 

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
 use super::lake_scope::LOCAL;
-use crate::ingest::{self, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Text};
+use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Text};
 use crate::lake::{Lake, Mode, Scope};
 use crate::views::{Document, Format, Refused, Resources, Rows, Run, RunError, View};
 
@@ -20,8 +20,8 @@ use crate::views::{Document, Format, Refused, Resources, Rows, Run, RunError, Vi
 /// behind. Rows come in the order of the resources and are written as they are computed. Values keep the form they were
 /// written in: decimals their digits, dates their precision and zone. A list is a JSON array, in CSV too.
 ///
-/// Exit codes: 0 done; 2 the view is faulty or a path cannot be read; 3 written, but something in the input was refused;
-/// 1 another failure.
+/// Exit codes: 0 done; 2 the view is faulty or a path cannot be read, or not to its end; 3 written, but something in the input
+/// was refused; 1 another failure.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("source").required(true).args(["data", "input"])))]
 pub(super) struct Args {
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         return Ok(());
     }
     let bar = arguments.progress_bar(None);
-    let outcome = write(run.rows(), format, arguments.out.as_deref(), bar.as_ref());
+    let outcome = write(run.rows(), format, arguments.out.as_deref(), bar.as_ref(), || Ok(()));
     finish(bar);
     outcome
 }
@@ -159,20 +159,31 @@ fn over_files(arguments: &Args, view: Arc<View>, format: Format) -> Result<(), F
                 refused: of_documents.clone(),
             })
         }
-        Err(refusal) => {
+        Err(Fault::Refused(refusal)) => {
             of_documents.add(refusal);
+            None
+        }
+        Err(Fault::Broken(error)) => {
+            of_documents.broken(error);
             None
         }
     });
     let rows = Rows::of_documents(view, documents, arguments.limit);
-    let outcome = write(rows, format, arguments.out.as_deref(), bar.as_ref());
+    let whole = || refused.whole();
+    let outcome = write(rows, format, arguments.out.as_deref(), bar.as_ref(), whole);
     finish(bar);
     outcome?;
     refused.report()
 }
 
-/// Writes the rows. A file appears under its name when it is whole.
-fn write(rows: Rows, format: Format, out: Option<&Path>, bar: Option<&ProgressBar>) -> Result<(), Failure> {
+/// Writes the rows. A file appears under its name when it is written and `whole` agrees that nothing is missing.
+fn write(
+    rows: Rows,
+    format: Format,
+    out: Option<&Path>,
+    bar: Option<&ProgressBar>,
+    whole: impl FnOnce() -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let rows = match bar.cloned() {
         None => rows,
         Some(bar) => {
@@ -188,7 +199,7 @@ fn write(rows: Rows, format: Format, out: Option<&Path>, bar: Option<&ProgressBa
         return match rows.write(format, &mut sink) {
             // Whoever reads has had enough.
             Err(RunError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            outcome => outcome.map_err(failure),
+            outcome => outcome.map_err(failure).and_then(|()| whole()),
         };
     };
     let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", path.display()));
@@ -198,7 +209,9 @@ fn write(rows: Rows, format: Format, out: Option<&Path>, bar: Option<&ProgressBa
     let part = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
     let mut sink = BufWriter::new(std::fs::File::create(&part).map_err(failed)?);
     let written = rows.write(format, &mut sink).map_err(failure);
-    let written = written.and_then(|()| sink.flush().map_err(failed));
+    let written = written
+        .and_then(|()| sink.flush().map_err(failed))
+        .and_then(|()| whole());
     drop(sink);
     match written {
         Ok(()) => std::fs::rename(&part, path).map_err(failed),
@@ -262,9 +275,10 @@ impl Document for Input {
     }
 }
 
-/// What was refused: the first of them, and how many there are.
+/// What was refused: the first of them, how many there are, and what ended the input early.
 #[derive(Default)]
 struct Refusals {
+    broken: Mutex<Option<IngestError>>,
     kept: Mutex<Vec<Refusal>>,
     count: AtomicU64,
 }
@@ -276,6 +290,18 @@ impl Refusals {
             kept.push(refusal);
         }
         self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn broken(&self, error: IngestError) {
+        *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    /// Whether all of the input was read.
+    fn whole(&self) -> Result<(), Failure> {
+        match self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            None => Ok(()),
+            Some(error) => Err(Failure::input(error.to_string())),
+        }
     }
 
     fn report(&self) -> Result<(), Failure> {

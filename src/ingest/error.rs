@@ -11,12 +11,20 @@ use crate::fhir::TypeId;
 /// Why an import ended without storing anything.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
-    /// A path given by the caller does not exist or cannot be read.
+    /// A path given by the caller, or a file below it, does not exist or cannot be opened.
     #[error("{}: {error}", path.display())]
     Input {
         /// The path.
         path: PathBuf,
         /// What the system says.
+        error: io::Error,
+    },
+    /// An input file could not be read, or decompressed, to its end: what is missing is unknown.
+    #[error("{} could not be read to its end: {error}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What the system or the decompression says.
         error: io::Error,
     },
     /// A temporary file could not be written or read back.
@@ -73,9 +81,6 @@ impl std::fmt::Display for Refusal {
 /// What is wrong with something that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
-    /// The file cannot be read or decompressed.
-    #[error("cannot be read: {0}")]
-    Unreadable(io::ErrorKind),
     /// The text is not JSON.
     #[error("not JSON: {reason} at column {column}")]
     NotJson {

@@ -14,6 +14,7 @@ mod document;
 mod encode;
 mod error;
 mod filing;
+mod form;
 mod identifiers;
 mod known;
 mod late;
@@ -30,7 +31,7 @@ mod summary;
 
 pub use error::{IngestError, Reason, Refusal};
 pub use session::{Limits, Options, Session, import};
-pub use source::{LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
+pub use source::{Fault, LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
 
 /// The application that imported data belongs to unless told otherwise.

@@ -13,7 +13,7 @@ use super::normalize::Normalizer;
 use super::owners::Owners;
 use super::rewrite::{Rewrite, Survey};
 use super::sequence::{Sequence, Sink};
-use super::source::{Piece, Pieces, Text, find};
+use super::source::{Fault, Piece, Pieces, Text, find};
 use super::store::Store;
 use super::summary::Summary;
 use crate::lake::owner::OwnerKey;
@@ -302,6 +302,14 @@ fn read(feed: &mut Feed, sequence: &mut Sequence, context: &Context, options: &O
             let Some(piece) = feed.pieces.next() else {
                 feed.ended = true;
                 return Ok(());
+            };
+            let piece = match piece {
+                Ok(piece) => Ok(piece),
+                Err(Fault::Refused(refusal)) => Err(refusal),
+                Err(Fault::Broken(error)) => {
+                    feed.ended = true;
+                    return Err(error);
+                }
             };
             feed.next += 1;
             // Holding the feed keeps others from reading another large piece meanwhile.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use flate2::read::MultiGzDecoder;
 
 use super::error::{IngestError, Reason, Refusal};
+use super::form::{has_lines, is_closed};
 
 /// The longest NDJSON line and the largest JSON document that is read, in bytes after decompression.
 pub const LARGEST_DOCUMENT: usize = 128 << 20;
@@ -52,7 +53,8 @@ impl Text {
 
 /// The input files behind `paths`: files as named, folders recursively in the order of their paths.
 ///
-/// A folder gives only what looks like JSON; a file named by the caller is always taken, to be refused when read.
+/// A folder gives only what looks like JSON and is not hidden; a path named by the caller is always taken, to be refused when
+/// read.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     let mut found = Vec::new();
     for path in paths {
@@ -83,6 +85,10 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries = std::fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
+        // Hidden files are the notes of programs, such as what an editor or a version control keeps beside the data.
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
         let path = entry.path();
         // A link to a folder may lead back to where we are, so only links to files are followed.
         if entry.file_type()?.is_dir() {
@@ -107,8 +113,9 @@ fn looks_like_json(path: &Path) -> bool {
         return true;
     }
     let mut start = Vec::new();
-    let read = open(path).and_then(|(reader, _)| reader.take(256).read_to_end(&mut start));
-    let Some(object) = read.ok().and_then(|_| start_of_text(&start).strip_prefix(b"{")) else {
+    // What comes before an error tells as well; the error is met again, and reported, when the file is read.
+    let _ = open(path).and_then(|(reader, _)| reader.take(256).read_to_end(&mut start));
+    let Some(object) = start_of_text(&start).strip_prefix(b"{") else {
         return false;
     };
     matches!(object.trim_ascii_start().first(), Some(b'"' | b'}'))
@@ -156,7 +163,16 @@ fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, Position)> {
     }
 }
 
-/// The pieces of a list of files, in order. A file that cannot be read gives a refusal and the next one is opened.
+/// Why there is no piece where one was expected.
+#[derive(Debug)]
+pub enum Fault {
+    /// A line or a file is left out; others follow.
+    Refused(Refusal),
+    /// A file cannot be read, or not to its end. What it would have held is unknown, so nothing follows.
+    Broken(IngestError),
+}
+
+/// The pieces of a list of files, in order.
 #[allow(missing_debug_implementations)]
 pub struct Pieces {
     files: std::vec::IntoIter<PathBuf>,
@@ -191,17 +207,24 @@ impl Pieces {
         }
     }
 
-    fn advance(&mut self) -> Option<Result<Piece, Refusal>> {
+    fn advance(&mut self) -> Option<Result<Piece, Fault>> {
         loop {
             let Some(reading) = &mut self.current else {
                 let path = self.files.next()?;
                 match Reading::open(&path) {
                     Ok(reading) => self.current = Some(reading),
-                    Err(error) => return Some(Err(Refusal::of_file(path.into(), 1, Reason::Unreadable(error.kind())))),
+                    Err(error) => return Some(Err(self.broken(IngestError::Input { path, error }))),
                 }
                 continue;
             };
-            match reading.advance() {
+            let next = match reading.advance() {
+                Ok(next) => next,
+                Err(error) => {
+                    let path = reading.file.to_path_buf();
+                    return Some(Err(self.broken(IngestError::Broken { path, error })));
+                }
+            };
+            match next {
                 Next::Piece(text, first_line) => {
                     let file = Arc::clone(&reading.file);
                     return Some(Ok(Piece {
@@ -216,16 +239,23 @@ impl Pieces {
                     if reading.abandoned {
                         self.current = None;
                     }
-                    return Some(Err(refusal));
+                    return Some(Err(Fault::Refused(refusal)));
                 }
                 Next::End => self.current = None,
             }
         }
     }
+
+    /// Ends the pieces.
+    fn broken(&mut self, error: IngestError) -> Fault {
+        self.current = None;
+        self.files = Vec::new().into_iter();
+        Fault::Broken(error)
+    }
 }
 
 impl Iterator for Pieces {
-    type Item = Result<Piece, Refusal>;
+    type Item = Result<Piece, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.advance()
@@ -254,13 +284,8 @@ impl Reading {
         fresh
     }
 
-    fn advance(&mut self) -> Next {
-        let line = self.line.max(1);
-        let next = if self.line == 0 { self.first() } else { self.lines() };
-        next.unwrap_or_else(|error| {
-            self.abandoned = true;
-            Next::Refused(Reason::Unreadable(error.kind()), line)
-        })
+    fn advance(&mut self) -> io::Result<Next> {
+        if self.line == 0 { self.first() } else { self.lines() }
     }
 
     /// Reads on until `pending` holds `enough` bytes or the file ends; says whether it ended.
@@ -273,8 +298,8 @@ impl Reading {
         Ok(self.ended)
     }
 
-    /// Decides between lines and a single document by the first line: NDJSON begins with a line that is a whole object and
-    /// has something after it.
+    /// Decides between lines and a single document: NDJSON begins with a line that is a whole object and has something after
+    /// it, or, if that line is damaged, has such lines further on.
     fn first(&mut self) -> io::Result<Next> {
         self.line = 1;
         self.fill(PIECE)?;
@@ -286,6 +311,9 @@ impl Reading {
         }
         let blank = self.pending.len() - self.pending.trim_ascii_start().len();
         if self.pending.get(blank) != Some(&b'{') {
+            if has_lines(&self.pending, self.ended) {
+                return self.lines();
+            }
             self.abandoned = true;
             return Ok(Next::Refused(Reason::NotAnObject, 1));
         }
@@ -318,7 +346,16 @@ impl Reading {
     }
 
     fn document(&mut self) -> io::Result<Next> {
-        self.fill(LARGEST_DOCUMENT + 1)?;
+        // Lines show in what is pending already, unless damage or a long line fills it.
+        if has_lines(&self.pending, self.ended) {
+            return self.lines();
+        }
+        if !self.ended {
+            self.fill(LARGEST_DOCUMENT + 1)?;
+            if has_lines(&self.pending, self.ended) {
+                return self.lines();
+            }
+        }
         if self.pending.len() > LARGEST_DOCUMENT {
             self.abandoned = true;
             return Ok(Next::Refused(Reason::TooLarge, 1));
@@ -371,28 +408,4 @@ impl Reading {
             }
         }
     }
-}
-
-/// Whether the text is an object (or something malformed) that ends where the text does: braces balance outside strings.
-fn is_closed(text: &[u8]) -> bool {
-    let mut depth = 0usize;
-    let mut quoted = false;
-    let mut bytes = text.iter();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'\\' if quoted => {
-                bytes.next();
-            }
-            b'"' => quoted = !quoted,
-            b'{' if !quoted => depth += 1,
-            b'}' if !quoted => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return bytes.as_slice().trim_ascii().is_empty();
-                }
-            }
-            _ => {}
-        }
-    }
-    false
 }

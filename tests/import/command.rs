@@ -1,5 +1,6 @@
 //! The command: its table, its exit codes.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -78,4 +79,49 @@ fn a_reader_that_goes_away_is_no_panic() {
     let output = import.wait_with_output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(output.status.code(), Some(0));
+}
+
+/// A truncated gzip once ended with exit code 3 and "the rest is stored", though whole lines before the cut were lost; and
+/// "the rest is stored" was said even when there was no rest.
+#[test]
+fn the_message_does_not_promise_what_was_not_stored() {
+    let fixture = Fixture::new();
+    let data = fixture.folder.path().join("lake");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder
+        .write_all("{\"resourceType\":\"Patient\",\"id\":\"p\"}\n".repeat(100).as_bytes())
+        .unwrap();
+    let mut bytes = encoder.finish().unwrap();
+    bytes.truncate(bytes.len() - 8);
+    let cut = fixture.write("cut.ndjson.gz", bytes);
+    let output = tabularium(&data, &[cut.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    let said = String::from_utf8(output.stderr).unwrap();
+    let start = format!("tabularium: {} could not be read to its end: ", cut.display());
+    assert!(said.starts_with(&start), "{said}");
+
+    let bad = fixture.write("bad.ndjson", "{\"id\":\"q\"}\n");
+    let good = fixture.write("good.ndjson", "{\"resourceType\":\"Patient\",\"id\":\"p\"}\n");
+    let (bad, good) = (bad.to_str().unwrap(), good.to_str().unwrap());
+    for (paths, end) in [
+        (vec![bad], "tabularium: 1 resource was refused; nothing was stored\n"),
+        (
+            vec![bad, bad],
+            "tabularium: 2 resources were refused; nothing was stored\n",
+        ),
+        (
+            vec![bad, good],
+            "tabularium: 1 resource was refused; the rest is stored\n",
+        ),
+        (
+            vec![bad, good],
+            "tabularium: 1 resource was refused; the rest is unchanged\n",
+        ),
+    ] {
+        let output = tabularium(&data, &paths);
+        assert_eq!(output.status.code(), Some(3));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.ends_with(end), "{said}");
+    }
 }

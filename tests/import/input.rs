@@ -250,16 +250,130 @@ fn refusals_in_a_bundle_name_line_and_entry() {
     assert_eq!(broken.refusals[0].line, 2);
 }
 
+/// Truncated or damaged gzip once lost up to 1 MiB of whole lines before the damage and counted as one refused resource,
+/// because what was read and not yet handed out went with the file: nobody could tell how much was missing.
 #[test]
-fn files_that_cannot_be_read_are_refused_or_end_the_import() {
+fn a_file_that_cannot_be_read_to_its_end_ends_the_import() {
+    let lines: String = (0..5000).map(|number| patient(&format!("p{number}")) + "\n").collect();
+    let whole = gzip(&lines);
+    let cut = whole[..whole.len() - 20].to_vec();
+    let mut damaged = whole.clone();
+    let checksum = damaged.len() - 8;
+    damaged[checksum] ^= 1;
+    let garbage = [whole.as_slice(), b"garbage"].concat();
+    for (name, bytes) in [
+        ("cut.ndjson.gz", &cut),
+        ("cut.json.gz", &cut),
+        ("cut", &cut),
+        ("damaged.ndjson.gz", &damaged),
+        ("garbage.ndjson.gz", &garbage),
+    ] {
+        for rewrite_ids in [false, true] {
+            let fixture = Fixture::new();
+            fixture.write("a.json", patient("a"));
+            let path = fixture.write(name, bytes);
+            fixture.write("z.json", patient("z"));
+            let options = Options {
+                rewrite_ids,
+                ..Options::default()
+            };
+            let error = import(&mut fixture.lake.writer().unwrap(), options, &[fixture.input()]).unwrap_err();
+            assert!(matches!(error, IngestError::Broken { .. }), "{error}");
+            let start = format!("{} could not be read to its end: ", path.display());
+            assert!(error.to_string().starts_with(&start), "{error}");
+            assert_eq!(ids(&fixture), [""; 0], "{name}");
+        }
+    }
+}
+
+/// Only the first of several gzip members would be read by a decoder of single members, and the others go unnoticed.
+#[test]
+fn gzip_members_behind_each_other_are_one_file() {
+    let fixture = Fixture::new();
+    let first = patient("a") + "\n" + &patient("b")[..20];
+    let second = patient("b")[20..].to_owned() + "\n";
+    let members = [gzip(&first), gzip(&second), gzip(&patient("c"))].concat();
+    let path = fixture.write("members.ndjson.gz", members);
+    assert_eq!(totals(&fixture.import(&[&path])), [3, 3, 0, 0, 0]);
+    assert_eq!(ids(&fixture), ["Patient/a", "Patient/b", "Patient/c"]);
+}
+
+/// Lines in a file named `.json` were once refused whole when the first was damaged, because the first line alone decided
+/// that they were one document; named `.ndjson`, the others were stored.
+#[test]
+fn a_damaged_first_line_does_not_make_lines_a_document() {
+    for first in [
+        r#"{"resourceType":"Patient","id":"cut"#,
+        r#"{"resourceType":"Patient","#,
+        "nonsense",
+        "[1]",
+        "}",
+    ] {
+        for name in ["lines.json", "lines.ndjson", "lines"] {
+            let fixture = Fixture::new();
+            let text = [first, &patient("a"), "", &patient("b"), &patient("c")].join("\r\n");
+            let summary = fixture.import_text(name, &text);
+            assert_eq!(totals(&summary), [4, 3, 0, 0, 1], "{first} in {name}");
+            assert_eq!(summary.refusals[0].line, 1);
+            assert_eq!(ids(&fixture), ["Patient/a", "Patient/b", "Patient/c"]);
+        }
+    }
+    // The line after the damaged one may be the last, and the damaged one longer than a piece.
+    let fixture = Fixture::new();
+    let long = format!(
+        "{{\"resourceType\":\"Basic\",\"x\":\"{}\n{}",
+        "x".repeat(3 << 20),
+        patient("a")
+    );
+    assert_eq!(totals(&fixture.import_text("long.json", &long)), [2, 1, 0, 0, 1]);
+}
+
+/// A damaged document is one refusal, whatever its lines look like: its parts were never resources.
+#[test]
+fn a_damaged_document_is_not_taken_for_lines() {
+    let fixture = Fixture::new();
+    let entry = |id: &str| format!(r#"{{"resource":{}}}"#, patient(id));
+    let (a, b, c) = (entry("a"), entry("b"), entry("c"));
+    let bare = patient("contained");
+    for text in [
+        format!("{{\"resourceType\":\"Bundle\",\n\"entry\":[\n{a}\n{b}\n]}}"),
+        format!("{{\"resourceType\":\"Bundle\",\"entry\":[\n{a},\n{b}\n{c}\n]\n}}\n"),
+        format!("{{\"resourceType\":\"Bundle\",\"entry\":[\n{a},\n{b},\n{c}"),
+        format!("{{\n  \"resourceType\": \"Patient\"\n  \"contained\": [\n    {bare}\n    {bare}\n  ],\n}}\n"),
+        "{\n  \"resourceType\": \"Patient\",\n  \"id\": \"x\",\n".to_owned(),
+        format!("[\n{bare},\n{bare}\n]\n"),
+    ] {
+        assert_eq!(
+            totals(&fixture.import_text("damaged.json", &text)),
+            [1, 0, 0, 0, 1],
+            "{text}"
+        );
+    }
+}
+
+/// What an editor or a version control keeps beside the data was once imported with it, because only contents were looked at.
+#[test]
+fn hidden_files_of_a_folder_are_left_alone() {
     let fixture = Fixture::new();
     fixture.write("a.json", patient("a"));
-    let mut cut = gzip(&patient("b").repeat(100));
-    cut.truncate(cut.len() / 2);
-    fixture.write("b.json.gz", cut);
+    let hidden = fixture.write(".b.json", patient("b"));
+    fixture.write(".git/c.json", patient("c"));
+    fixture.write("deep/.cache/d.ndjson", patient("d"));
+    assert_eq!(totals(&fixture.import(&[&fixture.input()])), [1, 1, 0, 0, 0]);
+    assert_eq!(
+        totals(&fixture.import(&[&hidden])),
+        [1, 1, 0, 0, 0],
+        "named, it is meant"
+    );
+}
+
+#[test]
+fn paths_without_resources_are_refused_or_end_the_import() {
+    let fixture = Fixture::new();
+    fixture.write("a.json", patient("a"));
     fixture.write("c.json", "");
     let summary = fixture.import(&[&fixture.input()]);
-    assert_eq!(totals(&summary), [3, 1, 0, 0, 2]);
+    assert_eq!(totals(&summary), [2, 1, 0, 0, 1]);
     let text = fixture.write("d.txt", "just text");
     assert_eq!(fixture.import(&[&text]).refusals[0].reason, Reason::NotAnObject);
     let missing = [Path::new("/nowhere/at/all").to_owned()];

@@ -150,6 +150,25 @@ fn a_faulty_view_is_one_sentence_and_exit_code_2() {
     refused(&view, &["--data", &path(folder.path(), "nowhere")], "nowhere");
 }
 
+/// A truncated gzip once counted as one refused resource, and a table appeared that lacked an unknown number of rows.
+#[test]
+fn input_that_ends_too_early_gives_no_table() {
+    let folder = folder();
+    let whole = folder.path().join("input/1.ndjson");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::copy(&mut std::fs::File::open(&whole).unwrap(), &mut encoder).unwrap();
+    let mut bytes = encoder.finish().unwrap();
+    bytes.truncate(bytes.len() - 4);
+    std::fs::write(folder.path().join("input/cut.ndjson.gz"), bytes).unwrap();
+    let (view, input) = (path(folder.path(), "view.json"), path(folder.path(), "input"));
+    let out = path(folder.path(), "out.csv");
+    let found = tabularium(&["run", &view, "--input", &input, "--out", &out]);
+    assert_eq!(found.status.code(), Some(2));
+    let said = text(&found.stderr);
+    assert!(said.contains("cut.ndjson.gz could not be read to its end"), "{said}");
+    assert!(!Path::new(&out).exists());
+}
+
 #[test]
 fn what_is_refused_is_named_and_the_rest_goes_on() {
     let folder = folder();

@@ -1,0 +1,49 @@
+//! Tells lines of JSON from a single document by the look of the text, damaged text included. Nothing here parses JSON.
+
+/// Whether the text is an object (or something malformed) that ends where the text does: braces balance outside strings.
+pub(super) fn is_closed(text: &[u8]) -> bool {
+    let mut depth = 0usize;
+    let mut quoted = false;
+    let mut bytes = text.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if quoted => {
+                bytes.next();
+            }
+            b'"' => quoted = !quoted,
+            b'{' if !quoted => depth += 1,
+            b'}' if !quoted => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return bytes.as_slice().trim_ascii().is_empty();
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether text that does not begin with a whole line is lines all the same, of which the first ones are damaged.
+///
+/// In one document an object follows `[`, `,` or `:`, so a line that is a whole object and follows something else begins
+/// anew. A damaged document may have such lines as well, where a comma is missing, but then more of its lines are
+/// properties and closing brackets. A last line that has no end yet is left out unless the text is `whole`.
+pub(super) fn has_lines(text: &[u8], whole: bool) -> bool {
+    let text = match memchr::memrchr(b'\n', text) {
+        Some(end) if !whole => &text[..end],
+        _ => text,
+    };
+    let (mut objects, mut fragments) = (0usize, 0usize);
+    let mut before = None;
+    for line in text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
+        let Some(last) = line.last() else { continue };
+        match line[0] {
+            b'{' if !matches!(before, None | Some(b'[' | b',' | b':')) && is_closed(line) => objects += 1,
+            b'"' | b'}' | b']' => fragments += 1,
+            _ => {}
+        }
+        before = Some(*last);
+    }
+    objects > fragments
+}
