@@ -55,19 +55,7 @@ fn shred(shredder: &mut Shredder, tape: &mut Tape, lines: &[&str]) -> RecordBatc
     for line in lines {
         let root = tape.parse(line.as_bytes()).unwrap();
         let id = root.get_str("id").unwrap_or_default();
-        let system = SystemValues {
-            owner: 1,
-            id: &id,
-            patient: None,
-            application: "local",
-            authorization: None,
-            endpoint: None,
-            version: 1,
-            last_updated: 0,
-            digest: [0; 16],
-            shared_refs: &[],
-            resource: line,
-        };
+        let system = SystemValues::outside(&id, line);
         shredder.push(&system, root).unwrap();
     }
     shredder.finish().unwrap()

@@ -37,19 +37,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         .ok_or_else(|| Failure::input(format!("{path} holds no R4 resource: resourceType is '{name}'")))?;
     let program = compile(&arguments.expression, ty, &CompileOptions::default()).map_err(wrong)?;
     let id = root.get_str("id").unwrap_or_default();
-    let system = SystemValues {
-        owner: 0,
-        id: &id,
-        patient: None,
-        application: "local",
-        authorization: None,
-        endpoint: None,
-        version: 1,
-        last_updated: 0,
-        digest: [0; 16],
-        shared_refs: &[],
-        resource: root.raw(),
-    };
+    let system = SystemValues::outside(&id, root.raw());
     let mut shredder = Shredder::new(ty);
     shredder
         .push(&system, root)

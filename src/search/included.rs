@@ -89,7 +89,7 @@ fn targets(include: &Include, ty: TypeId, rows: &[Row]) -> Result<Vec<(TypeId, S
         let stored = |reason: String| SearchError::Stored(format!("{}/{}: {reason}", facts().get(ty).name, row.id));
         let root = tape.parse(&row.resource).map_err(|error| stored(error.to_string()))?;
         shredder
-            .push(&system_values(&row.id), root)
+            .push(&SystemValues::outside(&row.id, ""), root)
             .map_err(|error| stored(error.to_string()))?;
     }
     let batch = shredder
@@ -145,22 +145,5 @@ pub(super) fn referring_query(include: &Include, ty: TypeId, rows: &[Row]) -> Qu
         includes: Vec::new(),
         pin: None,
         understood: Vec::new(),
-    }
-}
-
-/// Columns that nobody reads here, but that every row has.
-fn system_values(id: &str) -> SystemValues<'_> {
-    SystemValues {
-        owner: 0,
-        id,
-        patient: None,
-        application: "",
-        authorization: None,
-        endpoint: None,
-        version: 0,
-        last_updated: 0,
-        digest: [0; 16],
-        shared_refs: &[],
-        resource: "",
     }
 }

@@ -173,19 +173,7 @@ impl Batches {
 
 fn push(shredder: &mut Shredder, resource: Value<'_>) -> Result<(), ShredError> {
     let id = resource.get_str("id").unwrap_or_default();
-    let system = SystemValues {
-        owner: 0,
-        id: &id,
-        patient: None,
-        application: "",
-        authorization: None,
-        endpoint: None,
-        version: 1,
-        last_updated: 0,
-        digest: [0; 16],
-        shared_refs: &[],
-        // Views read columns; nothing asks for the text.
-        resource: "",
-    };
+    // Views read columns; nothing asks for the text.
+    let system = SystemValues::outside(&id, "");
     shredder.push(&system, resource)
 }

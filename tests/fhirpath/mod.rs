@@ -20,19 +20,7 @@ fn batch(ty: TypeId, resources: &[String]) -> RecordBatch {
         let mut tape = Tape::new();
         let root = tape.parse(resource.as_bytes()).unwrap();
         let id = root.get_str("id").map(String::from).unwrap_or_default();
-        let system = SystemValues {
-            owner: 1,
-            id: &id,
-            patient: None,
-            application: "local",
-            authorization: None,
-            endpoint: None,
-            version: 1,
-            last_updated: 0,
-            digest: [0; 16],
-            shared_refs: &[],
-            resource,
-        };
+        let system = SystemValues::outside(&id, resource);
         shredder.push(&system, root).unwrap();
     }
     shredder.finish().unwrap()

@@ -36,7 +36,25 @@ pub struct SystemValues<'a> {
     pub resource: &'a str,
 }
 
-impl SystemValues<'_> {
+impl<'a> SystemValues<'a> {
+    /// Of a resource that is made into columns to be computed on and lies in no lake: nobody's, of no application. `resource` may
+    /// be empty where nothing reads the text.
+    pub fn outside(id: &'a str, resource: &'a str) -> SystemValues<'a> {
+        SystemValues {
+            owner: 0,
+            id,
+            patient: None,
+            application: "",
+            authorization: None,
+            endpoint: None,
+            version: 1,
+            last_updated: 0,
+            digest: [0; 16],
+            shared_refs: &[],
+            resource,
+        }
+    }
+
     /// Bytes of all texts but the resource's.
     pub(super) fn text_bytes(&self) -> usize {
         let optional = [self.patient, self.authorization, self.endpoint];
