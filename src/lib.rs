@@ -2,6 +2,8 @@
 //!
 //! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile into
 //! DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between them.
+//! A room imports only rooms below it: `fhir`, `lake`, `fhirpath` (which opens resources that lie in columns as JSON, with
+//! `lake::json` and `lake::shred`), then `ingest`, `search` and `views`, `consent`, `http`, `cli`.
 
 pub mod cli;
 pub mod consent;
