@@ -191,3 +191,25 @@ pub enum FhirPathError {
     #[error("evaluating the expression yields more than a batch may hold")]
     TooLarge,
 }
+
+impl FhirPathError {
+    /// The place in the expression that it is about; `None` where it is about the whole.
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            FhirPathError::Syntax { at, .. }
+            | FhirPathError::TooDeep { at, .. }
+            | FhirPathError::TooComplex { at }
+            | FhirPathError::UnknownElement { at, .. }
+            | FhirPathError::UnknownType { at, .. }
+            | FhirPathError::UnknownFunction { at, .. }
+            | FhirPathError::UnknownConstant { at, .. }
+            | FhirPathError::Arguments { at, .. }
+            | FhirPathError::Operands { at, .. }
+            | FhirPathError::Unsupported { at, .. }
+            | FhirPathError::Literal { at, .. }
+            | FhirPathError::NotSingle { at, .. }
+            | FhirPathError::Value { at, .. } => Some(*at),
+            FhirPathError::TooLong { .. } | FhirPathError::TooLarge => None,
+        }
+    }
+}

@@ -40,6 +40,17 @@ pub struct Column {
     pub ty: Option<String>,
     /// What the view says about it.
     pub description: Option<String>,
+    /// What the view says of it to particular systems.
+    pub tags: Vec<Tag>,
+}
+
+/// A `tag` of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// What it is about: `ansi/type`.
+    pub name: String,
+    /// What it says.
+    pub value: String,
 }
 
 /// Key under which a field's metadata says the FHIR type.
@@ -129,6 +140,16 @@ impl Kind {
 }
 
 impl Column {
+    /// The SQL type that its values have in typed output, as ISO/IEC 9075 writes it. That of a collection is its items'.
+    pub fn sql_type(&self) -> String {
+        match self.kind {
+            Kind::Boolean => "BOOLEAN",
+            Kind::Integer => "INTEGER",
+            Kind::Decimal | Kind::Text | Kind::Any => "CHARACTER VARYING",
+        }
+        .to_owned()
+    }
+
     /// The field of the output's Arrow schema.
     pub(super) fn field(&self) -> FieldRef {
         let values = self.kind.data_type();

@@ -5,6 +5,7 @@
 //! row of a lake comes through a `ScopedTable`. What a request's parameters mean over HTTP, `http` decides.
 
 mod budget;
+mod check;
 mod column;
 mod definition;
 mod error;
@@ -22,7 +23,8 @@ mod values;
 mod view;
 mod write;
 
-pub use column::{Column, Kind};
+pub use check::{Checked, Finding};
+pub use column::{Column, Kind, Tag};
 pub use error::{RunError, ViewError};
 pub use evaluate::BatchRows;
 pub use exec::ViewExec;

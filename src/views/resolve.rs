@@ -260,6 +260,7 @@ fn resolved(raw: &RawColumn, program: &Program) -> Result<Column, ViewError> {
         collection: raw.collection.unwrap_or(false),
         ty: raw.ty.clone().or(only),
         description: raw.description.clone(),
+        tags: Vec::new(),
     })
 }
 

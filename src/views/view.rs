@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 
+use super::check::Checked;
 use super::column::Column;
 use super::definition::Definition;
 use super::error::{RunError, ViewError};
@@ -78,6 +79,11 @@ impl View {
     /// Reads and checks a ViewDefinition.
     pub fn parse(definition: &[u8]) -> Result<View, ViewError> {
         resolve::resolve(&Definition::parse(definition)?)
+    }
+
+    /// Reads a ViewDefinition and says everything that is to be said about it.
+    pub fn check(definition: &[u8]) -> Checked {
+        Checked::new(definition)
     }
 
     /// Its name, if it has one.

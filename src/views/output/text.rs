@@ -78,6 +78,7 @@ mod tests {
             collection,
             ty: None,
             description: None,
+            tags: Vec::new(),
         }
     }
 
