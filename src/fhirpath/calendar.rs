@@ -43,7 +43,9 @@ pub(super) fn add(kind: System, text: &str, by: &Quantity<'_>) -> Result<Option<
             let count = i64::try_from(by.value.truncated())
                 .ok()
                 .and_then(|count| count.checked_mul(months));
-            count.and_then(|count| move_months(&parts, count))
+            // To a year only whole years are added.
+            let whole = if parts.length == 4 { 12 } else { 1 };
+            count.and_then(|count| move_months(&parts, count / whole * whole))
         }
         Step::Millis(millis) => move_millis(kind, &parts, by, millis),
     };

@@ -79,6 +79,21 @@ fn without(collection: &Collection, faults: &[Fault]) -> Collection {
     collection.take(Offsets::list(offsets), places)
 }
 
+/// What `$index` is.
+#[derive(Clone)]
+enum Places {
+    /// Each row is an item of a collection of these offsets.
+    Within(Offsets),
+    /// Every row is the item at this place of a collection of its own.
+    At(usize),
+}
+
+/// How far the fold of a collection has come: each row's result so far, and the place of the items that are next.
+pub(super) struct Fold {
+    pub(super) total: Collection,
+    pub(super) place: usize,
+}
+
 /// The rows that a node is evaluated on.
 pub(super) struct Frame<'a> {
     /// `$this`: one item per row.
@@ -88,7 +103,7 @@ pub(super) struct Frame<'a> {
     outer: Option<(&'a Frame<'a>, &'a Offsets)>,
     total: Option<Collection>,
     /// `$index`, where the frame was entered for the items of a collection.
-    index: Option<Offsets>,
+    index: Option<Places>,
     /// How many items a node may yield.
     limit: usize,
     faults: RefCell<Vec<Fault>>,
@@ -161,15 +176,19 @@ impl<'a> Frame<'a> {
     pub(super) fn within<T>(
         &self,
         over: &Collection,
-        total: Option<Collection>,
+        fold: Option<Fold>,
         run: impl FnOnce(&Frame<'_>) -> Result<T, FhirPathError>,
     ) -> Result<T, FhirPathError> {
+        let (total, index) = match fold {
+            Some(fold) => (Some(fold.total), Places::At(fold.place)),
+            None => (None, Places::Within(over.offsets().clone())),
+        };
         let inner = Frame {
             this: over.flat(),
             focus: self.focus,
             outer: Some((self, over.offsets())),
             total,
-            index: Some(over.offsets().clone()),
+            index: Some(index),
             limit: self.limit,
             faults: RefCell::default(),
         };
@@ -281,8 +300,10 @@ impl<'a> Frame<'a> {
 
     /// The place of each row among its siblings.
     fn places(&self) -> Collection {
-        let Some(offsets) = &self.index else {
-            return Collection::empty(self.rows());
+        let offsets = match &self.index {
+            None => return Collection::empty(self.rows()),
+            Some(Places::At(place)) => return integers(vec![*place as i32; self.rows()]),
+            Some(Places::Within(offsets)) => offsets,
         };
         let mut places = Vec::with_capacity(self.rows());
         for row in 0..offsets.rows() {

@@ -37,6 +37,7 @@ pub use ast::{Expr, ExprKind, Literal, Operator, TypeName};
 pub use collection::{Collection, Offsets, Typed};
 pub use error::{FhirPathError, Position};
 pub use focus::Focus;
+pub use functions::functions;
 pub use items::Items;
 pub use options::{CompileOptions, Constant, ExtraLeaves};
 pub use origin::{Origin, Selection};

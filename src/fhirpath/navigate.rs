@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, StructArray};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::DataType;
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, NullArray, RecordBatch, StructArray};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::{DataType, Field};
 
 use super::collection::{Collection, Offsets};
 use super::items::{Column, Index, Items};
 use super::types::{ItemType, System};
 use super::values::{Values, boolean_array, bound_array, integer_array, number_array, text_array};
-use crate::fhir::storage::{self, END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
+use crate::fhir::storage::{self, END, LIST_ITEM, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
 use crate::fhir::{Element, Kind, TypeId, facts};
 
 /// A column that an element's values of one type lie in.
@@ -327,7 +327,11 @@ impl Columns {
             .chain(&extra)
             .flatten()
             .find_map(|array| array.as_list_opt::<i32>());
-        let list = list.cloned();
+        let element_list = element.as_ref().and_then(|array| array.as_list_opt::<i32>());
+        let list = list.map(|list| match element_list {
+            Some(elements) => widened(list, elements).unwrap_or_else(|| list.clone()),
+            None => list.clone(),
+        });
         let inner = |array: Option<ArrayRef>| -> Option<ArrayRef> {
             let array = array?;
             match array.data_type() {
@@ -350,6 +354,27 @@ impl Columns {
     }
 }
 
+/// Lists as long as the elements' wherever these are there and the values are not: a repeating primitive of which no item has a
+/// value. `None` where there is no such row.
+fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
+    let (Some(absent), rows) = (list.nulls(), list.len()) else {
+        return None;
+    };
+    let longer = |row: usize| absent.is_null(row) && elements.is_valid(row) && elements.value_length(row) > 0;
+    if absent.null_count() == 0 || !(0..rows).any(longer) {
+        return None;
+    }
+    let length = |row: usize| match (absent.is_valid(row), elements.is_valid(row)) {
+        (true, _) => list.value_length(row),
+        (false, true) => elements.value_length(row),
+        (false, false) => 0,
+    };
+    let offsets = OffsetBuffer::from_lengths((0..rows).map(|row| length(row) as usize));
+    let slots = offsets.last().map_or(0, |end| *end as usize);
+    let field = Field::new(LIST_ITEM, DataType::Null, true);
+    ListArray::try_new(field.into(), offsets, Arc::new(NullArray::new(slots)), None).ok()
+}
+
 /// The values of a companion list, as far as they go with the values of the list it accompanies. The lists of an element are
 /// parallel, but each array may have been sliced or gathered on its own.
 fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
@@ -358,7 +383,7 @@ fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
         return array.values().clone();
     }
     let mut indices: Vec<Option<u32>> = vec![None; with.values().len()];
-    for row in 0..array.len().min(with.len()) {
+    for row in (0..array.len().min(with.len())).filter(|row| array.is_valid(*row)) {
         let pairs = (wanted[row]..wanted[row + 1]).zip(own[row]..own[row + 1]);
         for (to, from) in pairs {
             indices[to as usize] = Some(from as u32);
@@ -419,8 +444,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::StringArray;
-    use arrow::buffer::OffsetBuffer;
-    use arrow::datatypes::{Field, Fields};
+    use arrow::datatypes::Fields;
 
     use super::*;
 
@@ -509,6 +533,23 @@ mod tests {
         assert_eq!(rows(&found), vec![vec![Some("a".to_string()), None]]);
         let ids = super::super::combine::flat_map(&found, |given| given.child("id"));
         assert_eq!(rows(&ids), own(&[&["i"]]));
+    }
+
+    /// Of a list of primitives that had no value at all the elements were lost, unless no row of the batch had a value.
+    #[test]
+    fn a_list_may_have_nothing_but_its_companions() {
+        let given = list(vec![0, 1, 1], texts(vec![Some("a")]), Some(vec![true, false]));
+        let marks = structure(vec![("id", texts(vec![Some("i"), Some("j")]))], None);
+        let marks = list(vec![0, 0, 2], marks, Some(vec![false, true]));
+        let names = list(
+            vec![0, 1, 2],
+            structure(vec![("given", given), ("_given", marks)], None),
+            None,
+        );
+        let found = super::tests::given(&patients(vec![("name", names)]));
+        assert_eq!(rows(&found), vec![vec![Some("a".to_string())], vec![None, None]]);
+        let ids = super::super::combine::flat_map(&found, |given| given.child("id"));
+        assert_eq!(rows(&ids.flat()), own(&[&["i"], &["j"]]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! FHIRPath over columns: every search parameter compiles, and what expressions yield over real records is what another
 //! implementation says.
 
+mod cases;
 mod functions;
 mod leaves;
 mod official;

@@ -7,7 +7,7 @@ use super::signature::{self, Function, Need, Parameter, Signature};
 use crate::fhirpath::collection::{Collection, Offsets};
 use crate::fhirpath::combine::side_by_side;
 use crate::fhirpath::error::FhirPathError;
-use crate::fhirpath::eval::{MAX_ITEMS, Output};
+use crate::fhirpath::eval::{Fold, MAX_ITEMS, Output};
 use crate::fhirpath::invocation::Invocation;
 use crate::fhirpath::node::{Argument, Shape};
 use crate::fhirpath::operators::comparison::order;
@@ -152,10 +152,11 @@ fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         };
         let current = super::subsetting::part(&call.input, at_step);
         let has = |row: usize| !current.range(row).is_empty();
-        let of_current = compact(&total, &current);
-        let folded = call
-            .frame
-            .within(&current, Some(of_current), |inner| inner.items(node))?;
+        let fold = Fold {
+            total: compact(&total, &current),
+            place: step,
+        };
+        let folded = call.frame.within(&current, Some(fold), |inner| inner.items(node))?;
         let folded = folded.within(current.offsets());
         let rest = keep(&total, |row, _| !has(row));
         total = side_by_side(&[folded, rest]);

@@ -45,3 +45,13 @@ pub(super) fn lookup(name: &str) -> Option<&'static Function> {
         .flat_map(|family| family.iter())
         .find(|function| function.name == name)
 }
+
+/// What is written like a function and resolved otherwise: type tests, `extension(url)`, and steps to all children.
+const SPECIAL_FORMS: [&str; 6] = ["as", "children", "descendants", "extension", "is", "ofType"];
+
+/// The names of all functions that an expression may call, family by family.
+pub fn functions() -> impl Iterator<Item = &'static str> {
+    let families = FAMILIES.iter().flat_map(|family| family.iter());
+    let named = families.map(|function| function.name).filter(|name| *name != INDEXER);
+    named.chain(SPECIAL_FORMS)
+}

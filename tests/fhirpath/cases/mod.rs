@@ -1,0 +1,271 @@
+//! Every function and every operator over rows of every sort: the usual, none, elements without a value, many items, other types.
+//! What is expected is what FHIRPath N1 (http://hl7.org/fhirpath/N1/) says, and for later functions its successor.
+//!
+//! A family has rows and, for each of its expressions, what each of the rows yields. An expression is evaluated over all of the
+//! rows at once, over each alone, over slices of a larger batch and over the rows in another order: the answers must be the same.
+
+mod boundaries;
+mod combining;
+mod control;
+mod conversion;
+mod equality;
+mod existence;
+mod filtering;
+mod math;
+mod nodes;
+mod operators;
+mod references;
+mod regex;
+mod strings;
+mod subsetting;
+mod temporal;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::RecordBatch;
+use tabularium::fhir::{TypeId, facts};
+use tabularium::fhirpath::{CompileOptions, Evaluation, Expr, ExprKind, Operator, compile, functions, parse};
+
+/// An expression, and what each of the family's rows yields: values as JSON, separated by spaces. A row that is in error is `!`
+/// and a part of the message. Where all rows yield the same, it is given once.
+type Case = (&'static str, &'static [&'static str]);
+
+/// Expressions over the same rows.
+struct Family {
+    name: &'static str,
+    /// Elements of Patients, without their id.
+    rows: &'static [&'static str],
+    cases: &'static [Case],
+}
+
+const FAMILIES: &[Family] = &[
+    boundaries::FAMILY,
+    combining::FAMILY,
+    control::FAMILY,
+    conversion::FAMILY,
+    conversion::TESTS,
+    equality::FAMILY,
+    existence::FAMILY,
+    existence::BOOLEANS,
+    filtering::FAMILY,
+    math::FAMILY,
+    nodes::FAMILY,
+    operators::ARITHMETIC,
+    operators::LOGIC,
+    operators::TEXTS,
+    references::FAMILY,
+    regex::FAMILY,
+    strings::FAMILY,
+    strings::LISTS,
+    subsetting::FAMILY,
+    temporal::FAMILY,
+    temporal::COMPARISON,
+];
+
+fn patient() -> TypeId {
+    facts().lookup("Patient").unwrap()
+}
+
+/// The rows of a family in all the ways that they may come.
+struct Arranged {
+    texts: Vec<String>,
+    together: RecordBatch,
+    alone: Vec<RecordBatch>,
+    /// The same rows in the middle of others, which a slice leaves out.
+    sliced: RecordBatch,
+    /// Every second row first, and from the end.
+    order: Vec<usize>,
+    shuffled: RecordBatch,
+}
+
+impl Arranged {
+    fn new(family: &Family) -> Arranged {
+        let text = |(place, row): (usize, &&str)| match row.is_empty() {
+            true => format!(r#"{{"resourceType":"Patient","id":"r{place}"}}"#),
+            false => format!(r#"{{"resourceType":"Patient","id":"r{place}",{row}}}"#),
+        };
+        let texts: Vec<String> = family.rows.iter().enumerate().map(text).collect();
+        let batch = |texts: &[String]| super::batch(patient(), texts);
+        let around: Vec<String> = texts
+            .iter()
+            .rev()
+            .chain(&texts)
+            .chain(texts.iter().rev())
+            .cloned()
+            .collect();
+        let mut order: Vec<usize> = (0..texts.len()).rev().step_by(2).collect();
+        order.extend((0..texts.len()).filter(|row| !order.contains(row)).collect::<Vec<_>>());
+        let shuffled: Vec<String> = order.iter().map(|row| texts[*row].clone()).collect();
+        Arranged {
+            together: batch(&texts),
+            alone: texts.iter().map(|text| batch(std::slice::from_ref(text))).collect(),
+            sliced: batch(&around).slice(texts.len(), texts.len()),
+            shuffled: batch(&shuffled),
+            order,
+            texts,
+        }
+    }
+
+    /// What an expression yields for each row, in each arrangement.
+    fn answers(&self, expression: &str) -> Vec<(&'static str, Vec<String>)> {
+        let program = match compile(expression, patient(), &CompileOptions::default()) {
+            Ok(program) => program,
+            Err(error) => return vec![("compiled", vec![format!("!{error}"); self.texts.len()])],
+        };
+        let over = |batch: &RecordBatch| match program.evaluate(batch) {
+            Ok(evaluation) => (0..batch.num_rows()).map(|row| answer(&evaluation, row)).collect(),
+            Err(error) => vec![format!("!{error}"); batch.num_rows()],
+        };
+        let shuffled = over(&self.shuffled);
+        let place = |row: usize| self.order.iter().position(|other| *other == row).unwrap();
+        vec![
+            ("together", over(&self.together)),
+            ("alone", self.alone.iter().flat_map(over).collect()),
+            ("sliced", over(&self.sliced)),
+            (
+                "shuffled",
+                (0..self.texts.len()).map(|row| shuffled[place(row)].clone()).collect(),
+            ),
+        ]
+    }
+}
+
+fn answer(evaluation: &Evaluation, row: usize) -> String {
+    if let Some(fault) = evaluation.faults.iter().find(|fault| fault.row as usize == row) {
+        return format!("!{}", fault.error);
+    }
+    let collection = &evaluation.collection;
+    let json = |item| {
+        let (items, item) = collection.item(item);
+        let mut json = String::new();
+        items.write_json(item, &mut json);
+        json
+    };
+    collection.range(row).map(json).collect::<Vec<_>>().join(" ")
+}
+
+fn is_as_expected(found: &str, expected: &str) -> bool {
+    match (expected.strip_prefix('!'), found.strip_prefix('!')) {
+        (Some(part), Some(message)) => message.contains(part),
+        (None, None) => found == expected,
+        _ => false,
+    }
+}
+
+#[test]
+fn functions_and_operators_do_what_the_specification_says() {
+    let mut failures = Vec::new();
+    for family in FAMILIES {
+        let rows = Arranged::new(family);
+        for (expression, expected) in family.cases {
+            let expected = match expected {
+                [all] => vec![*all; family.rows.len()],
+                each => each.to_vec(),
+            };
+            assert_eq!(expected.len(), family.rows.len(), "{}: {expression}", family.name);
+            for (arrangement, found) in rows.answers(expression) {
+                for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    if !is_as_expected(found, expected) {
+                        failures.push(format!(
+                            "{} ({arrangement}) {expression}\n  row {row} expected {expected}\n  row {row} found    {found}",
+                            family.name
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+/// Functions called and operators applied, in data or in what comes of data: what stands on literals alone is left out.
+fn used(expr: &Expr, names: &mut BTreeSet<String>) -> bool {
+    let mut any = |parts: &[&Expr]| parts.iter().filter(|part| used(part, names)).count() > 0;
+    let (name, over_data) = match &expr.kind {
+        ExprKind::Call { on, name, arguments } => {
+            let arguments: Vec<&Expr> = arguments.iter().collect();
+            let within = any(&arguments);
+            let on = on.as_deref().is_none_or(|on| any(&[on]));
+            (name.clone(), on || within)
+        }
+        ExprKind::Binary { operator, left, right } => {
+            (operator.symbol().to_string(), any(&[left.as_ref(), right.as_ref()]))
+        }
+        ExprKind::Indexer { on, index } => ("[]".to_string(), any(&[on.as_ref(), index.as_ref()])),
+        ExprKind::Sign { negative, operand } => {
+            let name = if *negative { "unary -" } else { "unary +" };
+            (name.to_string(), any(&[operand.as_ref()]))
+        }
+        ExprKind::TypeTest { cast, operand, .. } => {
+            let name = if *cast { "operator as" } else { "operator is" };
+            (name.to_string(), any(&[operand.as_ref()]))
+        }
+        ExprKind::Member { on, .. } => {
+            if let Some(on) = on {
+                any(&[on.as_ref()]);
+            }
+            return true;
+        }
+        ExprKind::This | ExprKind::Index | ExprKind::Total | ExprKind::External(_) => return true,
+        ExprKind::Empty | ExprKind::Literal(_) => return false,
+    };
+    if over_data {
+        names.insert(name);
+    }
+    over_data
+}
+
+const OPERATORS: [Operator; 22] = [
+    Operator::Multiply,
+    Operator::Divide,
+    Operator::Div,
+    Operator::Mod,
+    Operator::Add,
+    Operator::Subtract,
+    Operator::Concatenate,
+    Operator::Union,
+    Operator::Less,
+    Operator::LessOrEqual,
+    Operator::Greater,
+    Operator::GreaterOrEqual,
+    Operator::Equal,
+    Operator::NotEqual,
+    Operator::Equivalent,
+    Operator::NotEquivalent,
+    Operator::In,
+    Operator::Contains,
+    Operator::And,
+    Operator::Or,
+    Operator::Xor,
+    Operator::Implies,
+];
+
+/// A function that is added needs a case here: over rows that have nothing, much and the wrong thing.
+#[test]
+fn every_function_and_operator_has_cases_over_data() {
+    let mut covered: BTreeMap<String, usize> = BTreeMap::new();
+    for (expression, _) in FAMILIES.iter().flat_map(|family| family.cases) {
+        let Ok(expr) = parse(expression) else { continue };
+        let mut names = BTreeSet::new();
+        used(&expr, &mut names);
+        for name in names {
+            *covered.entry(name).or_default() += 1;
+        }
+    }
+    let operators = OPERATORS.iter().map(|operator| operator.symbol());
+    let others = ["[]", "unary -", "unary +", "operator is", "operator as"];
+    let missing: Vec<&str> = functions()
+        .chain(operators)
+        .chain(others)
+        .filter(|name| !covered.contains_key(*name))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "without a case over data in tests/fhirpath/cases: {missing:?}"
+    );
+}
