@@ -2,6 +2,7 @@
 //!
 //! What a client did is said in its own terms; what broke inside is logged with the request's id and not shown.
 
+use std::fmt;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -10,6 +11,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::negotiate::FHIR_JSON;
+use super::parameters::shortened;
 use crate::consent;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::lake::LakeError;
@@ -42,12 +44,22 @@ pub(super) enum Error {
     /// A value cannot be understood.
     #[error("{0}")]
     Invalid(String),
+    /// A parameter of an operation is missing, cannot be understood or is not supported.
+    #[error("{problem}")]
+    Parameter {
+        /// The parameters that it is about.
+        names: Vec<String>,
+        /// The kind of the problem.
+        code: IssueType,
+        /// The problem, with the names.
+        problem: String,
+    },
     /// The request is understood and cannot be carried out; sending it again changes nothing.
     #[error("{0}")]
     Processing(String),
     /// None of the formats asked for is served.
-    #[error("answers come as application/fhir+json, which the request does not accept")]
-    NotAcceptable,
+    #[error("answers come as {0}, which the request does not accept")]
+    NotAcceptable(&'static str),
     /// The request's body is of a type that the route does not read.
     #[error("the body must be {0}")]
     MediaType(&'static str),
@@ -80,15 +92,39 @@ impl Error {
         Error::Internal(error.into())
     }
 
+    /// A problem with one parameter of an operation.
+    pub(super) fn parameter(name: &str, code: IssueType, problem: impl fmt::Display) -> Error {
+        let name = shortened(name);
+        Error::Parameter {
+            problem: format!("the parameter {name} {problem}"),
+            names: vec![name.into_owned()],
+            code,
+        }
+    }
+
+    /// Parameters that the operation does not have: one at least.
+    pub(super) fn unknown_parameters(names: &[String]) -> Error {
+        let names: Vec<String> = names.iter().map(|name| shortened(name).into_owned()).collect();
+        let plain = names.join(", ");
+        Error::Parameter {
+            problem: match names.len() {
+                1 => format!("there is no parameter {plain}"),
+                _ => format!("there are no parameters {plain}"),
+            },
+            names,
+            code: IssueType::Invalid,
+        }
+    }
+
     fn status(&self) -> StatusCode {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) => StatusCode::SERVICE_UNAVAILABLE,
             Error::NoToken | Error::BadToken(_) => StatusCode::UNAUTHORIZED,
             Error::TestMode => StatusCode::FORBIDDEN,
             Error::NotFound { .. } | Error::NotSupported(_) => StatusCode::NOT_FOUND,
-            Error::Invalid(_) => StatusCode::BAD_REQUEST,
+            Error::Invalid(_) | Error::Parameter { .. } => StatusCode::BAD_REQUEST,
             Error::Processing(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Error::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Error::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
             Error::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Error::LongUrl(_) => StatusCode::URI_TOO_LONG,
             Error::LongBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -106,8 +142,9 @@ impl Error {
             Error::NoToken | Error::BadToken(_) => IssueType::Login,
             Error::TestMode => IssueType::Forbidden,
             Error::NotFound { .. } => IssueType::NotFound,
-            Error::NotSupported(_) | Error::NotAcceptable | Error::MediaType(_) => IssueType::NotSupported,
+            Error::NotSupported(_) | Error::NotAcceptable(_) | Error::MediaType(_) => IssueType::NotSupported,
             Error::Invalid(_) => IssueType::Invalid,
+            Error::Parameter { code, .. } => *code,
             Error::Processing(_) => IssueType::Processing,
             Error::LongUrl(_) | Error::LongBody(_) => IssueType::TooLong,
             Error::LostBody => IssueType::Timeout,
@@ -115,6 +152,16 @@ impl Error {
             Error::Gone(_) => IssueType::Expired,
             Error::Busy => IssueType::Throttled,
         }
+    }
+
+    /// What an OperationOutcome says of it.
+    fn outcome(&self) -> OperationOutcome {
+        let issue = Issue::error(self.code(), self.to_string());
+        let names = match self {
+            Error::Parameter { names, .. } => names.as_slice(),
+            _ => &[],
+        };
+        OperationOutcome::new(names.iter().fold(issue, |issue, name| issue.expression(name)))
     }
 
     /// The challenge of RFC 6750: without an error code when no token came.
@@ -155,8 +202,7 @@ impl From<RunError> for Error {
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let outcome = OperationOutcome::new(Issue::error(self.code(), self.to_string()));
-        let mut response = Response::new(Body::from(outcome.to_json()));
+        let mut response = Response::new(Body::from(self.outcome().to_json()));
         *response.status_mut() = self.status();
         response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
         if let Some(challenge) = self.challenge().and_then(|text| HeaderValue::from_str(&text).ok()) {

@@ -14,15 +14,18 @@ use futures::FutureExt;
 use uuid::Uuid;
 
 use super::error::{Cause, Error};
+use super::request_id::RequestId;
 use super::service::Service;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Answers a request within the frame.
-pub(super) async fn frame(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
+pub(super) async fn frame(State(service): State<Arc<Service>>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let mut text = [0u8; uuid::fmt::Hyphenated::LENGTH];
-    let id: &str = Uuid::new_v4().hyphenated().encode_lower(&mut text);
+    let id = Uuid::new_v4();
+    request.extensions_mut().insert(RequestId(id));
+    let id: &str = id.hyphenated().encode_lower(&mut text);
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let mut response = guarded(&service, request, next).await;

@@ -3,6 +3,7 @@
 //! One file per endpoint family; `error` is the only place that maps errors to answers, `frame` what surrounds every
 //! request. What is found and who may see it is decided below, in `search`, `views`, `lake` and `consent`.
 
+mod accept;
 mod auth;
 mod body;
 mod capability;
@@ -11,9 +12,11 @@ mod error;
 mod frame;
 mod limits;
 mod negotiate;
+mod parameters;
 mod patient_wildcard;
 mod pretty;
 mod read;
+mod request_id;
 mod resource_type;
 mod router;
 mod run_request;
@@ -21,8 +24,11 @@ mod search;
 mod server;
 mod service;
 mod stream;
+mod view_body;
 mod view_format;
+mod view_inline;
 mod view_run;
+mod view_source;
 mod workers;
 
 pub use limits::Limits;

@@ -1,12 +1,16 @@
-//! What form the answer takes: `_format` before `Accept`, JSON whenever it is admitted, and `_pretty`.
+//! What form the answer takes: `_format` before `Accept`, JSON whenever it is admitted, and `_pretty`; and how
+//! strictly a request wants to be taken.
 
 use axum::http::header::ACCEPT;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::error::Error;
+use crate::search::Handling;
 
 /// The media type of every FHIR answer.
 pub(super) const FHIR_JSON: HeaderValue = HeaderValue::from_static("application/fhir+json; charset=utf-8");
+
+const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// Refuses a request that admits no JSON.
 pub(super) fn json_admitted(headers: &HeaderMap, format: Option<&str>) -> Result<(), Error> {
@@ -14,7 +18,11 @@ pub(super) fn json_admitted(headers: &HeaderMap, format: Option<&str>) -> Result
         Some(format) => is_json(format),
         None => accept_admits(headers, is_json),
     };
-    if admitted { Ok(()) } else { Err(Error::NotAcceptable) }
+    if admitted {
+        Ok(())
+    } else {
+        Err(Error::NotAcceptable("application/fhir+json"))
+    }
 }
 
 /// Whether `Accept` admits a media type that `is` recognizes; a missing or unreadable header admits everything.
@@ -55,6 +63,20 @@ pub(super) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
         Some("true" | "") => Ok(true),
         Some(_) => Err(Error::Invalid("_pretty is true or false".to_owned())),
     }
+}
+
+/// `Prefer: handling=strict` among whatever else is preferred.
+pub(super) fn handling(headers: &HeaderMap) -> Handling {
+    let mut preferences = headers
+        .get_all(PREFER)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split([',', ';']));
+    let strict = preferences.any(|preference| {
+        let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
+        name.trim().eq_ignore_ascii_case("handling") && value.trim().trim_matches('"').eq_ignore_ascii_case("strict")
+    });
+    if strict { Handling::Strict } else { Handling::Lenient }
 }
 
 /// `q=0` means "not this one".

@@ -4,7 +4,7 @@ use super::error::Error;
 use crate::consent::Access;
 use crate::search::raw::RawParameter;
 
-const WILDCARD: &str = "$PATIENT_ID";
+pub(super) const WILDCARD: &str = "$PATIENT_ID";
 
 /// The id in a path, with the wildcard replaced by the primary Patient of the caller's consent.
 pub(super) fn in_path(id: String, access: &Access) -> Result<String, Error> {

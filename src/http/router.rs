@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, any, get, post};
 
 use super::auth::Caller;
 use super::error::Error;
@@ -18,15 +18,20 @@ use super::{capability, read, search, view_run};
 
 /// All routes, within the frame.
 pub(super) fn router(service: Arc<Service>) -> Router {
-    Router::new()
+    let run = || post(view_run::by_post).fallback(view_run::other_method);
+    // What SQL on FHIR calls it may be asked for by GET.
+    let alias = || run().get(view_run::by_get);
+    let router = Router::new()
         .route("/fhir/metadata", get(capability::metadata))
-        // Paths are matched as they were sent, and a client may or may not encode the dollar sign.
-        .route("/fhir/ViewDefinition/$run", post(view_run::run))
-        .route("/fhir/ViewDefinition/%24run", post(view_run::run))
-        .route("/fhir/ViewDefinition/$viewdefinition-run", post(view_run::run))
-        .route("/fhir/ViewDefinition/%24viewdefinition-run", post(view_run::run))
-        .route("/fhir/$sql-run", post(view_run::run))
-        .route("/fhir/%24sql-run", post(view_run::run))
+        .operation("/fhir/ViewDefinition/$run", run)
+        .operation("/fhir/ViewDefinition/$viewdefinition-run", alias)
+        .operation("/fhir/$viewdefinition-run", alias)
+        .operation("/fhir/$sql-run", alias)
+        .operation("/fhir/ViewDefinition/{id}/$run", || any(view_run::instance))
+        .operation("/fhir/ViewDefinition/{id}/$viewdefinition-run", || {
+            any(view_run::instance)
+        });
+    router
         .route("/fhir/{type}", get(search::by_get))
         .route("/fhir/{type}/_search", post(search::by_post))
         .route("/fhir/{type}/{id}", get(read::read))
@@ -34,6 +39,18 @@ pub(super) fn router(service: Arc<Service>) -> Router {
         .method_not_allowed_fallback(unsupported)
         .layer(from_fn_with_state(service.clone(), frame))
         .with_state(service)
+}
+
+trait Operations {
+    /// A route whose last part begins with a dollar sign. Paths are matched as they were sent, and a client may or may not encode
+    /// it.
+    fn operation(self, path: &str, methods: impl Fn() -> MethodRouter<Arc<Service>>) -> Self;
+}
+
+impl Operations for Router<Arc<Service>> {
+    fn operation(self, path: &str, methods: impl Fn() -> MethodRouter<Arc<Service>>) -> Self {
+        self.route(path, methods()).route(&path.replace('$', "%24"), methods())
+    }
 }
 
 /// A path that is served, by a method that it is not served by.

@@ -1,18 +1,39 @@
-//! The Parameters resource that `ViewDefinition/$run` takes, as a checked request.
+//! What a `$run` asks for: its parameters from body and query, checked.
+//!
+//! The specification that this service keeps to knows `viewResource`, `patient`, `group`, `_format`, `_limit`, `_since`,
+//! `header`, `_count` and `_offset`. SQL on FHIR 3.0 (ballot) first had `$viewdefinition-run` (of the system, a type or an
+//! instance) and `$sqlquery-run`, and then put `$sql-run` of the system in the place of both. There the view is one of
+//! `subjectCanonical`, `subjectReference` and `subjectResource` (before: `viewCanonical`, `viewReference`, `viewResource`);
+//! `resource` brings what to run over, `source` names where else to read, `parameters` and `context` belong to SQL libraries;
+//! `patient` repeats. Of these the inline view and `resource` are taken here, whatever the operation is called, and
+//! `patient` repeats everywhere; the others are refused by name, for to leave one out would answer something else.
+//!
+//! Every parameter may stand in the body and the simple ones in the query too. One that stands in both must say the same,
+//! but that the query of a page link (it has a `_tag`) decides over the body that is posted to it again.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
 
 use super::error::Error;
+use super::parameters::{self, Given, Parameter};
+use crate::fhir::outcome::IssueType;
+use crate::fhir::reference::is_id;
+use crate::fhir::temporal::Temporal;
+use crate::lake::json::{Tape, Value};
+use crate::search::{Handling, Pin};
 use crate::views::Format;
 
-/// What a `$run` asks for. The view itself is not looked into.
+/// A checked request. The view itself is not looked into.
 #[derive(Debug)]
 pub(super) struct RunRequest {
     /// The ViewDefinition as it was sent.
-    pub(super) view: Box<RawValue>,
-    /// Id of the one Patient to keep to.
-    pub(super) patient: Option<String>,
+    pub(super) view: Bytes,
+    /// Resources to run over in place of the lake's; `None` for the lake's.
+    pub(super) resources: Option<Vec<Bytes>>,
+    /// Ids of the Patients to keep to, or the wildcard.
+    pub(super) patients: Option<Vec<String>>,
     /// Ids of the Groups to whose members to keep to.
     pub(super) groups: Vec<String>,
     pub(super) format: Option<Format>,
@@ -22,182 +43,474 @@ pub(super) struct RunRequest {
     pub(super) since: Option<i64>,
     /// Whether CSV begins with a header row.
     pub(super) header: bool,
+    /// Source resources on a page.
+    pub(super) count: Option<usize>,
+    /// Source resources before the page.
+    pub(super) offset: usize,
+    /// The snapshot that a link keeps to.
+    pub(super) pin: Option<Pin>,
+    /// What else stood in the query and counts, for the link to the next page to repeat.
+    pub(super) repeated: Vec<(String, String)>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Parameters {
-    resource_type: String,
-    #[serde(default)]
-    parameter: Vec<Parameter>,
+/// A request as it came.
+pub(super) struct Sent<'a> {
+    /// The body of a POST.
+    pub(super) body: Option<&'a Bytes>,
+    pub(super) query: Option<&'a str>,
+    pub(super) handling: Handling,
+    /// What the operation calls the view.
+    pub(super) view_name: &'static str,
+    /// `{base_url}/fhir/`, which a reference may begin with.
+    pub(super) fhir_base: &'a str,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Parameter {
-    name: String,
-    resource: Option<Box<RawValue>>,
-    value_reference: Option<Reference>,
-    value_code: Option<String>,
-    value_string: Option<String>,
-    value_integer: Option<i64>,
-    value_positive_int: Option<i64>,
-    value_unsigned_int: Option<i64>,
-    value_instant: Option<String>,
-    value_date_time: Option<String>,
-    value_boolean: Option<bool>,
-}
+const VIEW_NAMES: [&str; 2] = ["viewResource", "subjectResource"];
+/// Names of views that this service would have to look up.
+const LOOKED_UP: [&str; 4] = ["viewReference", "viewCanonical", "subjectReference", "subjectCanonical"];
+const PATIENT: &str = "patient";
+const GROUP: &str = "group";
+const NUMBERS: [&str; 3] = ["Integer", "PositiveInt", "UnsignedInt"];
+/// The document that names `_count` and `_offset` says that they are strings.
+const PAGE_NUMBERS: [&str; 4] = ["Integer", "PositiveInt", "UnsignedInt", "String"];
 
-#[derive(Deserialize)]
-struct Reference {
-    reference: Option<String>,
+/// The parameters that a query can hold, from one place.
+#[derive(Debug, Default)]
+struct Simple {
+    patients: Option<BTreeSet<String>>,
+    groups: Option<BTreeSet<String>>,
+    format: Option<Format>,
+    limit: Option<usize>,
+    since: Option<i64>,
+    header: Option<bool>,
+    count: Option<usize>,
+    offset: Option<usize>,
 }
 
 impl RunRequest {
-    /// Reads a request's body.
-    pub(super) fn parse(body: &[u8]) -> Result<RunRequest, Error> {
-        let parameters: Parameters = serde_json::from_slice(body)
-            .map_err(|error| Error::Invalid(format!("the body is no Parameters resource: {error}")))?;
-        if parameters.resource_type != "Parameters" {
-            return Err(Error::Invalid(format!(
-                "the body is a {}, not a Parameters resource",
-                parameters.resource_type
-            )));
-        }
-        let mut view = None;
-        let (mut patient, mut groups) = (None, Vec::new());
-        let (mut format, mut limit, mut since, mut header) = (None, None, None, None);
-        for parameter in parameters.parameter {
-            match parameter.name.as_str() {
-                "viewResource" => once(&mut view, parameter.resource, "viewResource", "a resource")?,
-                "viewReference" => {
-                    return Err(Error::NotSupported(
-                        "views are given inline, as viewResource".to_owned(),
-                    ));
-                }
-                "patient" => once(
-                    &mut patient,
-                    parameter.id_of("Patient"),
-                    "patient",
-                    "a reference Patient/id",
-                )?,
-                "group" => groups.push(
-                    parameter
-                        .id_of("Group")
-                        .ok_or_else(|| wrong("group", "a reference Group/id"))?,
-                ),
-                "_format" => once(
-                    &mut format,
-                    parameter.format(),
-                    "_format",
-                    "json, csv, ndjson or parquet",
-                )?,
-                "_limit" => once(&mut limit, parameter.limit(), "_limit", "a whole number above zero")?,
-                "_since" => once(&mut since, parameter.instant(), "_since", "an instant")?,
-                "header" => once(&mut header, parameter.boolean(), "header", "true or false")?,
-                other => return Err(Error::Invalid(format!("$run has no parameter {other:?}"))),
+    /// Reads a request.
+    pub(super) fn parse(sent: &Sent<'_>) -> Result<RunRequest, Error> {
+        let mut of_query = Simple::default();
+        let mut repeated = Vec::new();
+        let mut pin = None;
+        let mut unknown = Vec::new();
+        for Parameter { name, value } in parameters::of_query(sent.query) {
+            refuse_foreign(&name)?;
+            if is_resource(&name) {
+                let problem = "carries a resource: POST it in a Parameters resource";
+                return Err(Error::parameter(&name, IssueType::Invalid, problem));
+            }
+            if name == "_tag" {
+                let parsed = value.text(&[]).and_then(|text| Pin::parse(&text));
+                once(&mut pin, "_tag", parsed, "as a link has it", &value)?;
+            } else if !of_query.take(&name, &value, sent.fhir_base)? {
+                unknown.push(name.into_owned());
+            } else if name != "_count" && name != "_offset" {
+                let text = value.text(&[]).unwrap_or_default().into_owned();
+                repeated.push((name.into_owned(), text));
             }
         }
-        let view = view.ok_or_else(|| Error::Invalid("the parameter viewResource is missing".to_owned()))?;
+        if sent.handling == Handling::Strict && !unknown.is_empty() {
+            return Err(Error::unknown_parameters(&unknown));
+        }
+        let mut carried = Carried::default();
+        let of_body = match sent.body {
+            None => Simple::default(),
+            Some(body) => carried.read(body, sent.fhir_base)?,
+        };
+        let view = carried.view.ok_or_else(|| {
+            let problem = "is missing: POST a Parameters resource that holds the ViewDefinition itself";
+            Error::parameter(sent.view_name, IssueType::Required, problem)
+        })?;
+        let linked = pin.is_some();
+        let page = |name, body: Option<usize>, query: Option<usize>| match linked {
+            true => Ok(query.or(body)),
+            false => same(name, body, query),
+        };
         Ok(RunRequest {
             view,
-            patient,
-            groups,
-            format,
-            limit,
-            since,
-            header: header.unwrap_or(true),
+            resources: carried.resources,
+            patients: same(PATIENT, of_body.patients, of_query.patients)?.map(Vec::from_iter),
+            groups: same(GROUP, of_body.groups, of_query.groups)?.map_or_else(Vec::new, Vec::from_iter),
+            format: same("_format", of_body.format, of_query.format)?,
+            limit: same("_limit", of_body.limit, of_query.limit)?,
+            since: same("_since", of_body.since, of_query.since)?,
+            header: same("header", of_body.header, of_query.header)?.unwrap_or(true),
+            count: page("_count", of_body.count, of_query.count)?,
+            offset: page("_offset", of_body.offset, of_query.offset)?.unwrap_or(0),
+            pin,
+            repeated,
         })
     }
 }
 
-impl Parameter {
-    fn id_of(&self, ty: &str) -> Option<String> {
-        let reference = self.value_reference.as_ref()?.reference.as_deref()?;
-        let id = reference.strip_prefix(ty)?.strip_prefix('/')?;
-        (!id.is_empty() && !id.contains('/')).then(|| id.to_owned())
-    }
+/// What only a body can hold.
+#[derive(Default)]
+struct Carried {
+    view: Option<Bytes>,
+    resources: Option<Vec<Bytes>>,
+}
 
-    fn format(&self) -> Option<Format> {
-        Format::parse(self.value_code.as_deref().or(self.value_string.as_deref())?)
+impl Carried {
+    /// Takes a body apart; gives the simple parameters among its own.
+    fn read(&mut self, body: &Bytes, fhir_base: &str) -> Result<Simple, Error> {
+        let mut tape = Tape::new();
+        let mut simple = Simple::default();
+        let mut unknown = Vec::new();
+        for Parameter { name, value } in parameters::of_body(parameters::json(body, &mut tape)?)? {
+            refuse_foreign(&name)?;
+            match &*name {
+                name if VIEW_NAMES.contains(&name) => {
+                    let view = value.resource();
+                    if let Some(view) = view {
+                        runnable(name, view)?;
+                    }
+                    let view = view.map(|view| body.slice(view.span()));
+                    once(&mut self.view, name, view, "a ViewDefinition, as resource", &value)?;
+                }
+                "resource" => {
+                    let resource = value.resource().map(|resource| body.slice(resource.span()));
+                    let resource = resource.ok_or_else(|| wrong("resource", "a resource, as resource", &value))?;
+                    self.resources.get_or_insert_default().push(resource);
+                }
+                "_tag" => unknown.push("_tag".to_owned()),
+                _ if simple.take(&name, &value, fhir_base)? => {}
+                _ => unknown.push(name.into_owned()),
+            }
+        }
+        match unknown.is_empty() {
+            true => Ok(simple),
+            false => Err(Error::unknown_parameters(&unknown)),
+        }
     }
+}
 
-    fn limit(&self) -> Option<usize> {
-        let number = self
-            .value_integer
-            .or(self.value_positive_int)
-            .or(self.value_unsigned_int)?;
-        usize::try_from(number).ok().filter(|number| *number > 0)
+impl Simple {
+    /// Takes a parameter in; says whether there is one of this name.
+    fn take(&mut self, name: &str, given: &Given<'_>, fhir_base: &str) -> Result<bool, Error> {
+        match name {
+            PATIENT => {
+                let id = id_of("Patient", given, fhir_base);
+                let expected = "a reference Patient/id, as valueReference";
+                let id = id.ok_or_else(|| wrong(PATIENT, expected, given))?;
+                self.patients.get_or_insert_default().insert(id);
+            }
+            GROUP => {
+                let id = id_of("Group", given, fhir_base);
+                let id = id.ok_or_else(|| wrong(GROUP, "a reference Group/id, as valueReference", given))?;
+                self.groups.get_or_insert_default().insert(id);
+            }
+            "_format" => {
+                let text = given.text(&["Code", "String"]);
+                let format = text.and_then(|text| Format::parse(&text));
+                let expected = "json, csv, ndjson or parquet, as valueCode";
+                once(&mut self.format, "_format", format, expected, given)?;
+            }
+            "_limit" => {
+                let limit = given.whole(&NUMBERS).filter(|number| *number > 0);
+                let expected = "a whole number above zero, as valueInteger";
+                once(&mut self.limit, "_limit", limit, expected, given)?;
+            }
+            "_since" => {
+                let expected = "an instant like 2024-02-29T12:00:00Z, as valueInstant";
+                once(&mut self.since, "_since", instant(given), expected, given)?;
+            }
+            "header" => {
+                let header = given.boolean();
+                once(
+                    &mut self.header,
+                    "header",
+                    header,
+                    "true or false, as valueBoolean",
+                    given,
+                )?;
+            }
+            "_count" => {
+                let count = given.whole(&PAGE_NUMBERS).filter(|number| *number > 0);
+                let expected = "a whole number above zero, as valueInteger";
+                once(&mut self.count, "_count", count, expected, given)?;
+            }
+            "_offset" => {
+                let offset = given.whole(&PAGE_NUMBERS);
+                once(
+                    &mut self.offset,
+                    "_offset",
+                    offset,
+                    "a whole number, as valueInteger",
+                    given,
+                )?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
+}
 
-    fn instant(&self) -> Option<i64> {
-        let text = self.value_instant.as_deref().or(self.value_date_time.as_deref())?;
-        chrono::DateTime::parse_from_rfc3339(text)
-            .ok()
-            .map(|time| time.timestamp_micros())
-    }
+/// Refuses what the ballot knows and this service does not do.
+fn refuse_foreign(name: &str) -> Result<(), Error> {
+    let problem = match name {
+        name if LOOKED_UP.contains(&name) => {
+            "is not supported: no views are kept here; send the ViewDefinition itself as viewResource"
+        }
+        "source" => "is not supported: views run over this service's records, or over those sent as resource",
+        "parameters" => "is for SQL libraries, and a ViewDefinition has no parameters",
+        "context" => "is for SQL libraries, and a ViewDefinition depends on nothing",
+        _ => return Ok(()),
+    };
+    let code = match name {
+        "parameters" | "context" => IssueType::Invalid,
+        _ => IssueType::NotSupported,
+    };
+    Err(Error::parameter(name, code, problem))
+}
 
-    fn boolean(&self) -> Option<bool> {
-        self.value_boolean
-            .or_else(|| self.value_string.as_deref()?.parse().ok())
+fn is_resource(name: &str) -> bool {
+    name == "resource" || VIEW_NAMES.contains(&name)
+}
+
+/// A SQL library may stand where a view does in the ballot's operations.
+fn runnable(name: &str, view: Value<'_>) -> Result<(), Error> {
+    match view.get_str("resourceType").as_deref() {
+        Some("Library") => {
+            let problem = "is a Library, and only ViewDefinitions are run here";
+            Err(Error::parameter(name, IssueType::NotSupported, problem))
+        }
+        _ => Ok(()),
     }
+}
+
+/// The id in a reference to a resource of this type: relative, at this service's address, or in a query the id alone.
+fn id_of(ty: &str, given: &Given<'_>, fhir_base: &str) -> Option<String> {
+    let reference = given.reference()?;
+    let relative = reference.strip_prefix(fhir_base).unwrap_or(&reference);
+    let id = match (relative.split_once('/'), given) {
+        (Some((named, id)), _) if named == ty => id,
+        (None, Given::Text(_)) => relative,
+        _ => return None,
+    };
+    let wildcard = ty == "Patient" && id == super::patient_wildcard::WILDCARD;
+    (is_id(id) || wildcard).then(|| id.to_owned())
+}
+
+fn instant(given: &Given<'_>) -> Option<i64> {
+    let text = given.text(&["Instant", "DateTime"])?;
+    // A plus sign in a query value reads as a space.
+    let text = match given {
+        Given::Text(_) => Cow::Owned(text.replace(' ', "+")),
+        _ => text,
+    };
+    Temporal::instant(&text).ok().map(|instant| instant.start)
 }
 
 /// Takes a value that may come once.
-fn once<T>(place: &mut Option<T>, value: Option<T>, name: &str, expected: &str) -> Result<(), Error> {
-    let value = value.ok_or_else(|| wrong(name, expected))?;
+fn once<T>(
+    place: &mut Option<T>,
+    name: &str,
+    value: Option<T>,
+    expected: &str,
+    given: &Given<'_>,
+) -> Result<(), Error> {
+    let value = value.ok_or_else(|| wrong(name, expected, given))?;
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(Error::Invalid(format!("the parameter {name} comes more than once"))),
+        Some(_) => Err(Error::parameter(name, IssueType::Invalid, "comes more than once")),
     }
 }
 
-fn wrong(name: &str, expected: &str) -> Error {
-    Error::Invalid(format!("the parameter {name} is {expected}"))
+fn wrong(name: &str, expected: &str, given: &Given<'_>) -> Error {
+    let problem = format!("must be {expected}; it {}", given.came());
+    Error::parameter(name, IssueType::Invalid, problem)
+}
+
+/// A parameter that may stand in the body, in the query, or alike in both.
+fn same<T: PartialEq>(name: &str, body: Option<T>, query: Option<T>) -> Result<Option<T>, Error> {
+    match (body, query) {
+        (Some(body), Some(query)) if body != query => {
+            let problem = "stands in the body and in the query, and differs";
+            Err(Error::parameter(name, IssueType::Invalid, problem))
+        }
+        (body, query) => Ok(body.or(query)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(parameters: &str) -> Result<RunRequest, Error> {
-        RunRequest::parse(format!(r#"{{"resourceType":"Parameters","parameter":[{parameters}]}}"#).as_bytes())
-    }
-
     const VIEW: &str = r#"{"name":"viewResource","resource":{"resourceType":"ViewDefinition","x":1.50}}"#;
 
-    #[test]
-    fn all_parameters_are_understood() {
-        let request = parse(&format!(
-            r#"{VIEW},{{"name":"patient","valueReference":{{"reference":"Patient/p1"}}}},
-            {{"name":"group","valueReference":{{"reference":"Group/g1"}}}},
-            {{"name":"group","valueReference":{{"reference":"Group/g2"}}}},
-            {{"name":"_format","valueCode":"csv"}},{{"name":"_limit","valueInteger":5}},
-            {{"name":"_since","valueInstant":"1970-01-01T00:00:01Z"}},{{"name":"header","valueBoolean":false}}"#
-        ))
-        .unwrap();
-        assert!(request.view.get().contains("1.50"), "digits stay");
-        assert_eq!(request.patient.as_deref(), Some("p1"));
-        assert_eq!(request.groups, ["g1", "g2"]);
-        assert_eq!(
-            (request.format, request.limit, request.since),
-            (Some(Format::Csv { header: true }), Some(5), Some(1_000_000))
-        );
-        assert!(!request.header);
+    fn parse_with(parameters: &str, query: &str, handling: Handling) -> Result<RunRequest, Error> {
+        let body = Bytes::from(format!(r#"{{"resourceType":"Parameters","parameter":[{parameters}]}}"#));
+        RunRequest::parse(&Sent {
+            body: Some(&body),
+            query: Some(query),
+            handling,
+            view_name: "viewResource",
+            fhir_base: "http://here/fhir/",
+        })
+    }
+
+    fn parse(parameters: &str, query: &str) -> Result<RunRequest, Error> {
+        parse_with(parameters, query, Handling::Lenient)
+    }
+
+    fn reason(parameters: &str, query: &str) -> String {
+        parse(parameters, query).unwrap_err().to_string()
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
-        let reason = |parameters: &str| parse(parameters).unwrap_err().to_string();
-        assert!(reason("").contains("viewResource"));
-        assert!(reason(&format!("{VIEW},{VIEW}")).contains("more than once"));
-        assert!(reason(&format!(r#"{VIEW},{{"name":"_limit","valueInteger":0}}"#)).contains("_limit"));
-        assert!(reason(&format!(r#"{VIEW},{{"name":"_format","valueCode":"xml"}}"#)).contains("_format"));
-        assert!(reason(&format!(r#"{VIEW},{{"name":"_since","valueInstant":"then"}}"#)).contains("_since"));
-        assert!(reason(&format!(r#"{VIEW},{{"name":"colour","valueCode":"red"}}"#)).contains("colour"));
-        let patient = r#"{"name":"patient","valueReference":{"reference":"Group/g1"}}"#;
-        assert!(reason(&format!("{VIEW},{patient}")).contains("Patient/id"));
-        assert!(RunRequest::parse(b"nonsense").is_err());
-        assert!(RunRequest::parse(br#"{"resourceType":"Bundle"}"#).is_err());
+    fn all_parameters_are_understood_in_the_body_and_in_the_query() {
+        let body = format!(
+            r#"{VIEW},{{"name":"patient","valueReference":{{"reference":"Patient/p1"}}}},
+            {{"name":"group","valueReference":{{"reference":"Group/g2"}}}},
+            {{"name":"group","valueReference":{{"reference":"http://here/fhir/Group/g1"}}}},
+            {{"name":"_format","valueCode":"csv"}},{{"name":"_limit","valueInteger":5}},
+            {{"name":"_since","valueInstant":"1970-01-01T01:00:01+01:00"}},{{"name":"header","valueBoolean":false}},
+            {{"name":"_count","valueString":"7"}},{{"name":"_offset","valueInteger":14}}"#
+        );
+        let query = "patient=Patient/p1&group=g1&group=Group%2Fg2&_format=text/csv&_limit=5&\
+            _since=1970-01-01T01:00:01+01:00&header=false&_count=7&_offset=14";
+        for (body, query) in [(body.as_str(), ""), (VIEW, query), (body.as_str(), query)] {
+            let request = parse(body, query).unwrap();
+            assert!(
+                std::str::from_utf8(&request.view).unwrap().contains("1.50"),
+                "digits stay"
+            );
+            assert_eq!(request.patients.as_deref(), Some(&["p1".to_owned()][..]));
+            assert_eq!(request.groups, ["g1", "g2"]);
+            assert_eq!(
+                (request.format, request.limit, request.since),
+                (Some(Format::Csv { header: true }), Some(5), Some(1_000_000))
+            );
+            assert_eq!((request.header, request.count, request.offset), (false, Some(7), 14));
+            let names: Vec<&str> = request.repeated.iter().map(|(name, _)| name.as_str()).collect();
+            let expected: &[&str] = match query {
+                "" => &[],
+                _ => &["patient", "group", "group", "_format", "_limit", "_since", "header"],
+            };
+            assert_eq!(names, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_is_expected() {
+        let with = |parameter: &str| reason(&format!("{VIEW},{parameter}"), "");
+        for (parameter, expected) in [
+            (VIEW, "the parameter viewResource comes more than once"),
+            (
+                r#"{"name":"_limit","valueInteger":0}"#,
+                "the parameter _limit must be a whole number above zero, as valueInteger; it came as valueInteger",
+            ),
+            (
+                r#"{"name":"_limit","valueString":"5"}"#,
+                "the parameter _limit must be a whole number above zero, as valueInteger; it came as valueString",
+            ),
+            (
+                r#"{"name":"_format","valueCode":"xml"}"#,
+                "the parameter _format must be json, csv, ndjson or parquet, as valueCode; it came as valueCode",
+            ),
+            (
+                r#"{"name":"_since","valueInstant":"2024-02-30T00:00:00Z"}"#,
+                "the parameter _since must be an instant like 2024-02-29T12:00:00Z, as valueInstant; it came as valueInstant",
+            ),
+            (
+                r#"{"name":"header","valueString":"false"}"#,
+                "the parameter header must be true or false, as valueBoolean; it came as valueString",
+            ),
+            (
+                r#"{"name":"header","valueBoolean":false},{"name":"header","valueBoolean":false}"#,
+                "the parameter header comes more than once",
+            ),
+            (
+                r#"{"name":"patient","valueReference":{"reference":"Group/g1"}}"#,
+                "the parameter patient must be a reference Patient/id, as valueReference; it came as valueReference",
+            ),
+            (
+                r#"{"name":"patient","valueReference":{"reference":"http://elsewhere/fhir/Patient/p"}}"#,
+                "the parameter patient must be a reference Patient/id, as valueReference; it came as valueReference",
+            ),
+            (
+                r#"{"name":"group","valueReference":{"display":"all"}}"#,
+                "the parameter group must be a reference Group/id, as valueReference; it came as valueReference",
+            ),
+            (
+                r#"{"name":"resource","valueString":"{}"}"#,
+                "the parameter resource must be a resource, as resource; it came as valueString",
+            ),
+            (
+                r#"{"name":"colour","valueCode":"red"},{"name":"size","valueCode":"xl"}"#,
+                "there are no parameters colour, size",
+            ),
+            (r#"{"name":"_tag","valueString":"x"}"#, "there is no parameter _tag"),
+            (
+                r#"{"name":"viewReference","valueReference":{"reference":"ViewDefinition/v"}}"#,
+                "the parameter viewReference is not supported: no views are kept here; \
+                 send the ViewDefinition itself as viewResource",
+            ),
+            (
+                r#"{"name":"subjectResource","resource":{"resourceType":"Library"}}"#,
+                "the parameter subjectResource is a Library, and only ViewDefinitions are run here",
+            ),
+            (
+                r#"{"name":"context","resource":{}}"#,
+                "the parameter context is for SQL libraries, and a ViewDefinition depends on nothing",
+            ),
+        ] {
+            assert_eq!(with(parameter), expected);
+        }
+        assert_eq!(
+            reason("", ""),
+            "the parameter viewResource is missing: POST a Parameters resource that holds the ViewDefinition itself"
+        );
+        assert!(reason(r#"{"name":"viewResource","valueString":"{}"}"#, "").ends_with("it came as valueString"));
+    }
+
+    #[test]
+    fn a_query_is_checked_alike() {
+        for (query, expected) in [
+            ("_count=0", "the parameter _count must be a whole number above zero"),
+            ("_count=%2B5", "the parameter _count must be a whole number above zero"),
+            ("_count=1&_count=1", "the parameter _count comes more than once"),
+            ("_offset=-1", "the parameter _offset must be a whole number"),
+            ("_limit=99999999999999999999", "the parameter _limit must be"),
+            ("header=yes", "the parameter header must be true or false"),
+            ("patient=Group/g", "the parameter patient must be"),
+            ("patient=", "the parameter patient must be"),
+            ("_tag=x", "the parameter _tag must be as a link has it"),
+            (
+                "viewResource=%7B%7D",
+                "the parameter viewResource carries a resource: POST it",
+            ),
+            ("source=s3://a", "the parameter source is not supported"),
+            (
+                "subjectCanonical=http://a",
+                "the parameter subjectCanonical is not supported",
+            ),
+        ] {
+            assert!(
+                reason(VIEW, query).starts_with(expected),
+                "{query}: {}",
+                reason(VIEW, query)
+            );
+        }
+        assert_eq!(parse(VIEW, "colour=red&patient=$PATIENT_ID").unwrap().repeated.len(), 1);
+        let strict = parse_with(VIEW, "colour=red", Handling::Strict)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(strict, "there is no parameter colour");
+    }
+
+    #[test]
+    fn body_and_query_agree_or_a_link_decides() {
+        let body = format!(r#"{VIEW},{{"name":"_count","valueInteger":3}},{{"name":"_limit","valueInteger":3}}"#);
+        assert!(parse(&body, "_count=3&_limit=3").is_ok());
+        assert_eq!(
+            reason(&body, "_count=4"),
+            "the parameter _count stands in the body and in the query, and differs"
+        );
+        let linked = format!("_count=4&_offset=8&_tag={}", Pin(7).text());
+        let request = parse(&body, &linked).unwrap();
+        assert_eq!((request.count, request.offset, request.pin), (Some(4), 8, Some(Pin(7))));
+        assert!(reason(&body, &format!("{linked}&_limit=4")).contains("differs"));
     }
 }

@@ -5,21 +5,20 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_TYPE, HeaderName};
+use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 
 use super::auth::Caller;
 use super::error::Error;
-use super::negotiate::{FHIR_JSON, json_admitted, pretty_value};
+use super::negotiate::{FHIR_JSON, handling, json_admitted, pretty_value};
 use super::pretty::pretty;
 use super::resource_type::resource_type;
 use super::service::Service;
 use super::{body, patient_wildcard};
 use crate::consent::Access;
+use crate::search::Request;
 use crate::search::raw::{self, RawParameter};
-use crate::search::{Handling, Request};
 
-const PREFER: HeaderName = HeaderName::from_static("prefer");
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// A search whose parameters stand in the URL.
@@ -105,18 +104,4 @@ fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
         .rev()
         .find(|parameter| parameter.name == name)
         .map(|parameter| parameter.value.as_str())
-}
-
-/// `Prefer: handling=strict` among whatever else is preferred.
-fn handling(headers: &HeaderMap) -> Handling {
-    let mut preferences = headers
-        .get_all(PREFER)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|text| text.split([',', ';']));
-    let strict = preferences.any(|preference| {
-        let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
-        name.trim().eq_ignore_ascii_case("handling") && value.trim().trim_matches('"').eq_ignore_ascii_case("strict")
-    });
-    if strict { Handling::Strict } else { Handling::Lenient }
 }

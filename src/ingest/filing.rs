@@ -53,6 +53,16 @@ pub(super) fn file_under(ty: TypeId, id: &str, root: Value<'_>, resolved: &Resol
     }
 }
 
+/// Id of the Patient under whom an import would file a resource that it is given, if it is one that can be told. `resolved` says
+/// what the text of a Reference's `reference` refers to.
+pub fn patient_of(ty: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> Option<String>) -> Option<String> {
+    let id = root.get_str("id").unwrap_or_default();
+    match file_under(ty, &id, root, resolved) {
+        Filing::Person(id) => Some(id),
+        Filing::ApplicationOnly | Filing::Shared => None,
+    }
+}
+
 /// Whether resources of this type are always filed under one person: R4 demands a `subject`, `patient` or `beneficiary` that
 /// can be nothing but a Patient. A row refers to such a resource in vain, as far as shared rows go.
 pub(super) fn is_never_shared(ty: TypeId) -> bool {

@@ -82,6 +82,9 @@ pub enum RunError {
     /// The nested lists of a resource multiply beyond what is held at once.
     #[error("the view yields too many rows for one of the resources")]
     TooManyRows,
+    /// Nobody wants the rows any more.
+    #[error("the rows are no longer wanted")]
+    Stopped,
     /// A thread that computes rows could not be started.
     #[error("no thread could be started: {0}")]
     Thread(#[source] std::io::Error),

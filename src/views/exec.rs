@@ -19,6 +19,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::error::RunError;
+use super::stop::Stop;
 use super::view::View;
 
 /// Evaluates a view's select tree over each batch of resources.
@@ -28,12 +29,13 @@ pub struct ViewExec {
     input: Arc<dyn ExecutionPlan>,
     /// Whether the view's `where` is this operator's to apply; otherwise the scan has applied it.
     filters: bool,
+    stop: Stop,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl ViewExec {
-    pub(super) fn new(view: Arc<View>, input: Arc<dyn ExecutionPlan>, filters: bool) -> ViewExec {
+    pub(super) fn new(view: Arc<View>, input: Arc<dyn ExecutionPlan>, filters: bool, stop: Stop) -> ViewExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(view.schema.clone()),
             input.output_partitioning().clone(),
@@ -45,6 +47,7 @@ impl ViewExec {
             view,
             input,
             filters,
+            stop,
             properties,
             metrics,
         }
@@ -102,7 +105,10 @@ impl ExecutionPlan for ViewExec {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(ViewExec::new(self.view.clone(), input, self.filters))),
+            (Some(input), true) => {
+                let (view, stop) = (self.view.clone(), self.stop.clone());
+                Ok(Arc::new(ViewExec::new(view, input, self.filters, stop)))
+            }
             _ => internal_err!("ViewExec has one child"),
         }
     }
@@ -114,10 +120,11 @@ impl ExecutionPlan for ViewExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, context)?;
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let (view, filters) = (self.view.clone(), self.filters);
+        let (view, filters, stop) = (self.view.clone(), self.filters, self.stop.clone());
         let batches = input.flat_map(move |batch| {
             let metrics = metrics.clone();
-            let (rows, failed) = match batch {
+            let wanted = stop.check().map_err(RunError::into_plan);
+            let (rows, failed) = match wanted.and(batch) {
                 Ok(batch) => (Some(view.rows(batch, filters)), None),
                 Err(error) => (None, Some(Err(error))),
             };

@@ -16,6 +16,7 @@ use futures::StreamExt;
 use super::error::RunError;
 use super::exec::ViewExec;
 use super::ordered::{Job, Jobs};
+use super::stop::Stop;
 use super::view::View;
 use super::write::Rows;
 use crate::fhir::storage::LeafSet;
@@ -57,6 +58,7 @@ pub struct Run {
     provider: Arc<LakeProvider>,
     context: Arc<TaskContext>,
     limit: Option<usize>,
+    stop: Stop,
 }
 
 impl Run {
@@ -75,25 +77,35 @@ impl Run {
             true => request.leaves.extend(view.filter_leaves()),
             false => request.predicates.extend(filter(&view)),
         }
+        let stop = Stop::default();
+        for predicate in &mut request.predicates {
+            predicate.keep = stop.before(predicate.keep.clone());
+        }
         let state = session(if resources.page.is_some() { 1 } else { PARTITIONS });
         let provider = table.provider(request);
         let mut plan = scan(&provider, &state).await?;
         if let Some(Page { offset, count }) = resources.page {
             plan = Arc::new(GlobalLimitExec::new(plan, offset, count));
         }
-        let plan: Arc<dyn ExecutionPlan> = Arc::new(ViewExec::new(view.clone(), plan, filters));
+        let plan: Arc<dyn ExecutionPlan> = Arc::new(ViewExec::new(view.clone(), plan, filters, stop.clone()));
         Ok(Run {
             view,
             plan,
             provider,
             context: state.task_ctx(),
             limit,
+            stop,
         })
     }
 
     /// The plan, for `explain`. Its partitions follow each other in the order of the table.
     pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
         &self.plan
+    }
+
+    /// A way to end the work from outside, be it that it finds no row and so nobody can refuse one.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
     }
 
     /// What has been read so far.
@@ -105,12 +117,16 @@ impl Run {
     pub fn rows(&self) -> Rows {
         let (plan, context) = (self.plan.clone(), self.context.clone());
         let partitions = plan.output_partitioning().partition_count();
+        let stop = self.stop.clone();
         let jobs: Jobs<RecordBatch> = Box::new((0..partitions).map(move |partition| -> Job<RecordBatch> {
-            let (plan, context) = (plan.clone(), context.clone());
-            Box::new(move || match plan.execute(partition, context) {
-                // The stream computes when it is polled and waits for nothing.
-                Ok(stream) => Box::new(futures::executor::block_on_stream(stream).map(|batch| Ok(batch?))),
-                Err(error) => Box::new(std::iter::once(Err(error.into()))),
+            let (plan, context, stop) = (plan.clone(), context.clone(), stop.clone());
+            Box::new(move || {
+                let begun = stop.check().and_then(|()| Ok(plan.execute(partition, context)?));
+                match begun {
+                    // The stream computes when it is polled and waits for nothing.
+                    Ok(stream) => Box::new(futures::executor::block_on_stream(stream).map(|batch| Ok(batch?))),
+                    Err(error) => Box::new(std::iter::once(Err(error))),
+                }
             })
         }));
         Rows::new(self.view.clone(), jobs, self.limit)
