@@ -16,7 +16,7 @@ use crate::consent;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::lake::LakeError;
 use crate::search::SearchError;
-use crate::views::RunError;
+use crate::views::{Finding, RunError};
 
 /// Why a request is not answered as asked.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,9 @@ pub(super) enum Error {
         /// The problem, with the names.
         problem: String,
     },
+    /// The ViewDefinition of a request cannot be run: one reason at least.
+    #[error("the ViewDefinition cannot be run")]
+    Faulty(Vec<Finding>),
     /// The request is understood and cannot be carried out; sending it again changes nothing.
     #[error("{0}")]
     Processing(String),
@@ -122,7 +125,7 @@ impl Error {
             Error::NoToken | Error::BadToken(_) => StatusCode::UNAUTHORIZED,
             Error::TestMode => StatusCode::FORBIDDEN,
             Error::NotFound { .. } | Error::NotSupported(_) => StatusCode::NOT_FOUND,
-            Error::Invalid(_) | Error::Parameter { .. } => StatusCode::BAD_REQUEST,
+            Error::Invalid(_) | Error::Parameter { .. } | Error::Faulty(_) => StatusCode::BAD_REQUEST,
             Error::Processing(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Error::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
             Error::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -143,7 +146,7 @@ impl Error {
             Error::TestMode => IssueType::Forbidden,
             Error::NotFound { .. } => IssueType::NotFound,
             Error::NotSupported(_) | Error::NotAcceptable(_) | Error::MediaType(_) => IssueType::NotSupported,
-            Error::Invalid(_) => IssueType::Invalid,
+            Error::Invalid(_) | Error::Faulty(_) => IssueType::Invalid,
             Error::Parameter { code, .. } => *code,
             Error::Processing(_) => IssueType::Processing,
             Error::LongUrl(_) | Error::LongBody(_) => IssueType::TooLong,
@@ -157,11 +160,20 @@ impl Error {
     /// What an OperationOutcome says of it.
     fn outcome(&self) -> OperationOutcome {
         let issue = Issue::error(self.code(), self.to_string());
-        let names = match self {
-            Error::Parameter { names, .. } => names.as_slice(),
-            _ => &[],
-        };
-        OperationOutcome::new(names.iter().fold(issue, |issue, name| issue.expression(name)))
+        match self {
+            Error::Parameter { names, .. } => {
+                OperationOutcome::new(names.iter().fold(issue, |issue, name| issue.expression(name)))
+            }
+            Error::Faulty(findings) => {
+                let mut issues = findings.iter().map(|finding| Issue {
+                    code: self.code(),
+                    ..super::view_validate::issue(finding)
+                });
+                let first = OperationOutcome::new(issues.next().unwrap_or(issue));
+                issues.fold(first, OperationOutcome::and)
+            }
+            _ => OperationOutcome::new(issue),
+        }
     }
 
     /// The challenge of RFC 6750: without an error code when no token came.

@@ -29,6 +29,7 @@ mod view_format;
 mod view_inline;
 mod view_run;
 mod view_source;
+mod view_validate;
 mod workers;
 
 pub use limits::Limits;

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::error::Error;
+use crate::fhir::outcome::IssueType;
 use crate::lake::json::{Kind, Tape, Value};
 
 /// A parameter.
@@ -71,6 +72,17 @@ pub(super) fn of_query(query: Option<&str>) -> impl Iterator<Item = Parameter<'_
             name,
             value: Given::Text(value),
         })
+}
+
+/// A parameter that may stand in the body, in the query, or alike in both.
+pub(super) fn same<T: PartialEq>(name: &str, body: Option<T>, query: Option<T>) -> Result<Option<T>, Error> {
+    match (body, query) {
+        (Some(body), Some(query)) if body != query => {
+            let problem = "stands in the body and in the query, and differs";
+            Err(Error::parameter(name, IssueType::Invalid, problem))
+        }
+        (body, query) => Ok(body.or(query)),
+    }
 }
 
 /// A name as messages repeat it.
@@ -157,8 +169,29 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// What came instead of what was expected, for messages.
-    pub(super) fn came(&self) -> String {
+    /// Puts what was read of this into a place that is filled once.
+    pub(super) fn once<T>(
+        &self,
+        place: &mut Option<T>,
+        name: &str,
+        value: Option<T>,
+        expected: &str,
+    ) -> Result<(), Error> {
+        let value = value.ok_or_else(|| self.wrong(name, expected))?;
+        match place.replace(value) {
+            None => Ok(()),
+            Some(_) => Err(Error::parameter(name, IssueType::Invalid, "comes more than once")),
+        }
+    }
+
+    /// That this is not what was expected.
+    pub(super) fn wrong(&self, name: &str, expected: &str) -> Error {
+        let problem = format!("must be {expected}; it {}", self.came());
+        Error::parameter(name, IssueType::Invalid, problem)
+    }
+
+    /// What came instead, for messages.
+    fn came(&self) -> String {
         match self {
             Given::Resource(_) => "came with a resource".to_owned(),
             Given::Value(ty, _) => format!("came as value{}", shortened(ty)),

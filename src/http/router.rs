@@ -14,7 +14,7 @@ use super::auth::Caller;
 use super::error::Error;
 use super::frame::frame;
 use super::service::Service;
-use super::{capability, read, search, view_run};
+use super::{capability, read, search, view_run, view_validate};
 
 /// All routes, within the frame.
 pub(super) fn router(service: Arc<Service>) -> Router {
@@ -27,6 +27,10 @@ pub(super) fn router(service: Arc<Service>) -> Router {
         .operation("/fhir/ViewDefinition/$viewdefinition-run", alias)
         .operation("/fhir/$viewdefinition-run", alias)
         .operation("/fhir/$sql-run", alias)
+        .operation("/fhir/ViewDefinition/$validate", || {
+            post(view_validate::by_post).fallback(view_run::other_method)
+        })
+        .operation("/fhir/ViewDefinition/{id}/$validate", || any(view_run::instance))
         .operation("/fhir/ViewDefinition/{id}/$run", || any(view_run::instance))
         .operation("/fhir/ViewDefinition/{id}/$viewdefinition-run", || {
             any(view_run::instance)

@@ -102,7 +102,7 @@ impl RunRequest {
             }
             if name == "_tag" {
                 let parsed = value.text(&[]).and_then(|text| Pin::parse(&text));
-                once(&mut pin, "_tag", parsed, "as a link has it", &value)?;
+                value.once(&mut pin, "_tag", parsed, "as a link has it")?;
             } else if !of_query.take(&name, &value, sent.fhir_base)? {
                 unknown.push(name.into_owned());
             } else if name != "_count" && name != "_offset" {
@@ -125,17 +125,17 @@ impl RunRequest {
         let linked = pin.is_some();
         let page = |name, body: Option<usize>, query: Option<usize>| match linked {
             true => Ok(query.or(body)),
-            false => same(name, body, query),
+            false => parameters::same(name, body, query),
         };
         Ok(RunRequest {
             view,
             resources: carried.resources,
-            patients: same(PATIENT, of_body.patients, of_query.patients)?.map(Vec::from_iter),
-            groups: same(GROUP, of_body.groups, of_query.groups)?.map_or_else(Vec::new, Vec::from_iter),
-            format: same("_format", of_body.format, of_query.format)?,
-            limit: same("_limit", of_body.limit, of_query.limit)?,
-            since: same("_since", of_body.since, of_query.since)?,
-            header: same("header", of_body.header, of_query.header)?.unwrap_or(true),
+            patients: parameters::same(PATIENT, of_body.patients, of_query.patients)?.map(Vec::from_iter),
+            groups: parameters::same(GROUP, of_body.groups, of_query.groups)?.map_or_else(Vec::new, Vec::from_iter),
+            format: parameters::same("_format", of_body.format, of_query.format)?,
+            limit: parameters::same("_limit", of_body.limit, of_query.limit)?,
+            since: parameters::same("_since", of_body.since, of_query.since)?,
+            header: parameters::same("header", of_body.header, of_query.header)?.unwrap_or(true),
             count: page("_count", of_body.count, of_query.count)?,
             offset: page("_offset", of_body.offset, of_query.offset)?.unwrap_or(0),
             pin,
@@ -166,11 +166,11 @@ impl Carried {
                         runnable(name, view)?;
                     }
                     let view = view.map(|view| body.slice(view.span()));
-                    once(&mut self.view, name, view, "a ViewDefinition, as resource", &value)?;
+                    value.once(&mut self.view, name, view, "a ViewDefinition, as resource")?;
                 }
                 "resource" => {
                     let resource = value.resource().map(|resource| body.slice(resource.span()));
-                    let resource = resource.ok_or_else(|| wrong("resource", "a resource, as resource", &value))?;
+                    let resource = resource.ok_or_else(|| value.wrong("resource", "a resource, as resource"))?;
                     self.resources.get_or_insert_default().push(resource);
                 }
                 "_tag" => unknown.push("_tag".to_owned()),
@@ -192,53 +192,41 @@ impl Simple {
             PATIENT => {
                 let id = id_of("Patient", given, fhir_base);
                 let expected = "a reference Patient/id, as valueReference";
-                let id = id.ok_or_else(|| wrong(PATIENT, expected, given))?;
+                let id = id.ok_or_else(|| given.wrong(PATIENT, expected))?;
                 self.patients.get_or_insert_default().insert(id);
             }
             GROUP => {
                 let id = id_of("Group", given, fhir_base);
-                let id = id.ok_or_else(|| wrong(GROUP, "a reference Group/id, as valueReference", given))?;
+                let id = id.ok_or_else(|| given.wrong(GROUP, "a reference Group/id, as valueReference"))?;
                 self.groups.get_or_insert_default().insert(id);
             }
             "_format" => {
                 let text = given.text(&["Code", "String"]);
                 let format = text.and_then(|text| Format::parse(&text));
                 let expected = "json, csv, ndjson or parquet, as valueCode";
-                once(&mut self.format, "_format", format, expected, given)?;
+                given.once(&mut self.format, "_format", format, expected)?;
             }
             "_limit" => {
                 let limit = given.whole(&NUMBERS).filter(|number| *number > 0);
                 let expected = "a whole number above zero, as valueInteger";
-                once(&mut self.limit, "_limit", limit, expected, given)?;
+                given.once(&mut self.limit, "_limit", limit, expected)?;
             }
             "_since" => {
                 let expected = "an instant like 2024-02-29T12:00:00Z, as valueInstant";
-                once(&mut self.since, "_since", instant(given), expected, given)?;
+                given.once(&mut self.since, "_since", instant(given), expected)?;
             }
             "header" => {
                 let header = given.boolean();
-                once(
-                    &mut self.header,
-                    "header",
-                    header,
-                    "true or false, as valueBoolean",
-                    given,
-                )?;
+                given.once(&mut self.header, "header", header, "true or false, as valueBoolean")?;
             }
             "_count" => {
                 let count = given.whole(&PAGE_NUMBERS).filter(|number| *number > 0);
                 let expected = "a whole number above zero, as valueInteger";
-                once(&mut self.count, "_count", count, expected, given)?;
+                given.once(&mut self.count, "_count", count, expected)?;
             }
             "_offset" => {
                 let offset = given.whole(&PAGE_NUMBERS);
-                once(
-                    &mut self.offset,
-                    "_offset",
-                    offset,
-                    "a whole number, as valueInteger",
-                    given,
-                )?;
+                given.once(&mut self.offset, "_offset", offset, "a whole number, as valueInteger")?;
             }
             _ => return Ok(false),
         }
@@ -300,37 +288,6 @@ fn instant(given: &Given<'_>) -> Option<i64> {
         _ => text,
     };
     Temporal::instant(&text).ok().map(|instant| instant.start)
-}
-
-/// Takes a value that may come once.
-fn once<T>(
-    place: &mut Option<T>,
-    name: &str,
-    value: Option<T>,
-    expected: &str,
-    given: &Given<'_>,
-) -> Result<(), Error> {
-    let value = value.ok_or_else(|| wrong(name, expected, given))?;
-    match place.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(Error::parameter(name, IssueType::Invalid, "comes more than once")),
-    }
-}
-
-fn wrong(name: &str, expected: &str, given: &Given<'_>) -> Error {
-    let problem = format!("must be {expected}; it {}", given.came());
-    Error::parameter(name, IssueType::Invalid, problem)
-}
-
-/// A parameter that may stand in the body, in the query, or alike in both.
-fn same<T: PartialEq>(name: &str, body: Option<T>, query: Option<T>) -> Result<Option<T>, Error> {
-    match (body, query) {
-        (Some(body), Some(query)) if body != query => {
-            let problem = "stands in the body and in the query, and differs";
-            Err(Error::parameter(name, IssueType::Invalid, problem))
-        }
-        (body, query) => Ok(body.or(query)),
-    }
 }
 
 #[cfg(test)]

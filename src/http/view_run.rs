@@ -19,7 +19,7 @@ use super::run_request::{RunRequest, Sent};
 use super::service::Service;
 use super::view_source::Work;
 use super::{body, view_body, view_format};
-use crate::views::{Format, View};
+use crate::views::Format;
 
 const JSON: [&str; 2] = ["application/json", "application/fhir+json"];
 const X_RESOURCE_COUNT: HeaderName = HeaderName::from_static("x-resource-count");
@@ -99,9 +99,8 @@ impl Asked {
             Format::Csv { .. } => Format::Csv { header: request.header },
             other => other,
         };
-        let view = View::parse(&request.view).map_err(|error| Error::Invalid(error.to_string()))?;
         let turn = service.view_turn().await?;
-        let work = tokio::task::spawn_blocking(move || Work::plan(&service, &caller.0, request, view, &path));
+        let work = tokio::task::spawn_blocking(move || Work::plan(&service, &caller.0, request, &path));
         let work = work.await.map_err(Error::internal)??;
         let mut response = head(&work, format)?;
         let around = match format {

@@ -11,7 +11,7 @@ use crate::consent::Access;
 use crate::fhir::facts;
 use crate::lake::Picture;
 use crate::search::Pin;
-use crate::views::{Page, Resources, Rows, Run, RunError, Stop, View};
+use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
 
 /// A view ready to run, with what the answer says beside the rows.
 pub(super) struct Work {
@@ -25,13 +25,11 @@ pub(super) struct Work {
 
 impl Work {
     /// Plans the view; `path` is the operation's place under the base address.
-    pub(super) fn plan(
-        service: &Service,
-        access: &Access,
-        request: RunRequest,
-        view: View,
-        path: &str,
-    ) -> Result<Work, Error> {
+    pub(super) fn plan(service: &Service, access: &Access, request: RunRequest, path: &str) -> Result<Work, Error> {
+        let view = View::check(&request.view).into_view().map_err(|mut findings| {
+            findings.retain(Finding::is_error);
+            Error::Faulty(findings)
+        })?;
         let picture = match request.pin {
             None => service.lake.picture(),
             Some(Pin(snapshot)) => service.lake.picture_at(snapshot).map_err(RunError::from)?,

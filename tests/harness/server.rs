@@ -157,8 +157,40 @@ impl Server {
         self.send("GET", path, &[("authorization", &format!("Bearer {token}"))], "")
     }
 
+    /// Status and content type of an answer whose body is not looked at.
+    pub(crate) fn status_and_type(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String) {
+        let response = self.exchange(method, path, headers, body);
+        let ty = response.headers().get("content-type");
+        (
+            response.status().as_u16(),
+            ty.map_or("", |ty| ty.to_str().unwrap()).to_owned(),
+        )
+    }
+
     /// A request with these headers and this body.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut response = self.exchange(method, path, headers, body);
+        let text = response.body_mut().read_to_string().unwrap();
+        Answer {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            text,
+        }
+    }
+
+    fn exchange(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> ureq::http::Response<ureq::Body> {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .allow_non_standard_methods(true);
@@ -174,13 +206,7 @@ impl Server {
         } else {
             agent.run(request.body(body.to_owned()).unwrap())
         };
-        let mut response = sent.unwrap();
-        let text = response.body_mut().read_to_string().unwrap();
-        Answer {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
-            text,
-        }
+        sent.unwrap()
     }
 
     /// Tells the server to stop, as a signal would; [`Server::outcome`] waits for the end.

@@ -2,6 +2,9 @@
 
 use serde_json::{Value, json};
 
+use tabularium::lake::compact::{self, CompactOptions, Effort};
+
+use crate::harness::records::{self, Record};
 use crate::harness::server::{Answer, Server};
 
 fn observation(id: &str, patient: &str, value: f64) -> Value {
@@ -9,7 +12,7 @@ fn observation(id: &str, patient: &str, value: f64) -> Value {
         "subject": {"reference": format!("Patient/{patient}")}, "valueQuantity": {"value": value}})
 }
 
-fn server() -> Server {
+pub(super) fn server() -> Server {
     let member =
         |id: &str, inactive: bool| json!({"entity": {"reference": format!("Patient/{id}")}, "inactive": inactive});
     Server::start(&[
@@ -24,19 +27,19 @@ fn server() -> Server {
     ])
 }
 
-fn view() -> Value {
+pub(super) fn view() -> Value {
     json!({"resourceType": "ViewDefinition", "resource": "Observation", "status": "active", "name": "weights",
         "select": [{"column": [{"name": "id", "path": "id"},
             {"name": "value", "path": "value.ofType(Quantity).value", "type": "decimal"}]}]})
 }
 
-fn parameters(view: &Value, more: &[Value]) -> String {
+pub(super) fn parameters(view: &Value, more: &[Value]) -> String {
     let mut parameter = vec![json!({"name": "viewResource", "resource": view})];
     parameter.extend(more.iter().cloned());
     json!({"resourceType": "Parameters", "parameter": parameter}).to_string()
 }
 
-fn post(server: &Server, token: &str, path: &str, accept: &str, body: &str) -> Answer {
+pub(super) fn post(server: &Server, token: &str, path: &str, accept: &str, body: &str) -> Answer {
     let bearer = format!("Bearer {token}");
     let headers = [
         ("authorization", bearer.as_str()),
@@ -46,7 +49,7 @@ fn post(server: &Server, token: &str, path: &str, accept: &str, body: &str) -> A
     server.send("POST", path, &headers, body)
 }
 
-fn run(server: &Server, token: &str, more: &[Value]) -> Answer {
+pub(super) fn run(server: &Server, token: &str, more: &[Value]) -> Answer {
     post(
         server,
         token,
@@ -57,7 +60,7 @@ fn run(server: &Server, token: &str, more: &[Value]) -> Answer {
 }
 
 /// The ids of a JSON answer's rows.
-fn ids(answer: &Answer) -> Vec<String> {
+pub(super) fn ids(answer: &Answer) -> Vec<String> {
     assert_eq!(answer.status, 200, "{}", answer.text);
     let rows = answer.json()["rows"].as_array().unwrap().clone();
     let mut ids: Vec<String> = rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect();
@@ -100,12 +103,260 @@ fn rows_come_as_json_unless_asked_otherwise() {
     let lines = post(&server, &token, "/fhir/$sql-run?_format=ndjson", "*/*", &body);
     assert_eq!(lines.header("content-type"), "application/x-ndjson");
     assert_eq!(lines.text.lines().count(), 2);
-    for path in [
-        "/fhir/ViewDefinition/%24run",
-        "/fhir/ViewDefinition/$viewdefinition-run",
-    ] {
-        assert_eq!(ids(&post(&server, &token, path, "*/*", &body)), ["a1", "a2"]);
+}
+
+#[test]
+fn the_operation_answers_alike_by_all_its_names() {
+    let server = server();
+    let token = server.application_token();
+    let patient = json!({"name": "patient", "valueReference": {"reference": "Patient/anna"}});
+    let bodies = ["viewResource", "subjectResource"].map(|name| {
+        let parameter = json!([{"name": name, "resource": view()}, patient]);
+        json!({"resourceType": "Parameters", "parameter": parameter}).to_string()
+    });
+    let plain = post(&server, &token, "/fhir/ViewDefinition/$run", "*/*", &bodies[0]);
+    assert_eq!(ids(&plain), ["a1", "a2"]);
+    for path in ALIASES
+        .iter()
+        .chain(&["/fhir/ViewDefinition/$run", "/fhir/ViewDefinition/%24run"])
+    {
+        for body in &bodies {
+            let answer = post(&server, &token, path, "*/*", body);
+            assert_eq!((answer.status, &answer.text), (200, &plain.text), "{path}");
+            assert_eq!(answer.header("content-type"), plain.header("content-type"));
+            assert_eq!(answer.header("x-resource-count"), "2");
+        }
+        let view = post(&server, &token, path, "*/*", r#"{"resourceType":"Parameters"}"#);
+        assert_eq!((view.status, view.issue().as_str()), (400, "required"), "{path}");
+        let name = if path.ends_with("sql-run") {
+            "subjectResource"
+        } else {
+            "viewResource"
+        };
+        assert_eq!(view.json()["issue"][0]["expression"], json!([name]), "{path}");
     }
+    let both = json!({"resourceType": "Parameters", "parameter": [
+        {"name": "viewResource", "resource": view()}, {"name": "subjectResource", "resource": view()}]});
+    let both = post(&server, &token, "/fhir/$sql-run", "*/*", &both.to_string());
+    assert_eq!((both.status, both.issue().as_str()), (400, "invalid"));
+}
+
+/// What SQL on FHIR calls the operation.
+const ALIASES: [&str; 6] = [
+    "/fhir/ViewDefinition/$viewdefinition-run",
+    "/fhir/ViewDefinition/%24viewdefinition-run",
+    "/fhir/$viewdefinition-run",
+    "/fhir/%24viewdefinition-run",
+    "/fhir/$sql-run",
+    "/fhir/%24sql-run",
+];
+
+#[test]
+fn methods_that_are_not_served_are_told_what_to_do() {
+    let server = server();
+    let token = server.application_token();
+    let bearer = format!("Bearer {token}");
+    let send = |method: &str, path: &str| server.send(method, path, &[("authorization", &bearer)], "");
+    for method in ["GET", "PUT", "DELETE", "PATCH"] {
+        let answer = send(method, "/fhir/ViewDefinition/$run");
+        assert_eq!(
+            (answer.status, answer.issue().as_str()),
+            (404, "not-supported"),
+            "{method}"
+        );
+        assert!(answer.text.contains("POST a Parameters resource"), "{}", answer.text);
+        assert_eq!(answer.header("allow"), "POST");
+    }
+    let head = send("HEAD", "/fhir/ViewDefinition/$run");
+    assert_eq!(
+        (head.status, head.text.as_str(), head.header("allow")),
+        (404, "", "POST")
+    );
+    let options = send("OPTIONS", "/fhir/ViewDefinition/$run");
+    assert_eq!(
+        (options.status, options.text.as_str(), options.header("allow")),
+        (204, "", "POST")
+    );
+    for path in ALIASES {
+        let bare = send("GET", &format!("{path}?patient=Patient/anna&_format=csv"));
+        assert_eq!((bare.status, bare.issue().as_str()), (400, "required"), "{path}");
+        assert!(bare.text.contains("POST a Parameters resource"), "{}", bare.text);
+        for (query, code) in [
+            ("subjectCanonical=http%3A%2F%2Fa%7C2", "not-supported"),
+            ("viewReference=ViewDefinition/v", "not-supported"),
+            ("viewResource=%7B%7D", "invalid"),
+            ("_limit=many", "invalid"),
+        ] {
+            let answer = send("GET", &format!("{path}?{query}"));
+            assert_eq!((answer.status, answer.issue().as_str()), (400, code), "{path}?{query}");
+            let name = query.split('=').next().unwrap();
+            assert_eq!(answer.json()["issue"][0]["expression"], json!([name]));
+        }
+        let head = send("HEAD", path);
+        assert_eq!((head.status, head.text.as_str()), (400, ""));
+        assert_eq!(send("OPTIONS", path).header("allow"), "POST,GET,HEAD", "{path}");
+    }
+    for path in [
+        "/fhir/ViewDefinition/v/$run",
+        "/fhir/ViewDefinition/v/$viewdefinition-run",
+    ] {
+        for method in ["GET", "POST"] {
+            let answer = send(method, path);
+            assert_eq!(
+                (answer.status, answer.issue().as_str()),
+                (404, "not-supported"),
+                "{method} {path}"
+            );
+            assert!(answer.text.contains("no views are kept here"), "{}", answer.text);
+        }
+    }
+    let stranger = server.send("OPTIONS", "/fhir/$sql-run", &[], "");
+    assert_eq!((stranger.status, stranger.issue().as_str()), (401, "login"));
+}
+
+#[test]
+fn the_form_is_negotiated() {
+    let server = server();
+    let token = server.application_token();
+    let body = parameters(&view(), &[]);
+    let answered = |path: &str, accept: &str| post(&server, &token, path, accept, &body);
+    for (accept, expected) in [
+        ("application/fhir+json", "application/json"),
+        (
+            "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+            "application/json",
+        ),
+        (
+            "application/json;q=0.2, text/csv;q=0.7, application/x-ndjson;q=0.8",
+            "application/x-ndjson",
+        ),
+        ("application/vnd.apache.parquet", "application/vnd.apache.parquet"),
+        ("text/*", "text/csv; charset=utf-8; header=present"),
+    ] {
+        let bearer = format!("Bearer {token}");
+        let headers = [("authorization", bearer.as_str()), ("accept", accept)];
+        let status = server.status_and_type("POST", "/fhir/ViewDefinition/$run", &headers, &body);
+        assert_eq!(status, (200, expected.to_owned()), "{accept}");
+    }
+    for accept in [
+        "application/fhir+xml",
+        "text/html",
+        "application/json;q=0, text/csv;q=0",
+    ] {
+        let refused = answered("/fhir/ViewDefinition/$run", accept);
+        assert_eq!(
+            (refused.status, refused.issue().as_str()),
+            (406, "not-supported"),
+            "{accept}"
+        );
+        let named = answered("/fhir/ViewDefinition/$run?_format=csv", accept);
+        assert_eq!(named.status, 200, "_format goes before Accept");
+    }
+    let typed = server.send(
+        "POST",
+        "/fhir/ViewDefinition/$run",
+        &[
+            ("authorization", &format!("Bearer {token}")),
+            ("content-type", "application/xml"),
+        ],
+        "<Parameters/>",
+    );
+    assert_eq!((typed.status, typed.issue().as_str()), (415, "not-supported"));
+}
+
+#[test]
+fn parameters_stand_in_the_body_or_in_the_query() {
+    let server = server();
+    let token = server.application_token();
+    let body = parameters(&view(), &[]);
+    let path = "/fhir/ViewDefinition/$run";
+    let asked = |query: &str| post(&server, &token, &format!("{path}?{query}"), "*/*", &body);
+    assert_eq!(ids(&asked("patient=Patient/anna")), ["a1", "a2"]);
+    assert_eq!(ids(&asked("patient=anna&patient=Patient/ben")), ["a1", "a2", "b1"]);
+    assert_eq!(ids(&asked("group=g")), ["a1", "a2", "c1"]);
+    assert_eq!(ids(&asked("group=Group/g&patient=anna&patient=ben")), ["a1", "a2"]);
+    assert_eq!(asked("_format=csv&header=false&_limit=1").text.lines().count(), 1);
+    assert_eq!(ids(&asked("_since=2999-01-01T00:00:00%2B01:00")).len(), 0);
+    assert_eq!(ids(&asked("colour=red")).len(), 4);
+    let bearer = format!("Bearer {token}");
+    let strict = [("authorization", bearer.as_str()), ("prefer", "handling=strict")];
+    let refused = server.send("POST", &format!("{path}?colour=red&size=xl"), &strict, &body);
+    assert_eq!((refused.status, refused.issue().as_str()), (400, "invalid"));
+    assert_eq!(refused.json()["issue"][0]["expression"], json!(["colour", "size"]));
+    let anna = json!({"name": "patient", "valueReference": {"reference": "Patient/anna"}});
+    let both = parameters(&view(), &[anna]);
+    assert_eq!(
+        ids(&post(&server, &token, &format!("{path}?patient=anna"), "*/*", &both)),
+        ["a1", "a2"]
+    );
+    let differing = post(&server, &token, &format!("{path}?patient=ben"), "*/*", &both);
+    assert_eq!((differing.status, differing.issue().as_str()), (400, "invalid"));
+    let reference = json!({"reference": format!("http://{}/fhir/Patient/ben", server.address)});
+    assert_eq!(
+        ids(&run(
+            &server,
+            &token,
+            &[json!({"name": "patient", "valueReference": reference})]
+        )),
+        ["b1"]
+    );
+}
+
+/// A page link followed by posting the same body again gives the next page of the first page's snapshot: nothing is shown twice
+/// and nothing is left out, whatever was imported, changed or merged in between.
+#[test]
+fn pages_stay_whole_while_records_come_in() {
+    let server = server();
+    let token = server.application_token();
+    let names = |answer: &Answer| answer.text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let group = json!({"name": "group", "valueReference": {"reference": "Group/g"}});
+    let count = json!({"name": "_count", "valueInteger": 1});
+    let start = json!({"name": "_offset", "valueInteger": 0});
+    let body = parameters(&view(), &[group, count, start]);
+    let at_once = {
+        let group = json!({"name": "group", "valueReference": {"reference": "Group/g"}});
+        let body = parameters(&view(), &[group]);
+        names(&post(
+            &server,
+            &token,
+            "/fhir/ViewDefinition/$run?_format=csv&header=false",
+            "*/*",
+            &body,
+        ))
+    };
+    let mut path = "/fhir/ViewDefinition/$run?_format=csv&header=false".to_owned();
+    let mut found = Vec::new();
+    for page in 0.. {
+        let answer = post(&server, &token, &path, "application/json", &body);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        found.extend(names(&answer));
+        let next = answer.header("x-next-link").to_owned();
+        if next.is_empty() {
+            break;
+        }
+        assert!(next.contains("_format=csv&header=false&_count=1&_offset="), "{next}");
+        path = next
+            .strip_prefix(&format!("http://{}", server.address))
+            .unwrap()
+            .to_owned();
+        let more = [
+            Record::new(observation(&format!("new{page}"), "anna", 1.5)).of(&server.lake, "anna"),
+            Record::new(
+                json!({"resourceType": "Group", "id": format!("other{page}"), "type": "person", "actual": true}),
+            ),
+        ];
+        records::commit(&server.lake, &more);
+        let thorough = CompactOptions::new(Effort::Thorough);
+        compact::run(&mut server.lake.writer().unwrap(), &thorough, |_, _, _| {}).unwrap();
+    }
+    assert_eq!(found, at_once);
+    assert_eq!(found.len(), 3);
+    let fresh = run(
+        &server,
+        &token,
+        &[json!({"name": "patient", "valueReference": {"reference": "Patient/anna"}})],
+    );
+    assert_eq!(fresh.header("x-resource-count"), "4");
 }
 
 #[test]

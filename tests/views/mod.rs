@@ -3,9 +3,11 @@
 mod command;
 mod formats;
 mod http;
+mod inline;
 mod lake;
 mod stream;
 mod suite;
+mod validate;
 
 use std::sync::Arc;
 

@@ -1,0 +1,196 @@
+//! `ViewDefinition/$validate`: everything that is to be said about a ViewDefinition, and the columns it gives.
+//!
+//! FHIR's `$validate` gives back one OperationOutcome, and so does this: 200 whatever it finds, for the validation itself
+//! succeeded. An issue's `expression` is the place in the ViewDefinition, its `diagnostics` the place inside the FHIRPath that
+//! stands there. For programs that want the columns there is a parameter of our own: with `columns=true` the answer is a
+//! Parameters resource, whose `return` is the outcome and whose `column`s have the parts `name`, `type` (FHIR's), `sqlType`,
+//! `collection` and `description`.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::auth::Caller;
+use super::body;
+use super::error::Error;
+use super::negotiate::{FHIR_JSON, handling, json_admitted, parameter, wants_pretty};
+use super::parameters::{self, Given, Parameter};
+use super::pretty::pretty;
+use super::service::Service;
+use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
+use crate::lake::json::Tape;
+use crate::search::Handling;
+use crate::views::{Checked, Column, Finding, View};
+
+const JSON: [&str; 2] = ["application/fhir+json", "application/json"];
+const COLUMNS: &str = "columns";
+/// What FHIR lets a client say of why it validates.
+const MODES: [&str; 3] = ["create", "update", "profile"];
+
+/// Checks the ViewDefinition of a body.
+pub(super) async fn by_post(
+    State(service): State<Arc<Service>>,
+    _: Caller,
+    uri: Uri,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    json_admitted(&headers, parameter(uri.query(), "_format").as_deref())?;
+    let indented = wants_pretty(uri.query())?;
+    let sent = body::read(&headers, sent, &service.limits).await?;
+    if !body::is_typed(&headers, &JSON) {
+        return Err(Error::MediaType(JSON[0]));
+    }
+    let request = Request::parse(&sent, uri.query(), handling(&headers))?;
+    let turn = service.turn().await?;
+    let answer = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        request.answer()
+    });
+    let answer = answer.await.map_err(Error::internal)?;
+    let mut response = Response::new(match indented {
+        true => Body::from(pretty(answer.as_bytes())),
+        false => Body::from(answer),
+    });
+    response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
+    Ok(response)
+}
+
+#[derive(Debug)]
+struct Request {
+    view: Bytes,
+    columns: bool,
+}
+
+impl Request {
+    fn parse(sent: &Bytes, query: Option<&str>, handling: Handling) -> Result<Request, Error> {
+        let mut tape = Tape::new();
+        let root = parameters::json(sent, &mut tape)?;
+        let (mut view, mut columns) = (None, None);
+        let mut unknown = Vec::new();
+        let in_body = root.get_str("resourceType").as_deref() == Some("Parameters");
+        let of_body = if in_body {
+            parameters::of_body(root)?
+        } else {
+            Vec::new()
+        };
+        for Parameter { name, value } in of_body {
+            match &*name {
+                "resource" => {
+                    let resource = value.resource().map(|resource| sent.slice(resource.span()));
+                    value.once(&mut view, "resource", resource, "a ViewDefinition, as resource")?;
+                }
+                COLUMNS => value.once(&mut columns, COLUMNS, value.boolean(), "true or false, as valueBoolean")?,
+                "mode" => mode(&value)?,
+                "profile" => return Err(no_profile()),
+                _ => unknown.push(name.into_owned()),
+            }
+        }
+        if !unknown.is_empty() {
+            return Err(Error::unknown_parameters(&unknown));
+        }
+        let mut in_query = None;
+        for Parameter { name, value } in parameters::of_query(query) {
+            match &*name {
+                COLUMNS => value.once(&mut in_query, COLUMNS, value.boolean(), "true or false")?,
+                "mode" => mode(&value)?,
+                "profile" => return Err(no_profile()),
+                "_format" | "_pretty" => {}
+                _ => unknown.push(name.into_owned()),
+            }
+        }
+        if handling == Handling::Strict && !unknown.is_empty() {
+            return Err(Error::unknown_parameters(&unknown));
+        }
+        let missing = || {
+            Error::parameter(
+                "resource",
+                IssueType::Required,
+                "is missing: it holds the ViewDefinition",
+            )
+        };
+        Ok(Request {
+            view: if in_body {
+                view.ok_or_else(missing)?
+            } else {
+                sent.clone()
+            },
+            columns: parameters::same(COLUMNS, columns, in_query)?.unwrap_or(false),
+        })
+    }
+
+    fn answer(&self) -> String {
+        let checked = View::check(&self.view);
+        let outcome = outcome(&checked).to_json();
+        if !self.columns {
+            return outcome;
+        }
+        let outcome: Value = serde_json::from_str(&outcome).unwrap_or_default();
+        let mut parameters = vec![json!({"name": "return", "resource": outcome})];
+        parameters.extend(checked.columns().iter().map(described));
+        json!({"resourceType": "Parameters", "parameter": parameters}).to_string()
+    }
+}
+
+fn mode(value: &Given<'_>) -> Result<(), Error> {
+    match value.text(&["Code"]) {
+        Some(mode) if MODES.contains(&&*mode) => Ok(()),
+        _ => Err(value.wrong("mode", "create, update or profile, as valueCode")),
+    }
+}
+
+fn no_profile() -> Error {
+    Error::parameter(
+        "profile",
+        IssueType::NotSupported,
+        "is not supported: what is checked is whether it runs",
+    )
+}
+
+/// Whether it can be run, the findings, and the columns for people to read.
+fn outcome(checked: &Checked) -> OperationOutcome {
+    let columns = checked.columns();
+    let verdict = match checked.view() {
+        Some(_) => Issue::information(
+            IssueType::Informational,
+            format!("the ViewDefinition can be run; columns: {}", columns.len()),
+        ),
+        None => Issue::information(IssueType::Informational, "the ViewDefinition cannot be run"),
+    };
+    let findings = checked.findings().iter().map(issue);
+    let columns = columns.iter().map(|column| {
+        let list = if column.collection { ", a list" } else { "" };
+        let ty = column.ty.as_deref().unwrap_or("of no single FHIR type");
+        let text = format!("column '{}': {ty}{list}; in SQL {}", column.name, column.sql_type());
+        Issue::information(IssueType::Informational, text)
+    });
+    let verdict = OperationOutcome::new(verdict);
+    findings.chain(columns).fold(verdict, OperationOutcome::and)
+}
+
+/// A finding, with the place inside an expression.
+pub(super) fn issue(finding: &Finding) -> Issue {
+    match finding.position {
+        Some(position) => finding.issue().diagnostics(format!("in the FHIRPath: {position}")),
+        None => finding.issue(),
+    }
+}
+
+fn described(column: &Column) -> Value {
+    let mut part = vec![json!({"name": "name", "valueString": column.name})];
+    if let Some(ty) = &column.ty {
+        part.push(json!({"name": "type", "valueString": ty}));
+    }
+    part.push(json!({"name": "sqlType", "valueString": column.sql_type()}));
+    part.push(json!({"name": "collection", "valueBoolean": column.collection}));
+    if let Some(description) = column.description.as_ref().filter(|text| !text.is_empty()) {
+        part.push(json!({"name": "description", "valueString": description}));
+    }
+    json!({"name": "column", "part": part})
+}
