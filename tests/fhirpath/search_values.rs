@@ -49,7 +49,7 @@ fn expected(data: &Path) -> BTreeMap<String, Vec<Expected>> {
     by_type
 }
 
-fn row_json(collection: &Collection, row: usize) -> Vec<Value> {
+pub(super) fn row_json(collection: &Collection, row: usize) -> Vec<Value> {
     collection
         .range(row)
         .map(|item| {
@@ -62,7 +62,7 @@ fn row_json(collection: &Collection, row: usize) -> Vec<Value> {
 }
 
 /// The same JSON, numbers compared by value.
-fn same(left: &Value, right: &Value) -> bool {
+pub(super) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
         (Value::Array(left), Value::Array(right)) => {

@@ -103,9 +103,11 @@ impl Compiler<'_> {
     }
 
     /// The projection of `repeat`: resolved for the input's types and for those that it yields itself, until no more come. How
-    /// deep the data nest is not known, so everything below what it yields is read.
+    /// deep the data nest is not known, so everything below what it yields is read. What leads on from some of the types need not
+    /// from others (`repeat(item | answer)`): a name is a mistake if none of them has it.
     fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut over = input.clone();
+        let lenient = std::mem::replace(&mut self.lenient, true);
         loop {
             let (node, shape) = self.resolve(argument, &scope.of_items(&over))?;
             let known = over.sources.len();
@@ -116,7 +118,14 @@ impl Compiler<'_> {
             }
             self.leaves.need(&shape, Need::Whole);
             if over.sources.len() == known {
-                return Ok((Argument::Each(node), shape));
+                self.lenient = lenient;
+                return match lenient {
+                    true => Ok((Argument::Each(node), shape)),
+                    false => {
+                        let (node, shape) = self.resolve(argument, &scope.of_items(&over))?;
+                        Ok((Argument::Each(node), shape))
+                    }
+                };
             }
         }
     }

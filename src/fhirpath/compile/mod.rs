@@ -39,6 +39,7 @@ pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) ->
         leaves: Leaves::default(),
         context,
         work: 0,
+        lenient: options.lenient,
     };
     let scope = Scope {
         this: compiler.context.clone(),
@@ -103,6 +104,8 @@ struct Compiler<'a> {
     context: Shape,
     /// How many parts have been resolved.
     work: usize,
+    /// Whether a name that no type at hand has is an empty collection rather than an error.
+    lenient: bool,
 }
 
 impl Compiler<'_> {

@@ -85,7 +85,7 @@ impl Compiler<'_> {
             };
             return Ok((step, found));
         }
-        if shape.sources.is_empty() || self.options.lenient {
+        if shape.sources.is_empty() || self.lenient {
             return Ok((Node::Empty, Shape::default()));
         }
         Err(FhirPathError::UnknownElement {

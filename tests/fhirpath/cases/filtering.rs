@@ -58,5 +58,11 @@ pub(super) const FAMILY: Family = Family {
             &[r#""A" "B" "C""#, "", r#""D" null "E""#, ""],
         ),
         ("repeat({})", &[""]),
+        // What leads on from one item need not lead on from another, but from one of them.
+        (
+            "repeat(name | given | extension).where($this is string)",
+            &[r#""A" "B" "C""#, "", r#""D" null "E""#, ""],
+        ),
+        ("repeat(extension | nothing)", &["!nothing"]),
     ],
 };
