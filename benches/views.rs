@@ -1,5 +1,6 @@
-//! ViewDefinitions over the whole population, planned and written as CSV.
+//! ViewDefinitions over the whole population: planned, and planned, computed and written as CSV.
 
+use std::io::sink;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput};
@@ -9,26 +10,66 @@ use tokio::runtime::Runtime;
 
 use crate::sample::Sample;
 
+/// The views that the peers are compared over, and whether a resource gives one row, so that resources are what counts.
+const VIEWS: [(&str, &str, bool); 6] = [
+    ("patients", include_str!("views/patients.view.json"), true),
+    ("observations", include_str!("views/observations.view.json"), true),
+    ("blood_pressure", include_str!("views/blood_pressure.view.json"), false),
+    (
+        "eob_adjudication",
+        include_str!("views/eob_adjudication.view.json"),
+        false,
+    ),
+    (
+        "condition_codings",
+        include_str!("views/condition_codings.view.json"),
+        false,
+    ),
+    (
+        "encounter_participants",
+        include_str!("views/encounter_participants.view.json"),
+        false,
+    ),
+];
+
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let runtime = Runtime::new().unwrap();
-    let mut group = criterion.benchmark_group("view");
-    for (name, definition) in [
-        ("flat", include_str!("views/flat.view.json")),
-        ("unnesting", include_str!("views/unnesting.view.json")),
-    ] {
-        let view = Arc::new(View::parse(definition.as_bytes()).unwrap());
+    let plan = |view: Arc<View>| {
         let table = sample
             .lake
             .table(&sample.lake.picture(), view.resource(), &sample.scope);
-        let resources = sample.written[facts().get(view.resource()).name];
-        group.sample_size(20).throughput(Throughput::Elements(resources));
+        runtime
+            .block_on(Run::new(&table, view, &Resources::default(), None))
+            .unwrap()
+    };
+    let parse = |definition: &str| Arc::new(View::parse(definition.as_bytes()).unwrap());
+
+    let mut group = criterion.benchmark_group("view/plan");
+    for (name, definition, _) in VIEWS {
+        group.bench_function(name, |bencher| bencher.iter(|| plan(parse(definition))));
+    }
+    group.finish();
+
+    let mut group = criterion.benchmark_group("view/csv");
+    group.sample_size(20);
+    for (name, definition, flat) in VIEWS {
+        let view = parse(definition);
+        let elements = if flat {
+            sample.written[facts().get(view.resource()).name]
+        } else {
+            plan(view.clone())
+                .rows()
+                .batches()
+                .map(|batch| batch.unwrap().num_rows() as u64)
+                .sum()
+        };
+        group.throughput(Throughput::Elements(elements));
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                let run = runtime
-                    .block_on(Run::new(&table, view.clone(), &Resources::default(), None))
-                    .unwrap();
-                let csv = Format::Csv { header: true };
-                run.rows().write(csv, &mut std::io::sink()).unwrap();
+                plan(view.clone())
+                    .rows()
+                    .write(Format::Csv { header: true }, &mut sink())
+                    .unwrap()
             });
         });
     }

@@ -1,6 +1,7 @@
 //! ViewDefinitions: the official suite, and what it leaves open: scopes, pages, plans, streaming, formats, digits.
 
 mod command;
+mod fidelity;
 mod formats;
 mod http;
 mod inline;

@@ -1,0 +1,81 @@
+//! Values come out as they went in: every digit, precision and offset, from files and from a lake, in every format of text.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Values as JSON writes them: a decimal, and a dateTime, an instant or a year.
+const VALUES: [(&str, &str); 9] = [
+    ("100.10", r#""2020-01-01T10:00:00.100+02:00""#),
+    ("123456789012345678", r#""2020""#),
+    ("0.123456789012345678", r#""2020-03""#),
+    ("1.50E2", r#""2020-03-04""#),
+    ("-0.00", r#""2020-03-04T23:59:59Z""#),
+    (
+        "1234567890123456789012345678901234567890.5",
+        r#""2020-03-04T23:59:59.123456789+14:00""#,
+    ),
+    (
+        "0.000000000000000000000000000000000000000001",
+        r#""2015-02-07T13:28:17.239-00:00""#,
+    ),
+    ("5e-7", r#""2015-02-07T13:28:17.000000Z""#),
+    ("0", r#""1969-12-31T23:59:59.999-05:00""#),
+];
+
+const VIEW: &str = r#"{"resourceType":"ViewDefinition","name":"values","status":"active","resource":"Observation","select":[{"column":[
+    {"name":"value","path":"value.ofType(Quantity).value","type":"decimal"},
+    {"name":"untyped","path":"iif(id.exists(), value.ofType(Quantity).value, {})"},
+    {"name":"inner","path":"component.value.ofType(Quantity).value","type":"decimal","collection":true},
+    {"name":"effective","path":"effective.ofType(dateTime)","type":"dateTime"},
+    {"name":"start","path":"component.value.ofType(Period).start","type":"dateTime"}
+]}]}"#;
+
+fn run(folder: &Path, source: &[&str], format: &str) -> String {
+    let found = Command::new(env!("CARGO_BIN_EXE_tabularium"))
+        .current_dir(folder)
+        .args([&["run", "view.json", "--format", format], source].concat())
+        .output()
+        .unwrap();
+    assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+    String::from_utf8(found.stdout).unwrap()
+}
+
+#[test]
+fn digits_precision_and_offset_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut lines = String::new();
+    let (mut csv, mut ndjson) = ("value,untyped,inner,effective,start\n".to_owned(), String::new());
+    for (at, (number, time)) in VALUES.iter().enumerate() {
+        lines += &format!(
+            r#"{{"resourceType":"Observation","id":"o{at}","status":"final","code":{{"text":"x"}},"subject":{{"reference":"Patient/p"}},"effectiveDateTime":{time},"valueQuantity":{{"value":{number}}},"component":[{{"code":{{"text":"a"}},"valueQuantity":{{"value":{number}}}}},{{"code":{{"text":"b"}},"valueQuantity":{{"value":2.00}}}},{{"code":{{"text":"c"}},"valuePeriod":{{"start":{time}}}}}]}}"#
+        );
+        lines.push('\n');
+        let bare = time.trim_matches('"');
+        csv += &format!("{number},{number},\"[{number},2.00]\",{bare},{bare}\n");
+        ndjson += &format!(
+            r#"{{"value":{number},"untyped":{number},"inner":[{number},2.00],"effective":{time},"start":{time}}}"#
+        );
+        ndjson.push('\n');
+    }
+    std::fs::write(folder.join("view.json"), VIEW).unwrap();
+    std::fs::write(folder.join("input.ndjson"), lines).unwrap();
+    let imported = Command::new(env!("CARGO_BIN_EXE_tabularium"))
+        .current_dir(folder)
+        .args(["import", "--data", "lake", "input.ndjson"])
+        .output()
+        .unwrap();
+    assert!(
+        imported.status.success(),
+        "{}",
+        String::from_utf8_lossy(&imported.stderr)
+    );
+    let json = format!("[{}]", ndjson.trim_end().replace('\n', ","));
+    for source in [["--input", "input.ndjson"], ["--data", "lake"]] {
+        assert_eq!(run(folder, &source, "csv"), csv, "{source:?}");
+        assert_eq!(run(folder, &source, "ndjson"), ndjson, "{source:?}");
+        let found = run(folder, &source, "json");
+        let squeezed: String = found.split('\n').map(str::trim).collect();
+        assert_eq!(squeezed, json, "{source:?}");
+    }
+}
