@@ -19,7 +19,9 @@ struct Parts {
 /// Adds; `Ok(None)` where the result lies outside the calendar, `Err` where the unit is none of time.
 pub(super) fn add(kind: System, text: &str, by: &Quantity<'_>) -> Result<Option<Computed>, String> {
     let unit = match by.unit {
-        Some("a") | Some("mo") | None => {
+        Some("a") if by.recorded => Step::Months(12),
+        Some("mo") if by.recorded => Step::Months(1),
+        Some("a" | "mo") | None => {
             return Err(format!("cannot add {} to a {}", by.unit.unwrap_or("1"), kind.name()));
         }
         Some("year") => Step::Months(12),

@@ -105,6 +105,26 @@ pub enum FhirPathError {
         /// The type or types it was looked for in.
         ty: String,
     },
+    /// A path begins with a type that the context is not of.
+    #[error("a path that begins with {name} has no meaning in the context of {ty} ({at})")]
+    WrongContext {
+        /// Where.
+        at: Position,
+        /// The type it begins with.
+        name: String,
+        /// The type or types of the context.
+        ty: String,
+    },
+    /// A function takes items by their place where an earlier one leaves their order open.
+    #[error("{function} takes items by their order, which {after} leaves open ({at})")]
+    Unordered {
+        /// Where.
+        at: Position,
+        /// The function.
+        function: String,
+        /// What left the order open.
+        after: String,
+    },
     /// No type has this name.
     #[error("'{name}' is no FHIR or System type ({at})")]
     UnknownType {
@@ -200,6 +220,8 @@ impl FhirPathError {
             | FhirPathError::TooDeep { at, .. }
             | FhirPathError::TooComplex { at }
             | FhirPathError::UnknownElement { at, .. }
+            | FhirPathError::WrongContext { at, .. }
+            | FhirPathError::Unordered { at, .. }
             | FhirPathError::UnknownType { at, .. }
             | FhirPathError::UnknownFunction { at, .. }
             | FhirPathError::UnknownConstant { at, .. }

@@ -6,6 +6,8 @@
 
 use std::cell::RefCell;
 
+use chrono::{DateTime, Utc};
+
 use super::collection::{Collection, Offsets};
 use super::error::{FhirPathError, Position};
 use super::focus::Focus;
@@ -269,6 +271,11 @@ impl<'a> Frame<'a> {
                 }
             }
         })
+    }
+
+    /// What `now()` is throughout the evaluation.
+    pub(super) fn now(&self) -> DateTime<Utc> {
+        *self.focus.clock.get_or_init(Utc::now)
     }
 
     /// The row of the focus that each row lies in; `None` where they are the same.

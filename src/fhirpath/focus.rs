@@ -1,8 +1,9 @@
 //! What a program is evaluated on: the rows of a batch, or items found in it, each as a context of its own.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
+use chrono::{DateTime, Utc};
 
 use super::collection::{Body, Collection, Offsets};
 use super::items::Items;
@@ -21,6 +22,8 @@ pub struct Focus {
     pub(super) rows: Option<Arc<[u32]>>,
     /// The place of each context in the run of items it was entered by, for `%rowIndex`; `None` means 0.
     pub(super) places: Option<Arc<[u32]>>,
+    /// What `now()` is, from the first time that it is asked for: the same for all that is evaluated from here on.
+    pub(super) clock: Arc<OnceLock<DateTime<Utc>>>,
 }
 
 impl Focus {
@@ -32,6 +35,15 @@ impl Focus {
             root,
             rows: None,
             places: None,
+            clock: Arc::default(),
+        }
+    }
+
+    /// The same contexts with a moment of the caller's choosing as `now()`, for what is evaluated batch by batch.
+    pub fn at(self, now: DateTime<Utc>) -> Focus {
+        Focus {
+            clock: Arc::new(OnceLock::from(now)),
+            ..self
         }
     }
 
@@ -52,6 +64,7 @@ impl Focus {
             items: collection.flat(),
             rows: Some(rows.into()),
             places: Some(places.into()),
+            clock: self.clock.clone(),
         }
     }
 
@@ -84,6 +97,7 @@ impl Focus {
             items,
             rows: Some(rows),
             places: Some(places.into()),
+            clock: self.clock.clone(),
         }
     }
 
@@ -101,6 +115,7 @@ impl Focus {
                 .take(super::collection::Offsets::Each(length), range.collect()),
             rows: Some(rows),
             places: self.places.as_ref().map(|places| places[start..start + length].into()),
+            clock: self.clock.clone(),
         }
     }
 

@@ -18,6 +18,11 @@ pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;
 pub struct CompileOptions<'a> {
     /// A step to an element that its type does not have is an error; with this it is an empty collection.
     pub lenient: bool,
+    /// The expression is a search parameter's: a union of paths over the types that the parameter is for, of which those of
+    /// other types are empty rather than errors, and whose `as` selects among several items.
+    pub search: bool,
+    /// Functions that depend on the order of items are errors after those that leave it open: `children().first()`.
+    pub ordered: bool,
     /// Values of `%name`.
     pub constants: HashMap<String, Constant>,
     /// For each output type the columns that the caller reads below an output item. `None` means the default: the value
@@ -38,6 +43,8 @@ impl fmt::Debug for CompileOptions<'_> {
         formatter
             .debug_struct("CompileOptions")
             .field("lenient", &self.lenient)
+            .field("search", &self.search)
+            .field("ordered", &self.ordered)
             .field("constants", &self.constants)
             .field("extra", &self.extra.is_some())
             .field("context", &self.context.map(Program::text))

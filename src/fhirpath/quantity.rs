@@ -1,9 +1,11 @@
-//! Quantities: FHIR's (`Quantity` elements and the types that specialize it) and FHIRPath's own, compared in common units.
+//! Quantities: FHIR's (`Quantity` elements and the types that specialize it) and FHIRPath's own, compared and computed with in
+//! common units. What UCUM's units are, `units` says; this file adds the calendar's.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::number::Number;
-use super::units::{self, Dimension};
+use super::units::{self, Unit};
 
 /// A number with a unit. The unit is a UCUM code or a calendar unit in the singular; `None` for a unit that is neither given
 /// nor understood.
@@ -11,6 +13,8 @@ use super::units::{self, Dimension};
 pub(super) struct Quantity<'a> {
     pub(super) value: Number,
     pub(super) unit: Option<&'a str>,
+    /// Whether it is an element of a record. R4 takes the time units of such as calendar units; they compare with both.
+    pub(super) recorded: bool,
 }
 
 /// A calendar unit in the singular.
@@ -46,7 +50,28 @@ fn definite(unit: &str, loosely: bool) -> &str {
     }
 }
 
+/// Years and months are units of the calendar alone: how many months one is.
+fn months(unit: &str) -> Option<i64> {
+    match unit {
+        "year" => Some(12),
+        "month" => Some(1),
+        _ => None,
+    }
+}
+
 impl<'a> Quantity<'a> {
+    pub(super) fn new(value: Number, unit: Option<&'a str>) -> Quantity<'a> {
+        Quantity {
+            value,
+            unit,
+            recorded: false,
+        }
+    }
+
+    pub(super) fn with_value(self, value: Number) -> Quantity<'a> {
+        Quantity { value, ..self }
+    }
+
     fn unit(&self) -> &'a str {
         match self.unit {
             None | Some("") => "1",
@@ -54,29 +79,25 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Both numbers in a common unit; `None` where there is none.
-    fn common(&self, other: &Quantity<'_>, loosely: bool) -> Option<(Number, Number)> {
-        let (left, right) = (definite(self.unit(), loosely), definite(other.unit(), loosely));
-        if left == right {
-            return Some((self.value, other.value));
-        }
-        let calendar = |unit: &str| matches!(unit, "year" | "month");
-        if calendar(left) && calendar(right) {
-            let months = |unit: &str| Number::whole(if unit == "year" { 12 } else { 1 });
-            return Some((self.value.multiply(months(left))?, other.value.multiply(months(right))?));
-        }
-        if calendar(left) || calendar(right) {
-            return None;
-        }
-        let (left, right) = (units::parse(left)?, units::parse(right)?);
-        if left.dimensions != right.dimensions {
-            return None;
-        }
-        Some((left.to_base(self.value)?, right.to_base(other.value)?))
+    /// The names of both units as they are to be compared.
+    fn names<'b>(&self, other: &Quantity<'b>, loosely: bool) -> (&'a str, &'b str) {
+        let loosely = loosely || self.recorded || other.recorded;
+        (definite(self.unit(), loosely), definite(other.unit(), loosely))
     }
 
     pub(super) fn compare(&self, other: &Quantity<'_>) -> Option<Ordering> {
-        self.common(other, false).map(|(left, right)| left.compare(right))
+        let (left, right) = self.names(other, false);
+        if left == right {
+            return Some(self.value.compare(other.value));
+        }
+        match (months(left), months(right)) {
+            (Some(one), Some(another)) => {
+                let left = self.value.multiply(Number::whole(one))?;
+                Some(left.compare(other.value.multiply(Number::whole(another))?))
+            }
+            (None, None) => units::lookup(left)?.compare(self.value, &*units::lookup(right)?, other.value),
+            _ => None,
+        }
     }
 
     /// Equality; `None` where the units have nothing in common.
@@ -84,33 +105,69 @@ impl<'a> Quantity<'a> {
         self.compare(other).map(|order| order == Ordering::Equal)
     }
 
-    /// Equivalence: equal when rounded to the precision of the less precise one.
+    /// Equivalence: equal in the coarser of the units when rounded to the precision of the less precise number.
     pub(super) fn equivalent(&self, other: &Quantity<'_>) -> bool {
-        if definite(self.unit(), true) == definite(other.unit(), true) {
+        let (left, right) = self.names(other, true);
+        if left == right {
             return equivalent_numbers(self.value, other.value);
         }
-        self.common(other, true)
-            .is_some_and(|(left, right)| equivalent_numbers(left, right))
+        let Some((one, another)) = units::lookup(left).zip(units::lookup(right)) else {
+            return false;
+        };
+        let converted = |value: Number, from: &Arc<Unit>, to: &Arc<Unit>| from.convert(value, to);
+        match one.is_coarser(&another) {
+            true => converted(other.value, &another, &one).is_some_and(|other| equivalent_numbers(self.value, other)),
+            false => converted(self.value, &one, &another).is_some_and(|left| equivalent_numbers(left, other.value)),
+        }
+    }
+
+    /// The number of it in the unit of another; of years and months only in calendar units.
+    fn in_unit_of(&self, other: &Quantity<'_>, loosely: bool) -> Option<Number> {
+        let (from, to) = self.names(other, loosely);
+        if from == to {
+            return Some(self.value);
+        }
+        match (months(from), months(to)) {
+            (Some(from), Some(to)) => self.value.multiply(Number::whole(from))?.divide(Number::whole(to)),
+            (None, None) => units::lookup(from)?.convert(self.value, &*units::lookup(to)?),
+            _ => None,
+        }
     }
 
     /// The sum of quantities, in the unit of the first.
     pub(super) fn add(&self, other: &Quantity<'_>) -> Option<Number> {
-        let (left, right) = (definite(self.unit(), false), definite(other.unit(), false));
-        if left == right {
-            return self.value.add(other.value);
-        }
-        let (left, right) = (units::parse(left)?, units::parse(right)?);
-        if left.dimensions != right.dimensions {
-            return None;
-        }
-        let moved = right.to_base(other.value)?.multiply(left.divisor)?;
-        self.value.add(moved.divide(left.factor)?)
+        self.value.add(other.in_unit_of(self, false)?)
     }
 
     /// How many times the other goes into it.
     pub(super) fn ratio(&self, other: &Quantity<'_>) -> Option<Number> {
-        let (left, right) = self.common(other, true)?;
-        left.divide(right)
+        self.in_unit_of(other, true)?.divide(other.value)
+    }
+
+    /// The same in another unit, as `toQuantity(unit)` gives it: a year counts as 365 days there and a month as 30 (N1, section
+    /// 5.5.5), but neither becomes a unit of UCUM.
+    pub(super) fn converted(&self, unit: &str) -> Option<Number> {
+        let (from, to) = (self.unit(), calendar_unit(unit));
+        let wanted = Quantity::new(self.value, Some(to));
+        if let Some(number) = self.in_unit_of(&wanted, false) {
+            return Some(number);
+        }
+        let days = |unit: &str| match unit {
+            "year" => Some(365),
+            "month" => Some(30),
+            _ => None,
+        };
+        match (days(from), days(to)) {
+            (Some(length), None) if is_calendar_unit(to) => {
+                let days = Quantity::new(self.value.multiply(Number::whole(length))?, Some("day"));
+                days.in_unit_of(&wanted, false)
+            }
+            (None, Some(length)) if is_calendar_unit(from) => {
+                let days = self.in_unit_of(&Quantity::new(self.value, Some("day")), false)?;
+                days.divide(Number::whole(length))
+            }
+            _ => None,
+        }
     }
 
     /// As `toString()` gives it: a calendar unit as a word, a UCUM unit in quotes.
@@ -128,23 +185,34 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The unit of a product or quotient with another.
+    /// The unit of a product or quotient with another; `None` where the units cancel out.
     pub(super) fn combined_unit(&self, other: &Quantity<'_>, sign: char) -> Option<String> {
         let (left, right) = (definite(self.unit(), true), definite(other.unit(), true));
         Some(match (left, right) {
             (_, "1") => left.to_string(),
             ("1", _) if sign == '.' => right.to_string(),
-            _ if left == right && sign == '/' => "1".to_string(),
+            _ if left == right && sign == '/' => return None,
             _ if left == right && left.bytes().all(|byte| byte.is_ascii_alphabetic()) => format!("{left}2"),
             _ => {
-                let dimensions: (Dimension, Dimension) =
-                    (units::parse(left)?.dimensions, units::parse(right)?.dimensions);
-                match dimensions.0 == dimensions.1 && sign == '/' {
-                    true => return None,
-                    false => format!("{left}{sign}{right}"),
+                let (one, another) = (units::lookup(left)?, units::lookup(right)?);
+                if sign == '/' && one.is_commensurable(&another) {
+                    return None;
+                }
+                match right.strip_prefix('/') {
+                    Some(inverse) if sign == '/' => format!("{left}.{}", in_brackets(inverse)),
+                    Some(_) => format!("{left}{right}"),
+                    None => format!("{left}{sign}{}", in_brackets(right)),
                 }
             }
         })
+    }
+}
+
+/// A unit as one part of another: a product or quotient takes brackets.
+fn in_brackets(unit: &str) -> String {
+    match unit.contains(['.', '/']) {
+        true => format!("({unit})"),
+        false => unit.to_string(),
     }
 }
 

@@ -67,7 +67,7 @@ impl Items {
             Values::Quantity { value, unit } => match written(value.value(slot)) {
                 Some(value) => {
                     let unit = unit.is_valid(slot).then(|| unit.value(slot));
-                    Scalar::Quantity(Quantity { value, unit })
+                    Scalar::Quantity(Quantity::new(value, unit))
                 }
                 None => Scalar::Beyond(System::Quantity, value.value(slot)),
             },
@@ -110,7 +110,11 @@ impl Items {
             (Some(UCUM), Some(code)) => Some(code),
             (_, code) => text("unit").or(code),
         };
-        Some(Scalar::Quantity(Quantity { value, unit }))
+        Some(Scalar::Quantity(Quantity {
+            value,
+            unit,
+            recorded: true,
+        }))
     }
 }
 
@@ -137,7 +141,7 @@ impl<'a> Scalar<'a> {
     pub(super) fn quantity(self) -> Option<Quantity<'a>> {
         match self {
             Scalar::Quantity(quantity) => Some(quantity),
-            other => other.number().map(|value| Quantity { value, unit: None }),
+            other => other.number().map(|value| Quantity::new(value, None)),
         }
     }
 

@@ -94,6 +94,7 @@ fn compile_for(ty: TypeId, parameter: &Arc<SearchParameter>, reading: Reading) -
     let extra = move |ty: TypeId| Some(leaves_below(search_type, reading, ty));
     let options = CompileOptions {
         lenient: true,
+        search: true,
         extra: Some(&extra),
         duplicates: true,
         ..CompileOptions::default()

@@ -42,6 +42,7 @@ pub(super) fn resolve(
                 context,
                 extra: Some(&everything),
                 duplicates: true,
+                ..CompileOptions::default()
             },
         )
     };

@@ -1,7 +1,7 @@
 //! Functions and operators, family by family, over one small record.
 
 use tabularium::fhir::facts;
-use tabularium::fhirpath::{CompileOptions, compile};
+use tabularium::fhirpath::{CompileOptions, Focus, compile};
 
 const PATIENT: &str = r#"{
     "resourceType": "Patient", "id": "p", "active": true, "birthDate": "1974-12-25",
@@ -48,7 +48,7 @@ fn yields_of(patient: &str, expression: &str) -> String {
 }
 
 #[track_caller]
-fn check(cases: &[(&str, &str)]) {
+pub(super) fn check(cases: &[(&str, &str)]) {
     for (expression, expected) in cases {
         assert_eq!(yields(expression), *expected, "{expression}");
     }
@@ -59,7 +59,21 @@ fn navigation_and_filtering() {
     check(&[
         ("name.given", r#""Peter" "James" "Jim" "Peter" "James""#),
         ("Patient.name.where(use = 'usual').given", r#""Jim""#),
-        ("Practitioner.name", ""),
+        (
+            "Practitioner.name",
+            "!a path that begins with Practitioner has no meaning in the context of Patient (line 1, column 1)",
+        ),
+        ("DomainResource.extension.url", r#""http://x/weight""#),
+        (
+            "name.as(HumanName).use",
+            "!as needs a single item, but there are 3 (line 1, column 6)",
+        ),
+        (
+            "(name as HumanName).use",
+            "!as needs a single item, but there are 3 (line 1, column 7)",
+        ),
+        ("name.first().as(HumanName).use", r#""official""#),
+        ("name.ofType(HumanName).use", r#""official" "usual" "maiden""#),
         ("name.select(given.first() & '.')", r#""Peter." "Jim." "Peter.""#),
         ("name[1].given", r#""Jim""#),
         ("name[7]", ""),
@@ -376,5 +390,22 @@ fn greedy_expressions_are_refused() {
     ] {
         let found = yields(&expression);
         assert!(found.starts_with('!'), "{}", &expression[..60]);
+    }
+}
+
+/// Two calls read the clock twice, so that `now() = now()` was false now and then.
+#[test]
+fn the_present_is_one_moment_for_a_whole_evaluation() {
+    let ty = facts().lookup("Patient").unwrap();
+    let expression = "now().toString() & ' ' & today().toString() & ' ' & iif(true, timeOfDay().toString())";
+    let program = compile(expression, ty, &CompileOptions::default()).unwrap();
+    let batch = super::batch(ty, &[PATIENT.to_string(), PATIENT.to_string()]);
+    let now = "2024-02-29T23:59:58.25Z".parse().unwrap();
+    let evaluation = program.evaluate_on(&Focus::root(&batch, ty).at(now)).unwrap();
+    let collection = evaluation.strict().unwrap();
+    for row in 0..2 {
+        let (items, item) = collection.item(collection.range(row).start);
+        let expected = "2024-02-29T23:59:58.250+00:00 2024-02-29 23:59:58.250";
+        assert_eq!(items.text(item), Some(expected));
     }
 }

@@ -9,7 +9,11 @@ fn ty(name: &str) -> TypeId {
 
 #[track_caller]
 fn check(root: &str, expression: &str, leaves: &[&str]) {
-    let program = compile(expression, ty(root), &CompileOptions::default()).unwrap();
+    let options = CompileOptions {
+        search: true,
+        ..CompileOptions::default()
+    };
+    let program = compile(expression, ty(root), &options).unwrap();
     let found: Vec<&str> = program.leaves().iter().map(String::as_str).collect();
     assert_eq!(found, leaves, "{expression}");
 }
@@ -70,6 +74,7 @@ fn a_caller_says_what_it_reads_below_the_result() {
     let options = CompileOptions {
         extra: Some(&extra),
         duplicates: true,
+        search: true,
         ..CompileOptions::default()
     };
     let leaves = |expression: &str, root: &str| -> Vec<String> {

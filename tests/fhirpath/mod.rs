@@ -9,6 +9,7 @@ mod official;
 mod robust;
 mod search_parameters;
 mod search_values;
+mod units;
 
 use arrow::array::RecordBatch;
 use tabularium::fhir::TypeId;

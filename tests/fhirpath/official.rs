@@ -9,22 +9,13 @@ use tabularium::fhirpath::{Collection, CompileOptions, compile};
 use crate::harness;
 
 /// The cases that do not hold, and why that is so.
-const DEVIATIONS: [&str; 12] = [
-    // A path that begins with another type than the context's is empty, not an error: search parameters are such unions.
-    "testBasics/testSimpleWithWrongContext",
-    // The order of children is that of the definition, so that skipping some is no error.
-    "testDollar/testDollarOrderNotAllowed",
-    // `as` selects from a collection, as R4's search parameters need.
-    "testInheritance/testFHIRPathAsFunction21",
+const DEVIATIONS: [&str; 6] = [
     // A tenth of a second is added; the suite drops it for the UCUM unit only.
     "testPlus/testPlusDate19",
     // Profiles are not known to the engine.
     "testConformsTo/testConformsTo1",
     "testConformsTo/testConformsTo2",
-    // A boundary is never inside the values that it bounds.
-    "LowBoundary/LowBoundaryDecimal15",
-    "HighBoundary/HighBoundaryDecimal15",
-    "HighBoundary/HighBoundaryDecimal16",
+    // 08 is the whole hour, whose last moment is 08:59:59.999; the suite takes it for the minute 08:00 here, not in its others.
     "HighBoundary/HighBoundaryDateTimeMillisecond1",
     "HighBoundary/HighBoundaryDateTimeMillisecond3",
     // Contained resources are JSON text, which steps do not enter.
@@ -38,10 +29,15 @@ enum Outcome {
     RunError(String),
 }
 
-fn run(resource: &str, expression: &str) -> Outcome {
+fn run(resource: &str, case: &Value) -> Outcome {
+    let expression = case["expression"].as_str().unwrap();
     let json: Value = serde_json::from_str(resource).unwrap();
     let ty = facts().lookup(json["resourceType"].as_str().unwrap()).unwrap();
-    let program = match compile(expression, ty, &CompileOptions::default()) {
+    let options = CompileOptions {
+        ordered: case["checkOrderedFunctions"] == true,
+        ..CompileOptions::default()
+    };
+    let program = match compile(expression, ty, &options) {
         Ok(program) => program,
         Err(error) => return Outcome::CompileError(error.to_string()),
     };
@@ -70,8 +66,12 @@ fn values(collection: &Collection) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Dates without their signs; a zero below zero is the same decimal as a zero.
 fn plain(text: &str) -> &str {
-    text.trim_start_matches('@').trim_start_matches('T')
+    match text.trim_start_matches('@').trim_start_matches('T') {
+        "-0.0" => "0.0",
+        text => text,
+    }
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn the_official_suite() {
             .unwrap_or_default();
         let invalid = case["invalid"].as_str();
         let id = case["id"].as_str().unwrap();
-        let problem = match (run(&resource, expression), invalid) {
+        let problem = match (run(&resource, case), invalid) {
             (Outcome::CompileError(_) | Outcome::RunError(_), Some(_)) => None,
             (Outcome::Values(values), Some(kind)) => Some(format!("{kind} error expected, got {values:?}")),
             (Outcome::CompileError(error) | Outcome::RunError(error), None) => Some(error),

@@ -14,12 +14,16 @@ fn every_expression_compiles_for_each_of_its_bases() {
     let parameters = SearchParameters::builtin();
     assert_eq!(parameters.all().len(), 1375);
     let (mut compiled, mut failures) = (0, Vec::new());
+    let search = CompileOptions {
+        search: true,
+        ..CompileOptions::default()
+    };
     for parameter in parameters.all() {
         let Some(expression) = parameter.expression.as_deref() else {
             continue;
         };
         for ty in parameter.bases.iter().flat_map(|base| types_of(*base)) {
-            let program = match compile(expression, ty, &CompileOptions::default()) {
+            let program = match compile(expression, ty, &search) {
                 Ok(program) => program,
                 Err(error) => {
                     failures.push(format!("{} {}: {error}", parameter.url, facts().get(ty).name));
@@ -30,7 +34,7 @@ fn every_expression_compiles_for_each_of_its_bases() {
             for component in &parameter.components {
                 let options = CompileOptions {
                     context: Some(&program),
-                    ..CompileOptions::default()
+                    ..search.clone()
                 };
                 if let Err(error) = compile(&component.expression, ty, &options) {
                     failures.push(format!("{} {}: {error}", parameter.url, component.expression));

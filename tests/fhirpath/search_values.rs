@@ -79,15 +79,16 @@ pub(super) fn same(left: &Value, right: &Value) -> bool {
 }
 
 fn programs(ty: TypeId) -> Vec<(String, Program)> {
+    let options = CompileOptions {
+        search: true,
+        ..CompileOptions::default()
+    };
     SearchParameters::builtin()
         .of(ty)
         .filter(|parameter| parameter.ty != SearchType::Composite)
         .filter_map(|parameter| {
             let expression = parameter.expression.as_deref()?;
-            Some((
-                parameter.code.to_string(),
-                compile(expression, ty, &CompileOptions::default()).unwrap(),
-            ))
+            Some((parameter.code.to_string(), compile(expression, ty, &options).unwrap()))
         })
         .collect()
 }

@@ -179,6 +179,7 @@ impl Compiler<'_> {
                 };
                 match name {
                     "is" => self.is(on, &shape, test, at),
+                    "as" => Ok(self.cast(on, shape, test, at)),
                     _ => Ok(of_type(on, shape, test)),
                 }
             }

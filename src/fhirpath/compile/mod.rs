@@ -15,9 +15,8 @@ use crate::fhir::TypeId;
 
 mod calls;
 mod names;
+mod order;
 mod steps;
-
-use steps::of_type;
 
 type Resolved = Result<(Node, Shape), FhirPathError>;
 
@@ -41,6 +40,9 @@ pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) ->
         work: 0,
         lenient: options.lenient,
     };
+    if options.ordered {
+        order::check(&tree, &compiler.places)?;
+    }
     let scope = Scope {
         this: compiler.context.clone(),
         total: None,
@@ -166,7 +168,7 @@ impl Compiler<'_> {
                 let test = self.type_named(ty)?;
                 let (on, shape) = self.resolve(operand, scope)?;
                 match cast {
-                    true => Ok(of_type(on, shape, test)),
+                    true => Ok(self.cast(on, shape, test, at)),
                     false => self.is(on, &shape, test, at),
                 }
             }

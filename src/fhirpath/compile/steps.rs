@@ -5,10 +5,10 @@ use crate::fhir::storage::Storage;
 use crate::fhir::{Kind, TypeId, facts};
 use crate::fhirpath::ast::{Expr, ExprKind};
 use crate::fhirpath::error::{FhirPathError, Position};
-use crate::fhirpath::functions::Need;
+use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::leaves::below;
 use crate::fhirpath::navigate::{Branch, branches};
-use crate::fhirpath::node::{Node, Shape, Source};
+use crate::fhirpath::node::{Call, Node, Shape, Source};
 use crate::fhirpath::types::{ItemType, System, TypeTest};
 
 impl Compiler<'_> {
@@ -16,7 +16,7 @@ impl Compiler<'_> {
         let Some(on) = on else {
             let is_element = scope.this.sources.iter().any(|source| has_element(source, name));
             if !is_element && let Some(ty) = type_prefix(name) {
-                return Ok(of_type_prefix(&scope.this, ty));
+                return self.type_prefix(&scope.this, ty, at);
             }
             return self.step(Node::This, &scope.this, name, at);
         };
@@ -28,7 +28,7 @@ impl Compiler<'_> {
             && namespace == "FHIR"
             && let Some(ty) = type_prefix(name)
         {
-            return Ok(of_type_prefix(&scope.this, ty));
+            return self.type_prefix(&scope.this, ty, at);
         }
         let (on, shape) = self.resolve(on, scope)?;
         self.step(on, &shape, name, at)
@@ -95,6 +95,38 @@ impl Compiler<'_> {
         })
     }
 
+    /// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically but for abstract contexts.
+    fn type_prefix(&self, this: &Shape, ty: TypeId, at: Position) -> Resolved {
+        let test = TypeTest {
+            fhir: Some(ty),
+            system: None,
+        };
+        let (node, shape) = of_type(Node::This, this.clone(), test);
+        let selects = self.options.search || self.options.lenient;
+        if shape.sources.is_empty() && !this.sources.is_empty() && !selects {
+            return Err(FhirPathError::WrongContext {
+                at,
+                name: facts().get(ty).name.to_string(),
+                ty: this.names(),
+            });
+        }
+        Ok((node, shape))
+    }
+
+    /// `as`: the single item if it is of the type. Search parameters select with it among several.
+    pub(super) fn cast(&self, on: Node, shape: Shape, test: TypeTest, at: Position) -> (Node, Shape) {
+        if !shape.many || self.options.search {
+            return of_type(on, shape, test);
+        }
+        let single = Node::Call(Box::new(Call {
+            function: &functions::SINGLE_OF_AS,
+            on,
+            arguments: Vec::new(),
+            at,
+        }));
+        of_type(single, shape.single(), test)
+    }
+
     pub(super) fn is(&mut self, on: Node, shape: &Shape, test: TypeTest, at: Position) -> Resolved {
         let dynamic = shape
             .sources
@@ -155,18 +187,6 @@ fn type_prefix(name: &str) -> Option<TypeId> {
     let def = facts().get(ty);
     (!matches!(def.kind, Kind::Primitive(_)) && name.starts_with(|first: char| first.is_ascii_uppercase()))
         .then_some(ty)
-}
-
-/// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically but for abstract contexts.
-fn of_type_prefix(this: &Shape, ty: TypeId) -> (Node, Shape) {
-    of_type(
-        Node::This,
-        this.clone(),
-        TypeTest {
-            fhir: Some(ty),
-            system: None,
-        },
-    )
 }
 
 pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {

@@ -80,7 +80,8 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
     })
 }
 
-/// Half a unit of the last digit below or above, cut outward to the digits asked for.
+/// Half a unit of the last digit below or above. To fewer digits than that has, what lies farther from zero than the value is
+/// rounded and what lies nearer is cut, as HL7's suite has it.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
     if !(0..=MOST_DECIMALS).contains(&precision) {
@@ -95,11 +96,12 @@ fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Numbe
     if precision >= exact.scale {
         return exact.rescaled(precision);
     }
+    if high == (number.mantissa >= 0) {
+        return Some(exact.rounded(precision));
+    }
     let divisor = 10i128.checked_pow(exact.scale - precision)?;
-    let (floor, rest) = (exact.mantissa.div_euclid(divisor), exact.mantissa.rem_euclid(divisor));
-    let mantissa = if high && rest != 0 { floor + 1 } else { floor };
     Some(Number {
-        mantissa,
+        mantissa: exact.mantissa / divisor,
         scale: precision,
     })
 }

@@ -1,6 +1,4 @@
-//! The present: `now`, `today`, `timeOfDay`, in UTC, the same for all rows of an evaluation.
-
-use chrono::Utc;
+//! The present: `now`, `today`, `timeOfDay`, in UTC, one moment for a whole evaluation.
 
 use super::signature::{Function, Need, Signature};
 use crate::fhirpath::builder::{Builder, Computed};
@@ -22,7 +20,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |call| {
             same(
                 call,
-                Computed::DateTime(Utc::now().format("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()),
+                Computed::DateTime(call.frame.now().format("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()),
             )
         },
     },
@@ -32,7 +30,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Nothing,
         shape: |_: &Signature<'_>| Shape::one(ItemType::System(System::Date)),
-        run: |call| same(call, Computed::Date(Utc::now().format("%Y-%m-%d").to_string())),
+        run: |call| same(call, Computed::Date(call.frame.now().format("%Y-%m-%d").to_string())),
     },
     Function {
         name: "timeOfDay",
@@ -40,7 +38,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Nothing,
         shape: |_: &Signature<'_>| Shape::one(ItemType::System(System::Time)),
-        run: |call| same(call, Computed::Time(Utc::now().format("%H:%M:%S%.3f").to_string())),
+        run: |call| {
+            same(
+                call,
+                Computed::Time(call.frame.now().format("%H:%M:%S%.3f").to_string()),
+            )
+        },
     },
 ];
 

@@ -1,7 +1,8 @@
 //! Conversions: `toX()` and `convertsToX()` from one table of rules.
 
-use super::signature::{Function, Need, Signature};
+use super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::builder::Computed;
+use crate::fhirpath::collection::Collection;
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::eval::Output;
 use crate::fhirpath::invocation::Invocation;
@@ -20,7 +21,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     converting("toDate", System::Date, |call| to(call, System::Date)),
     converting("toDateTime", System::DateTime, |call| to(call, System::DateTime)),
     converting("toTime", System::Time, |call| to(call, System::Time)),
-    converting("toQuantity", System::Quantity, |call| to(call, System::Quantity)),
+    converting("toQuantity", System::Quantity, |call| {
+        let units = units(call)?;
+        call.map(|row, value| Ok(quantity_in(value, call, &units, row)))
+    })
+    .taking_a_unit(),
     converting("convertsToBoolean", System::Boolean, |call| {
         converts(call, System::Boolean)
     })
@@ -44,9 +49,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     .judging(),
     converting("convertsToTime", System::Time, |call| converts(call, System::Time)).judging(),
     converting("convertsToQuantity", System::Quantity, |call| {
-        converts(call, System::Quantity)
+        let units = units(call)?;
+        call.judge(|row, value| Ok(Some(quantity_in(value, call, &units, row).is_some())))
     })
-    .judging(),
+    .judging()
+    .taking_a_unit(),
 ];
 
 const fn converting(
@@ -83,10 +90,35 @@ impl Function {
         self.shape = super::signature::boolean;
         self
     }
+
+    const fn taking_a_unit(mut self) -> Function {
+        self.parameters = &[Parameter::Value];
+        self
+    }
 }
 
 fn to(call: &Invocation<'_>, system: System) -> Result<Output, FhirPathError> {
     call.map(|_, value| Ok(convert(value, system)))
+}
+
+/// The unit asked for, by row; `None` where none is.
+fn units(call: &Invocation<'_>) -> Result<Option<Collection>, FhirPathError> {
+    call.has(0).then(|| call.value(0)).transpose()
+}
+
+/// A value as a Quantity, in the unit asked for. Asking for no unit of an empty collection gives nothing.
+fn quantity_in(value: Scalar<'_>, call: &Invocation<'_>, units: &Option<Collection>, row: usize) -> Option<Computed> {
+    let Some(units) = units else {
+        return quantity(value);
+    };
+    let unit = call.text(units, row)?;
+    let Computed::Quantity { value, unit: of } = quantity(value)? else {
+        return None;
+    };
+    Some(Computed::Quantity {
+        value: Quantity::new(value, of.as_deref()).converted(unit)?,
+        unit: Some(calendar_unit(unit).to_string()),
+    })
 }
 
 fn converts(call: &Invocation<'_>, system: System) -> Result<Output, FhirPathError> {
@@ -189,10 +221,10 @@ fn quantity(value: Scalar<'_>) -> Option<Computed> {
             })
         }
         Scalar::Text(text) => {
-            let (number, unit) = match text.find(char::is_whitespace) {
-                Some(at) => (&text[..at], text[at..].trim()),
-                None => (text, ""),
-            };
+            let digits = unsigned(text);
+            let ends = digits.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+            let (number, unit) = text.split_at(text.len() - digits.len() + ends.unwrap_or(digits.len()));
+            let unit = unit.trim();
             let value = if is_decimal(number) {
                 Number::parse(number)?
             } else {

@@ -7,7 +7,6 @@ use crate::fhirpath::eval::Output;
 use crate::fhirpath::invocation::{Invocation, RowResult};
 use crate::fhirpath::node::Shape;
 use crate::fhirpath::number::Number;
-use crate::fhirpath::quantity::Quantity;
 use crate::fhirpath::scalar::Scalar;
 use crate::fhirpath::types::{ItemType, System};
 
@@ -89,11 +88,8 @@ fn abs(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     of_numbers(call, |_, value| match value {
         Scalar::Integer(value) => Ok(value.checked_abs().map(Computed::Integer)),
         Scalar::Quantity(quantity) => {
-            let quantity = Quantity {
-                value: positive(quantity.value),
-                unit: quantity.unit,
-            };
-            Ok(Some(Computed::quantity(&quantity)))
+            let positive = quantity.with_value(positive(quantity.value));
+            Ok(Some(Computed::quantity(&positive)))
         }
         other => Ok(Some(Computed::Decimal(positive(number_of(other)?)))),
     })

@@ -18,6 +18,7 @@ mod subsetting;
 
 pub(super) use control::DESCENDANTS;
 pub(super) use signature::{Function, Need, Parameter, Signature};
+pub(super) use subsetting::SINGLE_OF_AS;
 
 const FAMILIES: &[&[Function]] = &[
     existence::FUNCTIONS,

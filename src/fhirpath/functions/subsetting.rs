@@ -83,6 +83,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
 ];
 
+/// What `as` makes sure of before it looks at the type.
+pub(in crate::fhirpath) const SINGLE_OF_AS: Function = Function {
+    name: "as",
+    parameters: &[],
+    required: 0,
+    reads: Need::Nothing,
+    shape: signature::one_of_input,
+    run: single,
+};
+
 /// For each row the items of a part of its range.
 pub(super) fn part(input: &Collection, of: impl Fn(usize, Range<usize>) -> Range<usize>) -> Collection {
     let mut offsets = Vec::with_capacity(input.rows() + 1);
@@ -114,7 +124,7 @@ fn bounded(call: &Invocation<'_>, of: impl Fn(Range<usize>, usize) -> Range<usiz
 fn single(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(part(&call.input, |row, range| {
         if range.len() > 1 {
-            call.frame.not_single(row, range.len(), "single", call.at());
+            call.frame.not_single(row, range.len(), call.name(), call.at());
         }
         range
     })))

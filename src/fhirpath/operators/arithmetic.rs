@@ -134,14 +134,7 @@ fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computati
         (Scalar::Text(one), Scalar::Text(other)) if operator == Operator::Add => joined(one, other),
         (Scalar::Temporal(kind, text), Scalar::Quantity(by)) => match operator {
             Operator::Add => calendar::add(kind, text, &by),
-            Operator::Subtract => calendar::add(
-                kind,
-                text,
-                &Quantity {
-                    value: by.value.negate(),
-                    unit: by.unit,
-                },
-            ),
+            Operator::Subtract => calendar::add(kind, text, &by.with_value(by.value.negate())),
             _ => Err(wrong()),
         },
         (Scalar::Quantity(_), _) | (_, Scalar::Quantity(_)) => match (left.quantity(), right.quantity()) {
@@ -180,13 +173,7 @@ fn quantities(operator: Operator, left: &Quantity<'_>, right: &Quantity<'_>) -> 
     let unit = left.unit.map(str::to_string);
     Some(match operator {
         Operator::Add => of(left.add(right), unit),
-        Operator::Subtract => of(
-            left.add(&Quantity {
-                value: right.value.negate(),
-                unit: right.unit,
-            }),
-            unit,
-        ),
+        Operator::Subtract => of(left.add(&right.with_value(right.value.negate())), unit),
         Operator::Multiply => left
             .combined_unit(right, '.')
             .and_then(|unit| of(left.value.multiply(right.value), Some(unit))),
@@ -238,10 +225,7 @@ pub(in crate::fhirpath) fn sign(
             }
             Some(Scalar::Integer(value)) => value.checked_neg().map(Computed::Integer),
             Some(Scalar::Decimal(value)) => Some(Computed::Decimal(value.negate())),
-            Some(Scalar::Quantity(quantity)) => Some(Computed::quantity(&Quantity {
-                value: quantity.value.negate(),
-                unit: quantity.unit,
-            })),
+            Some(Scalar::Quantity(quantity)) => Some(Computed::quantity(&quantity.with_value(quantity.value.negate()))),
             Some(other) => {
                 let problem = format!("is not defined for a {}", other.kind());
                 frame.fault(

@@ -72,7 +72,10 @@ pub(super) const FAMILY: Family = Family {
             "extension.value.first() is System.String",
             &["false", "", "false", "false", "false", "false"],
         ),
-        ("extension.value.as(string)", &[r#""s""#, "", "null", "", "", ""]),
+        (
+            "extension.value.as(string)",
+            &[r#""s""#, "", "null", "!as needs a single item", "", ""],
+        ),
         ("extension.value.first() as integer", &["", "", "", "1", "", ""]),
         ("extension.value.ofType(decimal)", &["", "", "", "2.50", "", ""]),
         ("extension.value.ofType(Quantity).value", &["", "", "", "", "3", ""]),

@@ -1,0 +1,66 @@
+//! Whether items are taken by their place where nothing says in which order they come: `children().skip(1)`. Decided on the
+//! syntax tree alone, for callers that ask for it.
+
+use crate::fhirpath::ast::{Expr, ExprKind, Operator};
+use crate::fhirpath::error::{FhirPathError, Places};
+
+/// Refuses an expression that takes items by their place after a function that leaves their order open.
+pub(super) fn check(expr: &Expr, places: &Places) -> Result<(), FhirPathError> {
+    open_order(expr, places).map(|_| ())
+}
+
+/// What left the order of the expression's items open, if anything did.
+type Open = Option<String>;
+
+fn open_order(expr: &Expr, places: &Places) -> Result<Open, FhirPathError> {
+    Ok(match &expr.kind {
+        ExprKind::Member { on: Some(on), .. } => open_order(on, places)?,
+        ExprKind::TypeTest { operand, .. } | ExprKind::Sign { operand, .. } => open_order(operand, places)?,
+        ExprKind::Indexer { on, index } => {
+            open_order(index, places)?;
+            settled(open_order(on, places)?, "an index", expr, places)?
+        }
+        ExprKind::Binary { operator, left, right } => {
+            open_order(left, places)?;
+            open_order(right, places)?;
+            (*operator == Operator::Union).then(|| "|".to_string())
+        }
+        ExprKind::Call { on, name, arguments } => {
+            let on = match on {
+                Some(on) => open_order(on, places)?,
+                None => None,
+            };
+            let arguments = arguments
+                .iter()
+                .map(|argument| open_order(argument, places))
+                .collect::<Result<Vec<Open>, _>>()?;
+            call(name, on, arguments, expr, places)?
+        }
+        _ => None,
+    })
+}
+
+fn call(name: &str, on: Open, arguments: Vec<Open>, expr: &Expr, places: &Places) -> Result<Open, FhirPathError> {
+    let of_arguments = |arguments: Vec<Open>| arguments.into_iter().flatten().next();
+    Ok(match name {
+        "children" | "descendants" | "repeat" | "repeatAll" | "union" | "combine" | "distinct" | "intersect" => {
+            Some(format!("{name}()"))
+        }
+        "first" | "last" | "tail" | "skip" | "take" => settled(on, &format!("{name}()"), expr, places)?,
+        "where" | "ofType" | "as" | "exclude" | "trace" | "extension" | "resolve" | "defineVariable" => on,
+        "select" => on.or_else(|| of_arguments(arguments)),
+        "iif" | "coalesce" => of_arguments(arguments),
+        _ => None,
+    })
+}
+
+fn settled(on: Open, function: &str, expr: &Expr, places: &Places) -> Result<Open, FhirPathError> {
+    match on {
+        None => Ok(None),
+        Some(after) => Err(FhirPathError::Unordered {
+            at: places.of(expr.at),
+            function: function.to_string(),
+            after,
+        }),
+    }
+}
