@@ -192,10 +192,15 @@ impl Error {
 impl From<SearchError> for Error {
     fn from(error: SearchError) -> Error {
         match error {
-            SearchError::Value { .. } | SearchError::Modifier { .. } | SearchError::Unknown { .. } => {
-                Error::Invalid(error.to_string())
+            SearchError::Value { .. }
+            | SearchError::Modifier { .. }
+            | SearchError::Unknown { .. }
+            | SearchError::Chain { .. }
+            | SearchError::Operator { .. }
+            | SearchError::Joins { .. } => Error::Invalid(error.to_string()),
+            SearchError::TooManyIncluded(_) | SearchError::TooManyJoined(_) | SearchError::LongLinks(_) => {
+                Error::TooCostly(error.to_string())
             }
-            SearchError::TooManyIncluded(_) | SearchError::LongLinks(_) => Error::TooCostly(error.to_string()),
             SearchError::Expired => Error::Gone(error.to_string()),
             error => Error::internal(error),
         }

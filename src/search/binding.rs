@@ -4,8 +4,9 @@
 //! parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` lies under that patient's
 //! owner and nowhere else.
 
+use super::criterion::{Criterion, Test};
 use super::matcher::Matcher;
-use super::query::{Criterion, Query, Test};
+use super::query::Query;
 use super::value::ReferenceValue;
 use crate::fhir::storage::root_column;
 use crate::fhir::{TypeId, facts};
@@ -52,11 +53,11 @@ pub(super) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> Bound {
 
 /// The patients that a criterion restricts matches to; `None` where it does not.
 fn named(ty: TypeId, criterion: &Criterion) -> Option<Vec<&str>> {
-    let Test::AnyOf { matchers, not: false } = &criterion.test else {
+    let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return None;
     };
     let column = root_column(filing_element(ty)?);
-    let leaves = criterion.compiled.program.leaves();
+    let leaves = compiled.program.leaves();
     if leaves.is_empty()
         || !leaves
             .iter()
@@ -65,8 +66,7 @@ fn named(ty: TypeId, criterion: &Criterion) -> Option<Vec<&str>> {
         return None;
     }
     let patient = facts().lookup("Patient")?;
-    let only_patients =
-        || criterion.compiled.parameter.targets == [patient] || criterion.compiled.parameter.code == "patient";
+    let only_patients = || compiled.parameter.targets == [patient] || compiled.parameter.code == "patient";
     matchers
         .iter()
         .map(|matcher| ids(matcher, patient, &only_patients))

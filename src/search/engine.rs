@@ -8,13 +8,13 @@ use bytes::Bytes;
 
 use super::include::Include;
 use super::links::Links;
-use super::matcher::Surroundings;
 use super::matches::Found;
 use super::page::{Entry, Page};
-use super::parameter::Programs;
+use super::parameter::{Compiled, Programs, Reading};
 use super::population::{self, Sessions};
 use super::query::Query;
 use super::raw::RawParameter;
+use super::resolve::Surroundings;
 use super::result::Total;
 use super::{SearchError, binding, included, person};
 use crate::fhir::TypeId;
@@ -80,8 +80,9 @@ impl Engine {
 
     /// Carries out a search and renders its page as a Bundle.
     pub async fn search(&self, request: &Request<'_>) -> Result<Bytes, SearchError> {
-        let query = self.resolve(request)?;
+        let mut query = self.resolve(request)?;
         let table = self.table(&query, request)?;
+        self.settle(&table, &mut query.criteria).await?;
         let bound = binding::of(&query, &table, &self.lake);
         if query.counts_only() {
             let total = self.count(&table, &query, &bound).await?;
@@ -110,6 +111,11 @@ impl Engine {
     /// The table that the query searches, in the snapshot that it names or else the newest.
     pub(super) fn table(&self, query: &Query, request: &Request<'_>) -> Result<ScopedTable, SearchError> {
         Ok(self.lake.table(&self.picture(query)?, request.ty, request.scope))
+    }
+
+    /// The parameter `_id` of a type.
+    pub(super) fn ids_of(&self, ty: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
+        self.programs.get(ty, "_id", Reading::Values)
     }
 
     pub(super) fn lake(&self) -> &Lake {

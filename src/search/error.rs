@@ -33,6 +33,38 @@ pub enum SearchError {
         /// The resource type searched.
         resource: String,
     },
+    /// A chain through a parameter that is no reference (400).
+    #[error("'{parameter}' is a parameter of type {ty}; only a reference can be followed by a chain")]
+    Chain {
+        /// The parameter.
+        parameter: String,
+        /// Its search type.
+        ty: &'static str,
+    },
+    /// An operator of `_filter` that has no meaning for the parameter's type (400).
+    #[error("_filter: the operator '{operator}' does not go with '{parameter}', a parameter of type {ty}")]
+    Operator {
+        /// The parameter.
+        parameter: String,
+        /// The operator.
+        operator: String,
+        /// The parameter's search type.
+        ty: &'static str,
+    },
+    /// Conditions that lead to very many tables (400).
+    #[error("{parameter}: the search would have to look into more than {most} tables; name the types of its chains")]
+    Joins {
+        /// The parameter as the client wrote it.
+        parameter: String,
+        /// How many may be looked into.
+        most: usize,
+    },
+    /// More resources would have to be remembered than a search may hold (422).
+    #[error("a condition on other resources is met by more than {0} of them; narrow it")]
+    TooManyJoined(usize),
+    /// A condition on other resources reached the rows without having been answered.
+    #[error("a condition on other resources was not answered before the rows were searched")]
+    Unanswered,
     /// More resources would be brought along than one page may hold (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
@@ -75,6 +107,10 @@ impl SearchError {
             SearchError::Value { .. }
                 | SearchError::Modifier { .. }
                 | SearchError::Unknown { .. }
+                | SearchError::Chain { .. }
+                | SearchError::Operator { .. }
+                | SearchError::Joins { .. }
+                | SearchError::TooManyJoined(_)
                 | SearchError::TooManyIncluded(_)
                 | SearchError::LongLinks(_)
                 | SearchError::Expired

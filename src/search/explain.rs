@@ -15,19 +15,22 @@ impl Engine {
     /// Runs a search as [`Engine::search`] does, less the fetching of resources, and says how.
     pub async fn explain(&self, request: &Request<'_>) -> Result<String, SearchError> {
         let started = Instant::now();
-        let query = self.resolve(request)?;
+        let mut query = self.resolve(request)?;
         let resolved = started.elapsed();
         let table = self.table(&query, request)?;
+        let started = Instant::now();
+        self.settle(&table, &mut query.criteria).await?;
+        let settled = started.elapsed();
         let bound = binding::of(&query, &table, self.lake());
         let mut text = format!(
-            "search of {} in snapshot {}: {} criteria, {} sort keys\nresolve  {resolved:?}\n",
+            "search of {} in snapshot {}: {} criteria, {} sort keys\nresolve  {resolved:?}\nothers   {settled:?}, conditions on other resources\n",
             facts().get(query.ty).name,
             table.snapshot(),
             query.criteria.len(),
             query.sort.len()
         );
         for criterion in &query.criteria {
-            let leaves: Vec<&str> = criterion.compiled.program.leaves().iter().map(String::as_str).collect();
+            let leaves: Vec<String> = filter::leaves(std::slice::from_ref(criterion)).into_iter().collect();
             let _ = writeln!(text, "  {}  reads {}", criterion.label, leaves.join(", "));
         }
         match bound.person {

@@ -2,18 +2,23 @@
 //!
 //! The population plan runs this inside the scan, the person path straight over a person's columns: there is one meaning.
 
-use arrow::array::{BooleanArray, RecordBatch};
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::DataType;
 
 use super::SearchError;
-use super::query::{Criterion, Test};
+use super::criterion::{Condition, Criterion, Test, TupleTest, Within};
+use super::matcher::Matcher;
+use super::parameter::Compiled;
+use super::words::{Words, split_into};
 use crate::fhir::storage::LeafSet;
+use crate::fhirpath::{Collection, Focus, Offsets, Typed};
+use crate::lake::json::{Tape, Value};
 
 /// The columns that the criteria read.
 pub(super) fn leaves(criteria: &[Criterion]) -> LeafSet {
-    criteria
-        .iter()
-        .flat_map(|criterion| criterion.compiled.program.leaves().iter().cloned())
-        .collect()
+    let mut leaves = LeafSet::new();
+    criteria.iter().for_each(|criterion| criterion.add_leaves(&mut leaves));
+    leaves
 }
 
 /// For each row whether all criteria hold.
@@ -32,18 +37,54 @@ pub(super) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<Boo
     Ok(BooleanArray::from(all))
 }
 
-/// Marks the rows for which the criterion holds. A row on which a parameter's expression is in error has no values.
+/// Marks the rows for which the criterion holds; none is marked before.
 fn mark(criterion: &Criterion, batch: &RecordBatch, rows: &mut [bool]) -> Result<(), SearchError> {
-    let compiled = &criterion.compiled;
-    let values = compiled
-        .program
-        .evaluate(batch)
-        .map_err(|source| SearchError::Expression {
-            parameter: compiled.parameter.code.to_string(),
-            source,
-        })?
-        .lenient();
-    match &criterion.test {
+    match &criterion.condition {
+        Condition::Values { compiled, test } => mark_values(&values(compiled, batch)?, test, rows),
+        Condition::Tuples { compiled, test } => mark_tuples(compiled, test, batch, rows)?,
+        Condition::Words { within, words } => mark_words(*within, words, batch, rows),
+        Condition::All(parts) => {
+            for (row, holds) in rows.iter_mut().zip(matches(parts, batch)?.values()) {
+                *row = holds;
+            }
+        }
+        Condition::Any(parts) => {
+            for part in parts {
+                let mut of_part = vec![false; rows.len()];
+                mark(part, batch, &mut of_part)?;
+                rows.iter_mut().zip(of_part).for_each(|(row, holds)| *row |= holds);
+            }
+        }
+        Condition::Not(part) => {
+            mark(part, batch, rows)?;
+            rows.iter_mut().for_each(|row| *row = !*row);
+        }
+        Condition::Join(_) => return Err(SearchError::Unanswered),
+    }
+    Ok(())
+}
+
+/// A parameter's values. A row on which its expression is in error has none.
+fn values(compiled: &Compiled, batch: &RecordBatch) -> Result<Collection, SearchError> {
+    let evaluation = compiled.program.evaluate(batch);
+    Ok(evaluation.map_err(|source| compiled.failed(source))?.lenient())
+}
+
+/// Marks the rows of which one value is not what the matcher asks for.
+fn mark_differing(matcher: &Matcher, part: &Typed, rows: &mut [bool]) {
+    let each = Typed {
+        offsets: Offsets::Each(part.items.len()),
+        items: part.items.clone(),
+    };
+    let mut same = vec![false; part.items.len()];
+    matcher.mark(&each, &mut same);
+    for (row, marked) in rows.iter_mut().enumerate() {
+        *marked |= part.offsets.range(row).any(|item| !same[item]);
+    }
+}
+
+fn mark_values(values: &Collection, test: &Test, rows: &mut [bool]) {
+    match test {
         Test::Missing(missing) => {
             for (row, marked) in rows.iter_mut().enumerate() {
                 *marked = values.range(row).is_empty() == *missing;
@@ -59,6 +100,134 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, rows: &mut [bool]) -> Result
                 rows.iter_mut().for_each(|row| *row = !*row);
             }
         }
+        Test::Differs(matcher) => {
+            for part in values.typed() {
+                mark_differing(matcher, &part, rows);
+            }
+        }
+    }
+}
+
+/// Marks the rows of which one tuple passes: the components are decided on what the composite's expression yields, each item of
+/// it a context of its own.
+fn mark_tuples(
+    compiled: &Compiled,
+    test: &TupleTest,
+    batch: &RecordBatch,
+    rows: &mut [bool],
+) -> Result<(), SearchError> {
+    let tuples = values(compiled, batch)?;
+    let focus = Focus::root(batch, compiled.ty).enter(&tuples);
+    let mut components = Vec::with_capacity(compiled.components.len());
+    for component in &compiled.components {
+        let evaluation = component.program.evaluate_on(&focus);
+        components.push(evaluation.map_err(|source| component.failed(source))?.lenient());
+    }
+    let hits = |passes: &dyn Fn(usize, &Collection, &mut [bool])| {
+        let mut hits = vec![true; focus.len()];
+        for (at, component) in components.iter().enumerate() {
+            let mut of_component = vec![false; focus.len()];
+            passes(at, component, &mut of_component);
+            hits.iter_mut()
+                .zip(of_component)
+                .for_each(|(hit, passes)| *hit &= passes);
+        }
+        hits
+    };
+    let mut any = |hits: Vec<bool>| {
+        let found = hits.into_iter().enumerate().filter(|(_, hit)| *hit);
+        found.for_each(|(context, _)| rows[focus.row(context)] = true);
+    };
+    match test {
+        TupleTest::Missing(missing) => {
+            any(hits(&|_, component, hits| {
+                let present = |(tuple, hit): (usize, &mut bool)| *hit = !component.range(tuple).is_empty();
+                hits.iter_mut().enumerate().for_each(present);
+            }));
+            if *missing {
+                rows.iter_mut().for_each(|row| *row = !*row);
+            }
+        }
+        TupleTest::AnyOf(alternatives) => {
+            for matchers in alternatives {
+                any(hits(&|at, component, hits| {
+                    for part in component.typed() {
+                        matchers[at].mark(&part, hits);
+                    }
+                }));
+            }
+        }
     }
     Ok(())
+}
+
+fn mark_words(within: Within, words: &Words, batch: &RecordBatch, rows: &mut [bool]) {
+    let mut found = Vec::new();
+    for (row, marked) in rows.iter_mut().enumerate() {
+        found.clear();
+        match within {
+            Within::Narrative => {
+                let Some(text) = narrative(batch, row) else { continue };
+                split_into(&without_markup(text), &mut found);
+            }
+            Within::Resource => {
+                let Some(text) = text(batch.column_by_name("resource").map(AsRef::as_ref), row) else {
+                    continue;
+                };
+                let mut tape = Tape::new();
+                if let Ok(root) = tape.parse(text.as_bytes()) {
+                    texts(root, &mut found);
+                }
+            }
+        }
+        *marked = words.hold(&found);
+    }
+}
+
+fn narrative(batch: &RecordBatch, row: usize) -> Option<&str> {
+    let texts = batch.column_by_name("text")?;
+    match texts.data_type() {
+        DataType::Struct(_) if texts.is_valid(row) => {
+            text(texts.as_struct().column_by_name("div").map(AsRef::as_ref), row)
+        }
+        _ => None,
+    }
+}
+
+fn text(column: Option<&dyn Array>, row: usize) -> Option<&str> {
+    let texts = column?.as_string_opt::<i32>()?;
+    texts.is_valid(row).then(|| texts.value(row))
+}
+
+/// The text between the tags, with a blank in the place of tags and entities.
+fn without_markup(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
+    let mut until = None;
+    for c in html.chars() {
+        match (until, c) {
+            (Some(end), c) if c == end => {
+                until = None;
+                out.push(' ');
+            }
+            (Some(_), _) => {}
+            (None, '<') => until = Some('>'),
+            (None, '&') => until = Some(';'),
+            (None, c) => out.push(c),
+        }
+    }
+    out
+}
+
+/// The words of all texts in a JSON value, in order; of narratives, what people read.
+fn texts(value: Value<'_>, words: &mut Vec<String>) {
+    if value.is_object() {
+        value.entries().for_each(|(_, value)| texts(value, words));
+    } else if value.is_array() {
+        value.items().for_each(|value| texts(value, words));
+    } else if let Some(text) = value.as_str() {
+        match text.starts_with("<div") {
+            true => split_into(&without_markup(&text), words),
+            false => split_into(&text, words),
+        }
+    }
 }

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::SearchError;
+use super::criterion::{Criterion, Test};
 use super::include::Include;
 use super::matcher::{Matcher, Targets};
 use super::page::Entry;
-use super::query::{Criterion, Query, Test};
-use super::result::Total;
-use super::subset::Subset;
-use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
+use super::query::Query;
+use super::{SearchError, targets};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Tape;
 use crate::lake::scan::{Row, ScopedTable};
@@ -52,7 +50,7 @@ impl Included {
         ty: TypeId,
         rows: &[Row],
     ) -> Result<(), SearchError> {
-        for (target, id) in targets(include, ty, rows)? {
+        for (target, id) in pointed(include, ty, rows)? {
             if include.target.is_some_and(|only| only != target) || self.seen.contains(&(target, id.clone())) {
                 continue;
             }
@@ -82,7 +80,7 @@ impl Included {
 }
 
 /// The relative references that the include's parameter yields for these rows, in order.
-fn targets(include: &Include, ty: TypeId, rows: &[Row]) -> Result<Vec<(TypeId, String)>, SearchError> {
+fn pointed(include: &Include, ty: TypeId, rows: &[Row]) -> Result<Vec<(TypeId, String)>, SearchError> {
     let mut shredder = Shredder::new(ty);
     let mut tape = Tape::new();
     for row in rows {
@@ -95,29 +93,11 @@ fn targets(include: &Include, ty: TypeId, rows: &[Row]) -> Result<Vec<(TypeId, S
     let batch = shredder
         .finish()
         .map_err(|error| SearchError::Stored(error.to_string()))?;
-    let compiled = &include.compiled;
-    let values = compiled
-        .program
-        .evaluate(&batch)
-        .map_err(|source| SearchError::Expression {
-            parameter: compiled.parameter.code.to_string(),
-            source,
-        })?
-        .lenient();
-    let mut targets = Vec::new();
-    for part in values.typed() {
-        let (types, ids) = (part.items.child(REFERENCE_TYPE), part.items.child(REFERENCE_ID));
-        for item in 0..part.items.len() {
-            let (Some(ty), Some(id)) = (
-                super::matcher::only_text(&types, item),
-                super::matcher::only_text(&ids, item),
-            ) else {
-                continue;
-            };
-            targets.extend(facts().lookup(ty).map(|ty| (ty, id.to_owned())));
-        }
-    }
-    Ok(targets)
+    let mut found = Vec::new();
+    targets::each(&include.compiled, &batch, |ty, id| {
+        found.extend(facts().lookup(ty).map(|ty| (ty, id.to_owned())));
+    })?;
+    Ok(found)
 }
 
 /// A query for the rows of the include's source type that refer to one of these rows of `ty`.
@@ -126,24 +106,14 @@ pub(super) fn referring_query(include: &Include, ty: TypeId, rows: &[Row]) -> Qu
         ty,
         ids: rows.iter().map(|row| row.id.clone()).collect(),
     };
-    let criterion = Criterion {
-        label: format!("{} refers to {} matches", include.compiled.parameter.code, rows.len()),
-        compiled: include.compiled.clone(),
-        test: Test::AnyOf {
-            matchers: vec![Matcher::RefersTo(Arc::new(targets))],
-            not: false,
-        },
+    let label = format!("{} refers to {} matches", include.compiled.parameter.code, rows.len());
+    let test = Test::AnyOf {
+        matchers: vec![Matcher::RefersTo(Arc::new(targets))],
+        not: false,
     };
+    let criterion = Criterion::of_values(include.compiled.clone(), test, label);
     Query {
-        ty: include.source,
-        criteria: vec![criterion],
-        sort: Vec::new(),
         count: MAX_INCLUDED,
-        offset: 0,
-        total: Total::None,
-        subset: Subset::default(),
-        includes: Vec::new(),
-        pin: None,
-        understood: Vec::new(),
+        ..Query::of_criteria(include.source, vec![criterion])
     }
 }

@@ -4,12 +4,17 @@
 //! which rows may be seen, the lake's scan. Status codes and OperationOutcomes are `http`'s.
 
 mod binding;
+mod chain;
+mod criterion;
 mod engine;
 mod error;
 mod explain;
 mod filter;
+mod filter_expression;
+mod hierarchy;
 mod include;
 mod included;
+mod join;
 mod key_function;
 mod links;
 mod matcher;
@@ -21,10 +26,13 @@ mod population;
 mod pushdown;
 mod query;
 pub mod raw;
+mod resolve;
 mod result;
 mod sort;
 mod subset;
+mod targets;
 mod value;
+mod words;
 
 pub use engine::{Engine, Handling, MAX_PAGE_BYTES, Request};
 pub use error::SearchError;

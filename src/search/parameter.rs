@@ -6,20 +6,34 @@ use std::sync::{Arc, RwLock};
 use rustc_hash::FxHashMap;
 
 use super::SearchError;
-use crate::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType};
+use crate::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType, Usage};
 use crate::fhir::storage::{END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
 use crate::fhir::{Kind, TypeId, facts};
-use crate::fhirpath::{CompileOptions, Program, compile};
+use crate::fhirpath::{CompileOptions, FhirPathError, Program, compile};
 
 /// A search parameter compiled for one resource type.
 #[derive(Debug)]
 pub(super) struct Compiled {
+    /// The type of the rows.
+    pub(super) ty: TypeId,
     /// The parameter.
     pub(super) parameter: Arc<SearchParameter>,
     /// Yields a row's values.
     pub(super) program: Program,
     /// Where the values are `code` elements: the one code system that R4 binds them to, if it binds them to one.
     pub(super) code_system: Option<&'static str>,
+    /// Of a composite, its components, evaluated on the items that `program` yields.
+    pub(super) components: Vec<Compiled>,
+}
+
+impl Compiled {
+    /// What evaluating it may fail with.
+    pub(super) fn failed(&self, source: FhirPathError) -> SearchError {
+        SearchError::Expression {
+            parameter: self.parameter.code.to_string(),
+            source,
+        }
+    }
 }
 
 /// Which columns of a parameter's values a caller reads.
@@ -31,6 +45,10 @@ pub(super) enum Reading {
     Targets,
     /// Of references, the identifier.
     Identifier,
+    /// Of codes and identifiers, the texts that people read.
+    Labels,
+    /// Of identifiers, the type and the value.
+    TypedIdentifier,
 }
 
 type Compilations = FxHashMap<(TypeId, Reading, String), Arc<Compiled>>;
@@ -53,7 +71,15 @@ impl Programs {
 
     /// The parameters that searches of `ty` accept.
     pub(super) fn supported(&self, ty: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
-        self.parameters.of(ty).filter(|parameter| is_supported(parameter))
+        let supported = |parameter: &&Arc<SearchParameter>| is_supported(parameter) || is_of_words(parameter);
+        self.parameters.of(ty).filter(supported)
+    }
+
+    /// Whether words can be looked for in resources of `ty` by the parameter `code`.
+    pub(super) fn has_words(&self, ty: TypeId, code: &str) -> bool {
+        self.parameters
+            .get(ty, code)
+            .is_some_and(|parameter| is_of_words(parameter))
     }
 
     /// The parameter `code` of `ty`; `None` where the type has no such parameter or none that is supported.
@@ -77,37 +103,66 @@ impl Programs {
         let Some(parameter) = self.parameter(ty, code) else {
             return Ok(None);
         };
-        let compiled = Arc::new(compile_for(ty, parameter, reading)?);
+        let compiled = Arc::new(self.compile(ty, parameter, reading)?);
         if let Ok(mut cache) = self.compiled.write() {
             cache.insert(key, compiled.clone());
         }
         Ok(Some(compiled))
     }
+
+    fn compile(&self, ty: TypeId, parameter: &Arc<SearchParameter>, reading: Reading) -> Result<Compiled, SearchError> {
+        let expression = parameter.expression.as_deref().unwrap_or("{}");
+        let mut compiled = compile_for(ty, parameter, expression, reading, None)?;
+        for component in &parameter.components {
+            // The registry holds no composite whose components it does not know.
+            let Some(definition) = self.parameters.by_url(&component.definition) else {
+                continue;
+            };
+            let on = Some(&compiled.program);
+            let component = compile_for(ty, definition, &component.expression, Reading::Values, on)?;
+            compiled.components.push(component);
+        }
+        Ok(compiled)
+    }
 }
 
 fn is_supported(parameter: &SearchParameter) -> bool {
-    parameter.expression.is_some() && !matches!(parameter.ty, SearchType::Composite | SearchType::Special)
+    parameter.expression.is_some() && (parameter.ty != SearchType::Special || parameter.usage == Usage::Nearby)
 }
 
-fn compile_for(ty: TypeId, parameter: &Arc<SearchParameter>, reading: Reading) -> Result<Compiled, SearchError> {
+/// No expression says what these compare; `words` does.
+fn is_of_words(parameter: &SearchParameter) -> bool {
+    matches!(&*parameter.code, "_text" | "_content") && parameter.expression.is_none()
+}
+
+/// Compiles an expression of a parameter for rows of `ty`, or for what the program `on` yields.
+fn compile_for(
+    ty: TypeId,
+    parameter: &Arc<SearchParameter>,
+    expression: &str,
+    reading: Reading,
+    on: Option<&Program>,
+) -> Result<Compiled, SearchError> {
     let search_type = parameter.ty;
     let extra = move |ty: TypeId| Some(leaves_below(search_type, reading, ty));
     let options = CompileOptions {
         lenient: true,
         search: true,
         extra: Some(&extra),
+        context: on,
         duplicates: true,
         ..CompileOptions::default()
     };
-    let expression = parameter.expression.as_deref().unwrap_or("{}");
     let program = compile(expression, ty, &options).map_err(|source| SearchError::Expression {
         parameter: parameter.code.to_string(),
         source,
     })?;
     Ok(Compiled {
+        ty,
         parameter: parameter.clone(),
         code_system: code_system(ty, &program),
         program,
+        components: Vec::new(),
     })
 }
 
@@ -136,6 +191,16 @@ fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'stati
             _ => vec![""],
         };
     }
+    match (def.name, reading) {
+        ("CodeableConcept", Reading::Labels) => return vec!["text", "coding.display"],
+        ("Coding", Reading::Labels) => return vec!["display"],
+        ("Identifier", Reading::Labels) => return vec!["type.text"],
+        ("Identifier", Reading::TypedIdentifier) => return vec!["type.coding.system", "type.coding.code", "value"],
+        _ => {}
+    }
+    if search == SearchType::Special {
+        return vec!["latitude", "latitude__number", "longitude", "longitude__number"];
+    }
     match def.name {
         "CodeableConcept" if search == SearchType::String => vec!["text", "coding.display"],
         "CodeableConcept" => vec!["coding.system", "coding.code"],
@@ -154,6 +219,8 @@ fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'stati
             Reading::Values => vec!["reference", REFERENCE_TYPE, REFERENCE_ID],
             Reading::Targets => vec![REFERENCE_TYPE, REFERENCE_ID],
             Reading::Identifier => vec!["identifier.system", "identifier.value"],
+            Reading::Labels => vec!["display"],
+            Reading::TypedIdentifier => Vec::new(),
         },
         "Range" => vec![
             "low.value",

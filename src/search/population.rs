@@ -10,12 +10,15 @@ use datafusion::datasource::provider_as_source;
 use datafusion::execution::context::{SessionConfig, SessionContext, SessionState};
 use datafusion::functions_aggregate::count::count_all;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, SortExpr};
-use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
 use datafusion::prelude::ident;
+use futures::StreamExt;
 
+use super::criterion::Criterion;
 use super::matches::Found;
-use super::query::{Criterion, Query};
+use super::query::Query;
 use super::{SearchError, filter, key_function, pushdown};
+use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{FILE, Keep, LakeProvider, Locator, Prune, ROW, RowPredicate, ScanRequest, ScopedTable};
 
 /// The sessions that plans run in: one for whole scans, one whose plans keep the order of the table.
@@ -66,7 +69,7 @@ pub(super) async fn count(
     query: &Query,
     owners: Option<Vec<i64>>,
 ) -> Result<usize, SearchError> {
-    let plan = counted(scan(query, &provider(table, query, owners, false))?)?;
+    let plan = counted(scan(query, &provider(table, query, owners, LeafSet::new()))?)?;
     let state = sessions.parallel.state();
     let plan = state.create_physical_plan(&plan).await?;
     let batches = collect(plan, state.task_ctx()).await?;
@@ -76,6 +79,25 @@ pub(super) async fn count(
     Ok(count
         .filter(|count| !count.is_empty())
         .map_or(0, |count| count.value(0) as usize))
+}
+
+/// Gives the rows that meet a query's criteria, with these columns, batch by batch in no order.
+pub(super) async fn rows(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+    leaves: LeafSet,
+    mut take: impl FnMut(&RecordBatch) -> Result<(), SearchError>,
+) -> Result<(), SearchError> {
+    let plan = scan(query, &provider(table, query, owners, leaves))?.build()?;
+    let state = sessions.parallel.state();
+    let plan = state.create_physical_plan(&plan).await?;
+    let mut batches = execute_stream(plan, state.task_ctx())?;
+    while let Some(batch) = batches.next().await {
+        take(&batch?)?;
+    }
+    Ok(())
 }
 
 /// A page's plan, ready to run, for `explain`.
@@ -94,7 +116,8 @@ pub(super) async fn physical(
     owners: Option<Vec<i64>>,
 ) -> Result<Planned, SearchError> {
     let sorted = !query.sort.is_empty() && !query.counts_only();
-    let provider = provider(table, query, owners, sorted);
+    let leaves = if sorted { sort_leaves(query) } else { LeafSet::new() };
+    let provider = provider(table, query, owners, leaves);
     let scan = scan(query, &provider)?;
     let (session, plan) = if query.counts_only() {
         (&sessions.parallel, counted(scan)?)
@@ -145,17 +168,21 @@ fn scan(query: &Query, provider: &Arc<LakeProvider>) -> Result<LogicalPlanBuilde
     )?)
 }
 
-fn provider(table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, sorted: bool) -> Arc<LakeProvider> {
+/// The columns that ordering matches reads.
+fn sort_leaves(query: &Query) -> LeafSet {
+    let keys = query
+        .sort
+        .iter()
+        .flat_map(|key| key.compiled.program.leaves().iter().cloned());
+    keys.chain(["id".to_owned()]).collect()
+}
+
+fn provider(table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, leaves: LeafSet) -> Arc<LakeProvider> {
     let mut request = ScanRequest {
         owners,
+        leaves,
         ..ScanRequest::default()
     };
-    if sorted {
-        request.leaves.insert("id".to_owned());
-        for key in &query.sort {
-            request.leaves.extend(key.compiled.program.leaves().iter().cloned());
-        }
-    }
     let mut others = Vec::new();
     let mut necessary = Vec::new();
     for criterion in &query.criteria {

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
+use super::criterion::{Criterion, Test};
 use super::matcher::Matcher;
 use super::parameter::Compiled;
-use super::query::{Criterion, Test};
 use super::value::{DateValue, Prefix, ReferenceValue, TokenValue};
 use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
 use crate::fhir::{Kind, Primitive, TypeId, facts};
@@ -20,10 +20,10 @@ const MOST_ALTERNATIVES: usize = 64;
 
 /// The criterion as a condition that the scan decides exactly, where it is one.
 pub(super) fn exact(ty: TypeId, criterion: &Criterion) -> Option<ItemMatch> {
-    let Test::AnyOf { matchers, not: false } = &criterion.test else {
+    let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return None;
     };
-    let mut origins = criterion.compiled.program.origins();
+    let mut origins = compiled.program.origins();
     let (origin, None) = (origins.next()?, origins.next()) else {
         return None;
     };
@@ -39,9 +39,7 @@ pub(super) fn exact(ty: TypeId, criterion: &Criterion) -> Option<ItemMatch> {
             format!("{path}.{name}").into()
         }
     });
-    let wishes = matchers
-        .iter()
-        .map(|matcher| wishes(&criterion.compiled, origin, matcher));
+    let wishes = matchers.iter().map(|matcher| wishes(compiled, origin, matcher));
     let any_of: Vec<Vec<Wish>> = wishes.collect::<Option<_>>()?;
     (any_of.len() <= MOST_ALTERNATIVES).then(|| ItemMatch {
         leaves: leaves.collect(),
@@ -130,7 +128,7 @@ fn code(code: &str) -> Wish {
 
 /// A condition without which no row can match the criterion.
 pub(super) fn necessary(criterion: &Criterion) -> Prune {
-    let Test::AnyOf { matchers, not: false } = &criterion.test else {
+    let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return Prune::Keep;
     };
     let dates = matchers.iter().map(|matcher| match matcher {
@@ -141,7 +139,7 @@ pub(super) fn necessary(criterion: &Criterion) -> Prune {
         return Prune::Keep;
     };
     let mut any = Vec::new();
-    for origin in criterion.compiled.program.origins() {
+    for origin in compiled.program.origins() {
         let (Some(path), Some(ty)) = (origin.path, origin.ty.fhir()) else {
             return Prune::Keep;
         };

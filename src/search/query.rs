@@ -4,63 +4,16 @@
 
 use std::sync::Arc;
 
+use super::criterion::Criterion;
 use super::include::Include;
-use super::matcher::{Matcher, Surroundings};
 use super::parameter::{Compiled, Programs, Reading};
 use super::raw::RawParameter;
+use super::resolve::{Resolver, Surroundings};
 use super::result::{self, Pin, Summary, Total};
 use super::subset::Subset;
-use super::value::{ReferenceValue, escape};
 use super::{Handling, SearchError};
-use crate::fhir::search_parameter::{SearchParameter, SearchType};
+use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
-
-/// One condition on the rows; a query's conditions all hold of a match.
-#[derive(Clone, Debug)]
-pub(super) struct Criterion {
-    /// The parameter, compiled for the type.
-    pub(super) compiled: Arc<Compiled>,
-    /// What is asked of its values.
-    pub(super) test: Test,
-    /// The criterion as text, for `explain`.
-    pub(super) label: String,
-}
-
-/// What a criterion asks.
-#[derive(Clone, Debug)]
-pub(super) enum Test {
-    /// `:missing`.
-    Missing(bool),
-    /// One of the alternatives holds; of none of them, where `not`.
-    AnyOf {
-        /// The alternatives.
-        matchers: Vec<Matcher>,
-        /// `:not`.
-        not: bool,
-    },
-}
-
-impl Test {
-    /// The columns of the values that deciding it reads.
-    fn reading(&self) -> Reading {
-        let Test::AnyOf { matchers, .. } = self else {
-            return Reading::Values;
-        };
-        let all = |is: fn(&Matcher) -> bool| matchers.iter().all(is);
-        if all(|matcher| {
-            matches!(
-                matcher,
-                Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_)
-            )
-        }) {
-            Reading::Targets
-        } else if all(|matcher| matches!(matcher, Matcher::ReferenceIdentifier(_))) {
-            Reading::Identifier
-        } else {
-            Reading::Values
-        }
-    }
-}
 
 /// One key of `_sort`.
 #[derive(Clone, Debug)]
@@ -88,17 +41,11 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Resolves the parameters of a search of `ty`.
-    pub(super) fn resolve(
-        programs: &Programs,
-        ty: TypeId,
-        raw: &[RawParameter],
-        handling: Handling,
-        around: Surroundings<'_>,
-    ) -> Result<Query, SearchError> {
-        let mut query = Query {
+    /// A search of `ty` for what meets these criteria.
+    pub(super) fn of_criteria(ty: TypeId, criteria: Vec<Criterion>) -> Query {
+        Query {
             ty,
-            criteria: Vec::new(),
+            criteria,
             sort: Vec::new(),
             count: result::DEFAULT_COUNT,
             offset: 0,
@@ -107,11 +54,29 @@ impl Query {
             includes: Vec::new(),
             pin: None,
             understood: Vec::new(),
-        };
+        }
+    }
+
+    /// Resolves the parameters of a search of `ty`.
+    pub(super) fn resolve(
+        programs: &Programs,
+        ty: TypeId,
+        raw: &[RawParameter],
+        handling: Handling,
+        around: Surroundings<'_>,
+    ) -> Result<Query, SearchError> {
+        let mut query = Query::of_criteria(ty, Vec::new());
+        let resolver = Resolver::new(programs, around);
         for parameter in raw {
             let understood = match query.result_parameter(programs, parameter)? {
                 Some(understood) => understood,
-                None => query.criterion(programs, parameter, around)?,
+                None => match resolver.criterion(ty, parameter)? {
+                    Some(criterion) => {
+                        query.criteria.push(criterion);
+                        true
+                    }
+                    None => false,
+                },
             };
             if !understood && handling == Handling::Strict {
                 return Err(SearchError::Unknown {
@@ -179,8 +144,10 @@ impl Query {
                 None => (false, key),
             };
             match programs.get(self.ty, code, Reading::Values)? {
-                Some(compiled) => self.sort.push(SortKey { compiled, descending }),
-                None => {
+                Some(compiled) if !is_unordered(compiled.parameter.ty) => {
+                    self.sort.push(SortKey { compiled, descending })
+                }
+                _ => {
                     return Err(result::invalid(
                         "_sort",
                         code,
@@ -191,28 +158,11 @@ impl Query {
         }
         Ok(true)
     }
+}
 
-    /// Takes up a parameter that selects rows; `false` where the type has none of this name.
-    fn criterion(
-        &mut self,
-        programs: &Programs,
-        raw: &RawParameter,
-        around: Surroundings<'_>,
-    ) -> Result<bool, SearchError> {
-        let Some(parameter) = programs.parameter(self.ty, &raw.name) else {
-            return Ok(false);
-        };
-        let mut test = test(parameter, raw, around)?;
-        let Some(compiled) = programs.get(self.ty, &raw.name, test.reading())? else {
-            return Ok(false);
-        };
-        if let (Test::AnyOf { matchers, .. }, Some(system)) = (&mut test, compiled.code_system) {
-            matchers.iter_mut().for_each(|matcher| matcher.bind(system));
-        }
-        let label = format!("{}={}", written(raw), raw.value);
-        self.criteria.push(Criterion { compiled, test, label });
-        Ok(true)
-    }
+/// Whether values of parameters of this type have no order.
+fn is_unordered(ty: SearchType) -> bool {
+    matches!(ty, SearchType::Composite | SearchType::Special)
 }
 
 /// The parameter's name with its modifier, as the client wrote it.
@@ -221,20 +171,4 @@ pub(super) fn written(raw: &RawParameter) -> String {
         Some(modifier) => format!("{}:{modifier}", raw.name),
         None => raw.name.clone(),
     }
-}
-
-fn test(parameter: &SearchParameter, raw: &RawParameter, around: Surroundings<'_>) -> Result<Test, SearchError> {
-    if raw.modifier.as_deref() == Some("missing") {
-        return match raw.value.as_str() {
-            "true" => Ok(Test::Missing(true)),
-            "false" => Ok(Test::Missing(false)),
-            other => Err(result::invalid(&written(raw), other, "true or false")),
-        };
-    }
-    let not = raw.modifier.as_deref() == Some("not") && parameter.ty == SearchType::Token;
-    let matchers = escape::split(&raw.value, ',')
-        .into_iter()
-        .map(|alternative| Matcher::parse(parameter, raw, alternative, around))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Test::AnyOf { matchers, not })
 }

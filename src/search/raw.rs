@@ -13,21 +13,26 @@ pub struct RawParameter {
     pub value: String,
 }
 
+impl RawParameter {
+    /// A parameter by its written name: `name` or `name:modifier`.
+    pub fn named(written: &str, value: &str) -> RawParameter {
+        let (name, modifier) = match written.split_once(':') {
+            Some((name, modifier)) => (name, Some(modifier.to_owned())),
+            None => (written, None),
+        };
+        RawParameter {
+            name: name.to_owned(),
+            modifier,
+            value: value.to_owned(),
+        }
+    }
+}
+
 /// Parses a query string or an `application/x-www-form-urlencoded` body.
 pub fn parse(query: &str) -> Vec<RawParameter> {
     form_urlencoded::parse(query.as_bytes())
         .filter(|(name, _)| !name.is_empty())
-        .map(|(name, value)| {
-            let (name, modifier) = match name.split_once(':') {
-                Some((name, modifier)) => (name.to_owned(), Some(modifier.to_owned())),
-                None => (name.into_owned(), None),
-            };
-            RawParameter {
-                name,
-                modifier,
-                value: value.into_owned(),
-            }
-        })
+        .map(|(name, value)| RawParameter::named(&name, &value))
         .collect()
 }
 

@@ -1,6 +1,7 @@
 //! Search over real records gives what a plain, row-by-row reading of the same JSON gives.
 
 mod brute;
+mod conditions;
 mod corpus;
 mod order;
 mod pages;

@@ -3,6 +3,7 @@
 //! A matcher works on whole columns: it is given the items of one type with their rows and marks the rows that match.
 
 mod date;
+mod near;
 pub(super) mod number;
 mod quantity;
 mod reference;
@@ -17,10 +18,14 @@ use rustc_hash::FxHashSet;
 use super::SearchError;
 use super::query::written;
 use super::raw::RawParameter;
+use super::resolve::{Surroundings, resource_type};
 use super::result::invalid;
-use super::value::{DateValue, NumberValue, QuantityValue, ReferenceValue, TokenValue, escape, fold};
+use super::value::{
+    DateValue, NearValue, NumberValue, QuantityValue, ReferenceValue, TokenValue, TypedIdentifier, UriTree, escape,
+    fold,
+};
+use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
-use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{Collection, Items, Typed};
 
 /// What a search asks of one value.
@@ -29,10 +34,20 @@ pub(super) enum Matcher {
     Token(TokenValue),
     /// `_id`: ids are case sensitive, and have no system.
     Id(String),
+    /// One of many ids.
+    OneOf(Arc<FxHashSet<String>>),
+    /// `:text` of a token: what people read begins with it, folded.
+    Label(String),
+    /// `:of-type` of an identifier.
+    OfType(TypedIdentifier),
     /// Begins with, folded.
     Begins(String),
     /// Contains, folded.
     Contains(String),
+    /// Is the same, folded.
+    Same(String),
+    /// Ends with, folded.
+    Ends(String),
     /// Is exactly.
     Exact(String),
     Date(DateValue),
@@ -44,6 +59,10 @@ pub(super) enum Matcher {
     /// `:identifier` of a reference.
     ReferenceIdentifier(TokenValue),
     Uri(String),
+    /// `:below` and `:above`.
+    UriTree(UriTree),
+    /// `near`.
+    Near(NearValue),
     /// Nothing: a code of a system other than the one its element is bound to.
     Nothing,
 }
@@ -53,15 +72,6 @@ pub(super) enum Matcher {
 pub(super) struct Targets {
     pub(super) ty: TypeId,
     pub(super) ids: FxHashSet<String>,
-}
-
-/// What parsing a value needs to know besides its text.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Surroundings<'a> {
-    /// The time of the search, in microseconds.
-    pub(super) now_us: i64,
-    /// `{base}/fhir/`: an absolute reference that begins with it is a relative one.
-    pub(super) base: &'a str,
 }
 
 impl Matcher {
@@ -87,6 +97,13 @@ impl Matcher {
             (SearchType::Token, None | Some("not")) => TokenValue::parse(text)
                 .map(Matcher::Token)
                 .ok_or_else(|| bad("a token: code, system|code, |code or system|")),
+            (SearchType::Token, Some("text")) => match fold(&escape::unescape(text)) {
+                label if label.trim().is_empty() => Err(bad("a text of one character or more")),
+                label => Ok(Matcher::Label(label)),
+            },
+            (SearchType::Token, Some("of-type")) => TypedIdentifier::parse(text)
+                .map(Matcher::OfType)
+                .ok_or_else(|| bad("an identifier with its type: system|code|value")),
             (SearchType::String, None | Some("contains" | "exact")) => {
                 let text = escape::unescape(text);
                 match modifier {
@@ -105,8 +122,13 @@ impl Matcher {
             (SearchType::Quantity, None) => QuantityValue::parse(text)
                 .map(Matcher::Quantity)
                 .ok_or_else(|| bad("a quantity: number, number|system|code or number||code")),
-            (SearchType::Uri, None) if text.is_empty() => Err(bad("a URI")),
+            (SearchType::Uri, None | Some("below" | "above")) if text.is_empty() => Err(bad("a URI")),
             (SearchType::Uri, None) => Ok(Matcher::Uri(escape::unescape(text))),
+            (SearchType::Uri, Some("below")) => Ok(Matcher::UriTree(UriTree::below(escape::unescape(text)))),
+            (SearchType::Uri, Some("above")) => Ok(Matcher::UriTree(UriTree::above(escape::unescape(text)))),
+            (SearchType::Special, None) => NearValue::parse(text)
+                .map(Matcher::Near)
+                .ok_or_else(|| bad("a place: latitude|longitude, latitude|longitude|distance or with |units behind")),
             (SearchType::Reference, Some("identifier")) => TokenValue::parse(text)
                 .map(Matcher::ReferenceIdentifier)
                 .ok_or_else(|| bad("a token: value, system|value, |value or system|")),
@@ -139,8 +161,17 @@ impl Matcher {
         match self {
             Matcher::Token(value) => token::mark(value, part, rows),
             Matcher::Id(id) => mark_items(part, rows, |items, item| items.text(item) == Some(id)),
+            Matcher::OneOf(ids) => {
+                mark_items(part, rows, |items, item| {
+                    items.text(item).is_some_and(|id| ids.contains(id))
+                });
+            }
+            Matcher::Label(text) => token::mark_label(text, part, rows),
+            Matcher::OfType(value) => token::mark_typed(value, part, rows),
             Matcher::Begins(text) => string::mark(part, rows, &|candidate| string::begins(candidate, text)),
             Matcher::Contains(text) => string::mark(part, rows, &|candidate| fold(candidate).contains(text.as_str())),
+            Matcher::Same(text) => string::mark(part, rows, &|candidate| fold(candidate) == *text),
+            Matcher::Ends(text) => string::mark(part, rows, &|candidate| fold(candidate).ends_with(text.as_str())),
             Matcher::Exact(text) => string::mark(part, rows, &|candidate| candidate == text),
             Matcher::Date(value) => date::mark(value, part, rows),
             Matcher::Number(value) => number::mark(value, part, rows),
@@ -148,20 +179,15 @@ impl Matcher {
             Matcher::Reference(value) => reference::mark(value, part, rows),
             Matcher::RefersTo(targets) => reference::mark_targets(targets, part, rows),
             Matcher::ReferenceIdentifier(value) => reference::mark_identifier(value, part, rows),
-            Matcher::Uri(uri) => uri::mark(uri, part, rows),
+            Matcher::Uri(uri) => uri::mark(part, rows, &|candidate| candidate == uri),
+            Matcher::UriTree(tree) => uri::mark(part, rows, &|candidate| tree.holds(candidate)),
+            Matcher::Near(value) => near::mark(value, part, rows),
             Matcher::Nothing => {}
         }
     }
 }
 
 pub(super) use date::interval as date_interval;
-
-/// The concrete resource type of this name.
-fn resource_type(name: &str) -> Option<TypeId> {
-    let ty = facts().lookup(name)?;
-    let def = facts().get(ty);
-    (def.kind == crate::fhir::Kind::Resource && !def.is_abstract).then_some(ty)
-}
 
 /// Marks the rows of which `hit` says yes for one item. A row that is marked already is not looked at again.
 fn mark_items(part: &Typed, rows: &mut [bool], hit: impl Fn(&Items, usize) -> bool) {

@@ -1,8 +1,8 @@
 //! Token parameters against Coding, CodeableConcept, Identifier, ContactPoint, codes, strings and booleans.
 
-use super::{mark_items, only_text, type_name};
+use super::{mark_items, only_text, string, type_name};
 use crate::fhirpath::{Collection, Items, Typed};
-use crate::search::value::TokenValue;
+use crate::search::value::{TokenValue, TypedIdentifier, fold};
 
 pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
     match type_name(part) {
@@ -35,6 +35,56 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
             (None, _) => false,
         }),
     }
+}
+
+/// `:text`: the text of a concept or the display of a coding, the text of an identifier's type.
+pub(super) fn mark_label(text: &str, part: &Typed, rows: &mut [bool]) {
+    let hit = |candidate: &str| string::begins(candidate, text);
+    let mut mark_child = |items: &Items, name: &str, of: &dyn Fn(usize) -> std::ops::Range<usize>| {
+        let labels = items.child(name);
+        mark_items(part, rows, |_, item| {
+            of(item).any(|at| only_text(&labels, at).is_some_and(hit))
+        });
+    };
+    let itself = |item: usize| item..item + 1;
+    match type_name(part) {
+        "CodeableConcept" => {
+            mark_child(&part.items, "text", &itself);
+            let codings = part.items.child("coding");
+            if let Some(items) = codings.single() {
+                mark_child(items, "display", &|concept| codings.range(concept));
+            }
+        }
+        "Coding" => mark_child(&part.items, "display", &itself),
+        "Identifier" => {
+            let types = part.items.child("type");
+            if let Some(items) = types.single() {
+                mark_child(items, "text", &|identifier| types.range(identifier));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `:of-type`: the value of an identifier, and a coding of its type.
+pub(super) fn mark_typed(value: &TypedIdentifier, part: &Typed, rows: &mut [bool]) {
+    if type_name(part) != "Identifier" {
+        return;
+    }
+    let (types, values) = (part.items.child("type"), part.items.child("value"));
+    let Some(codings) = types.single().map(|items| items.child("coding")) else {
+        return;
+    };
+    let Some(pairs) = codings.single().map(|items| Pairs::of(items, "code")) else {
+        return;
+    };
+    let wanted = fold(&value.value);
+    mark_items(part, rows, |_, item| {
+        only_text(&values, item).is_some_and(|text| fold(text) == wanted)
+            && types
+                .range(item)
+                .any(|ty| codings.range(ty).any(|coding| pairs.matches(&value.ty, coding)))
+    });
 }
 
 /// System and code of items that have one of each at most.

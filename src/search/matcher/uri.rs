@@ -3,6 +3,6 @@
 use super::mark_items;
 use crate::fhirpath::Typed;
 
-pub(super) fn mark(uri: &str, part: &Typed, rows: &mut [bool]) {
-    mark_items(part, rows, |items, item| items.text(item) == Some(uri));
+pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) {
+    mark_items(part, rows, |items, item| items.text(item).is_some_and(hit));
 }

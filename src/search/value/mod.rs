@@ -3,16 +3,20 @@
 mod date;
 pub(crate) mod escape;
 mod interval;
+mod near;
 mod number;
 mod prefix;
 mod reference;
 mod text;
 mod token;
+mod uri;
 
 pub(super) use date::DateValue;
 pub(super) use interval::Interval;
+pub(super) use near::NearValue;
 pub(super) use number::{NumberValue, QuantityValue, Stored};
 pub(super) use prefix::Prefix;
 pub(super) use reference::ReferenceValue;
 pub(super) use text::fold;
-pub(super) use token::TokenValue;
+pub(super) use token::{TokenValue, TypedIdentifier};
+pub(super) use uri::UriTree;

@@ -33,6 +33,35 @@ impl TokenValue {
     }
 }
 
+/// The value of an identifier with its type (`:of-type`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypedIdentifier {
+    /// A coding of the identifier's type.
+    pub ty: TokenValue,
+    /// The identifier's value.
+    pub value: String,
+}
+
+impl TypedIdentifier {
+    /// Parses `system|code|value`; all three must be there.
+    pub(crate) fn parse(text: &str) -> Option<TypedIdentifier> {
+        let parts = escape::split(text, '|');
+        let [system, code, value] = parts.as_slice() else {
+            return None;
+        };
+        if [system, code, value].iter().any(|part| part.is_empty()) {
+            return None;
+        }
+        Some(TypedIdentifier {
+            ty: TokenValue {
+                system: Some(escape::unescape(system)),
+                code: Some(escape::unescape(code)),
+            },
+            value: escape::unescape(value),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,115 @@
+//! Chained parameters (`subject:Patient.name`) and reverse chaining (`_has`), R4 search 3.1.1.4.3 and 3.1.1.4.4.
+
+use super::SearchError;
+use super::criterion::{Condition, Criterion, Join};
+use super::parameter::Reading;
+use super::query::written;
+use super::raw::RawParameter;
+use super::resolve::{Resolver, resource_type};
+use super::result::invalid;
+use crate::fhir::search_parameter::SearchType;
+use crate::fhir::{TypeId, facts};
+
+/// What the rest of a chain asks of resources of a type.
+pub(super) type Ask<'a> = &'a dyn Fn(TypeId, &str) -> Result<Option<Criterion>, SearchError>;
+
+/// `reference[:Type].rest`: what follows the point is asked of what the reference leads to. `None` where a name is unknown.
+pub(super) fn chain(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+    along(resolver, ty, &written(raw), &|target, rest| {
+        resolver.criterion(target, &RawParameter::named(rest, &raw.value))
+    })
+}
+
+/// Follows the first step of a chain and asks `rest` of each type that it leads to: with a type only that, without one every type
+/// that the reference may lead to and that has such a parameter.
+pub(super) fn along(
+    resolver: &Resolver<'_>,
+    ty: TypeId,
+    chain: &str,
+    ask: Ask<'_>,
+) -> Result<Option<Condition>, SearchError> {
+    let Some((first, rest)) = chain.split_once('.') else {
+        return Ok(None);
+    };
+    let (code, only) = match first.split_once(':') {
+        Some((code, name)) => (code, Some(name)),
+        None => (first, None),
+    };
+    let Some(compiled) = resolver.programs.get(ty, code, Reading::Targets)? else {
+        return Ok(None);
+    };
+    if compiled.parameter.ty != SearchType::Reference {
+        return Err(SearchError::Chain {
+            parameter: code.to_owned(),
+            ty: compiled.parameter.ty.as_str(),
+        });
+    }
+    let follow = match only {
+        None => targets(&compiled.parameter.targets),
+        Some(name) => {
+            let ty = resource_type(name).ok_or_else(|| SearchError::Modifier {
+                parameter: code.to_owned(),
+                modifier: name.to_owned(),
+                ty: SearchType::Reference.as_str(),
+            })?;
+            vec![ty]
+        }
+    };
+    let (mut found, mut failed) = (Vec::new(), None);
+    for target in follow {
+        resolver.join(chain)?;
+        match ask(target, rest) {
+            Ok(Some(criterion)) => found.push((target, criterion)),
+            Ok(None) => {}
+            // A value or modifier that is right for one type may be wrong for another's parameter of the same name.
+            Err(error @ (SearchError::Value { .. } | SearchError::Modifier { .. })) => failed = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match (found.is_empty(), failed) {
+        (true, Some(error)) => Err(error),
+        (true, None) => Ok(None),
+        (false, _) => Ok(Some(Condition::Join(Box::new(Join::Chain {
+            compiled,
+            targets: found,
+        })))),
+    }
+}
+
+/// The types that a reference parameter may lead to; all resource types where it is not said.
+fn targets(named: &[TypeId]) -> Vec<TypeId> {
+    match named.is_empty() {
+        false => named.to_vec(),
+        true => facts().resources().collect(),
+    }
+}
+
+/// `_has:Type:reference:rest`: a resource of the type refers to the row and meets the rest.
+pub(super) fn has(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+    let form = || {
+        let expected = "of the form _has:Type:reference:parameter, where the reference may lead to the type searched";
+        invalid(&written(raw), &raw.value, expected)
+    };
+    let mut parts = raw.modifier.as_deref().unwrap_or_default().splitn(3, ':');
+    let (Some(source), Some(reference), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(form());
+    };
+    let source = resource_type(source).ok_or_else(form)?;
+    let through = resolver.programs.get(source, reference, Reading::Targets)?;
+    let through = through.ok_or_else(form)?;
+    let targets = &through.parameter.targets;
+    if through.parameter.ty != SearchType::Reference || !(targets.is_empty() || targets.contains(&ty)) {
+        return Err(form());
+    }
+    let rest = RawParameter::named(rest, &raw.value);
+    let (Some(criterion), Some(ids)) = (resolver.criterion(source, &rest)?, resolver.ids(ty)?) else {
+        return Ok(None);
+    };
+    resolver.join(&written(raw))?;
+    Ok(Some(Condition::Join(Box::new(Join::Has {
+        source,
+        through,
+        criterion: Box::new(criterion),
+        ids,
+    }))))
+}

@@ -1,0 +1,204 @@
+//! Conditions on rows, as a tree: what a query asks of each resource.
+//!
+//! A condition that speaks of other resources (a chain, `_has`, `_list`) is a [`Join`] until `join` has answered it with the
+//! resources found there; only conditions without joins are decided over rows.
+
+use std::sync::Arc;
+
+use super::matcher::Matcher;
+use super::parameter::{Compiled, Reading};
+use super::value::ReferenceValue;
+use super::words::Words;
+use crate::fhir::TypeId;
+use crate::fhir::storage::LeafSet;
+
+/// One condition on the rows; a query's conditions all hold of a match.
+#[derive(Clone, Debug)]
+pub(super) struct Criterion {
+    /// What is asked.
+    pub(super) condition: Condition,
+    /// The criterion as text, for `explain`.
+    pub(super) label: String,
+}
+
+/// What a criterion asks.
+#[derive(Clone, Debug)]
+pub(super) enum Condition {
+    /// Something of the values of a parameter.
+    Values {
+        /// The parameter, compiled for the type.
+        compiled: Arc<Compiled>,
+        /// What is asked of its values.
+        test: Test,
+    },
+    /// Something of the tuples of a composite parameter.
+    Tuples {
+        /// The composite, compiled for the type.
+        compiled: Arc<Compiled>,
+        /// What is asked of its tuples.
+        test: TupleTest,
+    },
+    /// Words in the narrative or in the whole resource.
+    Words {
+        /// Where they are looked for.
+        within: Within,
+        /// The words.
+        words: Arc<Words>,
+    },
+    /// All of these hold.
+    All(Vec<Criterion>),
+    /// One of these holds.
+    Any(Vec<Criterion>),
+    /// This does not hold.
+    Not(Box<Criterion>),
+    /// Something of other resources.
+    Join(Box<Join>),
+}
+
+/// What is asked of a parameter's values.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    /// `:missing`.
+    Missing(bool),
+    /// One of the alternatives holds; of none of them, where `not`.
+    AnyOf {
+        /// The alternatives.
+        matchers: Vec<Matcher>,
+        /// `:not`.
+        not: bool,
+    },
+    /// One value is other than this.
+    Differs(Matcher),
+}
+
+/// What is asked of a composite's tuples.
+#[derive(Clone, Debug)]
+pub(super) enum TupleTest {
+    /// `:missing`: whether there is no tuple with a value for each component.
+    Missing(bool),
+    /// One of the alternatives holds: a matcher for each component.
+    AnyOf(Vec<Vec<Matcher>>),
+}
+
+/// Where words are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Within {
+    /// `_text`: the narrative.
+    Narrative,
+    /// `_content`: every text of the resource.
+    Resource,
+}
+
+/// A condition on other resources.
+#[derive(Clone, Debug)]
+pub(super) enum Join {
+    /// A chain: a reference of the parameter leads to a resource that meets the criterion of its type.
+    Chain {
+        /// The reference parameter, compiled to tell targets.
+        compiled: Arc<Compiled>,
+        /// For each type that is followed, what is asked there.
+        targets: Vec<(TypeId, Criterion)>,
+    },
+    /// `_has`: a resource that meets the criterion refers to the row.
+    Has {
+        /// The type of the resources that refer.
+        source: TypeId,
+        /// Their reference parameter, compiled to tell targets.
+        through: Arc<Compiled>,
+        /// What is asked of them.
+        criterion: Box<Criterion>,
+        /// `_id` of the rows' type.
+        ids: Arc<Compiled>,
+    },
+    /// `_list`: one of these Lists names the row.
+    List {
+        /// The Lists' ids.
+        lists: Vec<String>,
+        /// `_id` of the rows' type.
+        ids: Arc<Compiled>,
+    },
+    /// `:below` or `:above`: a reference leads to one of these resources or into the hierarchy under or over it.
+    Hierarchy {
+        /// The reference parameter, compiled to tell targets.
+        compiled: Arc<Compiled>,
+        /// Where the hierarchy begins.
+        from: Vec<(TypeId, String)>,
+        /// For each type among these, the parameter that leads to a resource's parent.
+        parents: Vec<(TypeId, Arc<Compiled>)>,
+        /// Which way to go.
+        below: bool,
+    },
+}
+
+impl Test {
+    /// The columns of the values that deciding it reads.
+    pub(super) fn reading(&self) -> Reading {
+        let Test::AnyOf { matchers, .. } = self else {
+            return Reading::Values;
+        };
+        let all = |is: fn(&Matcher) -> bool| matchers.iter().all(is);
+        if all(|matcher| {
+            matches!(
+                matcher,
+                Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_)
+            )
+        }) {
+            Reading::Targets
+        } else if all(|matcher| matches!(matcher, Matcher::ReferenceIdentifier(_))) {
+            Reading::Identifier
+        } else if all(|matcher| matches!(matcher, Matcher::Label(_))) {
+            Reading::Labels
+        } else if all(|matcher| matches!(matcher, Matcher::OfType(_))) {
+            Reading::TypedIdentifier
+        } else {
+            Reading::Values
+        }
+    }
+}
+
+impl Criterion {
+    /// That the values of a parameter pass a test.
+    pub(super) fn of_values(compiled: Arc<Compiled>, test: Test, label: String) -> Criterion {
+        Criterion {
+            condition: Condition::Values { compiled, test },
+            label,
+        }
+    }
+
+    /// The parameter and what is asked of its values, where that is all there is to the criterion.
+    pub(super) fn values(&self) -> Option<(&Arc<Compiled>, &Test)> {
+        match &self.condition {
+            Condition::Values { compiled, test } => Some((compiled, test)),
+            _ => None,
+        }
+    }
+
+    /// Adds the columns that deciding it reads.
+    pub(super) fn add_leaves(&self, leaves: &mut LeafSet) {
+        match &self.condition {
+            Condition::Values { compiled, .. } => leaves.extend(compiled.program.leaves().iter().cloned()),
+            Condition::Tuples { compiled, .. } => {
+                let programs = compiled.components.iter().map(|component| &component.program);
+                for program in programs.chain([&compiled.program]) {
+                    leaves.extend(program.leaves().iter().cloned());
+                }
+            }
+            Condition::Words { within, .. } => {
+                leaves.insert(within.leaf().to_owned());
+            }
+            Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| part.add_leaves(leaves)),
+            Condition::Not(part) => part.add_leaves(leaves),
+            Condition::Join(_) => {}
+        }
+    }
+}
+
+impl Within {
+    /// The column that holds the text.
+    pub(super) fn leaf(self) -> &'static str {
+        match self {
+            Within::Narrative => "text.div",
+            Within::Resource => "resource",
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! From one parameter of a search to a condition on rows: names against the search parameters of the type, values parsed,
+//! chains and `_has` followed to the types they lead to.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::SearchError;
+use super::chain;
+use super::criterion::{Condition, Criterion, Join, Test, TupleTest, Within};
+use super::filter_expression;
+use super::hierarchy;
+use super::matcher::Matcher;
+use super::parameter::{Compiled, Programs, Reading};
+use super::query::written;
+use super::raw::RawParameter;
+use super::result::invalid;
+use super::value::{ReferenceValue, escape};
+use super::words::Words;
+use crate::fhir::search_parameter::{SearchParameter, SearchType};
+use crate::fhir::{Kind, TypeId, facts};
+
+/// The most other types' tables that the conditions of one search may lead to.
+const MAX_JOINS: usize = 500;
+
+/// What parsing a value needs to know besides its text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Surroundings<'a> {
+    /// The time of the search, in microseconds.
+    pub(super) now_us: i64,
+    /// `{base}/fhir/`: an absolute reference that begins with it is a relative one.
+    pub(super) base: &'a str,
+}
+
+/// Resolves the parameters of one search.
+pub(super) struct Resolver<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) around: Surroundings<'a>,
+    joins: Cell<usize>,
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn new(programs: &'a Programs, around: Surroundings<'a>) -> Resolver<'a> {
+        Resolver {
+            programs,
+            around,
+            joins: Cell::new(0),
+        }
+    }
+
+    /// The condition that a parameter puts on rows of `ty`; `None` where the type has none of this name.
+    pub(super) fn criterion(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Criterion>, SearchError> {
+        let chained = raw.name.contains('.') || raw.modifier.as_deref().is_some_and(|rest| rest.contains('.'));
+        let condition = match raw.name.as_str() {
+            "_has" => chain::has(self, ty, raw)?,
+            _ if chained => chain::chain(self, ty, raw)?,
+            "_filter" => Some(filter_expression::condition(self, ty, raw)?),
+            code @ ("_text" | "_content") if self.programs.has_words(ty, code) => Some(words(raw)?),
+            "_list" => self.list(ty, raw)?,
+            _ => self.condition(ty, raw)?,
+        };
+        let label = || format!("{}={}", written(raw), raw.value);
+        Ok(condition.map(|condition| Criterion {
+            condition,
+            label: label(),
+        }))
+    }
+
+    /// Counts one more table that a condition leads to.
+    pub(super) fn join(&self, parameter: &str) -> Result<(), SearchError> {
+        self.joins.set(self.joins.get() + 1);
+        match self.joins.get() > MAX_JOINS {
+            true => Err(SearchError::Joins {
+                parameter: parameter.to_owned(),
+                most: MAX_JOINS,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// The parameter `_id` of a type.
+    pub(super) fn ids(&self, ty: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
+        self.programs.get(ty, "_id", Reading::Values)
+    }
+
+    fn condition(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+        let Some(parameter) = self.programs.parameter(ty, &raw.name) else {
+            return Ok(None);
+        };
+        if parameter.ty == SearchType::Composite {
+            return self.tuples(ty, parameter, raw);
+        }
+        if parameter.ty == SearchType::Reference
+            && let Some(direction @ ("below" | "above")) = raw.modifier.as_deref()
+        {
+            return hierarchy::condition(self, ty, parameter, raw, direction == "below");
+        }
+        let mut test = self.test(parameter, raw)?;
+        let Some(compiled) = self.programs.get(ty, &raw.name, test.reading())? else {
+            return Ok(None);
+        };
+        if let (Test::AnyOf { matchers, .. }, Some(system)) = (&mut test, compiled.code_system) {
+            matchers.iter_mut().for_each(|matcher| matcher.bind(system));
+        }
+        Ok(Some(Condition::Values { compiled, test }))
+    }
+
+    fn test(&self, parameter: &SearchParameter, raw: &RawParameter) -> Result<Test, SearchError> {
+        if raw.modifier.as_deref() == Some("missing") {
+            return missing(raw).map(Test::Missing);
+        }
+        let not = raw.modifier.as_deref() == Some("not") && parameter.ty == SearchType::Token;
+        let matchers = escape::split(&raw.value, ',')
+            .into_iter()
+            .map(|alternative| Matcher::parse(parameter, raw, alternative, self.around))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Test::AnyOf { matchers, not })
+    }
+
+    /// A composite: values joined by `$`, one for each component (R4 search, 3.1.1.4.14).
+    fn tuples(
+        &self,
+        ty: TypeId,
+        parameter: &SearchParameter,
+        raw: &RawParameter,
+    ) -> Result<Option<Condition>, SearchError> {
+        let Some(compiled) = self.programs.get(ty, &raw.name, Reading::Values)? else {
+            return Ok(None);
+        };
+        let test = match raw.modifier.as_deref() {
+            Some("missing") => TupleTest::Missing(missing(raw)?),
+            Some(modifier) => {
+                return Err(SearchError::Modifier {
+                    parameter: raw.name.clone(),
+                    modifier: modifier.to_owned(),
+                    ty: parameter.ty.as_str(),
+                });
+            }
+            None => {
+                let alternatives = escape::split(&raw.value, ',').into_iter();
+                TupleTest::AnyOf(
+                    alternatives
+                        .map(|alternative| self.tuple(&compiled, raw, alternative))
+                        .collect::<Result<_, _>>()?,
+                )
+            }
+        };
+        Ok(Some(Condition::Tuples { compiled, test }))
+    }
+
+    fn tuple(&self, compiled: &Compiled, raw: &RawParameter, text: &str) -> Result<Vec<Matcher>, SearchError> {
+        let values = escape::split(text, '$');
+        if values.len() != compiled.components.len() {
+            return Err(invalid(
+                &raw.name,
+                text,
+                "one value for each of the parameter's components, joined by '$'",
+            ));
+        }
+        let parsed = compiled.components.iter().zip(values).map(|(component, value)| {
+            let mut matcher = Matcher::parse(&component.parameter, raw, value, self.around)?;
+            if let Some(system) = component.code_system {
+                matcher.bind(system);
+            }
+            Ok(matcher)
+        });
+        parsed.collect()
+    }
+
+    /// `_list`: ids of Lists.
+    fn list(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+        refuse_modifier(raw, "special")?;
+        let list = resource_type("List");
+        let ids = escape::split(&raw.value, ',').into_iter().map(|text| {
+            match ReferenceValue::parse(text, list, self.around.base) {
+                Some(ReferenceValue::Relative { id, .. }) => Ok(id),
+                _ => Err(invalid("_list", text, "the id of a List")),
+            }
+        });
+        let lists = ids.collect::<Result<Vec<_>, _>>()?;
+        self.join("_list")?;
+        Ok(self
+            .ids(ty)?
+            .map(|ids| Condition::Join(Box::new(Join::List { lists, ids }))))
+    }
+}
+
+/// The concrete resource type of this name.
+pub(super) fn resource_type(name: &str) -> Option<TypeId> {
+    let ty = facts().lookup(name)?;
+    let def = facts().get(ty);
+    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+}
+
+fn missing(raw: &RawParameter) -> Result<bool, SearchError> {
+    match raw.value.as_str() {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(invalid(&written(raw), other, "true or false")),
+    }
+}
+
+pub(super) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -> Result<(), SearchError> {
+    match &raw.modifier {
+        None => Ok(()),
+        Some(modifier) => Err(SearchError::Modifier {
+            parameter: raw.name.clone(),
+            modifier: modifier.clone(),
+            ty,
+        }),
+    }
+}
+
+fn words(raw: &RawParameter) -> Result<Condition, SearchError> {
+    refuse_modifier(raw, "special")?;
+    let within = match raw.name.as_str() {
+        "_text" => Within::Narrative,
+        _ => Within::Resource,
+    };
+    let words = Words::parse(&escape::unescape(&raw.value));
+    let words = words.ok_or_else(|| {
+        let expected = "words, which and, or, not, parentheses and quotation marks may combine";
+        invalid(&raw.name, &raw.value, expected)
+    })?;
+    Ok(Condition::Words {
+        within,
+        words: Arc::new(words),
+    })
+}

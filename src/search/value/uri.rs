@@ -1,0 +1,57 @@
+//! `:below` and `:above` of URIs (R4 search, 3.1.1.4.9).
+
+/// URIs under a URI, or over it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UriTree {
+    uri: String,
+    below: bool,
+}
+
+impl UriTree {
+    /// What begins with `uri`.
+    pub(crate) fn below(uri: String) -> UriTree {
+        UriTree { uri, below: true }
+    }
+
+    /// What `uri` begins with.
+    pub(crate) fn above(uri: String) -> UriTree {
+        UriTree { uri, below: false }
+    }
+
+    /// Whether a URI is meant: the two are the same, or the longer goes on where a part of the path begins.
+    pub(crate) fn holds(&self, candidate: &str) -> bool {
+        let (short, long) = match self.below {
+            true => (self.uri.as_str(), candidate),
+            false => (candidate, self.uri.as_str()),
+        };
+        // A URN's parts are no path, and R4 gives its hierarchy no meaning.
+        let is_path = !short.starts_with("urn:");
+        match long.strip_prefix(short) {
+            Some(rest) => {
+                rest.is_empty() || is_path && (short.ends_with('/') || rest.starts_with(['/', '?', '#', '|']))
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_not_letters() {
+        let below = |uri: &str, candidate| UriTree::below(uri.to_owned()).holds(candidate);
+        assert!(below("http://acme.org/fhir/", "http://acme.org/fhir/ValueSet/1"));
+        assert!(below("http://acme.org/fhir", "http://acme.org/fhir/ValueSet/1"));
+        assert!(below("http://acme.org/fhir", "http://acme.org/fhir"));
+        assert!(!below("http://acme.org/fhir", "http://acme.org/fhirs"));
+        assert!(!below("urn:oid:1.2", "urn:oid:1.2.3"));
+        let above = |uri: &str, candidate| UriTree::above(uri.to_owned()).holds(candidate);
+        assert!(above(
+            "http://acme.org/fhir/ValueSet/123/_history/5",
+            "http://acme.org/fhir/ValueSet/123"
+        ));
+        assert!(!above("http://acme.org/fhir", "http://acme.org/fhir/x"));
+    }
+}
