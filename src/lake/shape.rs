@@ -150,6 +150,8 @@ pub struct SlotColumn<'a> {
     pub ty: ColumnType,
     /// Place among siblings.
     pub order: i64,
+    /// Whether it accompanies the slot's own column.
+    pub companion: bool,
 }
 
 impl SlotKind {
@@ -279,6 +281,7 @@ impl Shape {
             slot,
             ty: slot.part.columns()[place].1,
             order: slot.order + place as i64,
+            companion: place > 0,
         })
     }
 }

@@ -185,3 +185,56 @@ fn what_is_refused_is_named_and_the_rest_goes_on() {
     let said = text(&found.stderr);
     assert!(said.contains("0.ndjson:2: not JSON: the text ends too early"), "{said}");
 }
+
+/// What a view does not name is passed over, but no less strictly than it would be read.
+#[test]
+fn what_no_view_names_is_checked_all_the_same() {
+    let folder = folder();
+    let input = folder.path().join("input");
+    let lines = [
+        // The type may stand anywhere, and what is contained has one of its own.
+        r#"{"contained":[{"resourceType":"Patient","id":"no"}],"id":"w","name":[{"family":"Wulf"}],"resourceType":"Patient"}"#,
+        r#"{"contained":[{"resourceType":"Patient","id":"no"}],"resourceType":"Observation","resourceType":"Patient","id":"y"}"#,
+        r#"{"resourceType":"Patient","id":"cut","photo":[{"url":"x}]}"#,
+        r#"{"resourceType":"Observation","id":"other","note":[{"text":"\x"}]}"#,
+        r#"{"resourceType":"Patient","id":"twice","name":[{"family":"F","use":"usual","use":"official"}]}"#,
+        // Where nothing is read, nobody looks for doubles; nor do those count that R4 does not define.
+        r#"{"resourceType":"Patient","id":"z","contact":[{"gender":"male","gender":"male"}],"x":1,"x":2}"#,
+    ];
+    std::fs::write(input.join("0.ndjson"), lines.join("\n")).unwrap();
+    let entries = [
+        json!({"resourceType": "Bundle", "entry": [{"resource": {"resourceType": "Patient", "id": "inner"}}]}),
+        json!({"resource": "x"}),
+    ];
+    let entry = format!(
+        r#"{{"resource":{}}},{},{{"resource":{{"id":"b1","active":true,"resourceType":"Patient","active":true}}}},
+        {{"resource":{{"id":"b2","resourceType":"Patient"}}}}"#,
+        entries[0], entries[1]
+    );
+    std::fs::write(
+        input.join("00.json"),
+        format!(r#"{{"entry":[{{}}],"resourceType":"Bundle","entry":[{entry}]}}"#),
+    )
+    .unwrap();
+    let (view, input) = (path(folder.path(), "view.json"), input.to_str().unwrap().to_owned());
+    let found = tabularium(&["run", &view, "--input", &input]);
+    let said = text(&found.stderr);
+    let rows = text(&found.stdout);
+    assert_eq!(
+        rows,
+        ROWS.replace("id,family\n", "id,family\nw,Wulf\ny,\nz,\nb2,\n"),
+        "{said}"
+    );
+    assert_eq!(found.status.code(), Some(3));
+    let refused: Vec<&str> = said.lines().filter(|line| line.starts_with("refused")).collect();
+    let expected = [
+        "0.ndjson:3: not JSON: the text ends too early at column 59",
+        "0.ndjson:4: not JSON: an escape that JSON does not allow at column 61",
+        "0.ndjson:5: the property `use` stands twice in one object",
+        "00.json:1: the property `active` stands twice in one object",
+    ];
+    assert_eq!(refused.len(), expected.len(), "{said}");
+    for (refused, expected) in refused.iter().zip(expected) {
+        assert!(refused.contains(expected), "{refused}");
+    }
+}

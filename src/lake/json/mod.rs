@@ -6,11 +6,16 @@
 //! same name both stay on the tape, and a lookup finds the last. It builds no values: numbers stay text, and a string is
 //! unescaped when somebody asks for it.
 
+mod cursor;
 mod parse;
+mod pull;
+mod select;
 mod text;
 mod value;
 mod write;
 
 pub use parse::{JsonError, MAX_DEPTH, Reason, Tape};
+pub use pull::Chosen;
+pub use select::{Choice, Selection, Take};
 pub use value::{Entries, Items, Key, Kind, Value};
 pub use write::{Edits, push_quoted, write_compact};

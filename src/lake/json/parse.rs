@@ -1,6 +1,6 @@
 //! The one pass from text to tape.
 
-use super::text::{check_escapes, string_end};
+use super::cursor::Cursor;
 use super::value::{Kind, Node, Value};
 
 /// The deepest nesting of arrays and objects that is read.
@@ -53,7 +53,7 @@ pub enum Reason {
 /// The nodes of one JSON text; kept from one text to the next for its memory.
 #[derive(Debug, Default)]
 pub struct Tape {
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
 }
 
 impl Tape {
@@ -65,33 +65,54 @@ impl Tape {
     /// Checks the whole of `text` and gives its value. The nodes of the text before are dropped.
     pub fn parse<'t>(&'t mut self, text: &'t [u8]) -> Result<Value<'t>, JsonError> {
         self.nodes.clear();
-        if text.len() >= u32::MAX as usize {
-            return Err(JsonError {
-                offset: 0,
-                reason: Reason::TooLarge,
-            });
-        }
-        let checked = match simdutf8::basic::from_utf8(text) {
-            Ok(checked) => checked,
-            Err(_) => {
-                let offset = simdutf8::compat::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len);
-                return Err(JsonError {
-                    offset,
-                    reason: Reason::Utf8,
-                });
-            }
-        };
-        let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        let mut parser = Parser {
-            text,
-            at,
-            spaces: 0,
-            nodes: &mut self.nodes,
-            open: [Open::default(); MAX_DEPTH],
-        };
-        parser.document()?;
+        let checked = check_utf8(text)?;
+        let mut cursor = Cursor::new(text);
+        value(&mut cursor, &mut Nodes::new(&mut self.nodes), 0)?;
+        cursor.end()?;
         Ok(Value::new(checked, &self.nodes, 0))
     }
+}
+
+/// The text as UTF-8, if it is, and small enough for a tape's places.
+pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
+    if text.len() >= u32::MAX as usize {
+        return Err(JsonError {
+            offset: 0,
+            reason: Reason::TooLarge,
+        });
+    }
+    simdutf8::basic::from_utf8(text).map_err(|_| JsonError {
+        offset: simdutf8::compat::from_utf8(text).map_or_else(|error| error.valid_up_to(), str::len),
+        reason: Reason::Utf8,
+    })
+}
+
+/// What becomes of the values that are met.
+pub(super) trait Sink {
+    /// A scalar or a property's name.
+    fn leaf(&mut self, kind: Kind, start: usize, end: usize);
+    /// An array or object begins at the cursor's place, `depth` others around it.
+    fn open(&mut self, depth: usize, object: bool, cursor: &Cursor<'_>);
+    /// It ended before the cursor's place.
+    fn close(&mut self, depth: usize, cursor: &Cursor<'_>);
+}
+
+/// Values that are only checked.
+pub(super) struct Nothing;
+
+impl Sink for Nothing {
+    #[inline(always)]
+    fn leaf(&mut self, _: Kind, _: usize, _: usize) {}
+    #[inline(always)]
+    fn open(&mut self, _: usize, _: bool, _: &Cursor<'_>) {}
+    #[inline(always)]
+    fn close(&mut self, _: usize, _: &Cursor<'_>) {}
+}
+
+/// Values that go onto a tape.
+pub(super) struct Nodes<'n> {
+    pub(super) nodes: &'n mut Vec<Node>,
+    open: [Open; MAX_DEPTH],
 }
 
 /// An array or object whose end has not been met.
@@ -100,240 +121,117 @@ struct Open {
     node: u32,
     /// White space met before it: equal at its end where there is none inside.
     spaces: u32,
-    object: bool,
 }
 
-struct Parser<'p> {
-    text: &'p [u8],
-    at: usize,
-    spaces: u32,
-    nodes: &'p mut Vec<Node>,
-    open: [Open; MAX_DEPTH],
+impl<'n> Nodes<'n> {
+    pub(super) fn new(nodes: &'n mut Vec<Node>) -> Nodes<'n> {
+        Nodes {
+            nodes,
+            open: [Open::default(); MAX_DEPTH],
+        }
+    }
 }
 
-impl Parser<'_> {
-    fn document(&mut self) -> Result<(), JsonError> {
-        let mut depth = 0;
-        loop {
-            // At a place where a value must stand.
-            let byte = self.token()?;
-            if byte == b'{' || byte == b'[' {
-                if depth == MAX_DEPTH {
-                    return self.fail(Reason::TooDeep);
-                }
-                let object = byte == b'{';
-                self.open[depth] = Open {
-                    node: self.nodes.len() as u32,
-                    spaces: self.spaces,
-                    object,
-                };
-                self.nodes
-                    .push(Node::open(if object { Kind::Object } else { Kind::Array }, self.at));
-                self.at += 1;
-                depth += 1;
-                let next = self.token()?;
-                if next == if object { b'}' } else { b']' } {
-                    depth -= 1;
-                    self.close(self.open[depth]);
-                } else {
-                    if object {
-                        self.key(next)?;
-                    }
-                    continue;
-                }
-            } else {
-                self.scalar(byte)?;
-            }
-            // Behind a value: close what ends here, until another value must follow.
-            loop {
-                if depth == 0 {
-                    return self.end();
-                }
-                let open = self.open[depth - 1];
-                match self.token()? {
-                    b',' => {
-                        self.at += 1;
-                        if open.object {
-                            let next = self.token()?;
-                            self.key(next)?;
-                        }
-                        break;
-                    }
-                    b'}' if open.object => {}
-                    b']' if !open.object => {}
-                    _ if open.object => return self.fail(Reason::ExpectedCommaOrBrace),
-                    _ => return self.fail(Reason::ExpectedCommaOrBracket),
-                }
-                depth -= 1;
-                self.close(open);
-            }
+impl Nodes<'_> {
+    /// Closes an object; `clipped` says whether something of it was left out.
+    pub(super) fn close_clipped(&mut self, depth: usize, cursor: &Cursor<'_>, clipped: bool) {
+        self.close(depth, cursor);
+        if clipped {
+            self.nodes[self.open[depth].node as usize].clip();
         }
     }
+}
 
-    fn close(&mut self, open: Open) {
-        self.at += 1;
-        let next = self.nodes.len() as u32;
-        let compact = open.spaces == self.spaces;
-        self.nodes[open.node as usize].close(self.at, next, compact);
-    }
-
-    fn end(&mut self) -> Result<(), JsonError> {
-        self.skip_space();
-        if self.at < self.text.len() {
-            self.fail(Reason::Trailing)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// The next byte that is no white space; the place stays on it.
+impl Sink for Nodes<'_> {
     #[inline(always)]
-    fn token(&mut self) -> Result<u8, JsonError> {
-        match self.text.get(self.at) {
-            Some(byte) if *byte > b' ' => Ok(*byte),
-            _ => {
-                self.skip_space();
-                match self.text.get(self.at) {
-                    Some(byte) => Ok(*byte),
-                    None => self.fail(Reason::Incomplete),
-                }
-            }
-        }
+    fn leaf(&mut self, kind: Kind, start: usize, end: usize) {
+        let next = self.nodes.len() as u32 + 1;
+        self.nodes.push(Node::leaf(kind, start, end, next));
     }
 
-    fn skip_space(&mut self) {
-        let start = self.at;
-        loop {
-            // Indentation comes in runs.
-            if let Some(chunk) = self.text.get(self.at..).and_then(|rest| rest.first_chunk::<8>())
-                && u64::from_le_bytes(*chunk) == u64::from_le_bytes([b' '; 8])
-            {
-                self.at += 8;
+    #[inline(always)]
+    fn open(&mut self, depth: usize, object: bool, cursor: &Cursor<'_>) {
+        self.open[depth] = Open {
+            node: self.nodes.len() as u32,
+            spaces: cursor.spaces,
+        };
+        let kind = if object { Kind::Object } else { Kind::Array };
+        self.nodes.push(Node::open(kind, cursor.at));
+    }
+
+    #[inline(always)]
+    fn close(&mut self, depth: usize, cursor: &Cursor<'_>) {
+        let Open { node, spaces } = self.open[depth];
+        let next = self.nodes.len() as u32;
+        self.nodes[node as usize].close(cursor.at, next, spaces == cursor.spaces);
+    }
+}
+
+/// The value that must stand at the cursor's place, `base` arrays and objects around it.
+pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize) -> Result<(), JsonError> {
+    let mut depth = base;
+    // Which of the open ones are objects, the innermost in the lowest bit.
+    let mut objects = 0u128;
+    loop {
+        // At a place where a value must stand.
+        let byte = cursor.token()?;
+        if byte == b'{' || byte == b'[' {
+            if depth == MAX_DEPTH {
+                return cursor.fail(Reason::TooDeep);
+            }
+            let object = byte == b'{';
+            sink.open(depth, object, cursor);
+            cursor.at += 1;
+            let next = cursor.token()?;
+            if next == if object { b'}' } else { b']' } {
+                cursor.at += 1;
+                sink.close(depth, cursor);
+            } else {
+                objects = objects << 1 | u128::from(object);
+                depth += 1;
+                if object {
+                    key(cursor, sink, next)?;
+                }
                 continue;
             }
-            match self.text.get(self.at) {
-                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
-                _ => break,
+        } else {
+            let start = cursor.at;
+            let kind = cursor.scalar(byte)?;
+            sink.leaf(kind, start, cursor.at);
+        }
+        // Behind a value: close what ends here, until another value must follow.
+        loop {
+            if depth == base {
+                return Ok(());
             }
-        }
-        self.spaces += (self.at - start) as u32;
-    }
-
-    /// A property name, which starts with `byte`, and its colon.
-    #[inline]
-    fn key(&mut self, byte: u8) -> Result<(), JsonError> {
-        if byte != b'"' {
-            return self.fail(Reason::ExpectedKey);
-        }
-        self.string()?;
-        if self.token()? != b':' {
-            return self.fail(Reason::ExpectedColon);
-        }
-        self.at += 1;
-        Ok(())
-    }
-
-    #[inline]
-    fn scalar(&mut self, byte: u8) -> Result<(), JsonError> {
-        match byte {
-            b'"' => self.string(),
-            b'-' | b'0'..=b'9' => self.number(),
-            b't' => self.word(b"true", Kind::True),
-            b'f' => self.word(b"false", Kind::False),
-            b'n' => self.word(b"null", Kind::Null),
-            _ => self.fail(Reason::ExpectedValue),
-        }
-    }
-
-    fn word(&mut self, word: &[u8], kind: Kind) -> Result<(), JsonError> {
-        if !self.text[self.at..].starts_with(word) {
-            return self.fail(Reason::ExpectedValue);
-        }
-        self.leaf(kind, self.at + word.len());
-        Ok(())
-    }
-
-    #[inline]
-    fn string(&mut self) -> Result<(), JsonError> {
-        let start = self.at + 1;
-        let mut end = string_end(self.text, start);
-        let mut kind = Kind::String;
-        while self.text.get(end) == Some(&b'\\') {
-            kind = Kind::Escaped;
-            end = string_end(self.text, end.saturating_add(2).min(self.text.len()));
-        }
-        match self.text.get(end) {
-            Some(b'"') => {}
-            Some(_) => {
-                return Err(JsonError {
-                    offset: end,
-                    reason: Reason::Control,
-                });
+            let object = objects & 1 == 1;
+            match cursor.token()? {
+                b',' => {
+                    cursor.at += 1;
+                    if object {
+                        let next = cursor.token()?;
+                        key(cursor, sink, next)?;
+                    }
+                    break;
+                }
+                b'}' if object => {}
+                b']' if !object => {}
+                _ if object => return cursor.fail(Reason::ExpectedCommaOrBrace),
+                _ => return cursor.fail(Reason::ExpectedCommaOrBracket),
             }
-            None => {
-                return Err(JsonError {
-                    offset: self.text.len(),
-                    reason: Reason::Incomplete,
-                });
-            }
+            cursor.at += 1;
+            depth -= 1;
+            objects >>= 1;
+            sink.close(depth, cursor);
         }
-        if kind == Kind::Escaped {
-            check_escapes(self.text, start, end)?;
-        }
-        self.leaf(kind, end + 1);
-        Ok(())
     }
+}
 
-    /// `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?`
-    fn number(&mut self) -> Result<(), JsonError> {
-        let text = self.text;
-        let digits = |mut at: usize| {
-            while text.get(at).is_some_and(u8::is_ascii_digit) {
-                at += 1;
-            }
-            at
-        };
-        let whole = if text[self.at] == b'-' { self.at + 1 } else { self.at };
-        let mut end = digits(whole);
-        if end == whole || (text[whole] == b'0' && end > whole + 1) {
-            return self.fail(Reason::Number);
-        }
-        if text.get(end) == Some(&b'.') {
-            let fraction = end + 1;
-            end = digits(fraction);
-            if end == fraction {
-                return self.fail(Reason::Number);
-            }
-        }
-        if let Some(b'e' | b'E') = text.get(end) {
-            let exponent = if let Some(b'+' | b'-') = text.get(end + 1) {
-                end + 2
-            } else {
-                end + 1
-            };
-            end = digits(exponent);
-            if end == exponent {
-                return self.fail(Reason::Number);
-            }
-        }
-        self.leaf(Kind::Number, end);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn leaf(&mut self, kind: Kind, end: usize) {
-        let next = self.nodes.len() as u32 + 1;
-        self.nodes.push(Node::leaf(kind, self.at, end, next));
-        self.at = end;
-    }
-
-    #[cold]
-    fn fail<T>(&self, reason: Reason) -> Result<T, JsonError> {
-        Err(JsonError {
-            offset: self.at,
-            reason,
-        })
-    }
+#[inline(always)]
+fn key<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, byte: u8) -> Result<(), JsonError> {
+    let name = cursor.key(byte)?;
+    sink.leaf(name.kind, name.start, name.end);
+    Ok(())
 }
 
 #[cfg(test)]

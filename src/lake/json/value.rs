@@ -34,6 +34,8 @@ pub(super) struct Node {
     kind: Kind,
     /// No white space inside, strings aside.
     compact: bool,
+    /// Something of it is not on the tape.
+    clipped: bool,
 }
 
 impl Node {
@@ -45,6 +47,16 @@ impl Node {
             next,
             kind,
             compact: true,
+            clipped: false,
+        }
+    }
+
+    /// An array or object of which nothing else is on the tape.
+    pub(super) fn clipped(kind: Kind, start: usize, end: usize, next: u32) -> Node {
+        Node {
+            clipped: true,
+            compact: false,
+            ..Node::leaf(kind, start, end, next)
         }
     }
 
@@ -55,7 +67,13 @@ impl Node {
             next: 0,
             kind,
             compact: false,
+            clipped: false,
         }
+    }
+
+    /// Marks an object that has properties which are not on the tape.
+    pub(super) fn clip(&mut self) {
+        self.clipped = true;
     }
 
     pub(super) fn close(&mut self, end: usize, next: u32, compact: bool) {
@@ -122,6 +140,12 @@ impl<'t> Value<'t> {
         self.node().compact
     }
 
+    /// Whether something of this array or object was left out, because nobody wanted it, and stands in
+    /// [`raw`](Value::raw) alone.
+    pub fn is_clipped(&self) -> bool {
+        self.node().clipped
+    }
+
     /// Whether this is `null`.
     pub fn is_null(&self) -> bool {
         self.kind() == Kind::Null
@@ -149,6 +173,11 @@ impl<'t> Value<'t> {
     /// A number as written.
     pub fn number(&self) -> Option<&'t str> {
         (self.kind() == Kind::Number).then(|| self.raw())
+    }
+
+    /// Whether this is a string.
+    pub fn is_string(&self) -> bool {
+        matches!(self.kind(), Kind::String | Kind::Escaped)
     }
 
     /// What a string says.

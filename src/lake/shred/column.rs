@@ -3,11 +3,12 @@
 //! Invariant: a column whose `append` gives `false` has not changed, at any depth. So a struct or list without a value
 //! leaves no trace, and rows without a column cost nothing until that column's next value.
 
+use super::clip::Want;
 use super::companion;
 use super::fields::Struct;
 use super::leaf::{Flags, Numbers, Text};
 use super::list::List;
-use crate::lake::json::Value;
+use crate::lake::json::{Tape, Value};
 use crate::lake::shape::{ColumnType, Shape, Slot, SlotKind, timestamp};
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
@@ -20,6 +21,19 @@ pub(super) struct Context {
     pub(super) room: usize,
     /// Why the row must be refused.
     pub(super) fault: Option<Fault>,
+    /// For texts of which something was left out.
+    pub(super) scratch: Tape,
+}
+
+impl Context {
+    /// With room for so many columns.
+    pub(super) fn new(room: usize) -> Context {
+        Context {
+            room,
+            fault: None,
+            scratch: Tape::new(),
+        }
+    }
 }
 
 /// A reason to refuse a row.
@@ -37,6 +51,8 @@ pub(super) enum Column {
     Text(Text),
     Boolean(Flags),
     Integer(Numbers<Int32Type>),
+    /// A decimal as written alone.
+    Digits(Text),
     Decimal(Text, Numbers<Decimal128Type>),
     DateTime(
         Text,
@@ -56,9 +72,13 @@ pub(super) fn size(slot: &Slot) -> usize {
 }
 
 impl Column {
-    pub(super) fn new(slot: &Slot) -> Column {
+    /// The column of a slot, as far as it is wanted.
+    pub(super) fn new(slot: &Slot, want: &Want) -> Column {
+        let plain = matches!(want, Want::Value);
         let one = match slot.part {
             SlotKind::Text => Column::Text(Text::new()),
+            SlotKind::DateTime | SlotKind::Time | SlotKind::Reference if plain => Column::Text(Text::new()),
+            SlotKind::Decimal if plain => Column::Digits(Text::new()),
             SlotKind::Json => Column::Json(Text::new()),
             SlotKind::Boolean => Column::Boolean(Flags::new()),
             SlotKind::Integer => Column::Integer(Numbers::new()),
@@ -66,7 +86,13 @@ impl Column {
             SlotKind::DateTime => Column::DateTime(Text::new(), Numbers::new(), Numbers::new()),
             SlotKind::Time => Column::Time(Text::new(), Numbers::new(), Numbers::new()),
             SlotKind::Reference => Column::Reference(Text::new(), Text::new(), Text::new()),
-            SlotKind::Struct => Column::Struct(Box::new(Struct::new(Shape::of(slot.ty), false))),
+            SlotKind::Struct => {
+                let clip = match want {
+                    Want::Some(clip) => Some(clip.clone()),
+                    _ => None,
+                };
+                Column::Struct(Box::new(Struct::new(Shape::of(slot.ty), false, clip)))
+            }
         };
         if slot.many {
             Column::List(Box::new(List::new(one)))
@@ -77,7 +103,7 @@ impl Column {
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Column::Text(text) | Column::Json(text) => text.len(),
+            Column::Text(text) | Column::Digits(text) | Column::Json(text) => text.len(),
             Column::Boolean(flags) => flags.len(),
             Column::Integer(numbers) => numbers.len(),
             Column::Decimal(text, _) | Column::DateTime(text, ..) | Column::Time(text, ..) => text.len(),
@@ -110,6 +136,11 @@ impl Column {
                     return false;
                 }
                 text.push_at(at, value.raw());
+                return true;
+            }
+            Column::Digits(text) => {
+                let Some(value) = value.number() else { return false };
+                text.push_at(at, value);
                 return true;
             }
             Column::Decimal(text, number) => {
@@ -151,7 +182,7 @@ impl Column {
     pub(super) fn width(&self, len: usize) -> usize {
         match self {
             _ if self.len() == 0 => 0,
-            Column::Text(_) | Column::Json(_) | Column::Integer(_) => 4 * len,
+            Column::Text(_) | Column::Digits(_) | Column::Json(_) | Column::Integer(_) => 4 * len,
             Column::Boolean(_) => len / 4,
             Column::Reference(..) => 12 * len,
             Column::Decimal(..) | Column::DateTime(..) | Column::Time(..) => 20 * len,
@@ -163,7 +194,7 @@ impl Column {
     /// Forgets all rows from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         match self {
-            Column::Text(text) | Column::Json(text) => text.truncate(len),
+            Column::Text(text) | Column::Digits(text) | Column::Json(text) => text.truncate(len),
             Column::Boolean(flags) => flags.truncate(len),
             Column::Integer(numbers) => numbers.truncate(len),
             Column::Decimal(text, number) => {
@@ -194,7 +225,7 @@ impl Column {
     /// again.
     pub(super) fn finish(&mut self, len: usize) -> Result<Vec<ArrayRef>, ArrowError> {
         Ok(match self {
-            Column::Text(text) | Column::Json(text) => vec![text.finish(len)?],
+            Column::Text(text) | Column::Digits(text) | Column::Json(text) => vec![text.finish(len)?],
             Column::Boolean(flags) => vec![flags.finish(len)],
             Column::Integer(numbers) => vec![numbers.finish(len, DataType::Int32)?],
             Column::Decimal(text, number) => {
@@ -223,6 +254,6 @@ impl Column {
 }
 
 /// R4's integers: an optional minus and digits, no zero in front, within 32 bits.
-fn integer(text: &str) -> Option<i32> {
+pub(super) fn integer(text: &str) -> Option<i32> {
     if text == "-0" { None } else { text.parse().ok() }
 }

@@ -1,8 +1,10 @@
 //! Elements with children: which column a property belongs to. The properties are expected in the order of the value before; a
 //! hash table is asked where that fails.
 
+use super::clip::{Want, Wanted};
 use super::column::{Column, Context, Fault, size};
 use super::leaf::is_absent;
+use super::presence;
 use crate::fhir::storage::root_column;
 use crate::lake::json::{Key, Value};
 use crate::lake::shape::{Shape, Slot};
@@ -19,6 +21,8 @@ const NONE: u16 = u16::MAX;
 pub(super) struct Struct {
     shape: &'static Shape,
     root: bool,
+    /// What of it is wanted; `None` for everything.
+    clip: Option<Arc<Wanted>>,
     children: Vec<Child>,
     /// The child of each slot, or [`NONE`].
     by_slot: Vec<u16>,
@@ -38,11 +42,12 @@ struct Child {
 
 impl Struct {
     /// A struct without columns; `root` is a table's own, whose `id` is a system column.
-    pub(super) fn new(shape: &'static Shape, root: bool) -> Struct {
+    pub(super) fn new(shape: &'static Shape, root: bool, clip: Option<Arc<Wanted>>) -> Struct {
         let by_slot = vec![NONE; shape.slots().len()];
         Struct {
             shape,
             root,
+            clip,
             children: Vec::new(),
             by_slot,
             first: NONE,
@@ -65,12 +70,12 @@ impl Struct {
         any
     }
 
-    /// Puts the properties of `value` into the columns at row `at`; gives whether there were any.
-    pub(super) fn append_children(&mut self, at: usize, value: Value<'_>, cx: &mut Context) -> bool {
+    /// Puts the properties of `object` into the columns at row `at`; gives whether there were any.
+    pub(super) fn append_children(&mut self, at: usize, object: Value<'_>, cx: &mut Context) -> bool {
         let mut any = false;
         let mut before = NONE;
         let mut expected = self.first;
-        for (key, value) in value.entries() {
+        for (key, value) in object.entries() {
             let known = self
                 .children
                 .get(usize::from(expected))
@@ -80,7 +85,10 @@ impl Struct {
             } else {
                 match self.find(key, before, cx) {
                     Some(place) => place,
-                    None => continue,
+                    None => {
+                        any |= self.clip.is_some() && self.is_value(key, value);
+                        continue;
+                    }
                 }
             };
             let child = &mut self.children[usize::from(place)];
@@ -96,7 +104,13 @@ impl Struct {
                 self.level(place, at);
             }
         }
-        any
+        any || (object.is_clipped() && !self.root && presence::of_text(self.shape, object.raw(), &mut cx.scratch))
+    }
+
+    /// Whether a property of which no column is made has a value.
+    fn is_value(&self, key: Key<'_>, value: Value<'_>) -> bool {
+        let slot = self.shape.find(&key.name());
+        slot.is_some_and(|slot| presence::of_slot(&self.shape.slots()[usize::from(slot)], value))
     }
 
     /// The child that a property belongs to, and a note that it follows `before`; `None` for what R4 does not define.
@@ -120,7 +134,8 @@ impl Struct {
             return Some(place);
         }
         let def = &self.shape.slots()[usize::from(slot)];
-        if self.root && def.name == "id" {
+        let want = self.clip.as_ref().map_or(&Want::Whole, |clip| clip.slot(slot));
+        if (self.root && def.name == "id") || matches!(want, Want::Nothing) {
             return None;
         }
         if cx.room < size(def) {
@@ -132,7 +147,7 @@ impl Struct {
         self.children.push(Child {
             slot: def,
             next: NONE,
-            column: Column::new(def),
+            column: Column::new(def, want),
         });
         self.by_slot[usize::from(slot)] = place;
         Some(place)

@@ -7,13 +7,16 @@
 //!
 //! It writes no files and gives no ids: the batch goes to `layout` and `file`.
 
+mod clip;
 mod column;
 mod companion;
 mod fields;
 mod leaf;
 mod list;
+mod presence;
 mod shredder;
 mod system;
 
+pub use clip::Clip;
 pub use shredder::{MAX_BATCH_BYTES, MAX_BATCH_WIDTH, MAX_COLUMNS, ShredError, Shredder};
 pub use system::SystemValues;

@@ -1,5 +1,6 @@
 //! The door: rows in, a batch out.
 
+use super::clip::Clip;
 use super::column::{Context, Fault};
 use super::fields::Struct;
 use super::system::{System, SystemValues};
@@ -78,14 +79,21 @@ pub struct Shredder {
 impl Shredder {
     /// A shredder for a table that has no columns yet.
     pub fn new(ty: TypeId) -> Shredder {
+        Shredder::with_root(ty, Struct::new(Shape::of(ty), true, None))
+    }
+
+    /// A shredder that makes the columns of a clip alone, of whole resources or of what the clip selects of them.
+    pub fn clipped(clip: &Clip) -> Shredder {
+        let root = Struct::new(Shape::of(clip.ty()), true, Some(clip.root().clone()));
+        Shredder::with_root(clip.ty(), root)
+    }
+
+    fn with_root(ty: TypeId, root: Struct) -> Shredder {
         Shredder {
             resource: facts().get(ty).name,
             system: System::new(),
-            root: Struct::new(Shape::of(ty), true),
-            context: Context {
-                room: MAX_COLUMNS,
-                fault: None,
-            },
+            root,
+            context: Context::new(MAX_COLUMNS),
             rows: 0,
             bytes: 0,
             unmeasured: 0,
@@ -97,10 +105,7 @@ impl Shredder {
         let mut shredder = Shredder::new(layout.ty());
         shredder.context.room = usize::MAX;
         shredder.root.expect(layout.schema().fields(), &mut shredder.context);
-        shredder.context = Context {
-            room: MAX_COLUMNS.saturating_sub(layout.len()),
-            fault: None,
-        };
+        shredder.context = Context::new(MAX_COLUMNS.saturating_sub(layout.len()));
         shredder
     }
 

@@ -1,0 +1,397 @@
+//! Reading of a text what a selection wants: the rest is checked as strictly and leaves no nodes.
+//!
+//! Invariant: what [`Tape::parse`] refuses is refused, at the same place for the same reason.
+
+use super::cursor::{Cursor, Name};
+use super::parse::{JsonError, MAX_DEPTH, Nodes, Nothing, Reason, Sink, Tape, check_utf8, value};
+use super::select::{Choice, NONE, Selection, Take};
+use super::text::unescape;
+use super::value::{Kind, Node, Value};
+
+/// Properties of an object of which it is told whether they stood there before.
+const TOLD: usize = 512;
+
+/// What a [`Choice`] made of a text.
+#[derive(Clone, Copy, Debug)]
+pub enum Chosen<'t> {
+    /// It is none of the objects that are wanted.
+    Nothing,
+    /// It is the object of this selection, with what is wanted of it.
+    Selected(usize, Value<'t>),
+    /// A property that is known and not wanted stands twice in one object. What that means has to be told from the whole text.
+    Twice,
+}
+
+impl Tape {
+    /// Checks the whole of `text` and gives of its value what is wanted. The nodes of the text before are dropped.
+    ///
+    /// Of an object that lacks known properties which are not wanted, [`Value::is_clipped`] says so.
+    pub fn choose<'t>(&'t mut self, text: &'t [u8], choice: &mut Choice) -> Result<Chosen<'t>, JsonError> {
+        self.nodes.clear();
+        let checked = check_utf8(text)?;
+        let mut cursor = Cursor::new(text);
+        if cursor.token()? != b'{' {
+            value(&mut cursor, &mut Nothing, 0)?;
+            cursor.end()?;
+            return Ok(Chosen::Nothing);
+        }
+        let start = (cursor.at, cursor.spaces);
+        cursor.at += 1;
+        let mut tags = Tags {
+            cursor: &mut cursor,
+            tag: choice.tag,
+            behind_value: false,
+        };
+        let Some(first) = tags.next()? else {
+            cursor.end()?;
+            return Ok(Chosen::Nothing);
+        };
+        let chosen = match first {
+            (Kind::String, from, to) => choice.find(&checked[from + 1..to - 1]),
+            (Kind::Escaped, from, to) => choice.find(&unescape(&checked[from + 1..to - 1])),
+            _ => None,
+        };
+        let Some(chosen) = chosen else {
+            let mut twice = false;
+            while tags.next()?.is_some() {
+                twice = true;
+            }
+            cursor.end()?;
+            return Ok(if twice { Chosen::Twice } else { Chosen::Nothing });
+        };
+        (cursor.at, cursor.spaces) = start;
+        let selection = &mut choice.selections[chosen].1;
+        let root = selection.root();
+        let mut puller = Puller {
+            cursor,
+            nodes: Nodes::new(&mut self.nodes),
+            selection,
+            twice: false,
+        };
+        puller.object(root, 0)?;
+        puller.cursor.end()?;
+        if puller.twice {
+            return Ok(Chosen::Twice);
+        }
+        Ok(Chosen::Selected(chosen, Value::new(checked, &self.nodes, 0)))
+    }
+}
+
+/// The values of one property of an object, the others skipped.
+struct Tags<'c, 't> {
+    cursor: &'c mut Cursor<'t>,
+    tag: &'static str,
+    /// Whether the place is behind a value, not behind the opening brace.
+    behind_value: bool,
+}
+
+impl Tags<'_, '_> {
+    /// Kind, start and end of the next value; `None` at the object's end.
+    fn next(&mut self) -> Result<Option<(Kind, usize, usize)>, JsonError> {
+        let cursor = &mut *self.cursor;
+        loop {
+            let mut byte = cursor.token()?;
+            if byte == b'}' {
+                cursor.at += 1;
+                return Ok(None);
+            }
+            if std::mem::replace(&mut self.behind_value, true) {
+                if byte != b',' {
+                    return cursor.fail(Reason::ExpectedCommaOrBrace);
+                }
+                cursor.at += 1;
+                byte = cursor.token()?;
+            }
+            let name = cursor.key(byte)?;
+            let byte = cursor.token()?;
+            let start = cursor.at;
+            let kind = match byte {
+                b'{' | b'[' => {
+                    value(cursor, &mut Nothing, 1)?;
+                    Kind::Object
+                }
+                _ => cursor.scalar(byte)?,
+            };
+            if is(cursor.text, name, self.tag) {
+                return Ok(Some((kind, start, cursor.at)));
+            }
+        }
+    }
+}
+
+fn is(text: &[u8], name: Name, wanted: &str) -> bool {
+    let raw = &text[name.start + 1..name.end - 1];
+    match name.kind {
+        Kind::Escaped => std::str::from_utf8(raw).is_ok_and(|raw| unescape(raw) == wanted),
+        _ => raw == wanted.as_bytes(),
+    }
+}
+
+/// One walk through a text.
+struct Puller<'p> {
+    cursor: Cursor<'p>,
+    nodes: Nodes<'p>,
+    selection: &'p mut Selection,
+    /// Whether a property that is skipped stood twice in an object.
+    twice: bool,
+}
+
+impl Puller<'_> {
+    /// The object that begins at the cursor's place, `depth` others around it.
+    fn object(&mut self, number: u16, depth: usize) -> Result<(), JsonError> {
+        if depth == MAX_DEPTH {
+            return self.cursor.fail(Reason::TooDeep);
+        }
+        self.nodes.open(depth, true, &self.cursor);
+        self.cursor.at += 1;
+        let mut clipped = false;
+        let mut byte = self.cursor.token()?;
+        if byte != b'}' {
+            let mut seen = [0u64; TOLD / 64];
+            let (mut before, mut expected) = (NONE, self.selection.objects[usize::from(number)].first);
+            loop {
+                let (place, name) = self.name(number, byte, expected, before)?;
+                let mut take = Take::Skip;
+                if let Some(property) = self.selection.objects[usize::from(number)]
+                    .properties
+                    .get(usize::from(place))
+                {
+                    (before, expected, take) = (place, property.next, property.take);
+                }
+                match take {
+                    Take::Skip => {
+                        if usize::from(place) < TOLD {
+                            let (word, bit) = (usize::from(place) / 64, 1 << (place % 64));
+                            self.twice |= seen[word] & bit != 0;
+                            seen[word] |= bit;
+                        }
+                        clipped |= place != NONE;
+                        value(&mut self.cursor, &mut Nothing, depth + 1)?;
+                    }
+                    _ => {
+                        self.nodes.leaf(name.kind, name.start, name.end);
+                        self.take(take, depth + 1)?;
+                    }
+                }
+                match self.cursor.token()? {
+                    b',' => {
+                        self.cursor.at += 1;
+                        byte = self.cursor.token()?;
+                    }
+                    b'}' => break,
+                    _ => return self.cursor.fail(Reason::ExpectedCommaOrBrace),
+                }
+            }
+        }
+        self.cursor.at += 1;
+        self.nodes.close_clipped(depth, &self.cursor, clipped);
+        Ok(())
+    }
+
+    /// The name at the cursor's place and its colon: which property it is, and where it stands.
+    #[inline(always)]
+    fn name(&mut self, object: u16, byte: u8, expected: u16, before: u16) -> Result<(u16, Name), JsonError> {
+        let object = &mut self.selection.objects[usize::from(object)];
+        if let Some(property) = object.properties.get(usize::from(expected))
+            && let Some(length) = property.stands_at(&self.cursor.text[self.cursor.at..])
+        {
+            let start = self.cursor.at;
+            self.cursor.at += length;
+            let name = Name {
+                kind: Kind::String,
+                start,
+                end: self.cursor.at - 1,
+            };
+            return Ok((expected, name));
+        }
+        let name = self.cursor.key(byte)?;
+        // The text is UTF-8, and so is what stands between two quotes in it.
+        let raw = std::str::from_utf8(&self.cursor.text[name.start + 1..name.end - 1]).unwrap_or_default();
+        let place = match name.kind {
+            Kind::Escaped => object.find(&unescape(raw), before),
+            _ => object.find(raw, before),
+        };
+        Ok((place, name))
+    }
+
+    /// A wanted value.
+    fn take(&mut self, take: Take, depth: usize) -> Result<(), JsonError> {
+        if take == Take::Whole {
+            return value(&mut self.cursor, &mut self.nodes, depth);
+        }
+        if self.cursor.token()? == b'[' {
+            return self.array(take, depth);
+        }
+        self.item(take, depth)
+    }
+
+    fn array(&mut self, take: Take, depth: usize) -> Result<(), JsonError> {
+        if depth == MAX_DEPTH {
+            return self.cursor.fail(Reason::TooDeep);
+        }
+        self.nodes.open(depth, false, &self.cursor);
+        self.cursor.at += 1;
+        if self.cursor.token()? != b']' {
+            loop {
+                self.item(take, depth + 1)?;
+                match self.cursor.token()? {
+                    b',' => self.cursor.at += 1,
+                    b']' => break,
+                    _ => return self.cursor.fail(Reason::ExpectedCommaOrBracket),
+                }
+            }
+        }
+        self.cursor.at += 1;
+        self.nodes.close(depth, &self.cursor);
+        Ok(())
+    }
+
+    /// A value that is not to be looked into, if it is an array.
+    fn item(&mut self, take: Take, depth: usize) -> Result<(), JsonError> {
+        let byte = self.cursor.token()?;
+        let start = self.cursor.at;
+        let kind = match (byte, take) {
+            (b'{', Take::Object(number)) => return self.object(number, depth),
+            (b'{', _) => Kind::Object,
+            (b'[', _) => Kind::Array,
+            _ => {
+                let kind = self.cursor.scalar(byte)?;
+                self.nodes.leaf(kind, start, self.cursor.at);
+                return Ok(());
+            }
+        };
+        value(&mut self.cursor, &mut Nothing, depth)?;
+        let next = self.nodes.nodes.len() as u32 + 1;
+        self.nodes.nodes.push(Node::clipped(kind, start, self.cursor.at, next));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// `a` and what `b` holds in its `c` and `d` are wanted; `e` is known.
+    fn choice() -> Choice {
+        let mut selection = Selection::new();
+        let inner = selection.object([("c", Take::Scalar), ("d", Take::Whole), ("e", Take::Skip)]);
+        let properties = [("a", Take::Scalar), ("b", Take::Object(inner)), ("e", Take::Skip)];
+        selection.object(properties);
+        Choice::new("type", [("x", selection)])
+    }
+
+    fn shown(value: Value<'_>) -> String {
+        let mark = if value.is_clipped() { "~" } else { "" };
+        if value.is_object() {
+            let properties = value
+                .entries()
+                .map(|(key, value)| format!("{}:{}", key.name(), shown(value)));
+            return format!("{{{}}}{mark}", properties.collect::<Vec<_>>().join(","));
+        }
+        if value.is_array() {
+            return format!("[{}]{mark}", value.items().map(shown).collect::<Vec<_>>().join(","));
+        }
+        value.raw().to_owned()
+    }
+
+    fn chosen(text: &str) -> String {
+        match Tape::new().choose(text.as_bytes(), &mut choice()).unwrap() {
+            Chosen::Nothing => "nothing".to_owned(),
+            Chosen::Twice => "twice".to_owned(),
+            Chosen::Selected(0, value) => shown(value),
+            Chosen::Selected(..) => "another".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_is_wanted_stays() {
+        let whole =
+            r#"{"a":1,"z":[{}],"type":"x","b":[{"c":"u","d":{"k":[1]},"e":2},[{"c":1}],3,{"y":1}],"a":{"q":1}}"#;
+        let expected = r#"{a:1,b:[{c:"u",d:{k:[1]}}~,[]~,3,{}],a:{}~}~"#;
+        assert_eq!(chosen(whole), expected);
+        assert_eq!(chosen(r#" {"\u0061" : [1, {}], "type":"\u0078"} "#), r#"{a:[1,{}~]}~"#);
+        assert_eq!(chosen(r#"{"type":"x","b":{}}"#), "{b:{}}~");
+    }
+
+    #[test]
+    fn what_is_of_no_wanted_kind_is_passed_over() {
+        for text in [
+            "1",
+            "[]",
+            "{}",
+            r#"{"a":1}"#,
+            r#"{"type":1}"#,
+            r#"{"b":{"type":"x"}}"#,
+            r#"{"type":"y","e":1,"e":2}"#,
+        ] {
+            assert_eq!(chosen(text), "nothing", "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stands_twice_and_counts_is_told() {
+        for text in [
+            r#"{"type":"x","e":1,"a":2,"e":1}"#,
+            r#"{"type":"x","b":[{"e":1,"e":2}]}"#,
+            r#"{"type":"x","type":"x"}"#,
+            r#"{"type":"y","type":"x"}"#,
+        ] {
+            assert_eq!(chosen(text), "twice", "{text}");
+        }
+        assert_eq!(chosen(r#"{"type":"x","z":1,"z":2}"#), "{}~");
+    }
+
+    #[test]
+    fn nesting_is_bounded_where_it_is_kept_and_where_it_is_skipped() {
+        for name in ["a", "b", "z", "e"] {
+            for (open, close) in [("[", "]"), ("{\"b\":", "}"), ("{\"d\":", "}")] {
+                for depth in MAX_DEPTH - 3..MAX_DEPTH + 2 {
+                    let text = format!(
+                        r#"{{"type":"x","{name}":{}1{}}}"#,
+                        open.repeat(depth),
+                        close.repeat(depth)
+                    );
+                    agrees(text.as_bytes());
+                }
+            }
+        }
+    }
+
+    /// Refused like the whole text, for the same reason at the same place.
+    fn agrees(text: &[u8]) {
+        let whole = Tape::new().parse(text).err();
+        let clipped = Tape::new().choose(text, &mut choice()).err();
+        assert_eq!(clipped, whole, "{}", String::from_utf8_lossy(text));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2048))]
+
+        #[test]
+        fn refuses_what_the_whole_parse_refuses(
+            front in proptest::sample::select(vec!["", "{\"type\":\"x\",", "{\"type\":\"x\",\"b\":[{", "{\"type\":\"y\",", "{\"a\":{\"b\":", " {\"b\":{"]),
+            pieces in proptest::collection::vec(proptest::sample::select(vec![
+                "{", "}", "[", "]", ",", ":", "\"a\":", "\"b\":", "\"c\":", "\"d\" :", "\"e\":", "\"type\":", "\"x\"", "\"\\u00e9\\n\"", "\"\\ud83d\"",
+                "\"", "\\", "1", "-", "0", ".5", "e3", "true", "null", " ", "\n", "\u{1}", "é", "\"x", "{\"c\":1}", "[{\"e\":[]}]", "}}",
+            ]), 0..24),
+            back in proptest::sample::select(vec!["", "}", "}}", "}]}"]),
+        ) {
+            agrees(format!("{front}{}{back}", pieces.concat()).as_bytes());
+        }
+
+        /// One byte of a text that is right is changed, left out or put in.
+        #[test]
+        fn refuses_a_damaged_text_like_the_whole_parse(at in any::<prop::sample::Index>(), byte in any::<u8>(), how in 0..3) {
+            let mut text = br#"{"e":{"k":[1,-2.5e3,"\u00e9"]},"type":"x","b":[{"c":"u","e":"v","d":{"k":[true,null]}}],"a":[1,"2"]} "#.to_vec();
+            let at = at.index(text.len());
+            match how {
+                0 => text[at] = byte,
+                1 => drop(text.remove(at)),
+                _ => text.insert(at, byte),
+            }
+            agrees(&text);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Which properties of a text are wanted, and the order in which they are expected.
+
+use rustc_hash::FxHashMap;
+
+/// No property.
+pub(super) const NONE: u16 = u16::MAX;
+
+/// What becomes of a property's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// It is checked and not kept.
+    Skip,
+    /// A scalar is kept, or an array of scalars; of an object only that it is there, and where.
+    Scalar,
+    /// It is kept with everything in it.
+    Whole,
+    /// Of an object, or of the objects of an array, the properties of this [`Selection::object`] are kept.
+    Object(u16),
+}
+
+/// The properties that are wanted of the objects of a text, from its root on.
+///
+/// A selection is used by one reader at a time: it remembers which property followed which, so that the names of the next
+/// object need not be looked up.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    pub(super) objects: Vec<Object>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Object {
+    pub(super) properties: Vec<Property>,
+    by_name: FxHashMap<&'static str, u16>,
+    /// The property that came first last time.
+    pub(super) first: u16,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Property {
+    /// The name in quotes with its colon, as texts without white space have it.
+    quoted: Box<str>,
+    pub(super) take: Take,
+    /// The property that followed last time.
+    pub(super) next: u16,
+}
+
+impl Selection {
+    /// A selection of nothing.
+    pub fn new() -> Selection {
+        Selection::default()
+    }
+
+    /// Adds an object with all properties that are known of it; gives its number for [`Take::Object`]. The root is what is added
+    /// last.
+    pub fn object(&mut self, properties: impl IntoIterator<Item = (&'static str, Take)>) -> u16 {
+        let mut object = Object {
+            properties: Vec::new(),
+            by_name: FxHashMap::default(),
+            first: NONE,
+        };
+        for (name, take) in properties {
+            object.add(name, take);
+        }
+        self.objects.push(object);
+        self.root()
+    }
+
+    pub(super) fn root(&self) -> u16 {
+        self.objects.len().saturating_sub(1) as u16
+    }
+}
+
+impl Object {
+    fn add(&mut self, name: &'static str, take: Take) {
+        let place = self.properties.len() as u16;
+        if self.by_name.insert(name, place).is_none() {
+            self.properties.push(Property {
+                quoted: format!("\"{name}\":").into(),
+                take,
+                next: NONE,
+            });
+        }
+    }
+
+    /// The property of this name, and a note that it follows `before`; [`NONE`] for what is not known.
+    #[cold]
+    pub(super) fn find(&mut self, name: &str, before: u16) -> u16 {
+        let Some(place) = self.by_name.get(name) else {
+            return NONE;
+        };
+        match self.properties.get_mut(usize::from(before)) {
+            Some(before) => before.next = *place,
+            None => self.first = *place,
+        }
+        *place
+    }
+}
+
+impl Property {
+    /// The length of the name with quotes and colon, if the text goes on with it.
+    #[inline(always)]
+    pub(super) fn stands_at(&self, rest: &[u8]) -> Option<usize> {
+        rest.starts_with(self.quoted.as_bytes()).then_some(self.quoted.len())
+    }
+}
+
+/// Selections by what an object says it is: the string that stands in its property `tag`.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    pub(super) tag: &'static str,
+    pub(super) selections: Vec<(&'static str, Selection)>,
+}
+
+impl Choice {
+    /// Selections with the tags that they are for.
+    pub fn new(tag: &'static str, selections: impl IntoIterator<Item = (&'static str, Selection)>) -> Choice {
+        let mut selections: Vec<_> = selections.into_iter().collect();
+        for (_, selection) in &mut selections {
+            if selection.objects.is_empty() {
+                selection.object([]);
+            }
+            if let Some(root) = selection.objects.last_mut() {
+                root.add(tag, Take::Skip);
+            }
+        }
+        Choice { tag, selections }
+    }
+
+    pub(super) fn find(&self, tag: &str) -> Option<usize> {
+        self.selections.iter().position(|(of, _)| *of == tag)
+    }
+}

@@ -1,0 +1,135 @@
+//! Which columns of a type somebody wants, and which properties of a JSON text they are made of.
+//!
+//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`); this says for each property of each object whether a
+//! column is made of it. An object on the way is there, with or without a wanted column, if R4 defines any value in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::fhir::TypeId;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
+use crate::lake::json::{Selection, Take};
+use crate::lake::shape::{Shape, SlotKind};
+
+/// The columns of one type that are wanted.
+#[derive(Clone, Debug)]
+pub struct Clip {
+    ty: TypeId,
+    root: Arc<Wanted>,
+    selection: Selection,
+}
+
+/// The slots of one struct that are wanted.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    slots: Vec<Want>,
+}
+
+/// What is wanted of a slot.
+#[derive(Clone, Debug)]
+pub(super) enum Want {
+    /// Nothing but whether there is a value.
+    Nothing,
+    /// The value as written.
+    Value,
+    /// The value and all its companions, and all below it.
+    Whole,
+    /// Some columns of a struct.
+    Some(Arc<Wanted>),
+}
+
+impl Clip {
+    /// Clips the type to the columns that the leaves name; a path that ends in `*` names all below what precedes it.
+    pub fn new(ty: TypeId, leaves: &LeafSet) -> Clip {
+        let mut names = Names::default();
+        for leaf in leaves {
+            names.insert(leaf);
+        }
+        let mut selection = Selection::new();
+        let (root, _) = names.resolve(Shape::of(ty), true, &mut selection);
+        Clip {
+            ty,
+            root: Arc::new(root),
+            selection,
+        }
+    }
+
+    /// The type.
+    pub fn ty(&self) -> TypeId {
+        self.ty
+    }
+
+    /// The properties that the columns are made of, and `id`.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    pub(super) fn root(&self) -> &Arc<Wanted> {
+        &self.root
+    }
+}
+
+impl Wanted {
+    pub(super) fn slot(&self, slot: u16) -> &Want {
+        self.slots.get(usize::from(slot)).unwrap_or(&Want::Nothing)
+    }
+}
+
+/// The leaves as a tree.
+#[derive(Default)]
+struct Names<'a> {
+    children: BTreeMap<&'a str, Names<'a>>,
+}
+
+impl<'a> Names<'a> {
+    fn insert(&mut self, path: &'a str) {
+        let mut names = self;
+        for name in path.split('.') {
+            names = names.children.entry(name).or_default();
+        }
+    }
+
+    /// What is wanted of an object of this shape, with its number in the selection.
+    fn resolve(&self, shape: &'static Shape, root: bool, selection: &mut Selection) -> (Wanted, u16) {
+        let all = self.children.contains_key(EVERYTHING);
+        let unnamed = if all {
+            (Want::Whole, Take::Whole)
+        } else {
+            (Want::Nothing, Take::Skip)
+        };
+        let mut slots = vec![unnamed; shape.slots().len()];
+        for (name, below) in &self.children {
+            let Some(column) = shape.column(name, root) else {
+                continue;
+            };
+            let Some(slot) = shape.find(column.slot.name) else {
+                continue;
+            };
+            let (want, take) = &mut slots[usize::from(slot)];
+            if let Want::Whole = want {
+                continue;
+            }
+            (*want, *take) = match column.slot.part {
+                SlotKind::Struct if below.children.contains_key(EVERYTHING) => (Want::Whole, Take::Whole),
+                SlotKind::Struct => {
+                    let (wanted, number) = below.resolve(Shape::of(column.slot.ty), false, selection);
+                    (Want::Some(Arc::new(wanted)), Take::Object(number))
+                }
+                SlotKind::Json => (Want::Value, Take::Whole),
+                _ if column.companion || matches!(want, Want::Whole) => (Want::Whole, Take::Scalar),
+                _ => (Want::Value, Take::Scalar),
+            };
+        }
+        if root && let Some(id) = shape.find("id") {
+            slots[usize::from(id)] = (Want::Value, Take::Scalar);
+        }
+        let properties = shape
+            .slots()
+            .iter()
+            .zip(&slots)
+            .map(|(slot, (_, take))| (slot.name, *take));
+        let number = selection.object(properties);
+        let slots = slots.into_iter().map(|(want, _)| want).collect();
+        (Wanted { slots }, number)
+    }
+}

@@ -1,0 +1,39 @@
+//! Whether a JSON value is one for the columns, without making them: it is if R4 defines any value in it.
+
+use super::column::integer;
+use crate::lake::json::{Tape, Value};
+use crate::lake::shape::{Shape, Slot, SlotKind};
+
+/// Whether the object `text` has a value that its shape defines.
+#[cold]
+pub(super) fn of_text(shape: &'static Shape, text: &str, tape: &mut Tape) -> bool {
+    // The text was checked when the object was read; an object beyond what is read has no values.
+    tape.parse(text.as_bytes()).is_ok_and(|value| of_object(shape, value))
+}
+
+/// Whether the value is one for a column of the slot.
+pub(super) fn of_slot(slot: &'static Slot, value: Value<'_>) -> bool {
+    if slot.many {
+        value.items().any(|item| of_item(slot, item))
+    } else {
+        of_item(slot, value)
+    }
+}
+
+fn of_item(slot: &'static Slot, value: Value<'_>) -> bool {
+    match slot.part {
+        SlotKind::Struct => of_object(Shape::of(slot.ty), value),
+        SlotKind::Json => value.is_object(),
+        SlotKind::Boolean => value.as_bool().is_some(),
+        SlotKind::Integer => value.number().and_then(integer).is_some(),
+        SlotKind::Decimal => value.number().is_some(),
+        SlotKind::Text | SlotKind::DateTime | SlotKind::Time | SlotKind::Reference => value.is_string(),
+    }
+}
+
+fn of_object(shape: &'static Shape, value: Value<'_>) -> bool {
+    value.entries().any(|(key, value)| {
+        let slot = shape.find(&key.name());
+        slot.is_some_and(|slot| of_slot(&shape.slots()[usize::from(slot)], value))
+    })
+}
