@@ -94,3 +94,131 @@ impl Desk {
         let _ = self.sender.blocking_send(Ok(Bytes::from(after)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::{Receiver, channel};
+
+    use futures::StreamExt;
+    use tokio::sync::Semaphore;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::views::{Document, Refused, View};
+
+    /// A resource as text.
+    #[derive(Clone, Copy)]
+    struct Text(&'static [u8]);
+
+    impl Document for Text {
+        fn text(&self) -> &[u8] {
+            self.0
+        }
+
+        fn is_lines(&self) -> bool {
+            true
+        }
+
+        fn refuse(&self, _: usize, reason: Refused) {
+            panic!("a resource was refused: {reason}");
+        }
+    }
+
+    /// What a test runs: resources for as long as they are wanted, and how their end is known.
+    struct Endless {
+        stop: Stop,
+        turns: Arc<Semaphore>,
+        ended: Receiver<()>,
+        rows: Rows,
+    }
+
+    fn endless(path: &str, text: &'static [u8]) -> Endless {
+        let definition = format!(
+            r#"{{"resourceType":"ViewDefinition","resource":"Patient","status":"active",
+                "select":[{{"column":[{{"name":"id","path":"{path}"}}]}}]}}"#
+        );
+        let view = Arc::new(View::parse(definition.as_bytes()).unwrap());
+        let (told, ended) = channel();
+        let stop = Stop::default();
+        let asked = stop.clone();
+        let documents = std::iter::from_fn(move || {
+            let _told_when_dropped = &told;
+            (!asked.is_asked()).then_some(Text(text))
+        });
+        Endless {
+            stop,
+            turns: Arc::new(Semaphore::new(1)),
+            ended,
+            rows: Rows::of_documents(view, documents, None),
+        }
+    }
+
+    async fn body(endless: Rows, stop: Stop, turns: &Arc<Semaphore>) -> Result<Body, Error> {
+        let turn = turns.clone().try_acquire_owned().unwrap();
+        let around = (b"[".to_vec(), b"]".to_vec());
+        stream(endless, stop, Format::Ndjson, around, (turn, RequestId(Uuid::nil()))).await
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().build().unwrap()
+    }
+
+    /// A view that found no row went through the whole lake when its client had left, for there was no row to refuse.
+    #[test]
+    fn a_request_given_up_stops_work_that_finds_no_rows() {
+        let Endless {
+            stop,
+            turns,
+            ended,
+            rows,
+        } = endless("id", b"");
+        runtime().block_on(async {
+            let mut request = Box::pin(body(rows, stop, &turns));
+            assert!(futures::poll!(request.as_mut()).is_pending());
+            assert_eq!(turns.available_permits(), 0);
+            drop(request);
+            ended.recv().unwrap_err();
+            // The turn comes back once the thread is done.
+            turns.acquire().await.unwrap().forget();
+        });
+    }
+
+    #[test]
+    fn a_body_that_is_not_read_to_its_end_stops_the_work() {
+        let Endless {
+            stop,
+            turns,
+            ended,
+            rows,
+        } = endless("id", b"{\"resourceType\":\"Patient\",\"id\":\"a\"}");
+        runtime().block_on(async {
+            let mut pieces = body(rows, stop, &turns).await.unwrap().into_data_stream();
+            let first = pieces.next().await.unwrap().unwrap();
+            assert!(first.starts_with(b"[{\"id\":\"a\"}\n"));
+            drop(pieces);
+            ended.recv().unwrap_err();
+            turns.acquire().await.unwrap().forget();
+        });
+    }
+
+    #[test]
+    fn an_error_is_an_answer_at_first_and_breaks_the_body_later() {
+        let two: &[u8] = b"{\"resourceType\":\"Patient\",\"name\":[{\"given\":[\"a\",\"b\"]}]}";
+        runtime().block_on(async {
+            let Endless { stop, turns, rows, .. } = endless("name.given", two);
+            assert!(matches!(body(rows, stop, &turns).await, Err(Error::Processing(_))));
+            turns.acquire().await.unwrap().forget();
+            turns.add_permits(1);
+            let definition = br#"{"resource":"Patient","select":[{"column":[{"name":"id","path":"name.given"}]}]}"#;
+            let view = Arc::new(View::parse(definition).unwrap());
+            // Many groups of sound resources, then one that is not.
+            let sound = std::iter::repeat_n(Text(b"{\"resourceType\":\"Patient\"}"), 60_000);
+            let rows = Rows::of_documents(view, sound.chain([Text(two)]), None);
+            let pieces = body(rows, Stop::default(), &turns).await.unwrap().into_data_stream();
+            let pieces: Vec<_> = pieces.collect().await;
+            let (last, before) = pieces.split_last().unwrap();
+            assert!(last.is_err() && before.iter().all(Result::is_ok));
+        });
+    }
+}

@@ -30,7 +30,9 @@ impl Work {
             findings.retain(Finding::is_error);
             Error::Faulty(findings)
         })?;
-        let picture = match request.pin {
+        // Where nothing of the lake is read, it does not matter whether a link's snapshot is still there.
+        let reads_lake = request.resources.is_none() || !request.groups.is_empty();
+        let picture = match request.pin.filter(|_| reads_lake) {
             None => service.lake.picture(),
             Some(Pin(snapshot)) => service.lake.picture_at(snapshot).map_err(RunError::from)?,
         };

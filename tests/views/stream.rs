@@ -1,12 +1,18 @@
 //! Rows are computed as they are taken, by several threads, in the order of the resources.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
-use tabularium::views::{Document, Format, Refused, Rows};
+use tabularium::http::Limits;
+use tabularium::views::{Document, Format, Refused, Resources, Rows, RunError};
 
-use super::view;
+use super::{run, view};
+use crate::harness::records::{self, Record};
+use crate::harness::server::Server;
 
 /// NDJSON of patients with consecutive numbers.
 struct Lines(Vec<u8>);
@@ -51,7 +57,9 @@ fn rows_keep_the_order_of_the_resources() {
 fn the_first_rows_leave_before_the_input_ends_and_a_reader_who_leaves_stops_it() {
     let read = Arc::new(AtomicUsize::new(0));
     let counted = read.clone();
+    let (told, stopped) = std::sync::mpsc::channel::<()>();
     let endless = (0..).map(move |part: usize| {
+        let _told_when_dropped = &told;
         counted.fetch_add(1, Ordering::Relaxed);
         Lines::new(part * 20_000..part * 20_000 + 20_000)
     });
@@ -65,6 +73,137 @@ fn the_first_rows_leave_before_the_input_ends_and_a_reader_who_leaves_stops_it()
         read.load(Ordering::Relaxed)
     );
     drop(pieces);
+    // The channel closes once the threads have let go of the input.
+    stopped.recv().unwrap_err();
+}
+
+/// A lake of many files whose rows, made many by the view, would fill gigabytes.
+fn flood(limits: Limits) -> Server {
+    let server = Server::limited(&[], limits);
+    for file in 0..20 {
+        let patients = (0..50).map(|number| {
+            let id = format!("p{file:02}-{number:02}");
+            Record::new(json!({"resourceType": "Patient", "id": id})).of(&server.lake, &id)
+        });
+        records::commit(&server.lake, &patients.collect::<Vec<_>>());
+    }
+    server
+}
+
+/// Rows of half a kilobyte, `width` squared for each resource.
+fn flooding(width: usize) -> serde_json::Value {
+    let numbers: Vec<String> = (0..width).map(|number| format!("'{number}'")).collect();
+    let each = |name: &str| json!({"forEach": format!("({})", numbers.join("|")), "column": [{"name": name, "path": "$this"}]});
+    json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active", "select": [
+        {"column": [{"name": "pad", "path": format!("'{}'", "x".repeat(500))}, {"name": "id", "path": "id"}]},
+        each("a"), each("b")]})
+}
+
+fn request(token: &str, view: &serde_json::Value) -> String {
+    let body = json!({"resourceType": "Parameters", "parameter": [{"name": "viewResource", "resource": view}]});
+    let body = body.to_string();
+    format!(
+        "POST /fhir/ViewDefinition/$run?_format=csv HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// The head of an answer and the beginning of its body.
+fn beginning(stream: &mut TcpStream, least: usize) -> String {
+    let mut read = Vec::new();
+    let mut buffer = [0; 4096];
+    while read.len() < least {
+        let count = stream.read(&mut buffer).unwrap();
+        assert_ne!(count, 0, "the answer ended: {}", String::from_utf8_lossy(&read));
+        read.extend_from_slice(&buffer[..count]);
+    }
+    String::from_utf8_lossy(&read).into_owned()
+}
+
+/// One view at a time is allowed, so whether the first is still at work can be seen from outside: the next is turned away.
+#[test]
+fn an_answer_begins_before_the_scan_ends_and_a_client_that_hangs_up_stops_it() {
+    let server = flood(Limits {
+        views: 1,
+        patience: Duration::from_millis(50),
+        ..Limits::default()
+    });
+    let token = server.application_token();
+    let mut client = TcpStream::connect(server.address).unwrap();
+    client.write_all(request(&token, &flooding(64)).as_bytes()).unwrap();
+    let begun = beginning(&mut client, 4_000);
+    assert!(begun.starts_with("HTTP/1.1 200"), "{begun}");
+    assert!(
+        begun.contains("transfer-encoding: chunked") && begun.contains("x-resource-count: 1000"),
+        "{begun}"
+    );
+    assert!(begun.contains("pad,id,a,b\nxxx"), "{begun}");
+    let probe = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
+        "select": [{"column": [{"name": "id", "path": "id"}]}]});
+    let next = || {
+        let mut client = TcpStream::connect(server.address).unwrap();
+        client.write_all(request(&token, &probe).as_bytes()).unwrap();
+        beginning(&mut client, 12)[9..12].to_owned()
+    };
+    assert_eq!(next(), "429", "what nobody has read yet cannot have been computed");
+    drop(client);
+    let turned_away = (0..).take_while(|_| next() == "429").take(400).count();
+    assert!(turned_away < 400, "the view goes on though nobody reads it");
+}
+
+/// An answer that breaks off behind its first rows is not ended as a whole one is.
+#[test]
+fn an_error_behind_the_first_rows_breaks_the_connection_off() {
+    let server = flood(Limits::default());
+    let token = server.application_token();
+    let mut broken = flooding(8);
+    // The file that was committed last is read last.
+    broken["select"][1]["column"][0]["path"] = json!("iif(%resource.id.startsWith('p19'), 'a' | 'b', $this)");
+    let mut client = TcpStream::connect(server.address).unwrap();
+    client.write_all(request(&token, &broken).as_bytes()).unwrap();
+    let mut buffer = vec![0; 1 << 20];
+    let (mut length, mut tail) = (0, Vec::new());
+    loop {
+        let count = match client.read(&mut buffer) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => count,
+        };
+        if length == 0 {
+            assert!(
+                buffer.starts_with(b"HTTP/1.1 200"),
+                "{}",
+                String::from_utf8_lossy(&buffer[..count])
+            );
+        }
+        length += count;
+        tail = buffer[count.saturating_sub(5)..count].to_vec();
+    }
+    assert!(length > 1 << 20, "{length} bytes");
+    assert_ne!(tail, b"0\r\n\r\n", "a chunked answer that is whole ends so");
+}
+
+#[test]
+fn a_run_over_a_lake_stops_when_it_is_told_to() {
+    let server = flood(Limits::default());
+    let mut where_true = flooding(64);
+    where_true["where"] = json!([{"path": "id.exists()"}]);
+    for definition in [flooding(64), where_true] {
+        let view = view(&definition);
+        let run = run(
+            &server.lake,
+            &records::application("local"),
+            &view,
+            &Resources::default(),
+            None,
+        );
+        let mut batches = run.rows().batches();
+        assert!(batches.next().unwrap().is_ok());
+        run.stop().ask();
+        // What threads have computed ahead still comes.
+        let last = batches.find(Result::is_err);
+        assert!(matches!(last, Some(Err(RunError::Stopped))), "{last:?}");
+    }
 }
 
 #[test]
