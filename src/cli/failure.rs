@@ -1,4 +1,4 @@
-//! How a command ends badly: one sentence on standard error and an exit code.
+//! How a command ends badly: a sentence on standard error for each thing that is wrong, and an exit code.
 
 use std::process::ExitCode;
 
@@ -9,6 +9,8 @@ use crate::lake::LakeError;
 pub(super) struct Failure {
     code: u8,
     message: String,
+    /// What else went wrong.
+    others: Vec<String>,
 }
 
 impl Failure {
@@ -17,6 +19,7 @@ impl Failure {
         Failure {
             code: 2,
             message: message.into(),
+            others: Vec::new(),
         }
     }
 
@@ -25,6 +28,7 @@ impl Failure {
         Failure {
             code: 3,
             message: message.into(),
+            others: Vec::new(),
         }
     }
 
@@ -43,12 +47,25 @@ impl Failure {
         Failure {
             code: 1,
             message: error.to_string(),
+            others: Vec::new(),
         }
+    }
+
+    /// All of several failures, a sentence each, with the exit code of the first; nothing wrong if there is none.
+    pub(super) fn all(failures: Vec<Failure>) -> Result<(), Failure> {
+        let together = failures.into_iter().reduce(|mut one, other| {
+            one.others.push(other.message);
+            one.others.extend(other.others);
+            one
+        });
+        together.map_or(Ok(()), Err)
     }
 
     /// Says it on standard error and gives the exit code.
     pub(super) fn report(self) -> ExitCode {
-        eprintln!("tabularium: {}", self.message);
+        for message in std::iter::once(&self.message).chain(&self.others) {
+            eprintln!("tabularium: {message}");
+        }
         ExitCode::from(self.code)
     }
 }

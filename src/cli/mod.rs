@@ -28,6 +28,7 @@ mod log_writer;
 mod logging;
 mod mode;
 mod output;
+mod progress;
 mod run;
 mod search;
 mod serve;

@@ -63,6 +63,17 @@ pub fn patient_of(ty: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> O
     }
 }
 
+/// The root properties of resources of a type that [`patient_of`] looks at.
+pub fn patient_properties(ty: TypeId) -> Vec<&'static str> {
+    let plan = plan(ty);
+    let compartment = plan.compartment.iter().filter_map(|path| path.first());
+    let mut properties: Vec<&'static str> = plan.direct.iter().chain(compartment).copied().collect();
+    properties.extend(["id", "contained"]);
+    properties.sort_unstable();
+    properties.dedup();
+    properties
+}
+
 /// Whether resources of this type are always filed under one person: R4 demands a `subject`, `patient` or `beneficiary` that
 /// can be nothing but a Patient. A row refers to such a resource in vain, as far as shared rows go.
 pub(super) fn is_never_shared(ty: TypeId) -> bool {

@@ -30,7 +30,7 @@ mod store;
 mod summary;
 
 pub use error::{IngestError, Reason, Refusal};
-pub use filing::patient_of;
+pub use filing::{patient_of, patient_properties};
 pub use session::{Limits, Options, Session, import};
 pub use source::{Fault, LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};

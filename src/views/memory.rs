@@ -1,11 +1,12 @@
-//! A view over resources that lie in no lake: documents are read in groups and the rows of each are computed at once.
+//! Views over resources that lie in no lake: documents are read in groups and the rows of each are computed at once.
 
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
 use super::ordered::{Job, Jobs, Results};
-use super::reader::{Document, Reader};
+use super::reader::{Document, Pick, Reader};
+use super::shared::{self, OfView, SharedRows};
 use super::view::View;
 use super::write::Rows;
 
@@ -13,6 +14,7 @@ use super::write::Rows;
 const GROUP_BYTES: usize = 1 << 20;
 /// Documents that go together at most.
 const GROUP: usize = 4096;
+
 impl Rows {
     /// The rows of a view over documents, in their order.
     pub fn of_documents<D: Document + 'static>(
@@ -32,6 +34,36 @@ impl Rows {
             })
         }));
         Rows::new(view, jobs, limit)
+    }
+}
+
+impl SharedRows {
+    /// The rows of several views, of any types, over documents that are read once; of all resources in them, or of those
+    /// that are picked.
+    pub fn of_documents<D: Document + 'static>(
+        views: Vec<Arc<View>>,
+        documents: impl Iterator<Item = D> + Send + 'static,
+        pick: Option<Arc<dyn Pick>>,
+        limit: Option<usize>,
+    ) -> SharedRows {
+        let reader = Arc::new(Reader::picking(views.iter().map(Arc::as_ref), pick));
+        let stopped = shared::none_stopped(views.len());
+        let (all, of_jobs) = (Arc::<[Arc<View>]>::from(views.as_slice()), stopped.clone());
+        let jobs: Jobs<OfView<RecordBatch>> = Box::new(groups(documents).map(move |documents| {
+            let (views, stopped, reader) = (all.clone(), of_jobs.clone(), reader.clone());
+            let job: Job<OfView<RecordBatch>> = Box::new(move || {
+                Box::new(reader.batches(documents).flat_map(move |batch| match batch {
+                    Ok((ty, batch)) => {
+                        let places = (0..views.len()).filter(|at| views[*at].resource() == ty).collect();
+                        let rows = shared::fan(views.clone(), places, stopped.clone(), batch, true);
+                        Box::new(rows.map(Ok)) as Results<OfView<RecordBatch>>
+                    }
+                    Err(error) => Box::new(std::iter::once(Err(error))),
+                }))
+            });
+            job
+        }));
+        SharedRows::new(views, jobs, limit, stopped)
     }
 }
 

@@ -4,6 +4,7 @@
 //! as CSV, JSON, NDJSON and Parquet. It computes nothing on its own: every expression is a `fhirpath` program, and every
 //! row of a lake comes through a `ScopedTable`. What a request's parameters mean over HTTP, `http` decides.
 
+mod assembly;
 mod budget;
 mod check;
 mod column;
@@ -20,6 +21,7 @@ mod relation;
 mod repeat;
 mod resolve;
 mod run;
+mod shared;
 mod stop;
 mod values;
 mod view;
@@ -31,8 +33,9 @@ pub use error::{RunError, ViewError};
 pub use evaluate::BatchRows;
 pub use exec::ViewExec;
 pub use output::Format;
-pub use reader::{Batches, Document, Reader, Refused};
+pub use reader::{Batches, Document, Pick, Reader, Refused};
 pub use run::{Page, Resources, Run};
+pub use shared::{Event, Events, SharedRows, SharedRun};
 pub use stop::Stop;
 pub use view::View;
 pub use write::{Pieces, Rows};

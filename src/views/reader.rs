@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 
 use super::error::RunError;
 use super::view::View;
-use crate::fhir::storage::LeafSet;
+use crate::fhir::storage::{EVERYTHING, LeafSet, root_column};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::{Choice, Chosen, JsonError, Selection, Take, Tape, Value};
 use crate::lake::shred::{Clip, ShredError, Shredder, SystemValues};
@@ -46,9 +46,17 @@ pub trait Document: Send {
     fn refuse(&self, offset: usize, reason: Refused);
 }
 
+/// Says which resources count, before they are made into columns.
+pub trait Pick: Send + Sync {
+    /// Whether this one does.
+    fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool;
+    /// The properties at the root of such resources that it looks at.
+    fn reads(&self, ty: TypeId) -> Vec<&'static str>;
+}
+
 /// What views read, and the means to read it, which go from one group of documents to the next.
-#[derive(Debug)]
 pub struct Reader {
+    pick: Option<Arc<dyn Pick>>,
     clips: Vec<Clip>,
     choice: Choice,
     /// Which of the clips is of Bundles.
@@ -70,6 +78,11 @@ struct Tools {
 impl Reader {
     /// A reader for views; those of one type get one batch with the columns of all of them.
     pub fn new<'v>(views: impl IntoIterator<Item = &'v View>) -> Reader {
+        Reader::picking(views, None)
+    }
+
+    /// The same, of the resources that are picked.
+    pub fn picking<'v>(views: impl IntoIterator<Item = &'v View>, pick: Option<Arc<dyn Pick>>) -> Reader {
         let mut leaves: Vec<(TypeId, LeafSet)> = Vec::new();
         for view in views {
             let mut wanted = view.leaves().clone();
@@ -78,6 +91,10 @@ impl Reader {
                 Some((_, leaves)) => leaves.extend(wanted),
                 None => leaves.push((view.resource(), wanted)),
             }
+        }
+        for (ty, leaves) in &mut leaves {
+            let reads = pick.iter().flat_map(|pick| pick.reads(*ty));
+            leaves.extend(reads.map(|property| format!("{}.{EVERYTHING}", root_column(property))));
         }
         let clips: Vec<Clip> = leaves.iter().map(|(ty, leaves)| Clip::new(*ty, leaves)).collect();
         let name = |clip: &Clip| facts().get(clip.ty()).name;
@@ -90,6 +107,7 @@ impl Reader {
             selections.push((BUNDLE, entries()));
         }
         Reader {
+            pick,
             choice: Choice::new(TYPE, selections),
             bundles,
             clips,
@@ -115,9 +133,21 @@ impl Reader {
         }
     }
 
+    fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool {
+        self.pick.as_ref().is_none_or(|pick| pick.takes(ty, resource))
+    }
+
     fn table(&self, name: &str) -> Option<usize> {
         let clips = self.clips.iter();
         clips.map(|clip| facts().get(clip.ty()).name).position(|of| of == name)
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("clips", &self.clips)
+            .finish_non_exhaustive()
     }
 }
 
@@ -273,7 +303,8 @@ impl Turn<'_> {
                 Some(_) if self.reader.bundles == Some(table) && entries.is_none() => return Ok(()),
                 Some(shredder) => {
                     let ty = self.reader.clips[table].ty();
-                    if let Some(problem) = store(shredder, ty, resource, self.ready)? {
+                    let picked = self.reader.takes(ty, resource);
+                    if picked && let Some(problem) = store(shredder, ty, resource, self.ready)? {
                         document.refuse(offset + resource.span().start, problem);
                     }
                     match self.reader.bundles == Some(table) && shredders.len() > 1 {
@@ -316,6 +347,9 @@ impl Turn<'_> {
                 continue;
             };
             let ty = self.reader.clips[table].ty();
+            if !self.reader.takes(ty, resource) {
+                continue;
+            }
             let refused = push(&mut Shredder::new(ty), resource).err();
             let problem = match refused {
                 Some(error) => Some(Refused::Shape(error.to_string())),

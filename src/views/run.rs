@@ -61,21 +61,40 @@ pub struct Run {
     stop: Stop,
 }
 
-impl Run {
-    /// Plans the view over the table of its resource type; at most `limit` rows of it.
-    pub async fn new(
+/// The scan below one view or several.
+pub(super) struct Planned {
+    pub(super) scan: Arc<dyn ExecutionPlan>,
+    /// Whether each view's `where` is still to be applied.
+    pub(super) filters: bool,
+    pub(super) provider: Arc<LakeProvider>,
+    pub(super) context: Arc<TaskContext>,
+    /// Ends the work from outside.
+    pub(super) stop: Stop,
+}
+
+impl Planned {
+    /// Plans one scan of all that the views read, narrowed by what all of them agree on.
+    pub(super) async fn new(
         table: &ScopedTable,
-        view: Arc<View>,
+        views: &[Arc<View>],
         resources: &Resources,
-        limit: Option<usize>,
-    ) -> Result<Run, RunError> {
-        // A page counts resources before the view's own filter, which therefore cannot be the scan's then.
-        let filters = view.has_filter() && resources.page.is_some();
+    ) -> Result<Planned, RunError> {
+        // A page counts resources before any view's own filter, which therefore cannot be the scan's then. The scan of
+        // several views can only leave out what none of them keeps.
+        let of_scan = resources.page.is_none() && views.iter().all(|view| view.has_filter());
+        let filters = views.iter().any(|view| view.has_filter()) && !(of_scan && views.len() == 1);
         let mut request = resources.request();
-        request.leaves.extend(view.leaves().iter().cloned());
-        match filters {
-            true => request.leaves.extend(view.filter_leaves()),
-            false => request.predicates.extend(filter(&view)),
+        for view in views {
+            request.leaves.extend(view.leaves().iter().cloned());
+            if filters {
+                request.leaves.extend(view.filter_leaves());
+            }
+        }
+        if of_scan {
+            request.predicates.push(match views {
+                [view] => filter(view.clone()),
+                views => any_filter(views),
+            });
         }
         let stop = Stop::default();
         for predicate in &mut request.predicates {
@@ -87,12 +106,37 @@ impl Run {
         if let Some(Page { offset, count }) = resources.page {
             plan = Arc::new(GlobalLimitExec::new(plan, offset, count));
         }
-        let plan: Arc<dyn ExecutionPlan> = Arc::new(ViewExec::new(view.clone(), plan, filters, stop.clone()));
+        Ok(Planned {
+            scan: plan,
+            filters,
+            provider,
+            context: state.task_ctx(),
+            stop,
+        })
+    }
+}
+
+impl Run {
+    /// Plans the view over the table of its resource type; at most `limit` rows of it.
+    pub async fn new(
+        table: &ScopedTable,
+        view: Arc<View>,
+        resources: &Resources,
+        limit: Option<usize>,
+    ) -> Result<Run, RunError> {
+        let Planned {
+            scan,
+            filters,
+            provider,
+            context,
+            stop,
+        } = Planned::new(table, std::slice::from_ref(&view), resources).await?;
+        let plan: Arc<dyn ExecutionPlan> = Arc::new(ViewExec::new(view.clone(), scan, filters, stop.clone()));
         Ok(Run {
             view,
             plan,
             provider,
-            context: state.task_ctx(),
+            context,
             limit,
             stop,
         })
@@ -224,13 +268,39 @@ fn updated_since(since: i64) -> RowPredicate {
     }
 }
 
-/// The view's `where` as a condition inside the scan.
-fn filter(view: &Arc<View>) -> Option<RowPredicate> {
-    let label = format!("where {}", view.filter_text()?).into();
-    let leaves = view.filter_leaves();
-    let view = view.clone();
-    let keep: Keep = Arc::new(move |batch: &RecordBatch| view.keep(batch).map_err(RunError::into_plan));
-    Some(RowPredicate { leaves, keep, label })
+/// A view's `where` as a condition inside the scan.
+fn filter(view: Arc<View>) -> RowPredicate {
+    RowPredicate {
+        leaves: view.filter_leaves(),
+        label: label(&view).into(),
+        keep: Arc::new(move |batch: &RecordBatch| view.keep(batch).map_err(RunError::into_plan)),
+    }
+}
+
+/// That some view's `where` holds. A view whose `where` is in error keeps the rows, so that the error is met as its own.
+fn any_filter(views: &[Arc<View>]) -> RowPredicate {
+    let labels: Vec<String> = views.iter().map(|view| label(view)).collect();
+    let leaves = views.iter().flat_map(|view| view.filter_leaves()).collect();
+    let views = views.to_vec();
+    let keep: Keep = Arc::new(move |batch: &RecordBatch| {
+        let mut kept = BooleanArray::from(vec![false; batch.num_rows()]);
+        for view in &views {
+            match view.keep(batch) {
+                Ok(keeps) => kept = arrow::compute::or(&kept, &keeps)?,
+                Err(_) => return Ok(BooleanArray::from(vec![true; batch.num_rows()])),
+            }
+        }
+        Ok(kept)
+    });
+    RowPredicate {
+        leaves,
+        keep,
+        label: labels.join(" or ").into(),
+    }
+}
+
+fn label(view: &View) -> String {
+    format!("where {}", view.filter_text().unwrap_or_default())
 }
 
 fn session(partitions: usize) -> SessionState {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
+use super::assembly::{Assembly, Computed};
 use super::error::RunError;
 use super::ordered::{Job, Jobs, Ordered};
-use super::output::{Format, ParquetWriter, TextFormat};
+use super::output::{Format, TextFormat};
 use super::view::View;
 
 /// The rows of a view that are still to be computed.
@@ -63,13 +64,34 @@ impl Rows {
 
     /// As text or Parquet, in pieces as they get ready. Concatenated they are the output, if none of them is an error.
     pub fn pieces(self, format: Format) -> Pieces {
-        let pieces: Box<dyn Iterator<Item = Result<Vec<u8>, RunError>> + Send> = match format {
-            Format::Csv { header } => Box::new(self.text(TextFormat::Csv { header })),
-            Format::Json => Box::new(self.text(TextFormat::Json)),
-            Format::Ndjson => Box::new(self.text(TextFormat::Ndjson)),
-            Format::Parquet => Box::new(self.parquet()),
+        let threads = Rows::threads(self.limit);
+        let (view, form) = (self.view.clone(), TextFormat::of(format));
+        let computed = self.jobs.map(move |job| -> Job<Computed> {
+            let view = view.clone();
+            Box::new(move || Box::new(job().map(move |batch| Computed::new(&view, form, batch?))))
+        });
+        let observer = self.observer;
+        let mut computed = Ordered::new(Box::new(computed), threads);
+        let (head, mut assembly) = match Assembly::new(self.view, format, self.limit, 1) {
+            Ok(assembly) => (assembly.head(), Some(assembly)),
+            Err(error) => (Err(error), None),
         };
-        Pieces { pieces }
+        let body = std::iter::from_fn(move || {
+            let open = assembly.as_mut()?;
+            let next = if open.wants_rows() { computed.next() } else { None };
+            let Some(next) = next else {
+                return assembly.take().map(Assembly::finish);
+            };
+            Some(next.and_then(|computed| open.add(computed)).map(|piece| {
+                if let Some(observer) = &observer {
+                    observer(piece.rows);
+                }
+                piece.bytes
+            }))
+        });
+        Pieces {
+            pieces: Box::new(std::iter::once(head).chain(body)),
+        }
     }
 
     /// Writes the output.
@@ -78,67 +100,6 @@ impl Rows {
             sink.write_all(&piece?)?;
         }
         Ok(sink.flush()?)
-    }
-
-    fn text(self, format: TextFormat) -> impl Iterator<Item = Result<Vec<u8>, RunError>> + Send {
-        let threads = Rows::threads(self.limit);
-        let (view, limit, observer) = (self.view, self.limit, self.observer);
-        let of_jobs = view.clone();
-        let mut left = limit.unwrap_or(usize::MAX);
-        let written = self.jobs.map(move |job| -> Job<(RecordBatch, Vec<u8>)> {
-            let view = of_jobs.clone();
-            Box::new(move || {
-                Box::new(job().map(move |batch| {
-                    let batch = batch?;
-                    let text = format.rows(view.columns(), &batch)?;
-                    Ok((batch, text))
-                }))
-            })
-        });
-        let mut written = Ordered::new(Box::new(written), threads);
-        let mut first = true;
-        let mut tail = Some(format.tail().to_vec());
-        let head = format.head(view.columns());
-        let body = std::iter::from_fn(move || {
-            let next = if left == 0 { None } else { written.next() };
-            let Some(next) = next else {
-                return Some(Ok(tail.take()?));
-            };
-            Some(next.and_then(|(batch, mut text)| {
-                if batch.num_rows() > left {
-                    text = format.rows(view.columns(), &batch.slice(0, left))?;
-                }
-                if let Some(observer) = &observer {
-                    observer(batch.num_rows().min(left));
-                }
-                left = left.saturating_sub(batch.num_rows());
-                if !first && batch.num_rows() > 0 {
-                    text.splice(0..0, format.between().iter().copied());
-                }
-                first &= batch.num_rows() == 0;
-                Ok(text)
-            }))
-        });
-        std::iter::once(head).chain(body)
-    }
-
-    fn parquet(self) -> impl Iterator<Item = Result<Vec<u8>, RunError>> + Send {
-        let mut writer = Some(ParquetWriter::new(Vec::new(), self.view.schema().clone()));
-        let mut batches = self.batches();
-        std::iter::from_fn(move || {
-            let mut open = match writer.take()? {
-                Ok(open) => open,
-                Err(error) => return Some(Err(error)),
-            };
-            let Some(batch) = batches.next() else {
-                return Some(open.finish());
-            };
-            let written = batch
-                .and_then(|batch| open.write(&batch))
-                .map(|()| std::mem::take(open.sink()));
-            writer = written.is_ok().then_some(Ok(open));
-            Some(written)
-        })
     }
 }
 

@@ -7,18 +7,18 @@ use serde_json::json;
 
 use crate::harness::records::{self, Record};
 
-fn tabularium(arguments: &[&str]) -> Output {
+pub(super) fn tabularium(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tabularium"))
         .args(arguments)
         .output()
         .unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-fn path(folder: &Path, name: &str) -> String {
+pub(super) fn path(folder: &Path, name: &str) -> String {
     folder.join(name).to_str().unwrap().to_owned()
 }
 

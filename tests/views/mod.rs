@@ -1,11 +1,13 @@
 //! ViewDefinitions: the official suite, and what it leaves open: scopes, pages, plans, streaming, formats, digits.
 
 mod command;
+mod command_several;
 mod fidelity;
 mod formats;
 mod http;
 mod inline;
 mod lake;
+mod several;
 mod stream;
 mod suite;
 mod validate;

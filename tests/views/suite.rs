@@ -40,7 +40,7 @@ fn fault(case: &Map<String, Value>, found: &Result<(Vec<Value>, Vec<String>), St
 }
 
 /// Every case of the suite's files: `file: title`, the case, the file's resources.
-fn cases(folder: &Path) -> Vec<(String, Map<String, Value>, Vec<Value>)> {
+pub(super) fn cases(folder: &Path) -> Vec<(String, Map<String, Value>, Vec<Value>)> {
     let mut cases = Vec::new();
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
@@ -121,7 +121,7 @@ fn the_official_suite_passes_over_lakes() {
 }
 
 /// A record of a resource, which a lake does not take without an id.
-fn identified(resource: &Value, place: usize) -> Record {
+pub(super) fn identified(resource: &Value, place: usize) -> Record {
     let mut resource = resource.clone();
     if resource.get("id").is_none() {
         resource["id"] = Value::String(format!("unnamed-{place}"));

@@ -11,27 +11,37 @@ use parquet::file::properties::WriterProperties;
 
 use crate::views::error::RunError;
 
-/// Rows of a row group: what is held in memory until it is written.
+/// Rows of a row group at most.
 const ROW_GROUP: usize = 131_072;
+/// Bytes that all row groups under way may hold: they lie in memory until they are written.
+const BYTES: usize = 96 << 20;
 
 /// Writes batches as they come.
 pub(in crate::views) struct ParquetWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
+    /// Bytes that its row group may hold.
+    most: usize,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
-    pub(in crate::views) fn new(sink: W, schema: SchemaRef) -> Result<ParquetWriter<W>, RunError> {
+    /// One of `share` writers that are at work at once.
+    pub(in crate::views) fn new(sink: W, schema: SchemaRef, share: usize) -> Result<ParquetWriter<W>, RunError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(ROW_GROUP))
             .build();
         Ok(ParquetWriter {
             writer: ArrowWriter::try_new(sink, schema, Some(properties))?,
+            most: BYTES / share.max(1),
         })
     }
 
     pub(in crate::views) fn write(&mut self, batch: &RecordBatch) -> Result<(), RunError> {
-        Ok(self.writer.write(batch)?)
+        self.writer.write(batch)?;
+        if self.writer.memory_size() > self.most {
+            self.writer.flush()?;
+        }
+        Ok(())
     }
 
     /// Writes the footer and gives the sink back.

@@ -3,7 +3,7 @@
 
 use arrow::array::RecordBatch;
 
-use super::{csv, json};
+use super::{Format, csv, json};
 use crate::views::column::Column;
 use crate::views::error::RunError;
 
@@ -16,6 +16,16 @@ pub(in crate::views) enum TextFormat {
 }
 
 impl TextFormat {
+    /// The format as text; `None` for Parquet.
+    pub(in crate::views) fn of(format: Format) -> Option<TextFormat> {
+        match format {
+            Format::Csv { header } => Some(TextFormat::Csv { header }),
+            Format::Json => Some(TextFormat::Json),
+            Format::Ndjson => Some(TextFormat::Ndjson),
+            Format::Parquet => None,
+        }
+    }
+
     /// What stands before the rows.
     pub(in crate::views) fn head(self, columns: &[Column]) -> Result<Vec<u8>, RunError> {
         let mut out = Vec::new();

@@ -1,0 +1,137 @@
+//! The views over files: one pass over the input for all of them, and an account of what in it was refused.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::args::Args;
+use super::outputs::Outputs;
+use super::pick::pick;
+use super::targets::Target;
+use crate::cli::failure::Failure;
+use crate::cli::progress::Progress;
+use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Text};
+use crate::views::{Document, Format, Refused, SharedRows};
+
+/// Runs the views.
+pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Result<(), Failure> {
+    let files = ingest::find(&arguments.input).map_err(|error| match error {
+        IngestError::Input { .. } => Failure::input(error.to_string()),
+        error => Failure::other(error),
+    })?;
+    let progress = Progress::new(arguments.shows_progress(), Some(ingest::input_size(&arguments.input)));
+    let refused = Arc::new(Refusals::default());
+    let (of_documents, advance) = (refused.clone(), progress.advance());
+    let documents = Pieces::new(files).filter_map(move |piece| match piece {
+        Ok(piece) => {
+            advance(piece.consumed);
+            Some(Input {
+                piece,
+                refused: of_documents.clone(),
+            })
+        }
+        Err(Fault::Refused(refusal)) => {
+            of_documents.add(refusal);
+            None
+        }
+        Err(Fault::Broken(error)) => {
+            of_documents.broken(error);
+            None
+        }
+    });
+    let views = targets.iter().map(|target| target.view.clone()).collect();
+    let rows = SharedRows::of_documents(views, documents, pick(arguments), arguments.limit);
+    let mut outputs = Outputs::new(targets, (0..targets.len()).collect())?;
+    let failures = outputs.write(rows.events(format), &progress, || refused.whole())?;
+    progress.finish();
+    match failures.is_empty() {
+        true => refused.report(),
+        false => {
+            let _ = refused.report();
+            Failure::all(failures)
+        }
+    }
+}
+
+/// A piece of an input file.
+struct Input {
+    piece: Piece,
+    refused: Arc<Refusals>,
+}
+
+impl Document for Input {
+    fn text(&self) -> &[u8] {
+        match &self.piece.text {
+            Text::Lines(text) | Text::Document(text) => text,
+        }
+    }
+
+    fn is_lines(&self) -> bool {
+        matches!(self.piece.text, Text::Lines(_))
+    }
+
+    fn refuse(&self, offset: usize, reason: Refused) {
+        let before = &self.text()[..offset.min(self.text().len())];
+        let line = self.piece.first_line + memchr::memchr_iter(b'\n', before).count() as u64;
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+        let column = (before.len() - line_start) as u64 + 1;
+        let reason = match reason {
+            Refused::NotJson(error) => Reason::NotJson {
+                reason: error.reason,
+                column,
+            },
+            Refused::Shape(problem) => Reason::Shape(problem),
+        };
+        self.refused.add(Refusal {
+            file: self.piece.file.clone(),
+            line,
+            entry: None,
+            ty: None,
+            reason,
+        });
+    }
+}
+
+/// What was refused: the first of them, how many there are, and what ended the input early.
+#[derive(Default)]
+struct Refusals {
+    broken: Mutex<Option<IngestError>>,
+    kept: Mutex<Vec<Refusal>>,
+    count: AtomicU64,
+}
+
+impl Refusals {
+    fn add(&self, refusal: Refusal) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < REFUSALS_KEPT {
+            kept.push(refusal);
+        }
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn broken(&self, error: IngestError) {
+        *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    /// Whether all of the input was read.
+    fn whole(&self) -> Result<(), Failure> {
+        match self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            None => Ok(()),
+            Some(error) => Err(Failure::input(error.to_string())),
+        }
+    }
+
+    fn report(&self) -> Result<(), Failure> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
+        for refusal in kept.iter() {
+            eprintln!("refused {refusal}");
+        }
+        match self.count.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            1 => Err(Failure::partial("1 resource was refused; the others' rows are written")),
+            refused => Err(Failure::partial(format!(
+                "{refused} resources were refused; the others' rows are written"
+            ))),
+        }
+    }
+}

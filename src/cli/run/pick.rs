@@ -1,0 +1,61 @@
+//! Which resources of files count: `--patient` and `--since`, where there are no columns that could tell.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::args::Args;
+use crate::fhir::TypeId;
+use crate::fhir::temporal::Temporal;
+use crate::ingest;
+use crate::lake::json::Value;
+use crate::views::Pick;
+
+/// What is asked of resources.
+struct Asked {
+    patients: Option<HashSet<String>>,
+    since: Option<i64>,
+}
+
+/// What the arguments ask for; `None` where all resources count.
+pub(super) fn pick(arguments: &Args) -> Option<Arc<dyn Pick>> {
+    let asked = Asked {
+        patients: arguments.patients().map(|patients| patients.into_iter().collect()),
+        since: arguments.since,
+    };
+    (asked.patients.is_some() || asked.since.is_some()).then(|| Arc::new(asked) as Arc<dyn Pick>)
+}
+
+/// References of files are not resolved.
+fn as_it_stands(reference: Value<'_>) -> Option<String> {
+    reference.as_str().map(Cow::into_owned)
+}
+
+impl Pick for Asked {
+    fn takes(&self, ty: TypeId, resource: Value<'_>) -> bool {
+        if let Some(since) = self.since {
+            let updated = resource.get("meta").and_then(|meta| meta.get_str("lastUpdated"));
+            let updated = updated.and_then(|text| Temporal::instant(&text).ok());
+            if updated.is_none_or(|updated| updated.start < since) {
+                return false;
+            }
+        }
+        match &self.patients {
+            None => true,
+            Some(patients) => {
+                ingest::patient_of(ty, resource, &as_it_stands).is_some_and(|patient| patients.contains(&patient))
+            }
+        }
+    }
+
+    fn reads(&self, ty: TypeId) -> Vec<&'static str> {
+        let mut properties = Vec::new();
+        if self.since.is_some() {
+            properties.push("meta");
+        }
+        if self.patients.is_some() {
+            properties.extend(ingest::patient_properties(ty));
+        }
+        properties
+    }
+}

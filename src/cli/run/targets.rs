@@ -1,0 +1,143 @@
+//! Which views are run, and where the rows of each go. All that can be told to be wrong before a row is read is found here.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::args::Args;
+use crate::cli::failure::Failure;
+use crate::views::View;
+
+/// A view and where its rows go.
+pub(super) struct Target {
+    /// The file that defines it, for messages.
+    pub(super) file: PathBuf,
+    pub(super) view: Arc<View>,
+    /// The file to write; `None` for standard output.
+    pub(super) out: Option<PathBuf>,
+}
+
+/// The views that are asked for. Every faulty one is named.
+pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
+    let mut files = arguments.view.clone();
+    if let Some(folder) = &arguments.views {
+        files.extend(definitions(folder)?);
+    }
+    let (mut views, mut faulty) = (Vec::new(), Vec::new());
+    for file in &files {
+        match read(file) {
+            Ok(view) => views.push(Arc::new(view)),
+            Err(failure) => faulty.push(failure),
+        }
+    }
+    Failure::all(faulty)?;
+    let outs = match arguments.is_several() {
+        false => vec![arguments.out.clone()],
+        true => match &arguments.out {
+            Some(folder) => outs(folder, &files, arguments.extension())?,
+            None if arguments.explain => vec![None; files.len()],
+            None => {
+                return Err(Failure::input(
+                    "several views need a folder to go to; name it with --out",
+                ));
+            }
+        },
+    };
+    keep_apart(&files, &outs)?;
+    if let Some(folder) = arguments
+        .out
+        .as_ref()
+        .filter(|_| arguments.is_several() && !arguments.explain)
+    {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::input(format!("{}: {error}", folder.display())))?;
+    }
+    let targets = files.into_iter().zip(views).zip(outs);
+    Ok(targets.map(|((file, view), out)| Target { file, view, out }).collect())
+}
+
+/// The definitions in a folder, by name.
+fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", folder.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let named = name.is_some_and(|name| name.to_ascii_lowercase().ends_with(".json") && !name.starts_with('.'));
+        if named && path.is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    match found.is_empty() {
+        true => Err(Failure::input(format!("{}: no .json file in it", folder.display()))),
+        false => Ok(found),
+    }
+}
+
+fn read(file: &Path) -> Result<View, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
+    let text = std::fs::read(file).map_err(|error| failed(&error))?;
+    View::parse(&text).map_err(|error| failed(&error))
+}
+
+/// A file in the folder for each view, named after the view's own.
+fn outs(folder: &Path, files: &[PathBuf], extension: &str) -> Result<Vec<Option<PathBuf>>, Failure> {
+    let mut taken: HashMap<String, &Path> = HashMap::new();
+    let mut outs = Vec::new();
+    for file in files {
+        let name = format!("{}.{extension}", stem(file));
+        // Some file systems do not tell cases apart.
+        if let Some(before) = taken.insert(name.to_lowercase(), file) {
+            return Err(Failure::input(format!(
+                "{} and {} would both be written to {}; rename one of them",
+                before.display(),
+                file.display(),
+                folder.join(name).display()
+            )));
+        }
+        outs.push(Some(folder.join(name)));
+    }
+    Ok(outs)
+}
+
+/// A definition's name: that of its file without `.json` and `.view`.
+fn stem(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let cut = |name: &str, end: &str| {
+        let at = name.len().checked_sub(end.len()).filter(|at| *at > 0)?;
+        let ends = name.get(at..).is_some_and(|tail| tail.eq_ignore_ascii_case(end));
+        ends.then(|| name[..at].to_owned())
+    };
+    let name = cut(&name, ".json").unwrap_or(name);
+    cut(&name, ".view").unwrap_or(name)
+}
+
+/// Rows must not take the place of a view.
+fn keep_apart(files: &[PathBuf], outs: &[Option<PathBuf>]) -> Result<(), Failure> {
+    let files: Vec<PathBuf> = files.iter().filter_map(|file| file.canonicalize().ok()).collect();
+    for out in outs.iter().flatten() {
+        if out.canonicalize().is_ok_and(|out| files.contains(&out)) {
+            return Err(Failure::input(format!("{} is a view; write elsewhere", out.display())));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_is_named_after_its_file() {
+        for (file, expected) in [
+            ("views/blood-pressure.view.json", "blood-pressure"),
+            ("a.JSON", "a"),
+            ("a.b.json", "a.b"),
+            ("views/.view.json", ".view"),
+            ("a", "a"),
+            ("é.View.json", "é"),
+        ] {
+            assert_eq!(stem(Path::new(file)), expected, "{file}");
+        }
+    }
+}
