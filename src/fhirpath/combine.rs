@@ -82,6 +82,25 @@ pub(super) fn flat_map(collection: &Collection, children: impl Fn(&Items) -> Col
     Collection::mixed(Offsets::list(offsets), parts, places)
 }
 
+/// Items of several collections: for each the collection and its place there.
+pub(super) fn pick(collections: &[&Collection], offsets: Offsets, picks: &[(usize, usize)]) -> Collection {
+    let mut parts: Vec<Items> = Vec::new();
+    let mut bases = Vec::with_capacity(collections.len());
+    for collection in collections {
+        bases.push(parts.len() as u32);
+        parts.extend(collection.columns().iter().cloned());
+    }
+    let place = |(collection, item): &(usize, usize)| match &collections[*collection].body {
+        Body::One(_) => (bases[*collection], *item as u32),
+        Body::Mixed(mixed) => {
+            let (part, place) = mixed.places[*item];
+            (bases[*collection] + part, place)
+        }
+    };
+    let places = picks.iter().map(place).collect();
+    Collection::mixed(offsets, parts, places)
+}
+
 /// The rows of both, one after the other.
 pub(super) fn stack(first: &Collection, second: &Collection) -> Collection {
     let parts: Vec<Items> = first.columns().iter().chain(second.columns()).cloned().collect();

@@ -4,6 +4,7 @@
 //! Invariant: an error belongs to a row and counts only where the row's result is used: `iif`, `and`, `or` and `implies` drop
 //! the errors of a branch in rows that do not take it.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use chrono::{DateTime, Utc};
@@ -13,13 +14,14 @@ use super::error::{FhirPathError, Position};
 use super::focus::Focus;
 use super::invocation::Invocation;
 use super::items::Items;
-use super::navigate::Branch;
-use super::node::{Call, Node};
+use super::navigate::{Branch, branches};
+use super::node::{ALL_CHILDREN, Call, Node};
+use super::opening;
 use super::operators;
 use super::program::{Evaluation, Fault, Inner};
 use super::truth::Truth;
 use super::types::{ItemType, System};
-use crate::fhir::TypeId;
+use crate::fhir::{TypeId, facts};
 
 /// Greatest number of items that a single step of an evaluation may yield, and how many more each row may add; beyond it the
 /// rows are evaluated in halves.
@@ -116,6 +118,16 @@ impl<'a> Frame<'a> {
         self.this.rows()
     }
 
+    /// How many items a step may yield.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The type of the batch's rows.
+    pub(super) fn root_type(&self) -> ItemType {
+        self.focus.root.ty()
+    }
+
     /// Evaluates a node to items.
     pub(super) fn items(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let collection = self.output(node)?.collection();
@@ -137,7 +149,8 @@ impl<'a> Frame<'a> {
         Ok(Output::Items(match node {
             Node::Empty => Collection::empty(self.rows()),
             Node::This => self.this.clone(),
-            Node::Resource => self.resource(),
+            Node::Resource => self.resource(false),
+            Node::RootResource => self.resource(true),
             Node::Context => self.context(),
             Node::Index => self.places(),
             Node::RowIndex => self.row_index(),
@@ -146,7 +159,11 @@ impl<'a> Frame<'a> {
                 len: self.rows(),
                 ..value.clone()
             }),
-            Node::Step { on, name, by } => step(&self.items(on)?, name, by, self.limit)?,
+            Node::Step { on, name, by, open, at } => {
+                let on = self.items(on)?;
+                self.refuse_targets(&on, *at);
+                step(&on, name, by, *open, self.limit)?
+            }
             Node::OfType { on, test } => operators::types::of_type(&self.items(on)?, test),
             Node::Is { on, test, at } => {
                 return Ok(Output::Truth(operators::types::is(self, &self.items(on)?, test, *at)));
@@ -288,7 +305,28 @@ impl<'a> Frame<'a> {
         })
     }
 
-    fn resource(&self) -> Collection {
+    /// Notes rows from which a step would lead to the target of a reference that lies elsewhere.
+    fn refuse_targets(&self, on: &Collection, at: Position) {
+        let is_target = |items: &Items| items.ty() == ItemType::System(System::Target);
+        if !on.columns().iter().any(is_target) {
+            return;
+        }
+        for row in 0..on.rows() {
+            if on.range(row).any(|item| is_target(on.item(item).0)) {
+                let what = "a step into the target of a reference that does not lie in the same resource".to_string();
+                self.fault(row, FhirPathError::Unsupported { at, what });
+            }
+        }
+    }
+
+    /// `%resource` or `%rootResource`.
+    fn resource(&self, root: bool) -> Collection {
+        if let Some(resources) = self.focus.inner_resources(root) {
+            return match self.focus_rows() {
+                None => resources,
+                Some(rows) => repeated(&resources, &rows),
+            };
+        }
         let rows = match (self.focus_rows(), &self.focus.rows) {
             (None, None) => return Collection::each(self.focus.root.clone()),
             (None, Some(rows)) => rows.to_vec(),
@@ -348,20 +386,57 @@ pub(super) fn integers(values: Vec<i32>) -> Collection {
     Collection::each(Items::new(ItemType::System(System::Integer), values))
 }
 
-fn step(on: &Collection, name: &str, by: &[(TypeId, Vec<Branch>)], limit: usize) -> Result<Collection, FhirPathError> {
+/// For each of `rows` the items of that row of `collection`.
+pub(super) fn repeated(collection: &Collection, rows: &[u32]) -> Collection {
+    if let Offsets::Each(_) = collection.offsets() {
+        return collection.take(Offsets::Each(rows.len()), rows.to_vec());
+    }
+    let (mut offsets, mut places) = (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(rows.len()));
+    offsets.push(0);
+    for row in rows {
+        places.extend(collection.range(*row as usize).map(|item| item as u32));
+        offsets.push(places.len() as i32);
+    }
+    collection.take(Offsets::list(offsets), places)
+}
+
+/// The children of this name. `by` says which columns they are for the types that are known, the facts for the others if the
+/// step is open.
+pub(super) fn step(
+    on: &Collection,
+    name: &str,
+    by: &[(TypeId, Vec<Branch>)],
+    open: bool,
+    limit: usize,
+) -> Result<Collection, FhirPathError> {
+    let known = |ty: TypeId| by.iter().find(|(from, _)| *from == ty).map(|(_, branches)| branches);
+    let wanted =
+        |ty: TypeId| known(ty).is_some() || open && (name == ALL_CHILDREN || facts().element(ty, name).is_some());
+    let on = opening::opened(on, &wanted);
     let branches = |items: &Items| {
         let ty = items.ty().fhir()?;
-        by.iter().find(|(from, _)| *from == ty).map(|(_, branches)| branches)
+        match known(ty) {
+            Some(branches) => Some(Cow::Borrowed(branches.as_slice())),
+            None if open => Some(Cow::Owned(branches_of(ty, name))),
+            None => None,
+        }
     };
     for items in on.columns() {
-        if branches(items).is_some_and(|branches| items.child_count(branches) > limit) {
+        if branches(items).is_some_and(|branches| items.child_count(&branches) > limit) {
             return Err(FhirPathError::TooLarge);
         }
     }
     let children = |items: &Items| match (branches(items), items.ty()) {
-        (Some(branches), _) => items.step(branches),
+        (Some(branches), _) => items.step(&branches),
         (None, ItemType::Fhir(_)) => Collection::empty(items.len()),
         (None, ItemType::System(_)) => items.text_child(name).unwrap_or_else(|| Collection::empty(items.len())),
     };
-    Ok(super::combine::flat_map(on, children))
+    Ok(super::combine::flat_map(&on, children))
+}
+
+fn branches_of(ty: TypeId, name: &str) -> Vec<Branch> {
+    match name {
+        ALL_CHILDREN => facts().get(ty).elements.iter().flat_map(branches).collect(),
+        _ => facts().element(ty, name).map(branches).unwrap_or_default(),
+    }
 }

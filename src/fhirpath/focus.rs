@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::collection::{Body, Collection, Offsets};
 use super::items::Items;
+use super::lineage::{Place, resources};
 use super::types::ItemType;
 use super::values::Values;
 use crate::fhir::TypeId;
@@ -99,6 +100,23 @@ impl Focus {
             places: Some(places.into()),
             clock: self.clock.clone(),
         }
+    }
+
+    /// The resource that each context lies in, or with `root` the one that contains that; `None` where all are rows of the batch.
+    pub(super) fn inner_resources(&self, root: bool) -> Option<Collection> {
+        if !self.items.columns().iter().any(Items::is_inside) {
+            return None;
+        }
+        let of = |context: usize| {
+            let (items, item) = self.items.item(context);
+            let resource = items.resource(item)?;
+            match root {
+                true => Some(resource.container().unwrap_or(resource)),
+                false => Some(resource),
+            }
+        };
+        let places: Vec<Option<Place>> = (0..self.len()).map(of).collect();
+        Some(resources(&places, self.root.ty()))
     }
 
     /// Some of the contexts.

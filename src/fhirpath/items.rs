@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, StringArray, StructArray};
 
+use super::lineage::Above;
+use super::opening::Openings;
 use super::types::ItemType;
 use super::values::Values;
 
@@ -33,6 +35,21 @@ pub(super) struct Column {
     pub(super) values: Values,
     /// The column `_x` of a primitive `x`: its id and extensions.
     pub(super) element: Option<StructArray>,
+    /// The column it was entered from; `None` for the batch and for computed values.
+    pub(super) above: Option<Above>,
+    /// For the batch: what was read of its columns of JSON.
+    pub(super) openings: Openings,
+}
+
+impl Column {
+    pub(super) fn new(values: Values) -> Column {
+        Column {
+            values,
+            element: None,
+            above: None,
+            openings: Openings::default(),
+        }
+    }
 }
 
 impl Items {
@@ -42,7 +59,7 @@ impl Items {
             ty,
             len: values.len(),
             index: Index::Identity,
-            column: Arc::new(Column { values, element: None }),
+            column: Arc::new(Column::new(values)),
         }
     }
 
@@ -52,7 +69,7 @@ impl Items {
             ty,
             len: times,
             index: Index::Constant(0),
-            column: Arc::new(Column { values, element: None }),
+            column: Arc::new(Column::new(values)),
         }
     }
 
@@ -192,6 +209,8 @@ impl Items {
                         .element
                         .as_ref()
                         .map(|element| element.slice(offset, length)),
+                    above: self.column.above.as_ref().map(|above| above.shifted(offset)),
+                    openings: Openings::default(),
                 }),
             },
             Index::Constant(_) => Items {

@@ -41,6 +41,12 @@ impl Leaves {
 
     fn read(&mut self, source: &Source, need: Need) {
         let Some(path) = source.path.as_deref() else { return };
+        if source.inside {
+            if need != Need::Nothing {
+                self.set.insert(path.to_string());
+            }
+            return;
+        }
         if path.is_empty() {
             match need {
                 Need::Key => self.set.insert("id".to_string()),
@@ -61,7 +67,6 @@ impl Leaves {
         }
         let storage = Storage::of(def);
         match need {
-            Need::Value if storage == Storage::Json => self.add(path, &[""]),
             Need::Whole => self.add(path, &["*"]),
             Need::Value if source.ty.is_fhir("Quantity") => self.add(path, &["value", "unit", "system", "code"]),
             Need::Value => self.add(path, &["*"]),
@@ -82,12 +87,21 @@ impl Leaves {
         }
     }
 
+    /// Notes that a column is read.
+    pub(super) fn require(&mut self, path: &str) {
+        self.set.insert(path.to_string());
+    }
+
     /// Notes that items of this shape are the result.
     pub(super) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
         for source in &shape.sources {
             let (Some(path), ItemType::Fhir(ty)) = (source.path.as_deref(), source.ty) else {
                 continue;
             };
+            if source.inside {
+                self.set.insert(path.to_string());
+                continue;
+            }
             match extra.and_then(|extra| extra(ty)) {
                 None => self.read(source, Need::Presence),
                 Some(columns) if source.ty.is_primitive() => {

@@ -12,6 +12,8 @@ use arrow::datatypes::{DataType, Field};
 
 use super::collection::{Collection, Offsets};
 use super::items::{Column, Index, Items};
+use super::lineage::{Above, Way};
+use super::opening::Openings;
 use super::types::{ItemType, System};
 use super::values::{Values, boolean_array, bound_array, integer_array, number_array, text_array};
 use crate::fhir::storage::{self, END, LIST_ITEM, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
@@ -41,6 +43,10 @@ pub(super) fn branches(element: &Element) -> Vec<Branch> {
     element.types.iter().map(branch).collect()
 }
 
+fn has_child(ty: TypeId, name: &str) -> bool {
+    facts().child(ty, name).is_some() || facts().element(ty, name).is_some()
+}
+
 fn column_name(element: &Element, ty: &str) -> String {
     if !element.choice {
         return element.name.to_string();
@@ -56,6 +62,13 @@ impl Items {
     /// The children of this name of each item, with the items as rows. The name is FHIRPath's (`value` gives a choice of any
     /// type), JSON's (`valueQuantity`) or one of the reference's companions (`reference__type`, `reference__id`).
     pub fn child(&self, name: &str) -> Collection {
+        if self.is_json() {
+            let opened = self.opened(&|ty| has_child(ty, name));
+            return super::combine::flat_map(&opened, |items| match items.is_json() {
+                true => Collection::empty(items.len),
+                false => items.child(name),
+            });
+        }
         let Some(ty) = self.ty.fhir() else {
             return Collection::empty(self.len);
         };
@@ -135,6 +148,16 @@ impl Items {
         Parent::of(&self.column.values)?.column(name)
     }
 
+    /// A column that is entered from this one.
+    fn below(&self, values: Values, element: Option<StructArray>, way: Way) -> Arc<Column> {
+        Arc::new(Column {
+            values,
+            element,
+            above: Some(Above::new(self.column.clone(), way)),
+            openings: Openings::default(),
+        })
+    }
+
     /// Children of a column that holds at most one per slot of its parent.
     fn singular(&self, ty: ItemType, values: Values, element: Option<StructArray>) -> Collection {
         let present = present(&values, element.as_ref());
@@ -142,7 +165,7 @@ impl Items {
             ty,
             len: self.len,
             index: self.index.clone(),
-            column: Arc::new(Column { values, element }),
+            column: self.below(values, element, Way::Same),
         };
         let Some(present) = present else {
             return Collection::each(items);
@@ -179,6 +202,7 @@ impl Items {
     /// Children of a list column. `values` and `element` are the lists' values.
     fn repeating(&self, ty: ItemType, list: &ListArray, values: Values, element: Option<StructArray>) -> Collection {
         let bounds = list.value_offsets();
+        let way = Way::List(list.offsets().clone());
         let present = present(&values, element.as_ref());
         let whole = matches!(self.index, Index::Identity) && present.is_none() && nulls_span_nothing(list);
         if whole {
@@ -187,7 +211,7 @@ impl Items {
                 ty,
                 len: values.len(),
                 index: Index::Identity,
-                column: Arc::new(Column { values, element }),
+                column: self.below(values, element, way),
             };
             let offsets = match first {
                 0 => Offsets::List(list.offsets().slice(0, self.len)),
@@ -214,7 +238,7 @@ impl Items {
             ty,
             len: slots.len(),
             index: Index::Gather(slots.into()),
-            column: Arc::new(Column { values, element }),
+            column: self.below(values, element, way),
         };
         Collection::new(Offsets::list(offsets), items)
     }

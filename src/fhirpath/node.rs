@@ -11,6 +11,9 @@ use super::navigate::Branch;
 use super::types::{ItemType, TypeTest};
 use crate::fhir::TypeId;
 
+/// In place of a step's name: every element.
+pub(super) const ALL_CHILDREN: &str = "*";
+
 /// A part of a resolved program.
 #[derive(Debug)]
 pub(super) enum Node {
@@ -20,6 +23,8 @@ pub(super) enum Node {
     This,
     /// `%resource`.
     Resource,
+    /// `%rootResource`.
+    RootResource,
     /// `%context`.
     Context,
     /// `$index`.
@@ -30,11 +35,14 @@ pub(super) enum Node {
     RowIndex,
     /// A literal or constant: one item.
     Constant(Items),
-    /// An element.
+    /// An element; all of them where the name is [`ALL_CHILDREN`].
     Step {
         on: Box<Node>,
         name: Box<str>,
         by: Vec<(TypeId, Vec<Branch>)>,
+        /// Whether it leads into resources whose types only the data tell.
+        open: bool,
+        at: Position,
     },
     /// Items of a type only.
     OfType { on: Box<Node>, test: TypeTest },
@@ -95,17 +103,30 @@ pub(super) struct Shape {
 }
 
 /// One thing that items may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Source {
     pub(super) ty: ItemType,
     /// The column they lie in, from the table's root (`""` for the root itself); `None` for computed values.
     pub(super) path: Option<Arc<str>>,
+    /// Whether the column is of JSON text, in which they lie (or which they are).
+    pub(super) inside: bool,
+}
+
+impl Source {
+    /// Whether it stands for resources whose types only the data tell.
+    pub(super) fn is_open(&self) -> bool {
+        self.inside && self.ty.is_any_resource()
+    }
 }
 
 impl Shape {
     pub(super) fn one(ty: ItemType) -> Shape {
         Shape {
-            sources: vec![Source { ty, path: None }],
+            sources: vec![Source {
+                ty,
+                path: None,
+                inside: false,
+            }],
             many: false,
         }
     }
@@ -127,9 +148,13 @@ impl Shape {
     }
 
     pub(super) fn add(&mut self, other: &Shape) {
-        for source in &other.sources {
-            if !self.sources.contains(source) {
-                self.sources.push(source.clone());
+        self.add_all(other.sources.iter().cloned());
+    }
+
+    pub(super) fn add_all(&mut self, sources: impl IntoIterator<Item = Source>) {
+        for source in sources {
+            if !self.sources.contains(&source) {
+                self.sources.push(source);
             }
         }
     }

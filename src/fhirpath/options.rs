@@ -19,7 +19,8 @@ pub struct CompileOptions<'a> {
     /// A step to an element that its type does not have is an error; with this it is an empty collection.
     pub lenient: bool,
     /// The expression is a search parameter's: a union of paths over the types that the parameter is for, of which those of
-    /// other types are empty rather than errors, and whose `as` selects among several items.
+    /// other types are empty rather than errors, and whose `as` selects among several items. Its `resolve()` goes by the
+    /// reference alone: it looks for no target among contained resources, and so does not read their column.
     pub search: bool,
     /// Functions that depend on the order of items are errors after those that leave it open: `children().first()`.
     pub ordered: bool,

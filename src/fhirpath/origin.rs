@@ -11,7 +11,7 @@ use crate::fhir::TypeId;
 pub struct Origin<'p> {
     /// The type of the items.
     pub ty: ItemType,
-    /// The column's dotted path from the table's root; `None` for computed values.
+    /// The column's dotted path from the table's root; `None` for computed values and for what lies in JSON text.
     pub path: Option<&'p str>,
 }
 
@@ -31,7 +31,7 @@ impl Program {
     pub fn origins(&self) -> impl ExactSizeIterator<Item = Origin<'_>> {
         self.inner.shape.sources.iter().map(|source| Origin {
             ty: source.ty,
-            path: source.path.as_deref(),
+            path: source.path.as_deref().filter(|_| !source.inside),
         })
     }
 
@@ -48,7 +48,7 @@ impl Program {
 /// Steps and choices of a type lead to all items at the columns they name.
 fn is_plain(node: &Node) -> bool {
     match node {
-        Node::This | Node::Resource | Node::Context => true,
+        Node::This | Node::Resource | Node::RootResource | Node::Context => true,
         Node::Step { on, .. } | Node::OfType { on, .. } => is_plain(on),
         Node::Concatenation(left, right) => is_plain(left) && is_plain(right),
         _ => false,

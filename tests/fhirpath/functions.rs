@@ -281,7 +281,7 @@ fn references() {
         ),
         (
             "generalPractitioner.resolve().name",
-            "!Resource has no element 'name' (line 1, column 31)",
+            "!a step into the target of a reference that does not lie in the same resource is not supported (line 1, column 31)",
         ),
     ]);
 }

@@ -2,6 +2,7 @@
 //! implementation says.
 
 mod cases;
+mod contained;
 mod expressions;
 mod functions;
 mod leaves;

@@ -2,6 +2,7 @@
 
 mod command;
 mod command_several;
+mod contained;
 mod fidelity;
 mod formats;
 mod http;

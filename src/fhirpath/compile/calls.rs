@@ -2,12 +2,13 @@
 //! else.
 
 use super::steps::{children, of_type};
-use super::{Compiler, Resolved, Scope};
+use super::{Compiler, Resolved, Scope, root_shape};
+use crate::fhir::facts;
 use crate::fhirpath::ast::{Expr, ExprKind, Operator};
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need, Parameter, Signature};
 use crate::fhirpath::node::{Argument, Call, Node, Shape, Source};
-use crate::fhirpath::types::System;
+use crate::fhirpath::types::{ItemType, System};
 
 impl Compiler<'_> {
     pub(super) fn call(
@@ -19,6 +20,7 @@ impl Compiler<'_> {
         scope: &Scope,
     ) -> Resolved {
         let function = match functions::lookup(name) {
+            Some(_) if name == "resolve" && self.options.search => &functions::RESOLVE_ALONE,
             Some(function) => function,
             None => return self.special_form(on, name, arguments, at, scope),
         };
@@ -58,10 +60,13 @@ impl Compiler<'_> {
         if name == "iif" {
             require_boolean(name, &shapes[0], at)?;
         }
-        let shape = (function.shape)(&Signature {
+        let mut shape = (function.shape)(&Signature {
             input: &input,
             arguments: &shapes,
         });
+        if name == "resolve" && !self.options.search {
+            self.add_targets(&input, &mut shape);
+        }
         Ok((
             Node::Call(Box::new(Call {
                 function,
@@ -71,6 +76,31 @@ impl Compiler<'_> {
             })),
             shape,
         ))
+    }
+
+    /// What the references in `input` may lead to in the resource that they lie in.
+    fn add_targets(&mut self, input: &Shape, shape: &mut Shape) {
+        let Some(resource) = facts().lookup("Resource").map(ItemType::Fhir) else {
+            return;
+        };
+        for source in input.sources.iter().filter(|source| functions::is_reference(source.ty)) {
+            let path = match (&source.path, source.inside) {
+                (Some(path), true) => path.clone(),
+                (Some(_), false) if facts().element(self.root, "contained").is_some() => "contained".into(),
+                _ => continue,
+            };
+            if source.inside && *path == *"contained" {
+                shape.add(&root_shape(self.root));
+            }
+            if source.inside && facts().element(self.root, "entry").is_some() {
+                self.leaves.require("entry.fullUrl");
+            }
+            shape.add_all([Source {
+                ty: resource,
+                path: Some(path),
+                inside: true,
+            }]);
+        }
     }
 
     fn argument(
@@ -210,7 +240,7 @@ impl Compiler<'_> {
                     Some(on) => self.resolve(on, scope)?,
                     None => (Node::This, scope.this.clone()),
                 };
-                Ok(children(on, &shape))
+                Ok(children(on, &shape, at))
             }
             ("descendants", []) => self.descendants(on, at, scope),
             ("children" | "descendants", _) => Err(FhirPathError::Arguments {
@@ -238,7 +268,7 @@ impl Compiler<'_> {
         };
         let mut over = input.clone();
         loop {
-            let (node, shape) = children(Node::This, &over);
+            let (node, shape) = children(Node::This, &over, at);
             let known = over.sources.len();
             for source in &shape.sources {
                 if over.sources.iter().all(|known| known.ty != source.ty) {

@@ -64,6 +64,7 @@ fn root_shape(root: TypeId) -> Shape {
         sources: vec![Source {
             ty: ItemType::Fhir(root),
             path: Some("".into()),
+            inside: false,
         }],
         many: false,
     }

@@ -1,17 +1,19 @@
 //! Names that stand for something outside the data: `%constants`, literals, types.
 
 use super::{Compiler, Resolved, root_shape};
+use crate::fhir::{Kind, facts};
 use crate::fhirpath::ast::{Expr, ExprKind, Literal, TypeName};
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::literal;
-use crate::fhirpath::node::{Node, Shape};
+use crate::fhirpath::node::{Node, Shape, Source};
 use crate::fhirpath::types::{ItemType, System, TypeTest};
 
 impl Compiler<'_> {
     pub(super) fn external(&mut self, name: &str, at: Position) -> Resolved {
         let text = |text: &str| Literal::String(text.to_string());
         match name {
-            "resource" | "rootResource" => Ok((Node::Resource, root_shape(self.root))),
+            "resource" => Ok((Node::Resource, self.resource_shape(false))),
+            "rootResource" => Ok((Node::RootResource, self.resource_shape(true))),
             "context" => Ok((Node::Context, self.context.clone())),
             "rowIndex" => Ok((Node::RowIndex, Shape::one(ItemType::System(System::Integer)))),
             _ => match self.options.constants.get(name) {
@@ -33,6 +35,27 @@ impl Compiler<'_> {
                     },
                 },
             },
+        }
+    }
+
+    /// What `%resource` may be, or with `root` `%rootResource`: the row, or a resource in it that the context lies in.
+    fn resource_shape(&self, root: bool) -> Shape {
+        let mut shape = Shape::default();
+        for source in &self.context.sources {
+            let contained = source.path.as_deref() == Some("contained");
+            if !source.inside || root && contained {
+                shape.add(&root_shape(self.root));
+                continue;
+            }
+            let ty = match source.ty.fhir() {
+                Some(ty) if !root && facts().get(ty).kind == Kind::Resource => source.ty,
+                _ => facts().lookup("Resource").map_or(source.ty, ItemType::Fhir),
+            };
+            shape.add_all([Source { ty, ..source.clone() }]);
+        }
+        match shape.sources.is_empty() {
+            true => root_shape(self.root),
+            false => shape,
         }
     }
 

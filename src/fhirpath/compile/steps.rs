@@ -1,14 +1,18 @@
 //! Paths: which columns a name means for the types it may be asked of, and which of them a type test leaves.
 
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashSet;
+
 use super::{Compiler, Resolved, Scope};
 use crate::fhir::storage::Storage;
-use crate::fhir::{Kind, TypeId, facts};
+use crate::fhir::{Element, Kind, TypeId, facts};
 use crate::fhirpath::ast::{Expr, ExprKind};
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::leaves::below;
 use crate::fhirpath::navigate::{Branch, branches};
-use crate::fhirpath::node::{Call, Node, Shape, Source};
+use crate::fhirpath::node::{ALL_CHILDREN, Call, Node, Shape, Source};
 use crate::fhirpath::types::{ItemType, System, TypeTest};
 
 impl Compiler<'_> {
@@ -36,37 +40,27 @@ impl Compiler<'_> {
 
     pub(super) fn step(&mut self, on: Node, shape: &Shape, name: &str, at: Position) -> Resolved {
         let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
+        let mut open = false;
         let mut found = Shape {
             sources: Vec::new(),
             many: shape.many,
         };
         for source in &shape.sources {
             match source.ty {
+                ItemType::Fhir(ancestor) if source.is_open() => {
+                    open = true;
+                    for element in any_element(ancestor, name) {
+                        found.many |= element.many;
+                        found.add_all(branches(element).iter().map(|branch| child(source, branch)));
+                    }
+                }
                 ItemType::Fhir(ty) => {
                     let Some(element) = facts().element(ty, name) else {
                         continue;
                     };
-                    if source.ty.is_any_resource() && source.path.as_deref() != Some("") {
-                        return Err(FhirPathError::Unsupported {
-                            at,
-                            what: format!(
-                                "a step into {source_name} whose type is not known",
-                                source_name = source.ty
-                            ),
-                        });
-                    }
                     let branches = branches(element);
                     found.many |= element.many;
-                    for branch in &branches {
-                        let path = below(source, &branch.column);
-                        found.add(&Shape {
-                            sources: vec![Source {
-                                ty: ItemType::Fhir(branch.ty),
-                                path,
-                            }],
-                            many: false,
-                        });
-                    }
+                    found.add_all(branches.iter().map(|branch| child(source, branch)));
                     if by.iter().all(|(from, _)| *from != ty) {
                         by.push((ty, branches));
                     }
@@ -82,6 +76,8 @@ impl Compiler<'_> {
                 on: Box::new(on),
                 name: name.into(),
                 by,
+                open,
+                at,
             };
             return Ok((step, found));
         }
@@ -143,26 +139,59 @@ impl Compiler<'_> {
     }
 }
 
+/// What a source's column of this name holds.
+fn child(source: &Source, branch: &Branch) -> Source {
+    Source {
+        ty: ItemType::Fhir(branch.ty),
+        path: if source.inside {
+            source.path.clone()
+        } else {
+            below(source, &branch.column)
+        },
+        inside: source.inside || branch.storage == Storage::Json,
+    }
+}
+
+/// The elements of this name that resources have.
+fn any_element(ancestor: TypeId, name: &str) -> impl Iterator<Item = &'static Element> {
+    facts()
+        .resources()
+        .filter(move |ty| facts().is_a(*ty, ancestor))
+        .filter_map(move |ty| facts().element(ty, name))
+}
+
+/// What the children of resources may be, whatever their type.
+fn any_children() -> &'static [Branch] {
+    static CHILDREN: OnceLock<Vec<Branch>> = OnceLock::new();
+    CHILDREN.get_or_init(|| {
+        let elements = facts().resources().flat_map(|ty| &facts().get(ty).elements);
+        let mut met = FxHashSet::default();
+        elements
+            .flat_map(branches)
+            .filter(|branch| met.insert(branch.ty))
+            .collect()
+    })
+}
+
 /// All elements of all the types.
-pub(super) fn children(on: Node, shape: &Shape) -> (Node, Shape) {
+pub(super) fn children(on: Node, shape: &Shape, at: Position) -> (Node, Shape) {
     let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
-    let mut found = Shape {
-        sources: Vec::new(),
-        many: true,
+    let mut open = false;
+    let mut met = FxHashSet::default();
+    let mut sources = Vec::new();
+    let mut add = |source: &Source, branches: &[Branch]| {
+        let children = branches.iter().map(|branch| child(source, branch));
+        sources.extend(children.filter(|child| met.insert(child.clone())));
     };
     for source in &shape.sources {
         let Some(ty) = source.ty.fhir() else { continue };
-        let all: Vec<Branch> = facts().get(ty).elements.iter().flat_map(branches).collect();
-        for branch in &all {
-            let path = below(source, &branch.column);
-            found.add(&Shape {
-                sources: vec![Source {
-                    ty: ItemType::Fhir(branch.ty),
-                    path,
-                }],
-                many: false,
-            });
+        if source.is_open() {
+            open = true;
+            add(source, any_children());
+            continue;
         }
+        let all: Vec<Branch> = facts().get(ty).elements.iter().flat_map(branches).collect();
+        add(source, &all);
         if by.iter().all(|(from, _)| *from != ty) {
             by.push((ty, all));
         }
@@ -170,15 +199,20 @@ pub(super) fn children(on: Node, shape: &Shape) -> (Node, Shape) {
     (
         Node::Step {
             on: Box::new(on),
-            name: "*".into(),
+            name: ALL_CHILDREN.into(),
             by,
+            open,
+            at,
         },
-        found,
+        Shape { sources, many: true },
     )
 }
 
 fn has_element(source: &Source, name: &str) -> bool {
-    source.ty.fhir().is_some_and(|ty| facts().element(ty, name).is_some())
+    source.ty.fhir().is_some_and(|ty| match source.is_open() {
+        true => any_element(ty, name).next().is_some(),
+        false => facts().element(ty, name).is_some(),
+    })
 }
 
 /// The resource or complex type that a path may begin with.
@@ -204,6 +238,7 @@ pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
             sources.push(Source {
                 ty: narrowed,
                 path: source.path,
+                inside: source.inside,
             });
         }
     }
@@ -222,15 +257,26 @@ pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
 /// A choice of which only one type is wanted need not look at the others' columns.
 fn narrow(on: Node, test: &TypeTest) -> Node {
     match on {
-        Node::Step { on, name, mut by }
-            if by
-                .iter()
-                .all(|(_, branches)| branches.iter().all(|branch| branch.storage != Storage::Json)) =>
+        Node::Step {
+            on,
+            name,
+            mut by,
+            open: false,
+            at,
+        } if by
+            .iter()
+            .all(|(_, branches)| branches.iter().all(|branch| branch.storage != Storage::Json)) =>
         {
             for (_, branches) in &mut by {
                 branches.retain(|branch| test.selects(ItemType::Fhir(branch.ty)));
             }
-            Node::Step { on, name, by }
+            Node::Step {
+                on,
+                name,
+                by,
+                open: false,
+                at,
+            }
         }
         on => Node::OfType {
             on: Box::new(on),

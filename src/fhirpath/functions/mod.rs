@@ -12,11 +12,13 @@ mod math;
 mod nodes;
 mod references;
 mod regex;
+mod resolve;
 mod signature;
 mod strings;
 mod subsetting;
 
 pub(super) use control::DESCENDANTS;
+pub(super) use references::{RESOLVE_ALONE, is_reference};
 pub(super) use signature::{Function, Need, Parameter, Signature};
 pub(super) use subsetting::SINGLE_OF_AS;
 

@@ -14,6 +14,7 @@ use crate::fhirpath::eval::Output;
 use crate::fhirpath::invocation::Invocation;
 use crate::fhirpath::items::Items;
 use crate::fhirpath::node::Shape;
+use crate::fhirpath::opening::told_apart;
 use crate::fhirpath::scalar::Scalar;
 use crate::fhirpath::truth::Truth;
 use crate::fhirpath::types::{ItemType, System};
@@ -42,7 +43,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Presence,
         shape: type_info,
-        run: |call| Ok(Output::Items(flat_map(&call.input, type_of))),
+        run: |call| Ok(Output::Items(flat_map(&told_apart(&call.input), type_of))),
     },
     Function {
         name: "precision",

@@ -1,10 +1,10 @@
 //! References and keys: `resolve`, `getResourceKey`, `getReferenceKey`.
 //!
-//! `resolve()` fetches nothing. It yields what the reference says of its target, which is enough for `is`, `as` and `ofType`; a step
-//! into the target is refused when the expression is compiled.
+//! `getReferenceKey()` looks at the reference alone; how `resolve()` looks for its target, `resolve` decides.
 
 use arrow::array::{Array, AsArray};
 
+use super::resolve;
 use super::signature::{Function, Need, Parameter, Signature};
 use crate::fhir::reference::Reference;
 use crate::fhir::storage::{REFERENCE_ID, Storage};
@@ -16,6 +16,7 @@ use crate::fhirpath::eval::Output;
 use crate::fhirpath::invocation::Invocation;
 use crate::fhirpath::items::Items;
 use crate::fhirpath::node::{Argument, Shape, Source};
+use crate::fhirpath::opening::opened;
 use crate::fhirpath::operators::types::{accepts_named, target_type};
 use crate::fhirpath::types::{ItemType, System};
 use crate::fhirpath::values::Values;
@@ -27,7 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Reference,
         shape: targets,
-        run: resolve,
+        run: resolve::resolve,
     },
     Function {
         name: "getResourceKey",
@@ -47,16 +48,27 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-fn is_reference(ty: ItemType) -> bool {
+pub(in crate::fhirpath) fn is_reference(ty: ItemType) -> bool {
     ty.fhir()
         .is_some_and(|ty| Storage::of(facts().get(ty)) == Storage::Reference)
 }
+
+/// `resolve()` for callers to whom what the reference itself says is enough.
+pub(in crate::fhirpath) const RESOLVE_ALONE: Function = Function {
+    name: "resolve",
+    parameters: &[],
+    required: 0,
+    reads: Need::Reference,
+    shape: targets,
+    run: |call| Ok(Output::Items(resolve::targets(&call.input))),
+};
 
 fn targets(signature: &Signature<'_>) -> Shape {
     let references = signature.input.sources.iter().filter(|source| is_reference(source.ty));
     let target = |source: &Source| Source {
         ty: ItemType::System(System::Target),
         path: source.path.clone(),
+        inside: source.inside,
     };
     let mut shape = Shape {
         sources: references.map(target).collect(),
@@ -73,16 +85,9 @@ fn keys(signature: &Signature<'_>) -> Shape {
     }
 }
 
-fn resolve(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
-    let target = |items: &Items| match is_reference(items.ty()) {
-        true => Collection::each(items.with_type(ItemType::System(System::Target))),
-        false => Collection::empty(items.len()),
-    };
-    Ok(Output::Items(crate::fhirpath::combine::flat_map(&call.input, target)))
-}
-
 /// The id: what other tables' reference keys hold.
 fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let input = opened(&call.input, &|_| true);
     let key = |items: &Items| match items.ty().fhir().map(|ty| facts().get(ty).kind) {
         Some(Kind::Resource) => match items.text_child("id") {
             Some(ids) => ids,
@@ -90,7 +95,7 @@ fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         },
         _ => Collection::empty(items.len()),
     };
-    Ok(Output::Items(crate::fhirpath::combine::flat_map(&call.input, key)))
+    Ok(Output::Items(crate::fhirpath::combine::flat_map(&input, key)))
 }
 
 fn reference_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {

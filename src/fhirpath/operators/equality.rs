@@ -178,7 +178,9 @@ fn folded(text: &str) -> String {
 fn deep_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     match (left.values(), right.values()) {
         (Values::Struct(one), Values::Struct(another)) => structs_equal(one, left.slot(at), another, right.slot(other)),
-        (Values::Json(one), Values::Json(another)) => one.value(left.slot(at)) == another.value(right.slot(other)),
+        (Values::Json(one), Values::Json(another)) => {
+            super::resources::same(one.value(left.slot(at)), another.value(right.slot(other)))
+        }
         (Values::Record(one), Values::Record(another)) => {
             let id = |batch: &arrow::array::RecordBatch, slot: usize| {
                 let ids = batch.column_by_name("id")?.as_string_opt::<i32>()?;

@@ -4,6 +4,7 @@ pub(super) mod arithmetic;
 pub(super) mod comparison;
 pub(super) mod equality;
 mod logic;
+mod resources;
 pub(super) mod sets;
 pub(super) mod types;
 

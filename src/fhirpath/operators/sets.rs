@@ -88,11 +88,11 @@ fn digest(input: &Collection, item: usize) -> u64 {
             Some(moment) => moment.start().hash(&mut hasher),
             None => text.hash(&mut hasher),
         },
-        Some(Scalar::Other) => {
-            if let Values::Struct(array) = items.values() {
-                hash_struct(array, items.slot(item), &mut hasher);
-            }
-        }
+        Some(Scalar::Other) => match items.values() {
+            Values::Struct(array) => hash_struct(array, items.slot(item), &mut hasher),
+            Values::Json(texts) => super::resources::plain(texts.value(items.slot(item))).hash(&mut hasher),
+            _ => {}
+        },
         Some(Scalar::Quantity(_) | Scalar::Beyond(..)) | None => {}
     }
     hasher.finish()

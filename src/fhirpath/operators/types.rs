@@ -9,12 +9,14 @@ use crate::fhirpath::collection::{Body, Collection, Offsets};
 use crate::fhirpath::error::Position;
 use crate::fhirpath::eval::Frame;
 use crate::fhirpath::items::Items;
+use crate::fhirpath::opening::told_apart;
 use crate::fhirpath::truth::Truth;
 use crate::fhirpath::types::{ItemType, System, TypeTest};
 use crate::fhirpath::values::Values;
 
 /// The items of a type.
 pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collection {
+    let on = &told_apart(on);
     if let Body::One(items) = &on.body
         && test.selects(items.ty())
     {
@@ -34,13 +36,7 @@ pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collecti
         );
         offsets.push(places.len() as i32);
     }
-    let kept = on.take(Offsets::list(offsets), places);
-    match (&kept.body, test.fhir) {
-        (Body::One(items), Some(ty)) if matches!(items.values(), Values::Json(_)) => {
-            Collection::new(kept.offsets.clone(), items.with_type(ItemType::Fhir(ty)))
-        }
-        _ => kept,
-    }
+    on.take(Offsets::list(offsets), places)
 }
 
 /// Whether the single item of each row is of a type.
@@ -50,6 +46,7 @@ pub(in crate::fhirpath) fn is(frame: &Frame<'_>, on: &Collection, test: &TypeTes
     {
         return targets(items, test);
     }
+    let on = &told_apart(on);
     Truth::collect(on.rows(), |row| {
         let range = on.range(row);
         match range.len() {
@@ -81,16 +78,7 @@ fn passes(on: &Collection, item: usize, test: &TypeTest) -> bool {
     if items.ty() == ItemType::System(System::Target) {
         return target_type(items, item).is_some_and(|name| accepts_named(test, name));
     }
-    if test.accepts(items.ty()) {
-        return true;
-    }
-    match items.values() {
-        Values::Json(_) => items
-            .text(item)
-            .and_then(resource_type)
-            .is_some_and(|name| accepts_named(test, &name)),
-        _ => false,
-    }
+    test.accepts(items.ty())
 }
 
 /// The type that a reference says its target has: in its text, or failing that in `type`.
@@ -110,16 +98,4 @@ pub(in crate::fhirpath) fn target_type(items: &Items, item: usize) -> Option<&st
             _ => None,
         })
         .or_else(|| text("type"))
-}
-
-/// The `resourceType` of a resource's JSON.
-fn resource_type(json: &str) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Typed {
-        #[serde(rename = "resourceType")]
-        resource_type: String,
-    }
-    serde_json::from_str::<Typed>(json)
-        .ok()
-        .map(|typed| typed.resource_type)
 }
