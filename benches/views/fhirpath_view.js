@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Computes one of the views with npm `fhirpath` (3.9) from NDJSON to CSV, in one process and one thread, as the library is used.
+// Computes one of the views with npm `fhirpath` (3.9) from NDJSON to CSV, in one process and one thread.
 //
 //   fhirpath_view.js VIEW.json SOURCE.ndjson OUT.csv
 //

@@ -1,34 +1,22 @@
--- columns: id VARCHAR, class STRUCT(code VARCHAR), period STRUCT("start" VARCHAR),
---   participant STRUCT(
---     type STRUCT(coding STRUCT(code VARCHAR)[])[],
---     individual STRUCT(reference VARCHAR, display VARCHAR)
---   )[],
---   subject STRUCT(reference VARCHAR, display VARCHAR),
---   serviceProvider STRUCT(reference VARCHAR, display VARCHAR)
+-- Over Parquet three scans of a few columns are faster than one list of three kinds of elements.
 WITH participants AS (
-  SELECT
-    id,
-    class.code AS class,
-    period."start" AS "start",
-    unnest(list_concat(
-      list_transform(participant, lambda p: {
-        -- The coding of the first type that has one, as the path's first() over all codings.
-        'role': flatten(list_transform(p.type, lambda t: t.coding))[1].code,
-        'reference': p.individual.reference,
-        'display': p.individual.display
-      }),
-      CASE WHEN subject IS NOT NULL
-        THEN [{'role': 'subject', 'reference': subject.reference, 'display': subject.display}] END,
-      CASE WHEN serviceProvider IS NOT NULL
-        THEN [{'role': 'provider', 'reference': serviceProvider.reference, 'display': serviceProvider.display}] END
-    )) AS participant
+  SELECT id, class, period, unnest(participant) AS participant
   FROM resources
 )
 SELECT
   id,
-  class,
-  "start",
-  participant.role AS role,
-  split_part(participant.reference, '/', 2) AS who,
-  participant.display AS display
+  class.code AS class,
+  period."start" AS "start",
+  -- The coding of the first type that has one, as the path's first() over all codings.
+  flatten(list_transform(participant.type, lambda t: t.coding))[1].code AS role,
+  split_part(participant.individual.reference, '/', 2) AS who,
+  participant.individual.display AS display
 FROM participants
+UNION ALL
+SELECT id, class.code, period."start", 'subject', split_part(subject.reference, '/', 2), subject.display
+FROM resources
+WHERE subject IS NOT NULL
+UNION ALL
+SELECT id, class.code, period."start", 'provider', split_part(serviceProvider.reference, '/', 2), serviceProvider.display
+FROM resources
+WHERE serviceProvider IS NOT NULL
