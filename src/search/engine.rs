@@ -7,9 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::include::Include;
+use super::included::{IncludeLimits, Included, Sources};
 use super::links::Links;
 use super::matches::Found;
-use super::page::{Entry, Page};
+use super::page::Page;
 use super::parameter::{Compiled, Programs, Reading};
 use super::population::{self, Sessions};
 use super::query::Query;
@@ -19,7 +20,7 @@ use super::result::Total;
 use super::{SearchError, binding, included, person};
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
-use crate::lake::scan::{Row, ScopedTable};
+use crate::lake::scan::{Locator, Row, ScopedTable};
 use crate::lake::{Lake, LakeError, Picture, Scope};
 
 /// The most bytes of matching resources on a page; a page that meets it ends there, with a `next` link.
@@ -27,6 +28,19 @@ pub const MAX_PAGE_BYTES: usize = 16 << 20;
 
 /// The longest link to another page: what a POST said at length could not be asked for by GET.
 const MAX_LINK_BYTES: usize = 8_000;
+
+/// Rows that refer to a page's matches are fetched so many at a time.
+const REFERRING_STEP: usize = 200;
+
+/// Puts new rows to those of their type.
+fn merge(fresh: &mut Vec<(TypeId, Vec<Row>)>, found: Vec<(TypeId, Row)>) {
+    for (ty, row) in found {
+        match fresh.iter_mut().find(|(known, _)| *known == ty) {
+            Some((_, rows)) => rows.push(row),
+            None => fresh.push((ty, vec![row])),
+        }
+    }
+}
 
 /// What `Prefer: handling=` asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +75,7 @@ pub struct Engine {
     lake: Lake,
     programs: Programs,
     sessions: Sessions,
+    includes: IncludeLimits,
 }
 
 impl Engine {
@@ -70,7 +85,13 @@ impl Engine {
             lake,
             programs: Programs::new(parameters),
             sessions: Sessions::new(),
+            includes: IncludeLimits::default(),
         }
+    }
+
+    /// The same with other bounds on what an answer brings along.
+    pub fn with_include_limits(self, includes: IncludeLimits) -> Engine {
+        Engine { includes, ..self }
     }
 
     /// The search parameters that searches of `ty` accept.
@@ -86,7 +107,8 @@ impl Engine {
         let bound = binding::of(&query, &table, &self.lake);
         if query.counts_only() {
             let total = self.count(&table, &query, &bound).await?;
-            return self.render(request, &query, &table, Found::counted(total), Vec::new(), Vec::new());
+            let nothing = Included::of_page(self.includes, query.ty, &[], 0);
+            return self.render(request, &query, &table, Found::counted(total), Vec::new(), nothing);
         }
         let mut found = match bound.person {
             Some(person) => person::search(&table, &query, person)?,
@@ -95,8 +117,18 @@ impl Engine {
         if query.total == Total::Accurate && found.total.is_none() {
             found.total = Some(self.count(&table, &query, &bound).await?);
         }
-        let rows = self.fetch(&table, &mut found)?;
-        let included = self.include(&table, &query, &rows).await?;
+        let mut rows = self.fetch(&table, &mut found)?;
+        if query.included > 0 {
+            // What goes on here is what one match brings along; the match itself has been given out.
+            found.more |= rows.len() > 1;
+            rows.truncate(1);
+        }
+        let mut included = self.include(&table, &query, &rows).await?;
+        while included.is_full() && rows.len() > 1 {
+            rows.truncate(rows.len().div_ceil(2));
+            found.more = true;
+            included = self.include(&table, &query, &rows).await?;
+        }
         self.render(request, &query, &table, found, rows, included)
     }
 
@@ -161,41 +193,89 @@ impl Engine {
         Ok(rows)
     }
 
-    async fn include(&self, table: &ScopedTable, query: &Query, rows: &[Row]) -> Result<Vec<Entry>, SearchError> {
-        let mut included = included::Included::of_page(query.ty, rows);
-        for include in &query.includes {
-            if include.reverse {
-                let found = self.reverse(table, include, query.ty, rows).await?;
-                included.add_rows(include.source, found)?;
-            } else {
-                included.add_targets(table, include, query.ty, rows)?;
+    /// What the matches bring along. Resources that are brought along are followed in turn by the includes that iterate.
+    async fn include(&self, table: &ScopedTable, query: &Query, rows: &[Row]) -> Result<Included, SearchError> {
+        let mut included = Included::of_page(self.includes, query.ty, rows, query.included);
+        let iterates = query.includes.iter().any(|include| include.iterate);
+        let mut followed = vec![(query.ty, rows.to_vec())];
+        let mut first = true;
+        while !followed.is_empty() {
+            let mut fresh: Vec<(TypeId, Vec<Row>)> = Vec::new();
+            for (ty, rows) in &followed {
+                let mut sources = Sources::new(*ty, rows);
+                for include in query.includes.iter().filter(|include| first || include.iterate) {
+                    let found = self.follow(table, include, &mut sources, &mut included).await?;
+                    if iterates && !found.is_empty() {
+                        merge(&mut fresh, found);
+                    }
+                }
             }
+            first = false;
+            followed = fresh;
         }
-        Ok(included.finish())
+        Ok(included)
     }
 
-    /// The rows of an include's source type that refer to the page's rows.
-    async fn reverse(
+    /// Brings along what one include finds for rows of one type, and gives what is new.
+    async fn follow(
         &self,
         table: &ScopedTable,
         include: &Include,
-        ty: TypeId,
-        rows: &[Row],
-    ) -> Result<Vec<Row>, SearchError> {
-        if rows.is_empty() {
-            return Ok(Vec::new());
+        sources: &mut Sources<'_>,
+        included: &mut Included,
+    ) -> Result<Vec<(TypeId, Row)>, SearchError> {
+        let mut new = Vec::new();
+        if sources.rows.is_empty() || included.is_full() {
+            return Ok(new);
         }
-        let sources = table.other(include.source);
-        let query = included::referring_query(include, ty, rows);
-        let bound = binding::of(&query, &sources, &self.lake);
+        if !include.reverse {
+            if include.source != sources.ty {
+                return Ok(new);
+            }
+            for (ty, id) in sources.targets(include)? {
+                if included.has(ty, &id) {
+                    continue;
+                }
+                if let Some(row) = included::target(table, ty, &id)?
+                    && included.add(ty, &row)
+                {
+                    new.push((ty, row));
+                }
+            }
+        } else if include.leads_to(sources.ty) {
+            let table = table.other(include.source);
+            let found = self.referring(&table, include, sources).await?;
+            for places in found.chunks(REFERRING_STEP) {
+                for row in table.resources(places)? {
+                    if included.add(include.source, &row) {
+                        new.push((include.source, row));
+                    }
+                }
+                if included.is_full() {
+                    break;
+                }
+            }
+        }
+        Ok(new)
+    }
+
+    /// Where the rows of an include's source type lie that refer to these rows.
+    async fn referring(
+        &self,
+        table: &ScopedTable,
+        include: &Include,
+        sources: &Sources<'_>,
+    ) -> Result<Vec<Locator>, SearchError> {
+        let query = included::referring_query(include, sources.ty, sources.rows);
+        let bound = binding::of(&query, table, &self.lake);
         let found = match bound.person {
-            Some(person) => person::search(&sources, &query, person)?,
-            None => population::page(&self.sessions, &sources, &query, bound.owners).await?,
+            Some(person) => person::search(table, &query, person)?,
+            None => population::page(&self.sessions, table, &query, bound.owners).await?,
         };
-        if found.more {
-            return Err(SearchError::TooManyIncluded(included::MAX_INCLUDED));
+        match found.more {
+            true => Err(SearchError::TooManyIncluded(query.count)),
+            false => Ok(found.locators),
         }
-        Ok(sources.resources(&found.locators)?)
     }
 
     fn render(
@@ -205,7 +285,7 @@ impl Engine {
         table: &ScopedTable,
         found: Found,
         rows: Vec<Row>,
-        included: Vec<Entry>,
+        included: Included,
     ) -> Result<Bytes, SearchError> {
         let address = format!("{}{}", request.base, crate::fhir::facts().get(query.ty).name);
         let links = Links {
@@ -215,6 +295,9 @@ impl Engine {
             offset: query.offset,
             matches: rows.len(),
             more: found.more,
+            included: query.included,
+            // The rest of what the matches bring along comes before further matches.
+            more_included: included.is_full().then(|| query.included + included.len()),
             snapshot: table.snapshot(),
             pinned: query.pin.is_some(),
         };
@@ -236,8 +319,9 @@ impl Engine {
             now: request.now,
             total: found.total.filter(|_| wants_total),
             links,
-            matches: &rows,
-            included: &included,
+            matches: if query.included > 0 { &[] } else { &rows },
+            is_cut: included.is_full(),
+            included: &included.finish(),
             subset: &query.subset,
         }
         .render())

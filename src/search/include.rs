@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::SearchError;
 use super::parameter::{Compiled, Programs, Reading};
 use super::raw::RawParameter;
+use super::resolve::resource_type;
 use super::result::invalid;
 use crate::fhir::search_parameter::SearchType;
-use crate::fhir::{Kind, TypeId, facts};
+use crate::fhir::{TypeId, facts};
 
 /// A reference parameter to follow from the matches, or to the matches.
 #[derive(Clone, Debug)]
@@ -20,52 +21,110 @@ pub(super) struct Include {
     pub(super) target: Option<TypeId>,
     /// Whether the sources are included (`_revinclude`) or the targets.
     pub(super) reverse: bool,
+    /// Whether resources that are brought along are followed too (`:iterate`).
+    pub(super) iterate: bool,
 }
 
 impl Include {
-    /// Parses `[Resource]:[parameter]` or `[Resource]:[parameter]:[target type]`. `None` where it can never find anything for
-    /// a search of `ty`, because it speaks of another type's references.
-    pub(super) fn parse(programs: &Programs, ty: TypeId, raw: &RawParameter) -> Result<Option<Include>, SearchError> {
-        let expected =
-            "of the form Type:parameter or Type:parameter:TargetType, with a reference parameter of the type";
-        let bad = || invalid(&raw.name, &raw.value, expected);
-        if let Some(modifier) = &raw.modifier {
-            return Err(SearchError::Modifier {
-                parameter: raw.name.clone(),
-                modifier: modifier.clone(),
-                ty: "special",
-            });
+    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty where it can never find anything for a search
+    /// of `ty`, because it speaks of another type's references.
+    pub(super) fn parse(programs: &Programs, ty: TypeId, raw: &RawParameter) -> Result<Vec<Include>, SearchError> {
+        let iterate = match raw.modifier.as_deref() {
+            None => false,
+            // The name that `:iterate` had before R4.
+            Some("iterate" | "recurse") => true,
+            Some(modifier) => {
+                return Err(SearchError::Modifier {
+                    parameter: raw.name.clone(),
+                    modifier: modifier.to_owned(),
+                    ty: "special",
+                });
+            }
+        };
+        let asked = Asked {
+            programs,
+            ty,
+            raw,
+            reverse: raw.name == "_revinclude",
+            iterate,
+        };
+        let parts: Vec<&str> = raw.value.split(':').collect();
+        match parts.as_slice() {
+            ["*"] if iterate => Err(asked.bad()),
+            ["*"] if asked.reverse => {
+                let all = facts().resources().map(|source| asked.all_of(source));
+                Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+            ["*"] => asked.all_of(ty),
+            [source, "*"] => asked.all_of(resource_type(source).ok_or_else(|| asked.bad())?),
+            [source, code] => asked.one(source, code, None),
+            [source, code, target] => asked.one(source, code, Some(target)),
+            _ => Err(asked.bad()),
         }
-        let mut parts = raw.value.split(':');
-        let (source, code, target) = (
-            parts.next().unwrap_or_default(),
-            parts.next().ok_or_else(bad)?,
-            parts.next(),
-        );
-        if parts.next().is_some() {
-            return Err(bad());
-        }
-        let source = concrete(source).ok_or_else(bad)?;
-        let target = target.map(|name| concrete(name).ok_or_else(bad)).transpose()?;
-        let compiled = programs.get(source, code, Reading::Targets)?.ok_or_else(bad)?;
-        if compiled.parameter.ty != SearchType::Reference {
-            return Err(bad());
-        }
-        let reverse = raw.name == "_revinclude";
-        if (reverse && target.is_some_and(|target| target != ty)) || (!reverse && source != ty) {
-            return Ok(None);
-        }
-        Ok(Some(Include {
-            source,
-            compiled,
-            target,
-            reverse,
-        }))
+    }
+
+    /// Whether the parameter's references may lead to resources of `ty`.
+    pub(super) fn leads_to(&self, ty: TypeId) -> bool {
+        let targets = &self.compiled.parameter.targets;
+        self.target.is_none_or(|target| target == ty) && (targets.is_empty() || targets.contains(&ty))
     }
 }
 
-fn concrete(name: &str) -> Option<TypeId> {
-    let ty = facts().lookup(name)?;
-    let def = facts().get(ty);
-    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+/// An include that is being parsed.
+struct Asked<'a> {
+    programs: &'a Programs,
+    /// The type searched.
+    ty: TypeId,
+    raw: &'a RawParameter,
+    reverse: bool,
+    iterate: bool,
+}
+
+impl Asked<'_> {
+    fn bad(&self) -> SearchError {
+        let expected =
+            "of the form Type:parameter, Type:parameter:TargetType or *, with a reference parameter of the type";
+        invalid(&self.raw.name, &self.raw.value, expected)
+    }
+
+    fn one(&self, source: &str, code: &str, target: Option<&str>) -> Result<Vec<Include>, SearchError> {
+        let source = resource_type(source).ok_or_else(|| self.bad())?;
+        let target = target
+            .map(|name| resource_type(name).ok_or_else(|| self.bad()))
+            .transpose()?;
+        let compiled = self.programs.get(source, code, Reading::Targets)?;
+        let compiled = compiled
+            .filter(|compiled| compiled.parameter.ty == SearchType::Reference)
+            .ok_or_else(|| self.bad())?;
+        Ok(self.found(source, compiled, target).into_iter().collect())
+    }
+
+    /// By all reference parameters of a type.
+    fn all_of(&self, source: TypeId) -> Result<Vec<Include>, SearchError> {
+        let codes = self
+            .programs
+            .supported(source)
+            .filter(|parameter| parameter.ty == SearchType::Reference);
+        let mut includes = Vec::new();
+        for parameter in codes {
+            let compiled = self.programs.get(source, &parameter.code, Reading::Targets)?;
+            includes.extend(compiled.and_then(|compiled| self.found(source, compiled, None)));
+        }
+        Ok(includes)
+    }
+
+    fn found(&self, source: TypeId, compiled: Arc<Compiled>, target: Option<TypeId>) -> Option<Include> {
+        let include = Include {
+            source,
+            compiled,
+            target,
+            reverse: self.reverse,
+            iterate: self.iterate,
+        };
+        let touches = match self.reverse {
+            true => include.leads_to(self.ty),
+            false => source == self.ty,
+        };
+        (touches || self.iterate).then_some(include)
+    }
 }

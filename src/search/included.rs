@@ -1,7 +1,11 @@
 //! The resources that a page's matches bring along: targets of their references, and resources that refer to them.
+//!
+//! They come in an order that depends on the snapshot alone, so that a page that would bring more than one answer holds can be
+//! gone on with where it stopped.
 
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use rustc_hash::FxHashSet;
 
 use super::criterion::{Criterion, Test};
@@ -15,50 +19,62 @@ use crate::lake::json::Tape;
 use crate::lake::scan::{Row, ScopedTable};
 use crate::lake::shred::{Shredder, SystemValues};
 
-/// The most resources that one page brings along. A page that would bring more is refused rather than cut.
-pub(super) const MAX_INCLUDED: usize = 10_000;
-/// The most bytes of them.
-const MAX_INCLUDED_BYTES: usize = 64 << 20;
+/// How much one answer brings along; a page that would bring more is gone on with by its `next` link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IncludeLimits {
+    /// Resources.
+    pub resources: usize,
+    /// Bytes of them; a single resource may have more.
+    pub bytes: usize,
+}
+
+impl Default for IncludeLimits {
+    fn default() -> IncludeLimits {
+        IncludeLimits {
+            resources: 10_000,
+            bytes: 64 << 20,
+        }
+    }
+}
+
+/// The most resources that refer to a page's matches by one parameter.
+const MAX_REFERRING: usize = 1_000_000;
 
 /// Resources brought along so far, each once and none of the matches.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Included {
+    limits: IncludeLimits,
     seen: FxHashSet<(TypeId, String)>,
+    /// How many have been given out by answers before this one.
+    skip: usize,
+    met: usize,
     entries: Vec<Entry>,
     bytes: usize,
+    full: bool,
 }
 
 impl Included {
-    /// For a page with these matches.
-    pub(super) fn of_page(ty: TypeId, rows: &[Row]) -> Included {
+    /// For a page with these matches, of which so many have been given out before.
+    pub(super) fn of_page(limits: IncludeLimits, ty: TypeId, rows: &[Row], skip: usize) -> Included {
         Included {
+            limits,
             seen: rows.iter().map(|row| (ty, row.id.clone())).collect(),
-            ..Included::default()
+            skip,
+            met: 0,
+            entries: Vec::new(),
+            bytes: 0,
+            full: false,
         }
     }
 
-    /// Brings along rows of a type.
-    pub(super) fn add_rows(&mut self, ty: TypeId, rows: Vec<Row>) -> Result<(), SearchError> {
-        rows.into_iter().try_for_each(|row| self.add(ty, row))
+    /// Whether there are more than one answer holds.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
     }
 
-    /// Brings along what the references of the include's parameter in `rows` point to, as far as the scope shows it.
-    pub(super) fn add_targets(
-        &mut self,
-        table: &ScopedTable,
-        include: &Include,
-        ty: TypeId,
-        rows: &[Row],
-    ) -> Result<(), SearchError> {
-        for (target, id) in pointed(include, ty, rows)? {
-            if include.target.is_some_and(|only| only != target) || self.seen.contains(&(target, id.clone())) {
-                continue;
-            }
-            if let Some(row) = table.other(target).read(&id)? {
-                self.add(target, row)?;
-            }
-        }
-        Ok(())
+    /// How many this answer brings along.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// All of them, in the order they were found.
@@ -66,21 +82,66 @@ impl Included {
         self.entries
     }
 
-    fn add(&mut self, ty: TypeId, row: Row) -> Result<(), SearchError> {
-        if !self.seen.insert((ty, row.id.clone())) {
-            return Ok(());
+    /// Whether a resource has been brought along or is a match.
+    pub(super) fn has(&self, ty: TypeId, id: &str) -> bool {
+        self.seen.contains(&(ty, id.to_owned()))
+    }
+
+    /// Brings a resource along; `false` where it is there already or there is no room for it.
+    pub(super) fn add(&mut self, ty: TypeId, row: &Row) -> bool {
+        if self.full || self.has(ty, &row.id) {
+            return false;
         }
-        self.bytes += row.resource.len();
-        if self.entries.len() == MAX_INCLUDED || self.bytes > MAX_INCLUDED_BYTES {
-            return Err(SearchError::TooManyIncluded(MAX_INCLUDED));
+        if self.met >= self.skip {
+            self.bytes += row.resource.len();
+            let IncludeLimits { resources, bytes } = self.limits;
+            if self.entries.len() >= resources.max(1) || self.bytes > bytes && !self.entries.is_empty() {
+                self.full = true;
+                return false;
+            }
+            self.entries.push(Entry { ty, row: row.clone() });
         }
-        self.entries.push(Entry { ty, row });
-        Ok(())
+        self.met += 1;
+        self.seen.insert((ty, row.id.clone()));
+        true
     }
 }
 
-/// The relative references that the include's parameter yields for these rows, in order.
-fn pointed(include: &Include, ty: TypeId, rows: &[Row]) -> Result<Vec<(TypeId, String)>, SearchError> {
+/// Rows of one type whose references are followed.
+pub(super) struct Sources<'a> {
+    pub(super) ty: TypeId,
+    pub(super) rows: &'a [Row],
+    /// Their columns, made when first asked for.
+    columns: Option<RecordBatch>,
+}
+
+impl Sources<'_> {
+    pub(super) fn new(ty: TypeId, rows: &[Row]) -> Sources<'_> {
+        Sources {
+            ty,
+            rows,
+            columns: None,
+        }
+    }
+
+    /// The relative references that an include's parameter yields for the rows, in order, as far as it follows them.
+    pub(super) fn targets(&mut self, include: &Include) -> Result<Vec<(TypeId, String)>, SearchError> {
+        let batch = match &self.columns {
+            Some(batch) => batch,
+            None => self.columns.insert(columns(self.ty, self.rows)?),
+        };
+        let mut found = Vec::new();
+        targets::each(&include.compiled, batch, |ty, id| {
+            let ty = facts()
+                .lookup(ty)
+                .filter(|ty| include.target.is_none_or(|only| only == *ty));
+            found.extend(ty.map(|ty| (ty, id.to_owned())));
+        })?;
+        Ok(found)
+    }
+}
+
+fn columns(ty: TypeId, rows: &[Row]) -> Result<RecordBatch, SearchError> {
     let mut shredder = Shredder::new(ty);
     let mut tape = Tape::new();
     for row in rows {
@@ -90,14 +151,14 @@ fn pointed(include: &Include, ty: TypeId, rows: &[Row]) -> Result<Vec<(TypeId, S
             .push(&SystemValues::outside(&row.id, ""), root)
             .map_err(|error| stored(error.to_string()))?;
     }
-    let batch = shredder
+    shredder
         .finish()
-        .map_err(|error| SearchError::Stored(error.to_string()))?;
-    let mut found = Vec::new();
-    targets::each(&include.compiled, &batch, |ty, id| {
-        found.extend(facts().lookup(ty).map(|ty| (ty, id.to_owned())));
-    })?;
-    Ok(found)
+        .map_err(|error| SearchError::Stored(error.to_string()))
+}
+
+/// What a reference leads to, as far as the scope shows it.
+pub(super) fn target(table: &ScopedTable, ty: TypeId, id: &str) -> Result<Option<Row>, SearchError> {
+    Ok(table.other(ty).read(id)?)
 }
 
 /// A query for the rows of the include's source type that refer to one of these rows of `ty`.
@@ -113,7 +174,7 @@ pub(super) fn referring_query(include: &Include, ty: TypeId, rows: &[Row]) -> Qu
     };
     let criterion = Criterion::of_values(include.compiled.clone(), test, label);
     Query {
-        count: MAX_INCLUDED,
+        count: MAX_REFERRING,
         ..Query::of_criteria(include.source, vec![criterion])
     }
 }

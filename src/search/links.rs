@@ -1,5 +1,6 @@
 //! The links of a page: ready-to-call GET addresses that say what was understood, in a canonical order.
 
+use super::query::INCLUDED;
 use super::result::Pin;
 
 /// What the links of one page are made of.
@@ -17,6 +18,10 @@ pub(super) struct Links<'a> {
     pub matches: usize,
     /// Whether there are matches after it.
     pub more: bool,
+    /// Resources brought along that were given out before.
+    pub included: usize,
+    /// Where bringing along goes on, if this answer does not hold all of them.
+    pub more_included: Option<usize>,
     /// The snapshot the page was read from.
     pub snapshot: u64,
     /// Whether the request itself named a snapshot.
@@ -27,19 +32,21 @@ impl Links<'_> {
     /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page.
     pub(super) fn list(&self) -> Vec<(&'static str, String)> {
         let mut links = vec![
-            ("self", self.page(self.offset, self.pinned)),
-            ("first", self.page(0, true)),
+            ("self", self.page(self.offset, self.included, self.pinned)),
+            ("first", self.page(0, 0, true)),
         ];
-        if self.more && self.count > 0 {
-            links.push(("next", self.page(self.offset + self.matches, true)));
+        if let Some(included) = self.more_included {
+            links.push(("next", self.page(self.offset, included, true)));
+        } else if self.more && self.count > 0 {
+            links.push(("next", self.page(self.offset + self.matches, 0, true)));
         }
         if self.offset > 0 && self.count > 0 {
-            links.push(("previous", self.page(self.offset.saturating_sub(self.count), true)));
+            links.push(("previous", self.page(self.offset.saturating_sub(self.count), 0, true)));
         }
         links
     }
 
-    fn page(&self, offset: usize, pinned: bool) -> String {
+    fn page(&self, offset: usize, included: usize, pinned: bool) -> String {
         let address = format!("{}?", self.address);
         let start = address.len();
         let mut query = form_urlencoded::Serializer::for_suffix(address, start);
@@ -49,6 +56,9 @@ impl Links<'_> {
         query.append_pair("_count", &self.count.to_string());
         if offset > 0 {
             query.append_pair("_offset", &offset.to_string());
+        }
+        if included > 0 {
+            query.append_pair(INCLUDED, &included.to_string());
         }
         if pinned {
             query.append_pair("_tag", &Pin(self.snapshot).text());
@@ -70,6 +80,8 @@ mod tests {
             offset: 10,
             matches: 10,
             more: true,
+            included: 0,
+            more_included: None,
             snapshot: 7,
             pinned: false,
         };

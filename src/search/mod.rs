@@ -36,4 +36,5 @@ mod words;
 
 pub use engine::{Engine, Handling, MAX_PAGE_BYTES, Request};
 pub use error::SearchError;
+pub use included::IncludeLimits;
 pub use result::{DEFAULT_COUNT, MAX_COUNT, Pin};

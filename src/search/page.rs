@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::subset::Subset;
+use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::fhir::temporal::instant_text;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::push_quoted;
@@ -26,6 +27,8 @@ pub(super) struct Page<'a> {
     pub(super) links: Vec<(&'static str, String)>,
     pub(super) matches: &'a [Row],
     pub(super) included: &'a [Entry],
+    /// Whether there is more to bring along than one answer holds.
+    pub(super) is_cut: bool,
     pub(super) subset: &'a Subset,
 }
 
@@ -82,6 +85,11 @@ impl Page<'_> {
             self.resource(ty, row, out);
             out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
         }
+        if self.is_cut {
+            out.extend_from_slice(
+                format!(r#",{{"resource":{},"search":{{"mode":"outcome"}}}}"#, cut_outcome()).as_bytes(),
+            );
+        }
         out.push(b']');
     }
 
@@ -93,4 +101,10 @@ impl Page<'_> {
         };
         out.extend_from_slice(cut.as_deref().unwrap_or(&row.resource));
     }
+}
+
+/// Says that the page goes on.
+fn cut_outcome() -> String {
+    let text = "these matches bring more along than one answer holds; the next link goes on with it";
+    OperationOutcome::new(Issue::information(IssueType::Incomplete, text)).to_json()
 }

@@ -15,6 +15,9 @@ use super::{Handling, SearchError};
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
+/// The parameter by which a link says how many resources of a page have been brought along before.
+pub(super) const INCLUDED: &str = "_included";
+
 /// One key of `_sort`.
 #[derive(Clone, Debug)]
 pub(super) struct SortKey {
@@ -35,8 +38,10 @@ pub(super) struct Query {
     pub(super) total: Total,
     pub(super) subset: Subset,
     pub(super) includes: Vec<Include>,
+    /// How many resources that the page's first match brings along have been given out before.
+    pub(super) included: usize,
     pub(super) pin: Option<Pin>,
-    /// Understood parameters but for `_count`, `_offset` and the pin.
+    /// Understood parameters but for `_count`, `_offset`, `_included` and the pin.
     pub(super) understood: Vec<(String, String)>,
 }
 
@@ -52,6 +57,7 @@ impl Query {
             total: Total::default(),
             subset: Subset::default(),
             includes: Vec::new(),
+            included: 0,
             pin: None,
             understood: Vec::new(),
         }
@@ -85,7 +91,7 @@ impl Query {
                 });
             }
             if understood
-                && !matches!(parameter.name.as_str(), "_count" | "_offset")
+                && !matches!(parameter.name.as_str(), "_count" | "_offset" | INCLUDED)
                 && Pin::parse(&parameter.value).is_none()
             {
                 query.understood.push((written(parameter), parameter.value.clone()));
@@ -112,10 +118,15 @@ impl Query {
             "_summary" => self.subset.summary = Summary::parse(value)?,
             "_elements" => self.elements(value)?,
             "_sort" => return self.sort_keys(programs, value).map(Some),
-            "_include" | "_revinclude" => match Include::parse(programs, self.ty, raw)? {
-                Some(include) => self.includes.push(include),
-                None => return Ok(Some(false)),
-            },
+            "_include" | "_revinclude" => {
+                let includes = Include::parse(programs, self.ty, raw)?;
+                if includes.is_empty() {
+                    return Ok(Some(false));
+                }
+                self.includes.extend(includes);
+            }
+            // Only links say it: where a page goes on that brings more along than one answer holds.
+            INCLUDED => self.included = result::offset(value)?,
             // The representation is negotiated before the search begins.
             "_format" | "_pretty" => {}
             "_tag" if raw.modifier.is_none() && Pin::is_meant(value) => {

@@ -71,8 +71,18 @@ impl Corpus {
         })
     }
 
+    /// The lake of the records.
+    pub(super) fn lake(&self) -> Lake {
+        self.lake.clone()
+    }
+
     /// One page, as a Bundle.
     pub(super) fn page(&self, scope: &Arc<Scope>, query: &str) -> Result<Value, SearchError> {
+        self.page_of(&self.engine, scope, query)
+    }
+
+    /// One page by another engine.
+    pub(super) fn page_of(&self, engine: &Engine, scope: &Arc<Scope>, query: &str) -> Result<Value, SearchError> {
         let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
         let request = Request {
             scope,
@@ -82,7 +92,7 @@ impl Corpus {
             now: NOW,
             base: BASE,
         };
-        let bundle = self.runtime.block_on(self.engine.search(&request))?;
+        let bundle = self.runtime.block_on(engine.search(&request))?;
         Ok(serde_json::from_slice(&bundle).unwrap())
     }
 

@@ -3,6 +3,7 @@
 mod brute;
 mod conditions;
 mod corpus;
+mod includes;
 mod order;
 mod pages;
 mod queries;
