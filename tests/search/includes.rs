@@ -85,9 +85,7 @@ fn iterating_includes_follow_what_was_brought_along() {
     let encounters = corpus.everything("Encounter");
     let organizations = ids(&corpus.everything("Organization"));
     let query = "Observation?code=29463-7&_count=20&_include=Observation:encounter";
-    let once = corpus
-        .page(&scope, &format!("{query}&_include=Encounter:service-provider"))
-        .unwrap();
+    let once = corpus.page(&scope, query).unwrap();
     let included = ids(&resources(&once, "include"));
     assert!(
         !included.is_empty() && included.iter().all(|name| name.starts_with("Encounter/")),
@@ -134,16 +132,16 @@ fn what_one_answer_does_not_hold_comes_with_the_next() {
         bytes: 1 << 20,
     };
     let engine = Engine::new(corpus.lake(), SearchParameters::builtin()).with_include_limits(limits);
-    let query = "Patient?gender=female&_count=4&_revinclude=Condition:subject&_include=Patient:general-practitioner";
+    let query = "Patient?gender=male&_count=4&_revinclude=Condition:subject&_include=Patient:general-practitioner";
     let expected: BTreeSet<String> = {
-        let women = ids(&corpus.all(&scope, "Patient?gender=female"));
+        let men = ids(&corpus.all(&scope, "Patient?gender=male"));
         let conditions = corpus.everything("Condition");
-        let of_women = conditions.iter().filter(|condition| {
+        let of_men = conditions.iter().filter(|condition| {
             texts(condition, "subject.reference")
                 .into_iter()
-                .any(|reference| women.contains(reference))
+                .any(|reference| men.contains(reference))
         });
-        of_women.map(name).collect()
+        of_men.map(name).collect()
     };
     assert!(expected.len() > 30, "{}", expected.len());
     let (mut matches, mut included, mut cut) = (Vec::new(), BTreeSet::new(), 0);
@@ -163,8 +161,8 @@ fn what_one_answer_does_not_hold_comes_with_the_next() {
         next = link(&page, "next").map(|url| url.strip_prefix(BASE).unwrap().to_owned());
     }
     assert!(cut > 3, "{cut}");
-    let women = corpus.all(&scope, "Patient?gender=female");
-    assert_eq!(matches, women.iter().map(name).collect::<Vec<_>>());
+    let men = corpus.all(&scope, "Patient?gender=male");
+    assert_eq!(matches, men.iter().map(name).collect::<Vec<_>>());
     included.retain(|name| name.starts_with("Condition/"));
     assert_eq!(included, expected);
 }
