@@ -133,6 +133,7 @@ impl Sample {
             scope: &self.scope,
             ty: observation(),
             parameters: &raw::parse(query),
+            compartment: None,
             handling: Handling::Strict,
             now: self.lake.clock().now(),
             base: "http://localhost/fhir/",

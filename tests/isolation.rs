@@ -181,6 +181,19 @@ fn parameters_and_includes_lead_to_no_row_of_another() {
         "Patient?link=Patient/ann",
         "Group?member=Patient/ann",
         "Practitioner?family=Unrelated",
+        "Observation?subject:Patient.family=ben",
+        "Observation?has-member.subject:Patient.family=ben",
+        "Observation?has-member:Observation.status=final",
+        "Patient?link.family=ben",
+        "Patient?_has:Observation:subject:_id=obs-ben",
+        "Patient?_has:Group:member:_id=household",
+        "Practitioner?_has:Observation:performer:_id=obs-ben",
+        "Observation?_filter=subject.family+eq+%22ben%22+or+_id+eq+obs-ben",
+        "Practitioner?_content=Unrelated",
+        "Patient/ben/Observation",
+        "Patient/ben/ExplanationOfBenefit",
+        "Patient/ben/Patient?_id=ben",
+        "Patient/ann/Appointment",
     ] {
         assert!(
             entries(&server.get(&format!("/fhir/{query}"), &ann)).is_empty(),
@@ -205,6 +218,19 @@ fn parameters_and_includes_lead_to_no_row_of_another() {
             "Coverage?_include=Coverage:subscriber&_include=Coverage:payor",
             vec!["family", "payer"],
         ),
+        ("Observation?_include=*", vec!["ann", "doc", "obs-ann"]),
+        ("Observation?_include:iterate=Observation:has-member", vec!["obs-ann"]),
+        (
+            "Coverage?_include=Coverage:beneficiary&_revinclude:iterate=Observation:subject&_include:iterate=Patient:link",
+            vec!["ann", "family", "obs-ann"],
+        ),
+        ("Patient?_revinclude=*", vec!["ann", "claim-ann", "family", "obs-ann"]),
+        ("Practitioner?_has:Observation:performer:_id=obs-ann", vec!["doc"]),
+        ("Patient/ann/Observation", vec!["obs-ann"]),
+        ("Patient/$PATIENT_ID/ExplanationOfBenefit", vec!["claim-ann"]),
+        ("Patient/ann/Patient", vec!["ann"]),
+        // The row is Ann's own, and speaks of Ben.
+        ("Patient/ben/Coverage", vec!["family"]),
     ] {
         assert_eq!(
             ids(&entries(&server.get(&format!("/fhir/{query}"), &ann))),
@@ -212,6 +238,18 @@ fn parameters_and_includes_lead_to_no_row_of_another() {
             "{query}"
         );
     }
+    let application = server.application_token();
+    for (path, expected) in [
+        ("Patient/ben/Coverage", vec!["family"]),
+        ("Patient/ben/Observation?status=final", vec!["obs-ben"]),
+        ("Patient/ann/Appointment", vec!["both"]),
+        ("Patient/nobody/Observation", vec![]),
+    ] {
+        let found = ids(&entries(&server.get(&format!("/fhir/{path}"), &application)));
+        assert_eq!(found, expected, "{path}");
+    }
+    let outside = server.get("/fhir/Patient/ann/Practitioner", &application);
+    assert_eq!((outside.status, outside.issue().as_str()), (404, "not-supported"));
     let ben = server.patient_token("ben");
     let claims = entries(&server.get(
         "/fhir/ExplanationOfBenefit?_include=ExplanationOfBenefit:coverage&_include=ExplanationOfBenefit:provider",

@@ -60,6 +60,7 @@ fn with_engine<T>(
         scope: &scope,
         ty,
         parameters: &parameters,
+        compartment: None,
         handling: Handling::Strict,
         now,
         base: "http://127.0.0.1:8080/fhir/",

@@ -201,6 +201,7 @@ impl From<SearchError> for Error {
             SearchError::TooManyIncluded(_) | SearchError::TooManyJoined(_) | SearchError::LongLinks(_) => {
                 Error::TooCostly(error.to_string())
             }
+            SearchError::NoCompartment(_) => Error::NotSupported(error.to_string()),
             SearchError::Expired => Error::Gone(error.to_string()),
             error => Error::internal(error),
         }

@@ -38,6 +38,8 @@ pub(super) fn router(service: Arc<Service>) -> Router {
     router
         .route("/fhir/{type}", get(search::by_get))
         .route("/fhir/{type}/_search", post(search::by_post))
+        .route("/fhir/Patient/{id}/{type}", get(search::compartment_by_get))
+        .route("/fhir/Patient/{id}/{type}/_search", post(search::compartment_by_post))
         .route("/fhir/{type}/{id}", get(read::read))
         .fallback(nowhere)
         .method_not_allowed_fallback(unsupported)

@@ -1,4 +1,4 @@
-//! `GET /fhir/{type}` and `POST /fhir/{type}/_search`: a page of matches as a Bundle.
+//! `GET /fhir/{type}` and `POST /fhir/{type}/_search`, and the same under `/fhir/Patient/{id}`: a page of matches as a Bundle.
 
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ use super::resource_type::resource_type;
 use super::service::Service;
 use super::{body, patient_wildcard};
 use crate::consent::Access;
+use crate::fhir::TypeId;
+use crate::fhir::reference::is_id;
 use crate::search::Request;
 use crate::search::raw::{self, RawParameter};
 
@@ -29,14 +31,8 @@ pub(super) async fn by_get(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    answer(
-        service,
-        access,
-        &name,
-        raw::parse(query.as_deref().unwrap_or_default()),
-        &headers,
-    )
-    .await
+    let parameters = raw::parse(query.as_deref().unwrap_or_default());
+    answer(service, access, Place::of_type(&name)?, parameters, &headers).await
 }
 
 /// A search whose parameters stand in the body, or in both.
@@ -48,24 +44,86 @@ pub(super) async fn by_post(
     headers: HeaderMap,
     sent: Body,
 ) -> Result<Response, Error> {
-    let sent = body::read(&headers, sent, &service.limits).await?;
-    if !sent.is_empty() && !body::is_typed(&headers, &[FORM]) {
+    let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
+    answer(service, access, Place::of_type(&name)?, parameters, &headers).await
+}
+
+/// A search of a Patient's compartment whose parameters stand in the URL.
+pub(super) async fn compartment_by_get(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path((id, name)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let place = Place::of_patient(id, &name, &access)?;
+    let parameters = raw::parse(query.as_deref().unwrap_or_default());
+    answer(service, access, place, parameters, &headers).await
+}
+
+/// A search of a Patient's compartment whose parameters stand in the body, or in both.
+pub(super) async fn compartment_by_post(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    Path((id, name)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
+    let place = Place::of_patient(id, &name, &access)?;
+    answer(service, access, place, parameters, &headers).await
+}
+
+/// What a search's path names.
+struct Place {
+    ty: TypeId,
+    /// The Patient whose compartment is searched.
+    patient: Option<String>,
+}
+
+impl Place {
+    fn of_type(name: &str) -> Result<Place, Error> {
+        Ok(Place {
+            ty: resource_type(name)?,
+            patient: None,
+        })
+    }
+
+    fn of_patient(id: String, name: &str, access: &Access) -> Result<Place, Error> {
+        let ty = resource_type(name)?;
+        let id = patient_wildcard::in_path(id, access)?;
+        match is_id(&id) {
+            true => Ok(Place { ty, patient: Some(id) }),
+            false => Err(Error::Invalid("the path names no id of a Patient".to_owned())),
+        }
+    }
+}
+
+/// The parameters of a search by POST.
+async fn parameters(
+    service: &Service,
+    headers: &HeaderMap,
+    query: Option<&str>,
+    sent: Body,
+) -> Result<Vec<RawParameter>, Error> {
+    let sent = body::read(headers, sent, &service.limits).await?;
+    if !sent.is_empty() && !body::is_typed(headers, &[FORM]) {
         return Err(Error::MediaType(FORM));
     }
     let form = std::str::from_utf8(&sent).map_err(|_| Error::Invalid("the body is not UTF-8".to_owned()))?;
-    let mut parameters = raw::parse(query.as_deref().unwrap_or_default());
+    let mut parameters = raw::parse(query.unwrap_or_default());
     parameters.extend(raw::parse(form));
-    answer(service, access, &name, parameters, &headers).await
+    Ok(parameters)
 }
 
 async fn answer(
     service: Arc<Service>,
     access: Arc<Access>,
-    name: &str,
+    place: Place,
     mut parameters: Vec<RawParameter>,
     headers: &HeaderMap,
 ) -> Result<Response, Error> {
-    let ty = resource_type(name)?;
     json_admitted(headers, last(&parameters, "_format"))?;
     let indented = pretty_value(last(&parameters, "_pretty"))?;
     patient_wildcard::in_query(&mut parameters, &access)?;
@@ -78,7 +136,8 @@ async fn answer(
             let _turn = turn;
             let request = Request {
                 scope: &access.scope,
-                ty,
+                ty: place.ty,
+                compartment: place.patient.as_deref(),
                 parameters: &parameters,
                 handling,
                 now: service.store.clock().now() * 1_000_000,

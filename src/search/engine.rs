@@ -15,11 +15,11 @@ use super::parameter::{Compiled, Programs, Reading};
 use super::population::{self, Sessions};
 use super::query::Query;
 use super::raw::RawParameter;
-use super::resolve::Surroundings;
+use super::resolve::{Resolver, Surroundings};
 use super::result::Total;
-use super::{SearchError, binding, included, person};
-use crate::fhir::TypeId;
+use super::{SearchError, binding, compartment, included, person};
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
+use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Locator, Row, ScopedTable};
 use crate::lake::{Lake, LakeError, Picture, Scope};
 
@@ -59,6 +59,8 @@ pub struct Request<'a> {
     pub scope: &'a Arc<Scope>,
     /// The resource type searched.
     pub ty: TypeId,
+    /// Only what is in the compartment of this Patient.
+    pub compartment: Option<&'a str>,
     /// The parameters as they were sent.
     pub parameters: &'a [RawParameter],
     /// What becomes of unknown ones.
@@ -137,7 +139,14 @@ impl Engine {
             now_us: request.now,
             base: request.base,
         };
-        Query::resolve(&self.programs, request.ty, request.parameters, request.handling, around)
+        let resolver = Resolver::new(&self.programs, around);
+        let mut query = Query::resolve(&resolver, request.ty, request.parameters, request.handling)?;
+        if let Some(patient) = request.compartment {
+            query
+                .criteria
+                .push(compartment::criterion(&resolver, request.ty, patient)?);
+        }
+        Ok(query)
     }
 
     /// The table that the query searches, in the snapshot that it names or else the newest.
@@ -287,7 +296,11 @@ impl Engine {
         rows: Vec<Row>,
         included: Included,
     ) -> Result<Bytes, SearchError> {
-        let address = format!("{}{}", request.base, crate::fhir::facts().get(query.ty).name);
+        let name = facts().get(query.ty).name;
+        let address = match request.compartment {
+            None => format!("{}{name}", request.base),
+            Some(patient) => format!("{}Patient/{patient}/{name}", request.base),
+        };
         let links = Links {
             address: &address,
             parameters: &query.understood,

@@ -33,6 +33,9 @@ pub enum SearchError {
         /// The resource type searched.
         resource: String,
     },
+    /// Resources of this type are in no Patient's compartment (404 `not-supported`).
+    #[error("resources of type {0} are not in the compartment of a Patient")]
+    NoCompartment(&'static str),
     /// A chain through a parameter that is no reference (400).
     #[error("'{parameter}' is a parameter of type {ty}; only a reference can be followed by a chain")]
     Chain {
@@ -107,6 +110,7 @@ impl SearchError {
             SearchError::Value { .. }
                 | SearchError::Modifier { .. }
                 | SearchError::Unknown { .. }
+                | SearchError::NoCompartment(_)
                 | SearchError::Chain { .. }
                 | SearchError::Operator { .. }
                 | SearchError::Joins { .. }

@@ -5,6 +5,7 @@
 
 mod binding;
 mod chain;
+mod compartment;
 mod criterion;
 mod engine;
 mod error;

@@ -8,7 +8,7 @@ use super::criterion::Criterion;
 use super::include::Include;
 use super::parameter::{Compiled, Programs, Reading};
 use super::raw::RawParameter;
-use super::resolve::{Resolver, Surroundings};
+use super::resolve::Resolver;
 use super::result::{self, Pin, Summary, Total};
 use super::subset::Subset;
 use super::{Handling, SearchError};
@@ -65,16 +65,14 @@ impl Query {
 
     /// Resolves the parameters of a search of `ty`.
     pub(super) fn resolve(
-        programs: &Programs,
+        resolver: &Resolver<'_>,
         ty: TypeId,
         raw: &[RawParameter],
         handling: Handling,
-        around: Surroundings<'_>,
     ) -> Result<Query, SearchError> {
         let mut query = Query::of_criteria(ty, Vec::new());
-        let resolver = Resolver::new(programs, around);
         for parameter in raw {
-            let understood = match query.result_parameter(programs, parameter)? {
+            let understood = match query.result_parameter(resolver.programs, parameter)? {
                 Some(understood) => understood,
                 None => match resolver.criterion(ty, parameter)? {
                     Some(criterion) => {

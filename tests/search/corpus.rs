@@ -88,6 +88,7 @@ impl Corpus {
             scope,
             ty: facts().lookup(name).unwrap(),
             parameters: &raw::parse(parameters),
+            compartment: None,
             handling: Handling::Strict,
             now: NOW,
             base: BASE,

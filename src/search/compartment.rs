@@ -1,0 +1,37 @@
+//! A Patient's compartment as a condition: the row is the Patient, or one of its compartment parameters refers to it
+//! (R4 CompartmentDefinition/patient).
+
+use super::SearchError;
+use super::criterion::{Condition, Criterion};
+use super::raw::RawParameter;
+use super::resolve::Resolver;
+use crate::fhir::{TypeId, compartment, facts};
+
+/// The condition; an error where resources of `ty` are in no Patient's compartment.
+pub(super) fn criterion(resolver: &Resolver<'_>, ty: TypeId, patient: &str) -> Result<Criterion, SearchError> {
+    let name = facts().get(ty).name;
+    let value = format!("Patient/{patient}");
+    let mut asked: Vec<RawParameter> = compartment::patient_params(ty)
+        .iter()
+        .map(|code| RawParameter::named(code, &value))
+        .collect();
+    if name == "Patient" {
+        asked.push(RawParameter::named("_id", patient));
+    }
+    let mut parts = Vec::with_capacity(asked.len());
+    for parameter in &asked {
+        parts.extend(resolver.criterion(ty, parameter)?);
+    }
+    let label = format!("in the compartment of {value}");
+    match (parts.pop(), parts.is_empty()) {
+        (None, _) => Err(SearchError::NoCompartment(name)),
+        (Some(only), true) => Ok(Criterion { label, ..only }),
+        (Some(last), false) => {
+            parts.push(last);
+            Ok(Criterion {
+                condition: Condition::Any(parts),
+                label,
+            })
+        }
+    }
+}
