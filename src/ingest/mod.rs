@@ -22,6 +22,7 @@ mod library;
 mod links;
 mod normalize;
 mod owners;
+mod pending;
 mod rewrite;
 mod sequence;
 mod session;
@@ -31,6 +32,7 @@ mod summary;
 
 pub use error::{IngestError, Reason, Refusal};
 pub use filing::{patient_of, patient_properties};
+pub use pending::Spare;
 pub use session::{Limits, Options, Session, import};
 pub use source::{Fault, LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};

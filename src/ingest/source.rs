@@ -12,6 +12,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::error::{IngestError, Reason, Refusal};
 use super::form::{has_lines, is_closed};
+use super::pending::{Pending, Spare};
 
 /// The longest NDJSON line and the largest JSON document that is read, in bytes after decompression.
 pub const LARGEST_DOCUMENT: usize = 128 << 20;
@@ -177,6 +178,7 @@ pub enum Fault {
 pub struct Pieces {
     files: std::vec::IntoIter<PathBuf>,
     current: Option<Reading>,
+    spare: Spare,
 }
 
 struct Reading {
@@ -185,7 +187,7 @@ struct Reading {
     position: Position,
     reported: u64,
     /// Read but not handed out.
-    pending: Vec<u8>,
+    pending: Pending,
     line: u64,
     ended: bool,
     /// Nothing more is wanted of it.
@@ -204,14 +206,20 @@ impl Pieces {
         Self {
             files: files.into_iter(),
             current: None,
+            spare: Spare::default(),
         }
+    }
+
+    /// Where texts' memory goes when they are done with, to be used again. Nobody has to give any.
+    pub fn spare(&self) -> Spare {
+        self.spare.clone()
     }
 
     fn advance(&mut self) -> Option<Result<Piece, Fault>> {
         loop {
             let Some(reading) = &mut self.current else {
                 let path = self.files.next()?;
-                match Reading::open(&path) {
+                match Reading::open(&path, self.spare.clone()) {
                     Ok(reading) => self.current = Some(reading),
                     Err(error) => return Some(Err(self.broken(IngestError::Input { path, error }))),
                 }
@@ -263,14 +271,14 @@ impl Iterator for Pieces {
 }
 
 impl Reading {
-    fn open(path: &Path) -> io::Result<Self> {
+    fn open(path: &Path, spare: Spare) -> io::Result<Self> {
         let (reader, position) = open(path)?;
         Ok(Self {
             file: path.into(),
             reader,
             position,
             reported: 0,
-            pending: Vec::new(),
+            pending: Pending::new(spare),
             line: 0,
             ended: false,
             abandoned: false,
@@ -290,10 +298,8 @@ impl Reading {
 
     /// Reads on until `pending` holds `enough` bytes or the file ends; says whether it ended.
     fn fill(&mut self, enough: usize) -> io::Result<bool> {
-        let wanted = enough.saturating_sub(self.pending.len());
-        if wanted > 0 && !self.ended {
-            let read = (&mut self.reader).take(wanted as u64).read_to_end(&mut self.pending)?;
-            self.ended = read < wanted;
+        if enough > self.pending.len() && !self.ended {
+            self.ended = self.pending.fill(&mut self.reader, enough)?;
         }
         Ok(self.ended)
     }
@@ -303,15 +309,15 @@ impl Reading {
     fn first(&mut self) -> io::Result<Next> {
         self.line = 1;
         self.fill(PIECE)?;
-        if self.pending.starts_with(BYTE_ORDER_MARK) {
-            self.pending.drain(..BYTE_ORDER_MARK.len());
+        if self.pending.text().starts_with(BYTE_ORDER_MARK) {
+            self.pending.forget(BYTE_ORDER_MARK.len());
         }
         if self.is_lines_by_name() {
             return self.lines();
         }
-        let blank = self.pending.len() - self.pending.trim_ascii_start().len();
-        if self.pending.get(blank) != Some(&b'{') {
-            if has_lines(&self.pending, self.ended) {
+        let blank = self.pending.len() - self.pending.text().trim_ascii_start().len();
+        if self.pending.text().get(blank) != Some(&b'{') {
+            if has_lines(self.pending.text(), self.ended) {
                 return self.lines();
             }
             self.abandoned = true;
@@ -319,14 +325,15 @@ impl Reading {
         }
         let mut searched = blank;
         loop {
-            if let Some(at) = memchr::memchr(b'\n', &self.pending[searched..]) {
-                let first = &self.pending[blank..searched + at];
-                if is_closed(first) && !(self.pending[searched + at..].trim_ascii().is_empty() && self.ended) {
+            let pending = self.pending.text();
+            if let Some(at) = memchr::memchr(b'\n', &pending[searched..]) {
+                let first = &pending[blank..searched + at];
+                if is_closed(first) && !(pending[searched + at..].trim_ascii().is_empty() && self.ended) {
                     return self.lines();
                 }
                 break;
             }
-            searched = self.pending.len();
+            searched = pending.len();
             if self.ended || searched > LARGEST_DOCUMENT {
                 break;
             }
@@ -347,12 +354,12 @@ impl Reading {
 
     fn document(&mut self) -> io::Result<Next> {
         // Lines show in what is pending already, unless damage or a long line fills it.
-        if has_lines(&self.pending, self.ended) {
+        if has_lines(self.pending.text(), self.ended) {
             return self.lines();
         }
         if !self.ended {
             self.fill(LARGEST_DOCUMENT + 1)?;
-            if has_lines(&self.pending, self.ended) {
+            if has_lines(self.pending.text(), self.ended) {
                 return self.lines();
             }
         }
@@ -360,7 +367,7 @@ impl Reading {
             self.abandoned = true;
             return Ok(Next::Refused(Reason::TooLarge, 1));
         }
-        Ok(Next::Piece(Text::Document(std::mem::take(&mut self.pending)), 1))
+        Ok(Next::Piece(Text::Document(self.pending.split(self.pending.len())), 1))
     }
 
     fn lines(&mut self) -> io::Result<Next> {
@@ -372,7 +379,7 @@ impl Reading {
             }
             // What was searched before holds no newline, unless this is the first turn.
             let from = if wanted == PIECE { 0 } else { searched };
-            if let Some(at) = memchr::memrchr(b'\n', &self.pending[from..]) {
+            if let Some(at) = memchr::memrchr(b'\n', &self.pending.text()[from..]) {
                 break from + at + 1;
             }
             if self.pending.len() > LARGEST_DOCUMENT {
@@ -383,8 +390,7 @@ impl Reading {
         if end == 0 {
             return Ok(Next::End);
         }
-        let rest = self.pending.split_off(end);
-        let text = std::mem::replace(&mut self.pending, rest);
+        let text = self.pending.split(end);
         let first_line = self.line;
         self.line += memchr::memchr_iter(b'\n', &text).count() as u64;
         Ok(Next::Piece(Text::Lines(text), first_line))
@@ -395,15 +401,15 @@ impl Reading {
         let refused = self.line;
         self.line += 1;
         loop {
-            self.pending.clear();
+            self.pending.forget(self.pending.len());
             let ended = self.fill(PIECE)?;
-            if let Some(at) = memchr::memchr(b'\n', &self.pending) {
-                self.pending.drain(..=at);
+            if let Some(at) = memchr::memchr(b'\n', self.pending.text()) {
+                self.pending.forget(at + 1);
                 // The file may have ended, but what is pending has still to be handed out.
                 return Ok(Next::Refused(Reason::TooLarge, refused));
             }
             if ended {
-                self.pending.clear();
+                self.pending.forget(self.pending.len());
                 return Ok(Next::Refused(Reason::TooLarge, refused));
             }
         }

@@ -9,7 +9,7 @@ use super::pick::pick;
 use super::targets::Target;
 use crate::cli::failure::Failure;
 use crate::cli::progress::Progress;
-use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Text};
+use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Spare, Text};
 use crate::views::{Document, Format, Refused, SharedRows};
 
 /// Runs the views.
@@ -21,12 +21,15 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     let progress = Progress::new(arguments.shows_progress(), Some(ingest::input_size(&arguments.input)));
     let refused = Arc::new(Refusals::default());
     let (of_documents, advance) = (refused.clone(), progress.advance());
-    let documents = Pieces::new(files).filter_map(move |piece| match piece {
+    let pieces = Pieces::new(files);
+    let spare = pieces.spare();
+    let documents = pieces.filter_map(move |piece| match piece {
         Ok(piece) => {
             advance(piece.consumed);
             Some(Input {
                 piece,
                 refused: of_documents.clone(),
+                spare: spare.clone(),
             })
         }
         Err(Fault::Refused(refusal)) => {
@@ -56,6 +59,15 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
 struct Input {
     piece: Piece,
     refused: Arc<Refusals>,
+    spare: Spare,
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        match &mut self.piece.text {
+            Text::Lines(text) | Text::Document(text) => self.spare.give(std::mem::take(text)),
+        }
+    }
 }
 
 impl Document for Input {

@@ -4,7 +4,7 @@
 
 use super::cursor::{Cursor, Name};
 use super::parse::{JsonError, MAX_DEPTH, Nodes, Nothing, Reason, Sink, Tape, check_utf8, value};
-use super::select::{Choice, NONE, Selection, Take};
+use super::select::{Choice, NONE, Property, Selection, Take};
 use super::text::unescape;
 use super::value::{Kind, Node, Value};
 
@@ -166,7 +166,7 @@ impl Puller<'_> {
                             seen[word] |= bit;
                         }
                         clipped |= place != NONE;
-                        value(&mut self.cursor, &mut Nothing, depth + 1)?;
+                        self.skip(number, place, depth + 1)?;
                     }
                     _ => {
                         self.nodes.leaf(name.kind, name.start, name.end);
@@ -185,6 +185,28 @@ impl Puller<'_> {
         }
         self.cursor.at += 1;
         self.nodes.close_clipped(depth, &self.cursor, clipped);
+        Ok(())
+    }
+
+    /// The value of a property that is not wanted.
+    #[inline(always)]
+    fn skip(&mut self, object: u16, place: u16, depth: usize) -> Result<(), JsonError> {
+        let byte = self.cursor.token()?;
+        if byte != b'{' && byte != b'[' {
+            return self.cursor.scalar(byte).map(drop);
+        }
+        let properties = &mut self.selection.objects[usize::from(object)].properties;
+        let Some(Property { skipped, .. }) = properties.get_mut(usize::from(place)) else {
+            return value(&mut self.cursor, &mut Nothing, depth);
+        };
+        let rest = &self.cursor.text[self.cursor.at..];
+        if let Some(length) = skipped.stands_at(rest, depth) {
+            self.cursor.at += length;
+            return Ok(());
+        }
+        value(&mut self.cursor, &mut Nothing, depth)?;
+        let length = rest.len() - (self.cursor.text.len() - self.cursor.at);
+        skipped.remember(&rest[..length], depth);
         Ok(())
     }
 
@@ -359,11 +381,29 @@ mod tests {
         }
     }
 
-    /// Refused like the whole text, for the same reason at the same place.
+    /// Refused like the whole text, for the same reason at the same place, whatever was read before.
     fn agrees(text: &[u8]) {
         let whole = Tape::new().parse(text).err();
-        let clipped = Tape::new().choose(text, &mut choice()).err();
-        assert_eq!(clipped, whole, "{}", String::from_utf8_lossy(text));
+        let mut choice = choice();
+        let before = br#"{"type":"x","b":{"e":{"c":1}},"e":{"k":[1,-2.5e3,"\u00e9"]}}"#;
+        Tape::new().choose(before, &mut choice).unwrap();
+        for _ in 0..2 {
+            let clipped = Tape::new().choose(text, &mut choice).err();
+            assert_eq!(clipped, whole, "{}", String::from_utf8_lossy(text));
+        }
+    }
+
+    #[test]
+    fn what_was_skipped_before_is_no_deeper_now() {
+        let mut choice = choice();
+        let deep = format!("{}{}", "[".repeat(MAX_DEPTH - 1), "]".repeat(MAX_DEPTH - 1));
+        let shallow = format!(r#"{{"type":"x","e":{deep}}}"#);
+        assert!(Tape::new().choose(shallow.as_bytes(), &mut choice).is_ok());
+        let deeper = format!(r#"{{"type":"x","b":{{"e":{deep}}},"e":{deep}}}"#);
+        let whole = Tape::new().parse(deeper.as_bytes()).err();
+        assert_eq!(Tape::new().choose(deeper.as_bytes(), &mut choice).err(), whole);
+        assert_eq!(whole.unwrap().reason, Reason::TooDeep);
+        assert!(Tape::new().choose(shallow.as_bytes(), &mut choice).is_ok());
     }
 
     proptest! {

@@ -21,7 +21,7 @@ pub enum Take {
 /// The properties that are wanted of the objects of a text, from its root on.
 ///
 /// A selection is used by one reader at a time: it remembers which property followed which, so that the names of the next
-/// object need not be looked up.
+/// object need not be looked up, and what was skipped last, which often comes again.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub(super) objects: Vec<Object>,
@@ -42,6 +42,35 @@ pub(super) struct Property {
     pub(super) take: Take,
     /// The property that followed last time.
     pub(super) next: u16,
+    pub(super) skipped: Skipped,
+}
+
+/// The array or object that was skipped last: the same bytes need not be checked again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Skipped {
+    bytes: Vec<u8>,
+    depth: usize,
+}
+
+/// The largest value that is remembered.
+const REMEMBERED: usize = 1024;
+
+impl Skipped {
+    /// The length of the value at `rest`, `depth` others around it, if it is known to be right.
+    #[inline(always)]
+    pub(super) fn stands_at(&self, rest: &[u8], depth: usize) -> Option<usize> {
+        (!self.bytes.is_empty() && rest.starts_with(&self.bytes) && depth <= self.depth).then_some(self.bytes.len())
+    }
+
+    /// Remembers a value that was checked.
+    #[inline(always)]
+    pub(super) fn remember(&mut self, value: &[u8], depth: usize) {
+        if value.len() <= REMEMBERED {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(value);
+            self.depth = depth;
+        }
+    }
 }
 
 impl Selection {
@@ -78,6 +107,7 @@ impl Object {
                 quoted: format!("\"{name}\":").into(),
                 take,
                 next: NONE,
+                skipped: Skipped::default(),
             });
         }
     }

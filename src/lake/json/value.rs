@@ -74,6 +74,7 @@ impl Node {
     /// Marks an object that has properties which are not on the tape.
     pub(super) fn clip(&mut self) {
         self.clipped = true;
+        self.compact = false;
     }
 
     pub(super) fn close(&mut self, end: usize, next: u32, compact: bool) {

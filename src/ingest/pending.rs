@@ -1,0 +1,125 @@
+//! Text that was read from a file and not handed out yet, and where its memory goes when it is done with.
+
+use std::io::{self, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is made room for at first; files of one resource are seldom larger.
+const FIRST: usize = 64 << 10;
+/// Texts whose memory is kept.
+const KEPT: usize = 8;
+/// The largest text whose memory is kept.
+const KEPT_BYTES: usize = 4 << 20;
+
+/// Memory of texts that are done with, for those to come: to get it afresh costs as much as to read into it.
+#[derive(Clone, Debug, Default)]
+pub struct Spare(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Spare {
+    /// Takes back a text's memory.
+    pub fn give(&self, text: Vec<u8>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < KEPT && text.capacity() <= KEPT_BYTES {
+            kept.push(text);
+        }
+    }
+
+    fn take(&self) -> Vec<u8> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.pop().unwrap_or_default()
+    }
+}
+
+/// The text, at the front of memory that has been written to before.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    bytes: Vec<u8>,
+    filled: usize,
+    spare: Spare,
+}
+
+impl Pending {
+    pub(super) fn new(spare: Spare) -> Pending {
+        Pending {
+            bytes: spare.take(),
+            filled: 0,
+            spare,
+        }
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.bytes[..self.filled]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.filled
+    }
+
+    /// Reads on until the text has `enough` bytes; says whether the reader ended before.
+    pub(super) fn fill(&mut self, reader: &mut dyn Read, enough: usize) -> io::Result<bool> {
+        while self.filled < enough {
+            if self.filled == self.bytes.len() {
+                let room = enough.min(FIRST.max(self.filled * 2));
+                self.bytes.reserve_exact(room - self.filled);
+                self.bytes.resize(room, 0);
+            }
+            let end = enough.min(self.bytes.len());
+            match reader.read(&mut self.bytes[self.filled..end]) {
+                Ok(0) => return Ok(true),
+                Ok(read) => self.filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Hands out the text before `end`.
+    pub(super) fn split(&mut self, end: usize) -> Vec<u8> {
+        let rest = self.filled - end;
+        let mut next = self.spare.take();
+        if next.len() < rest {
+            next.resize(rest, 0);
+        }
+        next[..rest].copy_from_slice(&self.bytes[end..self.filled]);
+        let mut text = std::mem::replace(&mut self.bytes, next);
+        text.truncate(end);
+        self.filled = rest;
+        text
+    }
+
+    /// Forgets the text before `start`.
+    pub(super) fn forget(&mut self, start: usize) {
+        self.bytes.copy_within(start..self.filled, 0);
+        self.filled -= start;
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.spare.give(std::mem::take(&mut self.bytes));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_held_another_text_shows_none_of_it() {
+        let spare = Spare::default();
+        spare.give(b"an older and longer text".to_vec());
+        let mut pending = Pending::new(spare.clone());
+        let mut reader: &[u8] = b"one\ntwo\nthree";
+        assert!(!pending.fill(&mut reader, 6).unwrap());
+        assert_eq!(pending.text(), b"one\ntw");
+        spare.give(b"another older text".to_vec());
+        assert_eq!(pending.split(4), b"one\n");
+        assert_eq!(pending.text(), b"tw");
+        assert!(pending.fill(&mut reader, 200_000).unwrap());
+        assert_eq!(pending.text(), b"two\nthree");
+        pending.forget(4);
+        assert_eq!((pending.text(), pending.len()), (&b"three"[..], 5));
+        assert_eq!(pending.split(5), b"three");
+        assert_eq!(pending.text(), b"");
+    }
+}
