@@ -1,10 +1,12 @@
 //! R4 as data: what types, elements, search parameters and compartments there are, how an element is stored in columns,
-//! and the value types (partial dates, exact decimals, references, OperationOutcome) that every room above speaks.
+//! and the value types (partial dates, exact decimals, references, OperationOutcome) that every room above speaks. Code systems and value sets are
+//! read from files.
 
 mod codes;
 pub mod compartment;
 pub mod decimal;
 pub mod facts;
+pub mod narrative;
 pub mod outcome;
 mod parameter_folder;
 mod parameter_table;
@@ -12,6 +14,7 @@ pub mod reference;
 pub mod search_parameter;
 pub mod storage;
 pub mod temporal;
+pub mod terminology;
 mod type_table;
 
 pub use facts::{Child, Element, Facts, Kind, Primitive, TypeDef, TypeId, facts};

@@ -55,6 +55,7 @@ pub(super) fn run(program: &Inner, focus: &Focus) -> Result<Evaluation, FhirPath
         index: None,
         limit: (MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len()).min(MAX_OFFSET),
         faults: RefCell::default(),
+        variables: RefCell::default(),
     };
     let collection = frame.items(&program.node)?;
     let mut faults = frame.faults.into_inner();
@@ -111,6 +112,8 @@ pub(super) struct Frame<'a> {
     /// How many items a node may yield.
     limit: usize,
     faults: RefCell<Vec<Fault>>,
+    /// Values of variables that were defined in this frame.
+    variables: RefCell<Vec<(usize, Collection)>>,
 }
 
 impl<'a> Frame<'a> {
@@ -155,6 +158,7 @@ impl<'a> Frame<'a> {
             Node::Index => self.places(),
             Node::RowIndex => self.row_index(),
             Node::Total => self.total(),
+            Node::Variable(place) => self.variable(*place).unwrap_or_else(|| Collection::empty(self.rows())),
             Node::Constant(value) => Collection::each(Items {
                 len: self.rows(),
                 ..value.clone()
@@ -210,6 +214,7 @@ impl<'a> Frame<'a> {
             index: Some(index),
             limit: self.limit,
             faults: RefCell::default(),
+            variables: RefCell::default(),
         };
         let result = run(&inner)?;
         for fault in inner.faults.into_inner() {
@@ -237,6 +242,7 @@ impl<'a> Frame<'a> {
             index: self.index.clone(),
             limit: self.limit,
             faults: RefCell::default(),
+            variables: RefCell::default(),
         };
         let result = run(&inner)?;
         self.faults.borrow_mut().extend(inner.faults.into_inner());
@@ -365,20 +371,46 @@ impl<'a> Frame<'a> {
         })
     }
 
+    /// Gives a variable its value in the rows of this frame.
+    pub(super) fn define(&self, place: usize, value: Collection) {
+        let mut variables = self.variables.borrow_mut();
+        variables.retain(|(known, _)| *known != place);
+        variables.push((place, value));
+    }
+
+    fn variable(&self, place: usize) -> Option<Collection> {
+        let own = self
+            .variables
+            .borrow()
+            .iter()
+            .find(|(known, _)| *known == place)
+            .map(|(_, value)| value.clone());
+        own.or_else(|| {
+            let (outer, offsets) = self.outer?;
+            Some(spread(&outer.variable(place)?, offsets))
+        })
+    }
+
     fn total(&self) -> Collection {
         match (&self.total, self.outer) {
             (Some(total), _) => total.clone(),
-            (None, Some((outer, offsets))) => {
-                let (total, mut starts, mut places) = (outer.total(), vec![0i32], Vec::new());
-                for parent in offsets.parents() {
-                    places.extend(total.range(parent as usize).map(|item| item as u32));
-                    starts.push(places.len() as i32);
-                }
-                total.take(Offsets::list(starts), places)
-            }
+            (None, Some((outer, offsets))) => spread(&outer.total(), offsets),
             (None, None) => Collection::empty(self.rows()),
         }
     }
+}
+
+/// For rows that are the items of others: what those have.
+fn spread(of: &Collection, offsets: &Offsets) -> Collection {
+    if let Offsets::Each(_) = offsets {
+        return of.clone();
+    }
+    let (mut starts, mut places) = (vec![0i32], Vec::new());
+    for parent in offsets.parents() {
+        places.extend(of.range(parent as usize).map(|item| item as u32));
+        starts.push(places.len() as i32);
+    }
+    of.take(Offsets::list(starts), places)
 }
 
 pub(super) fn integers(values: Vec<i32>) -> Collection {

@@ -70,6 +70,10 @@ impl Leaves {
             Need::Whole => self.add(path, &["*"]),
             Need::Value if source.ty.is_fhir("Quantity") => self.add(path, &["value", "unit", "system", "code"]),
             Need::Value => self.add(path, &["*"]),
+            Need::Codes if source.ty.is_fhir("CodeableConcept") => self.add(path, &["coding.system", "coding.code"]),
+            Need::Codes if ["Coding", "Quantity"].iter().any(|name| source.ty.is_fhir(name)) => {
+                self.add(path, &["system", "code"]);
+            }
             Need::Reference if storage == Storage::Reference => {
                 self.add(path, &[REFERENCE_TYPE, REFERENCE_ID, "reference", "type"]);
             }

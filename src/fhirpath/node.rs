@@ -10,6 +10,7 @@ use super::items::Items;
 use super::navigate::Branch;
 use super::types::{ItemType, TypeTest};
 use crate::fhir::TypeId;
+use crate::fhir::terminology::{Terminology, ValueSet};
 
 /// In place of a step's name: every element.
 pub(super) const ALL_CHILDREN: &str = "*";
@@ -31,6 +32,8 @@ pub(super) enum Node {
     Index,
     /// `$total`.
     Total,
+    /// What `defineVariable` gave a name.
+    Variable(usize),
     /// `%rowIndex`.
     RowIndex,
     /// A literal or constant: one item.
@@ -91,6 +94,12 @@ pub(super) enum Argument {
     Key { node: Node, descending: bool },
     /// A type.
     Type(TypeTest),
+    /// A value set that the argument named.
+    ValueSet(Arc<ValueSet>),
+    /// What to look value sets and code systems up in.
+    Terminology(Arc<Terminology>),
+    /// Which variable is defined.
+    Variable(usize),
 }
 
 /// What is known of a collection statically.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use super::ast::Literal;
 use super::program::Program;
 use crate::fhir::TypeId;
+use crate::fhir::terminology::Terminology;
 
 /// A typed value for `%name`, as written in FHIRPath: `Constant::String("x".into())`, `Constant::Date("2024-01".into())`.
 pub type Constant = Literal;
@@ -24,6 +26,8 @@ pub struct CompileOptions<'a> {
     pub search: bool,
     /// Functions that depend on the order of items are errors after those that leave it open: `children().first()`.
     pub ordered: bool,
+    /// Code systems and value sets for `memberOf`, `subsumes` and `subsumedBy`.
+    pub terminology: Option<Arc<Terminology>>,
     /// Values of `%name`.
     pub constants: HashMap<String, Constant>,
     /// For each output type the columns that the caller reads below an output item. `None` means the default: the value
@@ -46,6 +50,7 @@ impl fmt::Debug for CompileOptions<'_> {
             .field("lenient", &self.lenient)
             .field("search", &self.search)
             .field("ordered", &self.ordered)
+            .field("terminology", &self.terminology.is_some())
             .field("constants", &self.constants)
             .field("extra", &self.extra.is_some())
             .field("context", &self.context.map(Program::text))

@@ -241,6 +241,7 @@ impl<'a> Builder<'a> {
                 let name = self.only(part)?;
                 ExprKind::External(match name.as_rule() {
                     Rule::string => self.quoted(name)?,
+                    Rule::of_fhir => name.as_str().to_string(),
                     _ => self.identifier(name)?,
                 })
             }
@@ -284,6 +285,10 @@ impl<'a> Builder<'a> {
     fn invocation(&self, part: Pair<'a, Rule>, on: Option<Box<Expr>>) -> Result<Expr, FhirPathError> {
         let at = part.as_span().start();
         let inner = self.only(part)?;
+        if inner.as_rule() == Rule::word {
+            let name = inner.as_str().to_string();
+            return self.node(at, ExprKind::Member { on, name });
+        }
         if inner.as_rule() == Rule::identifier {
             let name = self.identifier(inner)?;
             return self.node(at, ExprKind::Member { on, name });
@@ -467,6 +472,7 @@ mod tests {
         check("`div`.`a b`", "div.a b");
         check("isActive and inside", "(and isActive inside)");
         check("value.day", "value.day");
+        check("text.div div 2", "(div text.div 2)");
     }
 
     #[test]
@@ -478,6 +484,10 @@ mod tests {
         check("4 days", "4_days");
         check(r"'it\'s \u0041\n\p'", "'it's A\np'");
         check("%resource | %`a b` | %'vs-x'", "(| (| %resource %a b) %vs-x)");
+        check(
+            "%vs-a-b & %ext-c.length() - %vs - x",
+            "(- (- (& %vs-a-b %ext-c.length()) %vs) x)",
+        );
         check("1.5.round() // rest\n + /* in between */ 2", "(+ 1.5.round() 2)");
         check("{}", "{}");
     }

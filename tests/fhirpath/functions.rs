@@ -20,7 +20,7 @@ const PATIENT: &str = r#"{
 }"#;
 
 /// What an expression yields for the patient, as JSON values separated by spaces; its error begins with `!`.
-fn yields(expression: &str) -> String {
+pub(super) fn yields(expression: &str) -> String {
     yields_of(PATIENT, expression)
 }
 

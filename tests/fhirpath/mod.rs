@@ -10,7 +10,9 @@ mod official;
 mod robust;
 mod search_parameters;
 mod search_values;
+mod terminology;
 mod units;
+mod variables;
 
 use arrow::array::RecordBatch;
 use tabularium::fhir::TypeId;

@@ -45,7 +45,7 @@ impl Compiler<'_> {
         let mut resolved = Vec::with_capacity(arguments.len());
         // The start value of `aggregate` is what `$total` is first.
         let start = match (function.parameters, arguments) {
-            ([Parameter::Folded, ..], [_, start]) => Some(self.resolve(start, &scope.strict())?.1),
+            ([Parameter::Folded, ..], [_, start]) => Some(self.apart(start, &scope.strict())?.1),
             _ => scope.total.clone(),
         };
         let inner = Scope {
@@ -115,8 +115,8 @@ impl Compiler<'_> {
             Parameter::Folded => return self.folded(argument, input, scope),
             Parameter::Key => return self.key(argument, input, scope),
             Parameter::Type => return Ok((Argument::Type(self.type_argument(argument)?), Shape::default())),
-            Parameter::Value | Parameter::Items => self.resolve(argument, &scope.strict())?,
-            Parameter::Each | Parameter::EachItems => self.resolve(argument, &scope.of_items(input))?,
+            Parameter::Value | Parameter::Items => self.apart(argument, &scope.strict())?,
+            Parameter::Each | Parameter::EachItems => self.apart(argument, &scope.of_items(input))?,
         };
         Ok(match parameter {
             Parameter::Value => {
@@ -139,7 +139,7 @@ impl Compiler<'_> {
         let mut over = input.clone();
         let lenient = std::mem::replace(&mut self.lenient, true);
         loop {
-            let (node, shape) = self.resolve(argument, &scope.of_items(&over))?;
+            let (node, shape) = self.apart(argument, &scope.of_items(&over))?;
             let known = over.sources.len();
             for source in &shape.sources {
                 if over.sources.iter().all(|known| known.ty != source.ty) {
@@ -152,7 +152,7 @@ impl Compiler<'_> {
                 return match lenient {
                     true => Ok((Argument::Each(node), shape)),
                     false => {
-                        let (node, shape) = self.resolve(argument, &scope.of_items(&over))?;
+                        let (node, shape) = self.apart(argument, &scope.of_items(&over))?;
                         Ok((Argument::Each(node), shape))
                     }
                 };
@@ -171,7 +171,7 @@ impl Compiler<'_> {
                 total: Some(total.clone()),
                 ..scope.of_items(input)
             };
-            let (node, shape) = self.resolve(argument, &inner)?;
+            let (node, shape) = self.apart(argument, &inner)?;
             let known = total.sources.len();
             total.add(&shape);
             self.leaves.need(&shape, Need::Value);
@@ -186,7 +186,7 @@ impl Compiler<'_> {
             ExprKind::Sign { negative, operand } => (*negative, operand.as_ref()),
             _ => (false, argument),
         };
-        let (node, shape) = self.resolve(key, &scope.of_items(input))?;
+        let (node, shape) = self.apart(key, &scope.of_items(input))?;
         self.leaves.need(&shape, Need::Value);
         Ok((Argument::Key { node, descending }, shape))
     }
@@ -200,6 +200,9 @@ impl Compiler<'_> {
         at: Position,
         scope: &Scope,
     ) -> Resolved {
+        if let Some(resolved) = self.form(on, name, arguments, at, scope) {
+            return resolved;
+        }
         match (name, arguments) {
             ("ofType" | "as" | "is", [ty]) => {
                 let test = self.type_argument(ty)?;

@@ -14,6 +14,7 @@ use super::types::{ItemType, System};
 use crate::fhir::TypeId;
 
 mod calls;
+mod forms;
 mod names;
 mod order;
 mod steps;
@@ -39,6 +40,8 @@ pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) ->
         context,
         work: 0,
         lenient: options.lenient,
+        variables: Vec::new(),
+        defined: 0,
     };
     if options.ordered {
         order::check(&tree, &compiler.places)?;
@@ -109,6 +112,17 @@ struct Compiler<'a> {
     work: usize,
     /// Whether a name that no type at hand has is an empty collection rather than an error.
     lenient: bool,
+    /// The variables that can be seen.
+    variables: Vec<Variable>,
+    /// How many have been defined.
+    defined: usize,
+}
+
+/// A name that `defineVariable` gave.
+struct Variable {
+    name: String,
+    place: usize,
+    shape: Shape,
 }
 
 impl Compiler<'_> {
@@ -131,7 +145,7 @@ impl Compiler<'_> {
                 self.call(Some(on), functions::INDEXER, std::slice::from_ref(index), at, scope)
             }
             ExprKind::Sign { negative, operand } => {
-                let (on, shape) = self.resolve(operand, &scope.strict())?;
+                let (on, shape) = self.apart(operand, &scope.strict())?;
                 self.leaves.need(&shape, Need::Value);
                 let shape = operators::arithmetic::sign_shape(&shape, at)?;
                 Ok((
@@ -149,8 +163,8 @@ impl Compiler<'_> {
                 right,
             } => self.union(left, right, at, scope),
             ExprKind::Binary { operator, left, right } => {
-                let (left, left_shape) = self.resolve(left, &scope.strict())?;
-                let (right, right_shape) = self.resolve(right, &scope.strict())?;
+                let (left, left_shape) = self.apart(left, &scope.strict())?;
+                let (right, right_shape) = self.apart(right, &scope.strict())?;
                 self.leaves.need(&left_shape, Need::Value);
                 self.leaves.need(&right_shape, Need::Value);
                 let shape = operators::shape(*operator, &left_shape, &right_shape, at)?;
@@ -177,8 +191,8 @@ impl Compiler<'_> {
     }
 
     fn union(&mut self, left: &Expr, right: &Expr, at: Position, scope: &Scope) -> Resolved {
-        let (left, left_shape) = self.resolve(left, scope)?;
-        let (right, right_shape) = self.resolve(right, scope)?;
+        let (left, left_shape) = self.apart(left, scope)?;
+        let (right, right_shape) = self.apart(right, scope)?;
         let mut shape = left_shape.clone().join(&right_shape);
         shape.many |= !left_shape.sources.is_empty() && !right_shape.sources.is_empty();
         if scope.bag {

@@ -17,6 +17,7 @@ impl Compiler<'_> {
             "context" => Ok((Node::Context, self.context.clone())),
             "rowIndex" => Ok((Node::RowIndex, Shape::one(ItemType::System(System::Integer)))),
             _ => match self.options.constants.get(name) {
+                _ if self.variables.iter().any(|variable| variable.name == name) => self.variable(name),
                 Some(constant) => self.constant(constant, at),
                 None => match name {
                     "ucum" => self.constant(&text("http://unitsofmeasure.org"), at),
@@ -57,6 +58,13 @@ impl Compiler<'_> {
             true => root_shape(self.root),
             false => shape,
         }
+    }
+
+    fn variable(&self, name: &str) -> Resolved {
+        let variable = self.variables.iter().find(|variable| variable.name == name);
+        Ok(variable.map_or((Node::Empty, Shape::default()), |variable| {
+            (Node::Variable(variable.place), variable.shape.clone())
+        }))
     }
 
     pub(super) fn constant(&self, value: &Literal, at: Position) -> Resolved {

@@ -31,6 +31,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         run: |call| repeat(call, true),
     },
     Function {
+        name: "repeatAll",
+        parameters: &[Parameter::Repeated],
+        required: 1,
+        reads: Need::Presence,
+        shape: repeated,
+        run: |call| repeat(call, false),
+    },
+    Function {
         name: "aggregate",
         parameters: &[Parameter::Folded, Parameter::Items],
         required: 1,
@@ -64,6 +72,26 @@ pub(in crate::fhirpath) const DESCENDANTS: Function = Function {
     reads: Need::Whole,
     shape: repeated,
     run: |call| repeat(call, false),
+};
+
+/// `coalesce()`, whose choices are bound when it is resolved.
+pub(in crate::fhirpath) const COALESCE: Function = Function {
+    name: "coalesce",
+    parameters: &[],
+    required: 0,
+    reads: Need::Nothing,
+    shape: signature::input,
+    run: coalesce,
+};
+
+/// `defineVariable()`, with the variable and its value.
+pub(in crate::fhirpath) const DEFINE_VARIABLE: Function = Function {
+    name: "defineVariable",
+    parameters: &[],
+    required: 0,
+    reads: Need::Nothing,
+    shape: signature::input,
+    run: define_variable,
 };
 
 fn either(signature: &Signature<'_>) -> Shape {
@@ -106,6 +134,33 @@ fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(chosen))
 }
 
+/// The first choice that has items, row by row; the errors of those after it count for nothing.
+fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let mut found = Collection::empty(call.input.rows());
+    for choice in 0..call.call.arguments.len() {
+        let is_open = |row: usize| found.range(row).is_empty();
+        if !(0..found.rows()).any(is_open) {
+            break;
+        }
+        let next = call.frame.guarded(|| call.value(choice), is_open)?;
+        let next = keep(&next, |row, _| is_open(row));
+        found = side_by_side(&[found.clone(), next]);
+    }
+    Ok(Output::Items(found))
+}
+
+/// The value is worked out where it is defined, with the input as `$this`.
+fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let node = call.node(1);
+    let value = call.frame.with_this(&call.input, |frame| frame.items(node))?;
+    if let Some(Argument::Variable(place)) = call.call.arguments.first() {
+        call.frame.define(*place, value);
+    }
+    Ok(Output::Items(call.input.clone()))
+}
+
+/// How often `repeatAll` and `descendants` go on from what they found: nothing else ends the former where items lead to themselves.
+const MAX_ROUNDS: usize = 1000;
 /// Greatest number of columns that items may lie in: deep recursion through many types makes ever smaller ones.
 const MAX_COLUMNS: usize = 50_000;
 
@@ -114,7 +169,12 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     let node = call.node(0);
     let mut frontier = call.input.clone();
     let mut all = Collection::empty(call.input.rows());
+    let mut rounds = 0;
     loop {
+        rounds += 1;
+        if !once && rounds > MAX_ROUNDS {
+            return Err(FhirPathError::TooLarge);
+        }
         let next = call
             .frame
             .within(&frontier, None, |inner| inner.items(node))?

@@ -9,6 +9,7 @@ mod conversion;
 mod existence;
 mod filtering;
 mod math;
+mod narrative;
 mod nodes;
 mod references;
 mod regex;
@@ -16,11 +17,14 @@ mod resolve;
 mod signature;
 mod strings;
 mod subsetting;
+mod terminology;
 
-pub(super) use control::DESCENDANTS;
+pub(super) use control::{COALESCE, DEFINE_VARIABLE, DESCENDANTS};
+pub(super) use nodes::CHECK_MODIFIERS;
 pub(super) use references::{RESOLVE_ALONE, is_reference};
 pub(super) use signature::{Function, Need, Parameter, Signature};
 pub(super) use subsetting::SINGLE_OF_AS;
+pub(super) use terminology::{CONFORMS_TO, MEMBER_OF, SUBSUMED_BY, SUBSUMES, base_type, has_codes, is_coded};
 
 const FAMILIES: &[&[Function]] = &[
     existence::FUNCTIONS,
@@ -35,6 +39,7 @@ const FAMILIES: &[&[Function]] = &[
     nodes::FUNCTIONS,
     references::FUNCTIONS,
     boundaries::FUNCTIONS,
+    narrative::FUNCTIONS,
     clock::FUNCTIONS,
 ];
 
@@ -49,8 +54,23 @@ pub(super) fn lookup(name: &str) -> Option<&'static Function> {
         .find(|function| function.name == name)
 }
 
-/// What is written like a function and resolved otherwise: type tests, `extension(url)`, and steps to all children.
-const SPECIAL_FORMS: [&str; 6] = ["as", "children", "descendants", "extension", "is", "ofType"];
+/// What is written like a function and resolved otherwise: type tests, `extension(url)`, steps to all children, and what is bound
+/// to value sets, types or names when it is resolved.
+const SPECIAL_FORMS: [&str; 13] = [
+    "as",
+    "checkModifiers",
+    "children",
+    "coalesce",
+    "conformsTo",
+    "defineVariable",
+    "descendants",
+    "extension",
+    "is",
+    "memberOf",
+    "ofType",
+    "subsumedBy",
+    "subsumes",
+];
 
 /// The names of all functions that an expression may call, family by family.
 pub fn functions() -> impl Iterator<Item = &'static str> {

@@ -63,6 +63,16 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
 ];
 
+/// `checkModifiers()`, with the URLs of the items' modifier extensions and those that may be among them.
+pub(in crate::fhirpath) const CHECK_MODIFIERS: Function = Function {
+    name: "checkModifiers",
+    parameters: &[],
+    required: 0,
+    reads: Need::Presence,
+    shape: signature::input,
+    run: check_modifiers,
+};
+
 fn type_info(signature: &Signature<'_>) -> Shape {
     Shape {
         many: signature.input.many,
@@ -120,6 +130,23 @@ fn precision(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         Scalar::Temporal(_, text) => Ok(Some(Computed::Integer(super::boundaries::digits(text) as i32))),
         other => Err(format!("expects a number, date or time, not a {}", other.kind())),
     })
+}
+
+fn check_modifiers(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let node = call.node(0);
+    let found = call.frame.within(&call.input, None, |inner| inner.items(node))?;
+    let allowed = (1..call.call.arguments.len())
+        .map(|argument| call.value(argument))
+        .collect::<Result<Vec<Collection>, _>>()?;
+    for row in 0..call.input.rows() {
+        let allowed: Vec<&str> = allowed.iter().filter_map(|urls| call.text(urls, row)).collect();
+        let urls = call.input.range(row).flat_map(|item| found.range(item));
+        let mut urls = urls.map(|url| found.item(url)).map(|(items, url)| items.text(url));
+        if urls.any(|url| url.is_none_or(|url| !allowed.contains(&url))) {
+            call.problem(row, "there is a modifier extension that is not expected".to_string());
+        }
+    }
+    Ok(Output::Items(call.input.clone()))
 }
 
 fn comparable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {

@@ -59,6 +59,8 @@ pub(in crate::fhirpath) enum Need {
     Value,
     /// Everything below.
     Whole,
+    /// Codes with their systems.
+    Codes,
     /// What tells the type and id of a reference's target.
     Reference,
     /// The id of a resource.

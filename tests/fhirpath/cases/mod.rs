@@ -19,6 +19,7 @@ mod regex;
 mod strings;
 mod subsetting;
 mod temporal;
+mod terminology;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,6 +61,8 @@ const FAMILIES: &[Family] = &[
     subsetting::FAMILY,
     temporal::FAMILY,
     temporal::COMPARISON,
+    terminology::FAMILY,
+    terminology::VARIABLES,
 ];
 
 fn patient() -> TypeId {

@@ -1,0 +1,103 @@
+//! Files of terminology: which are read, and what is said of one that cannot be.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::raw::{self, Resource};
+
+/// Why terminology is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum TerminologyError {
+    /// The folder or a file in it cannot be read.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file is not JSON, or a resource does not have the shape of a CodeSystem or ValueSet.
+    #[error("{}: {source}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        source: serde_json::Error,
+    },
+    /// There is neither a CodeSystem nor a ValueSet.
+    #[error("{}: holds neither a CodeSystem nor a ValueSet with a url", path.display())]
+    Empty {
+        /// The folder or file.
+        path: PathBuf,
+    },
+}
+
+/// Folders in folders that are followed.
+const MAX_DEPTH: usize = 16;
+
+/// Hands over the resources of a file, or of all files in a folder.
+pub(super) fn read(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
+    if !path.is_dir() {
+        return read_file(path, each);
+    }
+    let mut files = Vec::new();
+    gather(path, MAX_DEPTH, &mut files)?;
+    files.sort_unstable();
+    files.iter().try_for_each(|file| read_file(file, each))
+}
+
+fn gather(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), TerminologyError> {
+    let unreadable = |source| TerminologyError::Unreadable {
+        path: folder.to_owned(),
+        source,
+    };
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_dir() {
+            if depth > 0 && !is_hidden(&path) {
+                gather(&path, depth - 1, files)?;
+            }
+        } else if is_resource_file(&path) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+/// Whether a file should hold resources. A package's own description (`package.json`) and hidden files (`.index.json`) do not.
+fn is_resource_file(path: &Path) -> bool {
+    let of_type = path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("json") || is_lines(path));
+    of_type && !is_hidden(path) && path.file_name().is_none_or(|name| name != "package.json")
+}
+
+fn is_lines(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("ndjson"))
+}
+
+fn read_file(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
+    let text = std::fs::read_to_string(path).map_err(|source| TerminologyError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let malformed = |source| TerminologyError::Malformed {
+        path: path.to_owned(),
+        source,
+    };
+    match is_lines(path) {
+        true => text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .try_for_each(|line| raw::each_resource(line, each))
+            .map_err(malformed),
+        false => raw::each_resource(text, each).map_err(malformed),
+    }
+}

@@ -1,0 +1,189 @@
+//! CodeSystem and ValueSet as they are written, with what of them is used; and finding them in JSON.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A resource of the kinds that are used.
+pub(super) enum Resource {
+    CodeSystem(CodeSystem),
+    ValueSet(ValueSet),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CodeSystem {
+    #[serde(default)]
+    pub(super) url: String,
+    pub(super) version: Option<String>,
+    pub(super) case_sensitive: Option<bool>,
+    pub(super) content: Option<String>,
+    pub(super) hierarchy_meaning: Option<String>,
+    #[serde(default)]
+    pub(super) property: Vec<PropertyKind>,
+    #[serde(default)]
+    pub(super) concept: Vec<Concept>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct PropertyKind {
+    pub(super) code: String,
+    pub(super) uri: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Concept {
+    pub(super) code: String,
+    pub(super) display: Option<String>,
+    #[serde(default)]
+    pub(super) property: Vec<Property>,
+    #[serde(default)]
+    pub(super) concept: Vec<Concept>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Property {
+    pub(super) code: String,
+    value_code: Option<String>,
+    value_coding: Option<Coding>,
+    value_string: Option<String>,
+    value_integer: Option<i64>,
+    value_boolean: Option<bool>,
+    value_date_time: Option<String>,
+    value_decimal: Option<serde_json::Number>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Coding {
+    code: Option<String>,
+}
+
+impl Property {
+    /// The value as text, as filters compare it.
+    pub(super) fn value(&self) -> Option<String> {
+        let texts = [&self.value_code, &self.value_string, &self.value_date_time];
+        if let Some(text) = texts.into_iter().flatten().next() {
+            return Some(text.clone());
+        }
+        let coding = self.value_coding.as_ref().and_then(|coding| coding.code.clone());
+        coding
+            .or_else(|| self.value_integer.map(|value| value.to_string()))
+            .or_else(|| self.value_boolean.map(|value| value.to_string()))
+            .or_else(|| self.value_decimal.as_ref().map(ToString::to_string))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ValueSet {
+    #[serde(default)]
+    pub(super) url: String,
+    pub(super) version: Option<String>,
+    pub(super) compose: Option<Compose>,
+    pub(super) expansion: Option<Expansion>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Compose {
+    #[serde(default)]
+    pub(super) include: Vec<Clause>,
+    #[serde(default)]
+    pub(super) exclude: Vec<Clause>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Clause {
+    pub(super) system: Option<String>,
+    pub(super) version: Option<String>,
+    #[serde(default)]
+    pub(super) concept: Vec<Listed>,
+    #[serde(default)]
+    pub(super) filter: Vec<Filter>,
+    #[serde(default)]
+    pub(super) value_set: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Listed {
+    pub(super) code: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Filter {
+    pub(super) property: String,
+    pub(super) op: String,
+    #[serde(default)]
+    pub(super) value: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Expansion {
+    pub(super) total: Option<u64>,
+    pub(super) offset: Option<u64>,
+    #[serde(default)]
+    pub(super) extension: Vec<Extension>,
+    #[serde(default)]
+    pub(super) contains: Vec<Contains>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Extension {
+    pub(super) url: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Contains {
+    pub(super) system: Option<String>,
+    pub(super) code: Option<String>,
+    #[serde(rename = "abstract")]
+    pub(super) is_abstract: Option<bool>,
+    #[serde(default)]
+    pub(super) contains: Vec<Contains>,
+}
+
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(rename = "resourceType")]
+    resource_type: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Bundle<'a> {
+    #[serde(borrow, default)]
+    entry: Vec<Entry<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Entry<'a> {
+    #[serde(borrow)]
+    resource: Option<&'a RawValue>,
+}
+
+/// Hands over a resource's JSON, or the resources in a Bundle, where they are of a kind that is used and have a URL.
+pub(super) fn each_resource(json: &str, each: &mut dyn FnMut(Resource)) -> Result<(), serde_json::Error> {
+    let typed: Typed = serde_json::from_str(json)?;
+    match typed.resource_type.as_deref() {
+        Some("CodeSystem") => {
+            let system: CodeSystem = serde_json::from_str(json)?;
+            // A supplement adds to a system's concepts and defines none.
+            if !system.url.is_empty() && system.content.as_deref() != Some("supplement") {
+                each(Resource::CodeSystem(system));
+            }
+        }
+        Some("ValueSet") => {
+            let set: ValueSet = serde_json::from_str(json)?;
+            if !set.url.is_empty() {
+                each(Resource::ValueSet(set));
+            }
+        }
+        Some("Bundle") => {
+            let bundle: Bundle<'_> = serde_json::from_str(json)?;
+            let resources = bundle.entry.iter().filter_map(|entry| entry.resource);
+            for resource in resources {
+                each_resource(resource.get(), each)?;
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}

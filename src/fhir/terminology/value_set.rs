@@ -1,0 +1,270 @@
+//! A value set with all that it refers to, and which codes are in it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::code_system::CodeSystem;
+use super::filter::Passing;
+use super::{Terminology, all, any, raw};
+
+/// A value set worked out as far as the given files allow.
+#[derive(Debug)]
+pub struct ValueSet {
+    composed: Option<Composed>,
+    expanded: Option<Expanded>,
+    systems: BTreeSet<String>,
+    /// Whether it takes codes from value sets that are not given.
+    open: bool,
+}
+
+#[derive(Debug)]
+struct Composed {
+    include: Vec<Clause>,
+    exclude: Vec<Clause>,
+}
+
+/// Codes of a system, of value sets, or of both at once.
+#[derive(Debug)]
+struct Clause {
+    system: Option<String>,
+    codes: Codes,
+    /// `None` for one that is not given.
+    sets: Vec<Option<Arc<ValueSet>>>,
+}
+
+#[derive(Debug)]
+enum Codes {
+    /// All of the system's, if it is given.
+    All(Option<Arc<CodeSystem>>),
+    /// These; in lower case where the system's codes do not tell it.
+    Listed(FxHashSet<String>, Option<Arc<CodeSystem>>),
+    /// Those that pass filters, if the system is given.
+    Filtered(Option<(Arc<CodeSystem>, Passing)>),
+}
+
+#[derive(Debug)]
+struct Expanded {
+    codes: FxHashMap<String, FxHashSet<String>>,
+    /// Whether the expansion lists all codes.
+    complete: bool,
+}
+
+/// Extensions by which an expansion says that it lists some of its codes only.
+const PARTIAL: [&str; 2] = [
+    "http://hl7.org/fhir/StructureDefinition/valueset-unclosed",
+    "http://hl7.org/fhir/StructureDefinition/valueset-toocostly",
+];
+
+/// Value sets that lead to one another: how long such a way is followed.
+const MAX_DEPTH: usize = 64;
+
+/// Value sets being worked out.
+struct Resolving<'t> {
+    terminology: &'t Terminology,
+    /// Those that the one at hand is part of.
+    within: Vec<String>,
+    done: FxHashMap<String, Option<Arc<ValueSet>>>,
+}
+
+/// Works a value set out. One that refers to itself is open there.
+pub(super) fn resolve(terminology: &Terminology, canonical: &str) -> Option<Arc<ValueSet>> {
+    let mut resolving = Resolving {
+        terminology,
+        within: Vec::new(),
+        done: FxHashMap::default(),
+    };
+    resolving.resolve(canonical)
+}
+
+impl Resolving<'_> {
+    fn resolve(&mut self, canonical: &str) -> Option<Arc<ValueSet>> {
+        if let Some(done) = self.done.get(canonical) {
+            return done.clone();
+        }
+        let raw = self.terminology.raw_value_set(canonical)?;
+        let name = format!("{}|{}", raw.url, raw.version.as_deref().unwrap_or_default());
+        if self.within.contains(&name) || self.within.len() >= MAX_DEPTH {
+            return None;
+        }
+        self.within.push(name);
+        let composed = raw.compose.as_ref().map(|compose| Composed {
+            include: compose.include.iter().map(|clause| self.clause(clause)).collect(),
+            exclude: compose.exclude.iter().map(|clause| self.clause(clause)).collect(),
+        });
+        self.within.pop();
+        let set = Some(Arc::new(ValueSet::new(
+            composed,
+            raw.expansion.as_ref().map(Expanded::new),
+        )));
+        self.done.insert(canonical.to_string(), set.clone());
+        set
+    }
+
+    fn clause(&mut self, raw: &raw::Clause) -> Clause {
+        let system = raw.system.as_ref().and_then(|url| {
+            let canonical = match &raw.version {
+                Some(version) => format!("{url}|{version}"),
+                None => url.clone(),
+            };
+            self.terminology.code_system(&canonical)
+        });
+        let codes = if !raw.concept.is_empty() {
+            let listed = raw.concept.iter().map(|listed| key(system.as_deref(), &listed.code));
+            Codes::Listed(listed.collect(), system)
+        } else if !raw.filter.is_empty() {
+            Codes::Filtered(system.map(|system| {
+                let passing = Passing::new(&system, &raw.filter);
+                (system, passing)
+            }))
+        } else {
+            Codes::All(system)
+        };
+        Clause {
+            system: raw.system.clone(),
+            codes,
+            sets: raw.value_set.iter().map(|set| self.resolve(set)).collect(),
+        }
+    }
+}
+
+/// The systems that its codes are of, and whether there may be others.
+fn systems(composed: &Option<Composed>, expanded: &Option<Expanded>) -> (BTreeSet<String>, bool) {
+    let (mut systems, mut open) = (BTreeSet::new(), composed.is_none() && expanded.is_none());
+    for clause in composed.iter().flat_map(|composed| &composed.include) {
+        systems.extend(clause.system.clone());
+        for set in &clause.sets {
+            match set {
+                Some(set) if clause.system.is_none() => {
+                    systems.extend(set.systems.iter().cloned());
+                    open |= set.open;
+                }
+                Some(_) => {}
+                None => open |= clause.system.is_none(),
+            }
+        }
+    }
+    if let Some(expanded) = expanded {
+        systems.extend(expanded.codes.keys().cloned());
+        open |= composed.is_none() && !expanded.complete;
+    }
+    (systems, open)
+}
+
+impl ValueSet {
+    fn new(composed: Option<Composed>, expanded: Option<Expanded>) -> ValueSet {
+        let (systems, open) = systems(&composed, &expanded);
+        ValueSet {
+            composed,
+            expanded,
+            systems,
+            open,
+        }
+    }
+
+    /// Whether a system's code is in it; `None` where the given files do not tell.
+    pub fn contains(&self, system: &str, code: &str) -> Option<bool> {
+        let composed = self
+            .composed
+            .as_ref()
+            .and_then(|composed| composed.contains(system, code));
+        composed.or_else(|| self.expanded.as_ref()?.contains(system, code))
+    }
+
+    /// Whether a code is in it, whatever its system.
+    pub fn contains_code(&self, code: &str) -> Option<bool> {
+        let in_systems = any(self.systems.iter().map(|system| self.contains(system, code)));
+        in_systems.filter(|found| *found || !self.open)
+    }
+
+    /// The only system that its codes are of, if there is just one.
+    pub fn single_system(&self) -> Option<&str> {
+        match (self.systems.len(), self.open) {
+            (1, false) => self.systems.first().map(String::as_str),
+            _ => None,
+        }
+    }
+}
+
+impl Composed {
+    fn contains(&self, system: &str, code: &str) -> Option<bool> {
+        let contains = |clause: &Clause| clause.contains(system, code);
+        let included = any(self.include.iter().map(contains));
+        if included == Some(false) {
+            return included;
+        }
+        let excluded = any(self.exclude.iter().map(contains));
+        all([included, excluded.map(|excluded| !excluded)])
+    }
+}
+
+impl Clause {
+    fn contains(&self, system: &str, code: &str) -> Option<bool> {
+        let own = match &self.system {
+            None if self.sets.is_empty() => Some(false),
+            None => Some(true),
+            Some(of) if of != system => Some(false),
+            Some(_) => self.codes.contain(code),
+        };
+        let sets = self.sets.iter();
+        let in_sets = sets.map(|set| set.as_ref().and_then(|set| set.contains(system, code)));
+        all([own].into_iter().chain(in_sets))
+    }
+}
+
+impl Codes {
+    fn contain(&self, code: &str) -> Option<bool> {
+        match self {
+            Codes::All(system) => system.as_ref()?.contains(code),
+            Codes::Listed(codes, system) => Some(codes.contains(&key(system.as_deref(), code))),
+            Codes::Filtered(filtered) => {
+                let (system, passing) = filtered.as_ref()?;
+                match system.place(code) {
+                    Some(place) => passing.passes(place),
+                    None => system.contains(code),
+                }
+            }
+        }
+    }
+}
+
+fn key(system: Option<&CodeSystem>, code: &str) -> String {
+    match system {
+        Some(system) if system.same("a", "A") => code.to_lowercase(),
+        _ => code.to_string(),
+    }
+}
+
+impl Expanded {
+    fn new(raw: &raw::Expansion) -> Expanded {
+        let mut codes: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
+        let mut waiting: Vec<&raw::Contains> = raw.contains.iter().collect();
+        let mut count = 0u64;
+        while let Some(contains) = waiting.pop() {
+            count += 1;
+            waiting.extend(&contains.contains);
+            if let (Some(system), Some(code)) = (&contains.system, &contains.code)
+                && contains.is_abstract != Some(true)
+            {
+                codes.entry(system.clone()).or_default().insert(code.clone());
+            }
+        }
+        let partial = raw
+            .extension
+            .iter()
+            .any(|extension| PARTIAL.contains(&extension.url.as_str()));
+        let page = raw.offset.unwrap_or(0) > 0 || raw.total.is_some_and(|total| total > count);
+        Expanded {
+            codes,
+            complete: !partial && !page,
+        }
+    }
+
+    fn contains(&self, system: &str, code: &str) -> Option<bool> {
+        match self.codes.get(system).is_some_and(|codes| codes.contains(code)) {
+            true => Some(true),
+            false => self.complete.then_some(false),
+        }
+    }
+}

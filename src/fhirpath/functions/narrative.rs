@@ -1,0 +1,26 @@
+//! `htmlChecks`: whether the XHTML of a narrative keeps R4's rules.
+
+use super::signature::{self, Function, Need};
+use crate::fhir::narrative::check;
+use crate::fhirpath::eval::Output;
+use crate::fhirpath::truth::Truth;
+
+pub(super) const FUNCTIONS: &[Function] = &[Function {
+    name: "htmlChecks",
+    parameters: &[],
+    required: 0,
+    reads: Need::Value,
+    shape: signature::boolean,
+    run: |call| {
+        let answer = |row: usize| {
+            let range = call.input.range(row);
+            let (items, item) = match range.len() {
+                1 => call.input.item(range.start),
+                _ => return None,
+            };
+            let text = items.text(item).filter(|_| items.ty().is_fhir("xhtml"))?;
+            Some(check(text).is_ok())
+        };
+        Ok(Output::Truth(Truth::collect(call.input.rows(), answer)))
+    },
+}];

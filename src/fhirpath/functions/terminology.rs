@@ -1,0 +1,315 @@
+//! Codes and profiles: `memberOf`, `subsumes`, `subsumedBy`, `conformsTo`, over what the caller gave when compiling.
+//!
+//! Every distinct code is looked up once for a batch, not once for a row.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, ListArray, StringArray, StructArray};
+use rustc_hash::FxHashMap;
+
+use super::signature::{self, Function, Need};
+use crate::fhir::facts;
+use crate::fhir::terminology::{Terminology, ValueSet};
+use crate::fhirpath::collection::Collection;
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::Output;
+use crate::fhirpath::invocation::Invocation;
+use crate::fhirpath::items::Items;
+use crate::fhirpath::node::Argument;
+use crate::fhirpath::operators::types::is;
+use crate::fhirpath::truth::Truth;
+use crate::fhirpath::types::{ItemType, TypeTest};
+use crate::fhirpath::values::{Values, text_array};
+
+const fn judging(name: &'static str, run: fn(&Invocation<'_>) -> Result<Output, FhirPathError>) -> Function {
+    Function {
+        name,
+        parameters: &[],
+        required: 0,
+        reads: Need::Codes,
+        shape: signature::boolean,
+        run,
+    }
+}
+
+/// With the value set, or else with its canonical as an expression and the terminology.
+pub(in crate::fhirpath) const MEMBER_OF: Function = judging("memberOf", member_of);
+/// With the other code and the terminology.
+pub(in crate::fhirpath) const SUBSUMES: Function = judging("subsumes", |call| subsumption(call, false));
+/// The same the other way around.
+pub(in crate::fhirpath) const SUBSUMED_BY: Function = judging("subsumedBy", |call| subsumption(call, true));
+/// With the type, or else with a profile's canonical as an expression.
+pub(in crate::fhirpath) const CONFORMS_TO: Function = Function {
+    reads: Need::Reference,
+    ..judging("conformsTo", conforms_to)
+};
+
+/// Whether items of this type have codes that can be looked for in a value set.
+pub(in crate::fhirpath) fn has_codes(ty: ItemType) -> bool {
+    is_coded(ty) || matches!(ty.system(), Some(crate::fhirpath::types::System::String))
+}
+
+/// Whether items of this type are codes with their systems.
+pub(in crate::fhirpath) fn is_coded(ty: ItemType) -> bool {
+    ["Coding", "CodeableConcept", "Quantity"]
+        .iter()
+        .any(|name| ty.is_fhir(name))
+}
+
+/// A code and the URL of its system.
+type Code<'a> = (Option<&'a str>, &'a str);
+
+/// The codes of items that lie in one column.
+enum Codes {
+    /// Texts alone; with `true` the elements are of type `code`.
+    Text(StringArray, bool),
+    One(Pair),
+    Many(ListArray, Pair),
+    None,
+}
+
+struct Pair {
+    system: Option<StringArray>,
+    code: Option<StringArray>,
+}
+
+impl Pair {
+    fn of(array: &StructArray) -> Pair {
+        let text = |name: &str| array.column_by_name(name).and_then(text_array);
+        Pair {
+            system: text("system"),
+            code: text("code"),
+        }
+    }
+
+    fn get(&self, slot: usize) -> Option<Code<'_>> {
+        let text = |array: &'_ Option<StringArray>| array.as_ref().is_some_and(|array| array.is_valid(slot));
+        let code = self.code.as_ref().filter(|_| text(&self.code))?.value(slot);
+        let system = self.system.as_ref().filter(|_| text(&self.system));
+        Some((system.map(|system| system.value(slot)), code))
+    }
+}
+
+impl Codes {
+    fn of(items: &Items) -> Codes {
+        match items.values() {
+            Values::Text(array) => Codes::Text(array.clone(), items.ty().is_fhir("code")),
+            Values::Struct(array) if items.ty().is_fhir("CodeableConcept") => {
+                let codings = array
+                    .column_by_name("coding")
+                    .and_then(|list| list.as_list_opt::<i32>());
+                let pairs = codings.and_then(|list| list.values().as_struct_opt()).map(Pair::of);
+                match (codings, pairs) {
+                    (Some(list), Some(pairs)) => Codes::Many(list.clone(), pairs),
+                    _ => Codes::None,
+                }
+            }
+            Values::Struct(array) if is_coded(items.ty()) => Codes::One(Pair::of(array)),
+            _ => Codes::None,
+        }
+    }
+
+    /// The codes in a slot that are written with a system, or could be.
+    fn coded(&self, slot: usize) -> Vec<Code<'_>> {
+        match self {
+            Codes::One(pair) => pair.get(slot).into_iter().collect(),
+            Codes::Many(list, pairs) if list.is_valid(slot) => {
+                let offsets = list.value_offsets();
+                let range = offsets[slot] as usize..offsets[slot + 1] as usize;
+                range.filter_map(|coding| pairs.get(coding)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Columns of a collection with the codes in them, and for each row that has a single item where it is.
+struct Singles {
+    columns: Vec<(Items, Codes)>,
+    places: Vec<Option<(usize, usize)>>,
+}
+
+impl Singles {
+    fn of(collection: &Collection) -> Singles {
+        let mut places = vec![None; collection.rows()];
+        let mut columns = Vec::new();
+        for typed in collection.typed() {
+            for (row, place) in places.iter_mut().enumerate() {
+                let range = typed.offsets.range(row);
+                if range.len() == 1 && collection.range(row).len() == 1 {
+                    *place = Some((columns.len(), range.start));
+                }
+            }
+            let codes = Codes::of(&typed.items);
+            columns.push((typed.items, codes));
+        }
+        Singles { columns, places }
+    }
+
+    /// The column of a row's single item, and its slot there.
+    fn get(&self, row: usize) -> Option<(&Codes, usize)> {
+        let (column, item) = self.places[row]?;
+        let (items, codes) = &self.columns[column];
+        items.has_value(item).then(|| (codes, items.slot(item)))
+    }
+}
+
+/// A value set with what has been asked of it.
+struct Asked<'a> {
+    set: Arc<ValueSet>,
+    known: FxHashMap<Code<'a>, Option<bool>>,
+    texts: FxHashMap<&'a str, Option<bool>>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(set: Arc<ValueSet>) -> Asked<'a> {
+        Asked {
+            set,
+            known: FxHashMap::default(),
+            texts: FxHashMap::default(),
+        }
+    }
+
+    /// Whether an item is in the set; a concept is if any of its codes is.
+    fn contains(&mut self, codes: &'a Codes, slot: usize) -> Option<bool> {
+        match codes {
+            Codes::Text(array, is_code) => {
+                if !is_code && self.set.single_system().is_none() {
+                    return None;
+                }
+                let (set, text) = (&self.set, array.value(slot));
+                *self.texts.entry(text).or_insert_with(|| set.contains_code(text))
+            }
+            Codes::None => Some(false),
+            _ => {
+                let mut found = Some(false);
+                for code in codes.coded(slot) {
+                    let set = &self.set;
+                    let answer = self.known.entry(code).or_insert_with(|| match code {
+                        (Some(system), code) => set.contains(system, code),
+                        (None, _) => Some(false),
+                    });
+                    match answer {
+                        Some(true) => return Some(true),
+                        Some(false) => {}
+                        None => found = None,
+                    }
+                }
+                found
+            }
+        }
+    }
+}
+
+/// R4: empty where the value set is not known, where there is no single item, and where the files do not tell.
+fn member_of(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let singles = Singles::of(&call.input);
+    let rows = call.input.rows();
+    if let Some(Argument::ValueSet(set)) = call.call.arguments.first() {
+        let mut asked = Asked::new(set.clone());
+        let of = |row: usize| singles.get(row).and_then(|(codes, slot)| asked.contains(codes, slot));
+        return Ok(Output::Truth(Truth::collect(rows, of)));
+    }
+    let canonicals = call.value(0)?;
+    let mut sets: FxHashMap<String, Option<Asked<'_>>> = FxHashMap::default();
+    let terminology = terminology(call);
+    Ok(Output::Truth(Truth::collect(rows, |row| {
+        let canonical = call.text(&canonicals, row)?;
+        let (codes, slot) = singles.get(row)?;
+        let set = sets
+            .entry(canonical.to_string())
+            .or_insert_with(|| terminology?.value_set(canonical).map(Asked::new));
+        set.as_mut()?.contains(codes, slot)
+    })))
+}
+
+fn terminology<'a>(call: &'a Invocation<'_>) -> Option<&'a Arc<Terminology>> {
+    match call.call.arguments.get(1) {
+        Some(Argument::Terminology(terminology)) => Some(terminology),
+        _ => None,
+    }
+}
+
+/// Whether any code of the one is, or is above, any code of the other. Codes of two systems have no relation that the files define:
+/// that is an error between Codings (R4), and counts for nothing between concepts of several.
+fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathError> {
+    let argument = call.value(0)?;
+    let (above, below) = match turned {
+        false => (Singles::of(&call.input), Singles::of(&argument)),
+        true => (Singles::of(&argument), Singles::of(&call.input)),
+    };
+    let terminology = terminology(call);
+    let mut known: FxHashMap<(&str, &str, &str), Option<bool>> = FxHashMap::default();
+    Ok(Output::Truth(Truth::collect(call.input.rows(), |row| {
+        let (one, at) = above.get(row)?;
+        let (other, beside) = below.get(row)?;
+        let mut found = Some(false);
+        let mut foreign = false;
+        for (system, ancestor) in one.coded(at) {
+            for (of, code) in other.coded(beside) {
+                let Some(system) = system.filter(|system| of == Some(*system)) else {
+                    foreign = true;
+                    continue;
+                };
+                let answer = known
+                    .entry((system, ancestor, code))
+                    .or_insert_with(|| match terminology {
+                        Some(terminology) => terminology.subsumes(system, ancestor, code),
+                        None => (ancestor == code).then_some(true),
+                    });
+                match answer {
+                    Some(true) => return Some(true),
+                    Some(false) => {}
+                    None => found = None,
+                }
+            }
+        }
+        if foreign && matches!((one, other), (Codes::One(_), Codes::One(_))) {
+            call.problem(row, "the codes are of different systems".to_string());
+            return None;
+        }
+        found
+    })))
+}
+
+/// The type that a canonical of R4's own profiles stands for.
+pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
+    let (url, version) = canonical.split_once('|').unwrap_or((canonical, "4.0.1"));
+    let name = url.strip_prefix("http://hl7.org/fhir/StructureDefinition/")?;
+    let fhir = facts().lookup(name).filter(|_| !name.contains('.'))?;
+    version.starts_with("4.0").then_some(TypeTest {
+        fhir: Some(fhir),
+        system: None,
+    })
+}
+
+/// R4: empty but for a single item. What the type says is all that is known of a profile.
+fn conforms_to(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
+    let single = call.input.rows();
+    let input = super::subsetting::part(&call.input, |_, range| match range.len() {
+        1 => range,
+        _ => range.start..range.start,
+    });
+    if let Some(Argument::Type(test)) = call.call.arguments.first() {
+        return Ok(Output::Truth(is(call.frame, &input, test, call.at())));
+    }
+    let canonicals = call.value(0)?;
+    let mut known: FxHashMap<Cow<'_, str>, Option<Truth>> = FxHashMap::default();
+    Ok(Output::Truth(Truth::collect(single, |row| {
+        let canonical = call.text(&canonicals, row)?;
+        let truth = known
+            .entry(Cow::Borrowed(canonical))
+            .or_insert_with(|| base_type(canonical).map(|test| is(call.frame, &input, &test, call.at())));
+        match truth {
+            Some(truth) => truth.get(row),
+            None => {
+                call.problem(
+                    row,
+                    format!("'{canonical}' is no type of R4, and no other profiles are known"),
+                );
+                None
+            }
+        }
+    })))
+}
