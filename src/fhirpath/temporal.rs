@@ -60,6 +60,12 @@ impl Moment {
         self.start
     }
 
+    /// Moments are equivalent if these are the same.
+    pub(super) fn class(&self) -> (Precision, i64, Option<bool>) {
+        let timed = self.grain() > Precision::Day;
+        (self.grain(), self.start, self.zoned.map(|zoned| zoned && timed))
+    }
+
     /// Seconds and decimals of seconds count as one precision.
     fn grain(&self) -> Precision {
         self.precision.min(Precision::Second)

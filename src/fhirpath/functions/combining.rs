@@ -9,7 +9,7 @@ use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::eval::Output;
 use crate::fhirpath::invocation::Invocation;
 use crate::fhirpath::node::Shape;
-use crate::fhirpath::operators::sets::{distinct, items_same, union};
+use crate::fhirpath::operators::sets::{distinct, held, union};
 use crate::fhirpath::truth::Truth;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -55,10 +55,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         reads: Need::Value,
         shape: signature::input,
         run: |call| {
-            let other = call.value(0)?;
-            Ok(Output::Items(distinct(&keep(&call.input, |row, item| {
-                holds(&other, row, &call.input, item)
-            }))))
+            let held = held(&call.value(0)?, &call.input);
+            Ok(Output::Items(distinct(&keep(&call.input, |_, item| held.value(item)))))
         },
     },
     Function {
@@ -68,10 +66,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         reads: Need::Value,
         shape: signature::input,
         run: |call| {
-            let other = call.value(0)?;
-            Ok(Output::Items(keep(&call.input, |row, item| {
-                !holds(&other, row, &call.input, item)
-            })))
+            let held = held(&call.value(0)?, &call.input);
+            Ok(Output::Items(keep(&call.input, |_, item| !held.value(item))))
         },
     },
     Function {
@@ -81,10 +77,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         reads: Need::Value,
         shape: signature::boolean,
         run: |call| {
-            let other = call.value(0)?;
-            rows(call, |row| {
-                call.input.range(row).all(|item| holds(&other, row, &call.input, item))
-            })
+            let held = held(&call.value(0)?, &call.input);
+            rows(call, |row| call.input.range(row).all(|item| held.value(item)))
         },
     },
     Function {
@@ -95,9 +89,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         shape: signature::boolean,
         run: |call| {
             let other = call.value(0)?;
-            rows(call, |row| {
-                other.range(row).all(|item| holds(&call.input, row, &other, item))
-            })
+            let held = held(&call.input, &other);
+            rows(call, |row| other.range(row).all(|item| held.value(item)))
         },
     },
 ];
@@ -112,15 +105,6 @@ fn rows(call: &Invocation<'_>, of: impl FnMut(usize) -> bool) -> Result<Output, 
         call.input.rows(),
         of,
     ))))
-}
-
-/// Whether an item of `of` is among a row's items in `collection`.
-fn holds(collection: &Collection, row: usize, of: &Collection, item: usize) -> bool {
-    let (items, at) = of.item(item);
-    collection.range(row).any(|other| {
-        let (others, other) = collection.item(other);
-        items_same(items, at, others, other)
-    })
 }
 
 /// The items that `wanted` holds for.

@@ -1,10 +1,14 @@
 //! `=`, `!=`, `~`, `!~`, and the equality of items that `|`, `distinct()` and `in` rest on.
 
+use std::ops::Range;
+
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StructArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
 use super::comparison::order;
+use super::hashing;
+use super::sets::SHORT;
 use crate::fhirpath::collection::{Body, Collection, Offsets};
 use crate::fhirpath::items::{Index, Items};
 use crate::fhirpath::quantity::equivalent_numbers;
@@ -134,16 +138,31 @@ pub(in crate::fhirpath) fn equivalent(left: &Collection, right: &Collection) -> 
         if of_left.len() != of_right.len() {
             return false;
         }
-        let mut free: Vec<usize> = of_right.collect();
-        of_left.into_iter().all(|one| {
-            let (items, at) = left.item(one);
-            let found = free.iter().position(|other| {
-                let (others, other) = right.item(*other);
-                items_equivalent(items, at, others, other)
-            });
-            found.map(|found| free.swap_remove(found)).is_some()
-        })
+        if of_left.len() > SHORT
+            && let Some(paired) = hashing::paired(left, of_left.clone(), right, of_right.clone())
+        {
+            return paired;
+        }
+        paired_one_by_one(left, of_left, right, of_right)
     }))
+}
+
+/// Whether each item on the left finds an equivalent one on the right that no other has taken.
+pub(super) fn paired_one_by_one(
+    left: &Collection,
+    mut of_left: Range<usize>,
+    right: &Collection,
+    of_right: Range<usize>,
+) -> bool {
+    let mut free: Vec<usize> = of_right.collect();
+    of_left.all(|one| {
+        let (items, at) = left.item(one);
+        let found = free.iter().position(|other| {
+            let (others, other) = right.item(*other);
+            items_equivalent(items, at, others, other)
+        });
+        found.map(|found| free.swap_remove(found)).is_some()
+    })
 }
 
 pub(in crate::fhirpath) fn items_equivalent(left: &Items, at: usize, right: &Items, other: usize) -> bool {
@@ -170,7 +189,7 @@ pub(in crate::fhirpath) fn items_equivalent(left: &Items, at: usize, right: &Ite
     }
 }
 
-fn folded(text: &str) -> String {
+pub(super) fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 

@@ -3,6 +3,7 @@
 pub(super) mod arithmetic;
 pub(super) mod comparison;
 pub(super) mod equality;
+mod hashing;
 mod logic;
 mod resources;
 pub(super) mod sets;

@@ -1,0 +1,320 @@
+//! Items found by hash, so that sets cost no more than their items: what is the same has the same digest, what is equivalent the same
+//! class. Decisions stay with `equality`; here is only what need not be asked.
+
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use arrow::array::{Array, AsArray, RecordBatch, StructArray};
+use arrow::datatypes::{DataType, Int32Type};
+use rustc_hash::FxHashMap;
+
+use super::equality::{folded, items_equivalent};
+use super::sets::items_same;
+use crate::fhir::temporal::Precision;
+use crate::fhirpath::collection::Collection;
+use crate::fhirpath::items::Items;
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::values::Values;
+
+/// Items of one row of a collection, each once.
+pub(super) struct Table<'c> {
+    collection: &'c Collection,
+    buckets: FxHashMap<u64, Vec<usize>>,
+    /// Those that may be the same as items of any digest.
+    elusive: Vec<usize>,
+}
+
+impl<'c> Table<'c> {
+    pub(super) fn new(collection: &'c Collection) -> Table<'c> {
+        Table {
+            collection,
+            buckets: FxHashMap::default(),
+            elusive: Vec::new(),
+        }
+    }
+
+    /// Adds an item of the collection unless it is there; gives whether it was added.
+    pub(super) fn insert(&mut self, item: usize) -> bool {
+        let digest = digest_of(self.collection, item);
+        if self.has(self.collection, item, digest) {
+            return false;
+        }
+        match digest {
+            Some(digest) => self.buckets.entry(digest).or_default().push(item),
+            None => self.elusive.push(item),
+        }
+        true
+    }
+
+    /// Whether an item of another collection is there.
+    pub(super) fn holds(&self, of: &Collection, item: usize) -> bool {
+        self.has(of, item, digest_of(of, item))
+    }
+
+    fn has(&self, of: &Collection, item: usize, digest: Option<u64>) -> bool {
+        let (items, at) = of.item(item);
+        let is = |other: &usize| {
+            let (others, other) = self.collection.item(*other);
+            items_same(items, at, others, other)
+        };
+        let bucketed = match digest {
+            Some(digest) => self.buckets.get(&digest).is_some_and(|bucket| bucket.iter().any(is)),
+            None => self.buckets.values().flatten().any(is),
+        };
+        bucketed || self.elusive.iter().any(is)
+    }
+}
+
+fn digest_of(collection: &Collection, item: usize) -> Option<u64> {
+    let (items, item) = collection.item(item);
+    digest(items, item)
+}
+
+/// Keyed anew in each process: no data can be made to fall into one bucket.
+fn hasher() -> impl Hasher {
+    static STATE: OnceLock<RandomState> = OnceLock::new();
+    STATE.get_or_init(RandomState::new).build_hasher()
+}
+
+/// Items that are the same have the same digest. `None` for quantities and for numbers that cannot be computed with, which are
+/// compared by more than one notion.
+fn digest(items: &Items, item: usize) -> Option<u64> {
+    let mut hasher = hasher();
+    let Some(scalar) = items.scalar(item) else {
+        // Elements without a value are the same if they are one.
+        items.slot(item).hash(&mut hasher);
+        return Some(hasher.finish());
+    };
+    match scalar {
+        Scalar::Text(text) => text.hash(&mut hasher),
+        Scalar::Boolean(value) => value.hash(&mut hasher),
+        Scalar::Integer(_) | Scalar::Decimal(_) => {
+            let number = scalar.number().map(|number| number.trimmed());
+            number.map(|number| (number.mantissa, number.scale)).hash(&mut hasher);
+        }
+        Scalar::Temporal(_, text) => match scalar.moment() {
+            Some(moment) => moment.start().hash(&mut hasher),
+            None => text.hash(&mut hasher),
+        },
+        Scalar::Other => hash_complex(items, item, &mut hasher),
+        Scalar::Quantity(_) | Scalar::Beyond(..) => return None,
+    }
+    Some(hasher.finish())
+}
+
+fn hash_complex(items: &Items, item: usize, hasher: &mut impl Hasher) {
+    let slot = items.slot(item);
+    match items.values() {
+        Values::Struct(array) => hash_struct(array, slot, hasher),
+        Values::Json(texts) => match super::resources::plain(texts.value(slot)) {
+            Some(plain) => plain.hash(hasher),
+            None => texts.value(slot).hash(hasher),
+        },
+        Values::Record(batch) => match id(batch, slot) {
+            Some(id) => id.hash(hasher),
+            None => slot.hash(hasher),
+        },
+        _ => {}
+    }
+}
+
+fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
+    let ids = batch.column_by_name("id")?.as_string_opt::<i32>()?;
+    ids.is_valid(slot).then(|| ids.value(slot))
+}
+
+/// The texts and numbers in a struct and the structs in it. Absent columns and null ones count alike, and the engine's own for
+/// nothing, as in equality.
+fn hash_struct(array: &StructArray, slot: usize, hasher: &mut impl Hasher) {
+    for (field, column) in array.fields().iter().zip(array.columns()) {
+        if field.name().contains("__") || column.is_null(slot) {
+            continue;
+        }
+        match column.data_type() {
+            DataType::Utf8 => (field.name(), column.as_string::<i32>().value(slot)).hash(hasher),
+            DataType::Int32 => (field.name(), column.as_primitive::<Int32Type>().value(slot)).hash(hasher),
+            DataType::Struct(_) => hash_struct(column.as_struct(), slot, hasher),
+            DataType::List(_) => (field.name(), column.as_list::<i32>().value_length(slot)).hash(hasher),
+            _ => {}
+        }
+    }
+}
+
+/// What items must share to be equivalent.
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Class {
+    Valueless,
+    Text(String),
+    Boolean(bool),
+    Moment((Precision, i64, Option<bool>)),
+    /// No value of its type, and equivalent to nothing.
+    Never(usize),
+    /// Numbers with as many decimals.
+    Number(i128),
+    Complex(u64),
+}
+
+/// Whether the items of both rows, which are as many, can be paired with equivalent ones; `None` where classes do not tell, and each
+/// has to be compared with each: quantities, and numbers of different precision, whose equivalence is not transitive.
+pub(super) fn paired(
+    left: &Collection,
+    of_left: Range<usize>,
+    right: &Collection,
+    of_right: Range<usize>,
+) -> Option<bool> {
+    let mut scale = None;
+    let mut free: FxHashMap<Class, Vec<usize>> = FxHashMap::default();
+    for item in of_right {
+        free.entry(class(right, item, &mut scale)?).or_default().push(item);
+    }
+    let classes = of_left.clone().map(|item| class(left, item, &mut scale));
+    let classes: Vec<Class> = classes.collect::<Option<_>>()?;
+    Some(of_left.zip(classes).all(|(one, class)| {
+        let Some(others) = free.get_mut(&class) else {
+            return false;
+        };
+        let (items, at) = left.item(one);
+        let found = others.iter().position(|other| {
+            let (others, other) = right.item(*other);
+            items_equivalent(items, at, others, other)
+        });
+        found.map(|found| others.swap_remove(found)).is_some()
+    }))
+}
+
+/// The class of an item; `scale` is that of the numbers met.
+fn class(collection: &Collection, item: usize, scale: &mut Option<u32>) -> Option<Class> {
+    let (items, at) = collection.item(item);
+    let Some(scalar) = items.scalar(at) else {
+        return Some(Class::Valueless);
+    };
+    Some(match scalar {
+        Scalar::Text(text) => Class::Text(folded(text)),
+        Scalar::Boolean(value) => Class::Boolean(value),
+        Scalar::Temporal(..) => match scalar.moment() {
+            Some(moment) => Class::Moment(moment.class()),
+            None => Class::Never(item),
+        },
+        Scalar::Integer(_) | Scalar::Decimal(_) => {
+            let number = scalar.number()?.trimmed();
+            if *scale.get_or_insert(number.scale) != number.scale {
+                return None;
+            }
+            Class::Number(number.mantissa)
+        }
+        Scalar::Other => Class::Complex(digest(items, at)?),
+        Scalar::Quantity(_) | Scalar::Beyond(..) => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::fhirpath::builder::{Builder, Computed};
+    use crate::fhirpath::number::Number;
+    use crate::fhirpath::operators::equality::{equivalent, paired_one_by_one};
+    use crate::fhirpath::operators::sets::{distinct, held};
+
+    fn value() -> impl Strategy<Value = Computed> {
+        let text = |texts: &'static [&'static str]| proptest::sample::select(texts).prop_map(String::from);
+        let number = (-3i128..40, 0u32..3).prop_map(|(mantissa, scale)| Number { mantissa, scale });
+        let moments: &[&str] = &[
+            "2020",
+            "2020-01",
+            "2020-01-01",
+            "2020-01-01T00:00:00Z",
+            "2020-01-01T01:00:00+01:00",
+            "2020-01-01T00:00:00",
+            "2020-01-01T00:00:00.000Z",
+            "2020-01-01T00:00Z",
+            "never",
+        ];
+        prop_oneof![
+            4 => text(&["a", "A", " a", "b c", "B  c", "", "2020", "1"]).prop_map(Computed::String),
+            3 => (-2i32..5).prop_map(Computed::Integer),
+            2 => number.clone().prop_map(Computed::Decimal),
+            2 => text(moments).prop_map(Computed::DateTime),
+            1 => text(&["2020", "2020-01", "2020-01-01"]).prop_map(Computed::Date),
+            1 => text(&["10", "10:00", "10:00:00", "10:00:00.0"]).prop_map(Computed::Time),
+            1 => any::<bool>().prop_map(Computed::Boolean),
+            1 => (number, proptest::sample::select(vec![None, Some("1"), Some("g"), Some("mg")]))
+                .prop_map(|(value, unit)| Computed::Quantity { value, unit: unit.map(String::from) }),
+        ]
+    }
+
+    /// Rows of any values and rows of values of few kinds.
+    fn row() -> impl Strategy<Value = Vec<Computed>> {
+        let plain = value().prop_filter("a plain value", |value| {
+            !matches!(value, Computed::Quantity { .. } | Computed::Decimal(_))
+        });
+        prop_oneof![
+            proptest::collection::vec(value(), 0..50),
+            proptest::collection::vec(plain, 0..50)
+        ]
+    }
+
+    fn collection(rows: &[Vec<Computed>]) -> Collection {
+        let mut builder = Builder::new(rows.len());
+        for row in rows {
+            row.iter().for_each(|value| builder.push(value.clone()));
+            builder.end_row();
+        }
+        builder.finish().unwrap()
+    }
+
+    fn same(left: &Collection, one: usize, right: &Collection, other: usize) -> bool {
+        let ((left, one), (right, other)) = (left.item(one), right.item(other));
+        items_same(left, one, right, other)
+    }
+
+    proptest! {
+        #[test]
+        fn hashing_finds_what_comparing_each_with_each_finds(left in row(), right in row(), order in any::<u64>()) {
+            let (of_left, of_right) = (collection(std::slice::from_ref(&left)), collection(&[right]));
+            let wanted: Vec<bool> = (0..of_left.len())
+                .map(|one| (0..of_right.len()).any(|other| same(&of_left, one, &of_right, other)))
+                .collect();
+            prop_assert_eq!(held(&of_right, &of_left).iter().collect::<Vec<_>>(), wanted);
+            let mut kept: Vec<usize> = Vec::new();
+            for one in 0..of_left.len() {
+                if !kept.iter().any(|other| same(&of_left, one, &of_left, *other)) {
+                    kept.push(one);
+                }
+            }
+            let found = distinct(&of_left);
+            prop_assert_eq!(found.len(), kept.len());
+            for (place, kept) in kept.iter().enumerate() {
+                let ((items, at), (others, other)) = (found.item(place), of_left.item(*kept));
+                prop_assert_eq!((items.text(at), items.ty()), (others.text(other), others.ty()));
+            }
+            // The same values in another order, then one of them another.
+            let mut turned = left.clone();
+            if !turned.is_empty() {
+                let middle = order as usize % turned.len();
+                turned.rotate_left(middle);
+            }
+            let mut changed = turned.clone();
+            if let Some(value) = changed.first_mut() {
+                *value = Computed::Integer(2);
+            }
+            for other in [turned, changed] {
+                let other = collection(&[other]);
+                let plain = paired_one_by_one(&of_left, 0..of_left.len(), &other, 0..other.len());
+                prop_assert_eq!(equivalent(&of_left, &other).yes.value(0), plain);
+            }
+        }
+    }
+
+    #[test]
+    fn long_rows_take_no_longer_than_their_items() {
+        let texts =
+            |from: i32, to: i32| -> Vec<Computed> { (from..to).map(|at| Computed::String(at.to_string())).collect() };
+        let (left, right) = (collection(&[texts(0, 200_000)]), collection(&[texts(100_000, 300_000)]));
+        assert_eq!(held(&right, &left).count_set_bits(), 100_000);
+        assert_eq!(distinct(&left).len(), 200_000);
+        assert!(equivalent(&left, &left).yes.value(0) && !equivalent(&left, &right).yes.value(0));
+    }
+}
