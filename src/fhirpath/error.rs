@@ -207,6 +207,12 @@ pub enum FhirPathError {
         /// What is wrong.
         problem: String,
     },
+    /// The result has more items than the caller has room for.
+    #[error("the expression yields more than {most} items")]
+    TooMany {
+        /// How many there is room for.
+        most: usize,
+    },
     /// The evaluation grew beyond what one batch may hold.
     #[error("evaluating the expression yields more than a batch may hold")]
     TooLarge,
@@ -231,7 +237,7 @@ impl FhirPathError {
             | FhirPathError::Literal { at, .. }
             | FhirPathError::NotSingle { at, .. }
             | FhirPathError::Value { at, .. } => Some(*at),
-            FhirPathError::TooLong { .. } | FhirPathError::TooLarge => None,
+            FhirPathError::TooLong { .. } | FhirPathError::TooMany { .. } | FhirPathError::TooLarge => None,
         }
     }
 }

@@ -27,6 +27,8 @@ use crate::fhir::{TypeId, facts};
 /// rows are evaluated in halves.
 pub(super) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
+/// Where the caller bounds the result: how many times as many items a step on the way to it may yield.
+const STEPS_PER_RESULT: usize = 4;
 /// What offsets, and twice as many of them, can count.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
@@ -46,18 +48,20 @@ impl Output {
 }
 
 /// Evaluates a program.
-pub(super) fn run(program: &Inner, focus: &Focus) -> Result<Evaluation, FhirPathError> {
+pub(super) fn run(program: &Inner, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
     let frame = Frame {
         this: focus.items.clone(),
         focus,
         outer: None,
         total: None,
         index: None,
-        limit: (MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len()).min(MAX_OFFSET),
+        limit: (MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len())
+            .min(MAX_OFFSET)
+            .min(most.saturating_mul(STEPS_PER_RESULT).max(MAX_ITEMS)),
         faults: RefCell::default(),
         variables: RefCell::default(),
     };
-    let collection = frame.items(&program.node)?;
+    let collection = frame.items_at_most(&program.node, most)?;
     let mut faults = frame.faults.into_inner();
     if faults.is_empty() {
         return Ok(Evaluation { collection, faults });
@@ -140,6 +144,49 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Evaluates the node that the result comes from.
+    fn items_at_most(&self, node: &Node, most: usize) -> Result<Collection, FhirPathError> {
+        if let Node::Fixed(node) = node {
+            let found = self.once(node)?;
+            return match found.len().saturating_mul(self.rows()) > most {
+                true => Err(FhirPathError::TooMany { most }),
+                false => self.each_row(&found),
+            };
+        }
+        let collection = self.items(node)?;
+        match collection.len() > most {
+            true => Err(FhirPathError::TooMany { most }),
+            false => Ok(collection),
+        }
+    }
+
+    /// Evaluates a node that does not depend on the row: as one row, of which every row has the errors.
+    fn once(&self, node: &Node) -> Result<Collection, FhirPathError> {
+        let inner = Frame {
+            this: Collection::empty(1),
+            focus: self.focus,
+            outer: None,
+            total: None,
+            index: None,
+            limit: self.limit,
+            variables: RefCell::default(),
+            faults: RefCell::default(),
+        };
+        let found = inner.items(node)?;
+        if let Some(fault) = inner.faults.into_inner().into_iter().next() {
+            (0..self.rows()).for_each(|row| self.fault(row, fault.error.clone()));
+        }
+        Ok(found)
+    }
+
+    /// The items of a single row for each row.
+    fn each_row(&self, found: &Collection) -> Result<Collection, FhirPathError> {
+        match found.len().saturating_mul(self.rows()) > self.limit {
+            true => Err(FhirPathError::TooLarge),
+            false => Ok(repeated(found, &vec![0; self.rows()])),
+        }
+    }
+
     /// Evaluates a node to a truth value per row.
     pub(super) fn truth(&self, node: &Node, operation: &'static str, at: Position) -> Result<Truth, FhirPathError> {
         Ok(match self.output(node)? {
@@ -151,6 +198,7 @@ impl<'a> Frame<'a> {
     pub(super) fn output(&self, node: &Node) -> Result<Output, FhirPathError> {
         Ok(Output::Items(match node {
             Node::Empty => Collection::empty(self.rows()),
+            Node::Fixed(node) => self.each_row(&self.once(node)?)?,
             Node::This => self.this.clone(),
             Node::Resource => self.resource(false),
             Node::RootResource => self.resource(true),

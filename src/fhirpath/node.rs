@@ -38,6 +38,8 @@ pub(super) enum Node {
     RowIndex,
     /// A literal or constant: one item.
     Constant(Items),
+    /// What literals alone make, the same for every row, and more than one of them.
+    Fixed(Box<Node>),
     /// An element; all of them where the name is [`ALL_CHILDREN`].
     Step {
         on: Box<Node>,
@@ -72,6 +74,21 @@ pub(super) enum Node {
     },
     /// `|`, with equal items kept.
     Concatenation(Box<Node>, Box<Node>),
+}
+
+impl Node {
+    /// Whether it is made of literals alone.
+    pub(super) fn is_fixed(&self) -> bool {
+        matches!(self, Node::Empty | Node::Constant(_) | Node::Fixed(_))
+    }
+
+    /// What is to be evaluated for one row.
+    pub(super) fn unfixed(self) -> Node {
+        match self {
+            Node::Fixed(node) => *node,
+            node => node,
+        }
+    }
 }
 
 /// A function with its input and arguments.

@@ -106,11 +106,18 @@ impl Program {
 
     /// Evaluates it with the items of `focus` as rows.
     pub fn evaluate_on(&self, focus: &Focus) -> Result<Evaluation, FhirPathError> {
-        match eval::run(&self.inner, focus) {
+        self.evaluate_at_most(focus, usize::MAX)
+    }
+
+    /// The same, where the caller has room for so many items in all rows together: if there are more, it is an error, and as far
+    /// as can be told beforehand, they are not made.
+    pub fn evaluate_at_most(&self, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
+        match eval::run(&self.inner, focus, most) {
             Err(FhirPathError::TooLarge) if focus.len() > 1 => {
                 let middle = focus.len() / 2;
-                let first = self.evaluate_on(&focus.slice(0, middle))?;
-                let second = self.evaluate_on(&focus.slice(middle, focus.len() - middle))?;
+                let first = self.evaluate_at_most(&focus.slice(0, middle), most)?;
+                let left = most.saturating_sub(first.collection.len());
+                let second = self.evaluate_at_most(&focus.slice(middle, focus.len() - middle), left)?;
                 let mut faults = first.faults;
                 faults.extend(second.faults.into_iter().map(|fault| Fault {
                     row: fault.row + middle as u32,

@@ -1,5 +1,5 @@
 //! How much one evaluation of a select tree may hold: rows, and the row numbers (cells) that rows are kept as, one for each
-//! part that has a row number of its own. It is asked before anything is made; it does not measure what values take.
+//! part that has a row number of its own, and bytes of text. It is asked before anything is made.
 
 use std::cell::Cell;
 
@@ -9,6 +9,12 @@ use super::error::RunError;
 const ROWS: usize = 1 << 20;
 /// The most cells that all parts of a view may have together.
 const CELLS: usize = 1 << 22;
+/// The most bytes of text that the branches of a union may have together, which are copied at once.
+pub(super) const UNION_TEXT: usize = 1 << 27;
+/// The most bytes of text that all rows may have together, which are copied in portions.
+pub(super) const TEXT: usize = 1 << 30;
+/// About how many bytes of text go into one portion of the output.
+pub(super) const PORTION_TEXT: usize = 1 << 24;
 
 /// What may still be made.
 #[derive(Debug)]
@@ -27,6 +33,16 @@ impl Budget {
             rows,
             cells: Cell::new(cells),
         }
+    }
+
+    /// How many rows anything may have.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many items a column's values may be.
+    pub(super) fn values(&self) -> usize {
+        CELLS
     }
 
     /// Whether something may have so many rows.

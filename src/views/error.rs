@@ -82,6 +82,9 @@ pub enum RunError {
     /// The nested lists of a resource multiply beyond what is held at once.
     #[error("the view yields too many rows for one of the resources")]
     TooManyRows,
+    /// The text of a resource's rows is beyond what is held at once, or beyond what one resource may make.
+    #[error("the view yields too much text for one of the resources")]
+    TooMuchText,
     /// Nobody wants the rows any more.
     #[error("the rows are no longer wanted")]
     Stopped,
@@ -119,13 +122,23 @@ impl RunError {
                 | RunError::NotBoolean { .. }
                 | RunError::Expression { .. }
                 | RunError::TooManyRows
+                | RunError::TooMuchText
         )
+    }
+
+    /// The error of an expression at the place that `at` names.
+    pub(super) fn of_expression(source: FhirPathError, at: impl FnOnce() -> String) -> RunError {
+        match source {
+            FhirPathError::TooMany { .. } => RunError::TooManyRows,
+            source => RunError::Expression { at: at(), source },
+        }
     }
 
     /// Whether fewer resources at a time may do.
     pub(super) fn is_of_size(&self) -> bool {
         let large = |error: &FhirPathError| matches!(error, FhirPathError::TooLarge);
-        matches!(self, RunError::TooManyRows) || matches!(self, RunError::Expression { source, .. } if large(source))
+        matches!(self, RunError::TooManyRows | RunError::TooMuchText)
+            || matches!(self, RunError::Expression { source, .. } if large(source))
     }
 
     /// As an error of a DataFusion operator; [`RunError::from`] takes it out again.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
 
-use super::budget::Budget;
+use super::budget::{Budget, PORTION_TEXT, TEXT};
 use super::column::Column;
 use super::error::RunError;
 use super::relation::{Counts, Group, Index, Part, Relation};
@@ -27,6 +27,8 @@ pub struct BatchRows {
     /// Resources still to be evaluated, the next ones last.
     left: Vec<RecordBatch>,
     relation: Option<Relation>,
+    /// A bound on the bytes of text in any of its rows.
+    longest_row: usize,
     at: usize,
 }
 
@@ -38,6 +40,7 @@ impl View {
             filters,
             left: vec![batch],
             relation: None,
+            longest_row: 0,
             at: 0,
         }
     }
@@ -53,7 +56,11 @@ impl View {
         };
         let focus = Focus::root(kept, self.resource);
         let parts = self.selects.iter().map(|select| evaluator.select(select, &focus));
-        Relation::product(focus.len(), parts.collect::<Result<_, _>>()?, &evaluator.budget)
+        let relation = Relation::product(focus.len(), parts.collect::<Result<_, _>>()?, &evaluator.budget)?;
+        match relation.fits(TEXT) {
+            true => Ok(relation),
+            false => Err(RunError::TooMuchText),
+        }
     }
 }
 
@@ -77,16 +84,20 @@ impl BatchRows {
         loop {
             let Some(relation) = &self.relation else {
                 self.relation = self.relation()?;
+                self.longest_row = self.relation.as_ref().map_or(0, Relation::longest_row);
                 self.at = 0;
                 match self.relation {
                     Some(_) => continue,
                     None => return Ok(None),
                 }
             };
-            let rows = self.at..relation.rows().min(self.at + BATCH);
+            let mut rows = self.at..relation.rows().min(self.at + BATCH);
             if rows.is_empty() {
                 self.relation = None;
                 continue;
+            }
+            if self.longest_row.saturating_mul(rows.len()) > PORTION_TEXT {
+                rows.end = rows.start + relation.fitting(rows.clone(), PORTION_TEXT);
             }
             self.at = rows.end;
             let column = |slot: usize| relation.column(slot, rows.clone());
@@ -138,7 +149,7 @@ impl Evaluator<'_> {
     fn enter(&self, iteration: &Iteration, focus: &Focus) -> Result<(Focus, Counts), RunError> {
         match &iteration.steps {
             Steps::Each(program) => {
-                let collection = run(program, focus, &iteration.at)?;
+                let collection = run(program, focus, &iteration.at, &self.budget)?;
                 self.budget.take(collection.len(), 1)?;
                 Ok((focus.enter(&collection), counts(collection.offsets())))
             }
@@ -154,14 +165,10 @@ impl Evaluator<'_> {
         let mut cells = Vec::with_capacity(select.cells.len());
         for cell in &select.cells {
             let column = &self.columns[cell.slot];
-            let evaluation = cell
-                .program
-                .evaluate_on(focus)
-                .and_then(|evaluation| evaluation.strict());
-            let collection = evaluation.map_err(|source| RunError::Expression {
-                at: format!("column '{}'", column.name),
-                source,
-            })?;
+            let evaluation = cell.program.evaluate_at_most(focus, self.budget.values());
+            let collection = evaluation
+                .and_then(|evaluation| evaluation.strict())
+                .map_err(|source| RunError::of_expression(source, || format!("column '{}'", column.name)))?;
             let values = gather(column, &collection)?;
             cells.push(Part {
                 slot: cell.slot,
@@ -195,12 +202,12 @@ impl Evaluator<'_> {
     }
 }
 
-pub(super) fn run(program: &Program, focus: &Focus, at: &str) -> Result<Collection, RunError> {
-    let evaluation = program.evaluate_on(focus).and_then(|evaluation| evaluation.strict());
-    evaluation.map_err(|source| RunError::Expression {
-        at: at.to_owned(),
-        source,
-    })
+/// What an iteration goes through, if the budget has room for as many rows.
+pub(super) fn run(program: &Program, focus: &Focus, at: &str, budget: &Budget) -> Result<Collection, RunError> {
+    let evaluation = program.evaluate_at_most(focus, budget.rows());
+    evaluation
+        .and_then(|evaluation| evaluation.strict())
+        .map_err(|source| RunError::of_expression(source, || at.to_owned()))
 }
 
 fn counts(offsets: &Offsets) -> Counts {

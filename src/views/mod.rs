@@ -25,6 +25,7 @@ mod shared;
 mod stop;
 mod values;
 mod view;
+mod widths;
 mod write;
 
 pub use check::{Checked, Finding};

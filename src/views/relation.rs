@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::{interleave, take};
 
-use super::budget::Budget;
+use super::budget::{Budget, UNION_TEXT};
 use super::error::RunError;
 use super::values::Gathered;
 
@@ -235,6 +235,12 @@ impl Relation {
         let total: usize = branches.iter().map(Relation::rows).sum();
         let slots = branches.first().map(Relation::slots).unwrap_or_default();
         budget.take(total, slots.len())?;
+        if branches
+            .iter()
+            .any(|branch| !branch.fits(UNION_TEXT / branches.len().max(1)))
+        {
+            return Err(RunError::TooMuchText);
+        }
         let mut starts = Vec::with_capacity(contexts + 1);
         let mut places = Vec::with_capacity(total);
         starts.push(0u32);

@@ -100,7 +100,8 @@ pub(super) fn enter(
     let mut programs = first;
     let mut items = 0;
     loop {
-        let level = Level::below(programs, levels.last().map_or(focus, |level| &level.focus), at)?;
+        let above = levels.last().map_or(focus, |level| &level.focus);
+        let level = Level::below(programs, above, at, budget)?;
         if level.focus.is_empty() {
             break;
         }
@@ -136,10 +137,10 @@ struct Level {
 impl Level {
     /// What the programs yield on the contexts of the level above: for each context the first program's items, then the
     /// second's, and so on.
-    fn below(programs: &[Program], above: &Focus, at: &str) -> Result<Level, RunError> {
+    fn below(programs: &[Program], above: &Focus, at: &str, budget: &Budget) -> Result<Level, RunError> {
         let found = programs
             .iter()
-            .map(|program| run(program, above, at))
+            .map(|program| run(program, above, at, budget))
             .collect::<Result<Vec<Collection>, _>>()?;
         let mut starts = Vec::with_capacity(above.len() + 1);
         let mut order = Vec::new();

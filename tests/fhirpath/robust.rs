@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tabularium::fhir::facts;
-use tabularium::fhirpath::{CompileOptions, compile};
+use tabularium::fhirpath::{CompileOptions, FhirPathError, Focus, compile};
 
 /// Awkward on purpose: valueless and repeated primitives, partial dates, wrong units, an odd reference, contained resources.
 const PATIENTS: [&str; 3] = [
@@ -224,5 +224,34 @@ proptest! {
     #[test]
     fn any_text_is_survived(text in "\\PC{0,40}") {
         exercise(&text);
+    }
+}
+
+/// A caller with room for so many items learns that there are more before they are made.
+#[test]
+fn a_result_beyond_what_the_caller_has_room_for_is_refused() {
+    let ty = facts().lookup("Patient").unwrap();
+    let rows: Vec<String> = (0..10)
+        .map(|id| {
+            format!(r#"{{"resourceType":"Patient","id":"{id}","name":[{{}},{{"family":"a"}},{{"family":"b"}}]}}"#)
+        })
+        .collect();
+    let batch = super::batch(ty, &rows);
+    let focus = Focus::root(&batch, ty);
+    for (expression, items) in [
+        ("1 | 2 | 3", 30),
+        ("(1 | 2 | 2).combine(3)", 30),
+        ("'a,b,c'.split(',')", 30),
+        ("'abc'.toChars().first()", 10),
+        ("name.family", 20),
+        ("name.family.select(1 | 2 | 3)", 60),
+        ("name.family | 'a' | 'c'", 30),
+    ] {
+        let program = compile(expression, ty, &CompileOptions::default()).unwrap();
+        let exact = program.evaluate_at_most(&focus, items).unwrap();
+        assert_eq!(exact.collection.len(), items, "{expression}");
+        let most = items - 1;
+        let error = program.evaluate_at_most(&focus, most).unwrap_err();
+        assert_eq!(error, FhirPathError::TooMany { most }, "{expression}");
     }
 }

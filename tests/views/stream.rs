@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use arrow::array::{AsArray, RecordBatch};
 use serde_json::json;
 use tabularium::http::Limits;
 use tabularium::views::{Document, Format, Refused, Resources, Rows, RunError};
@@ -315,7 +316,58 @@ fn what_one_resource_may_give_is_bounded_by_rows_and_columns() {
     // A million rows, but of twenty columns.
     assert_eq!(rows(siblings(0..20, 2)), refused);
     assert_eq!(rows(nested(24)), refused);
+    // What the innermost list would give is known before it is made.
+    let long = (0..4).fold(json!([]), |inner, place| {
+        let mut select = each(place, 90);
+        select["select"] = inner;
+        json!([select])
+    });
+    assert_eq!(rows(long), refused);
     // Each select by itself would do, all of them do not.
     let many = (0..8).map(|select| json!({"select": siblings(select * 16..select * 16 + 16, 2)}));
     assert_eq!(rows(many.collect()), refused);
+}
+
+fn first_error(mut batches: impl Iterator<Item = Result<RecordBatch, RunError>>) -> Option<String> {
+    batches.find_map(Result::err).map(|error| error.to_string())
+}
+
+/// A text that stands in every row of one resource made batches of gigabytes of a small input.
+#[test]
+fn text_is_bounded_by_what_the_rows_take() {
+    let text = "x".repeat(1 << 20);
+    let resource = json!({"resourceType": "Patient", "id": "p", "name": [{"text": text}]}).to_string();
+    let list = |items: usize| {
+        let items: Vec<String> = (0..items).map(|item| item.to_string()).collect();
+        format!("'{}'.split(',')", items.join(","))
+    };
+    let repeated = |items: &[usize], more: Option<serde_json::Value>| {
+        let column = json!({"column": [{"name": "text", "path": "%resource.name.text"}]});
+        let text: serde_json::Value = std::iter::once(column).chain(more).collect();
+        let select = items.iter().enumerate().fold(text, |inner, (place, items)| {
+            let column = json!([{"name": format!("c{place}"), "path": "$this"}]);
+            json!([{"forEach": list(*items), "column": column, "select": inner}])
+        });
+        let view = view(&json!({"resource": "Patient", "select": select}));
+        Rows::of_documents(view, std::iter::once(Lines(resource.clone().into_bytes())), None).batches()
+    };
+    let mut rows = 0;
+    for batch in repeated(&[100], None) {
+        let batch = batch.unwrap();
+        rows += batch.num_rows();
+        let bytes = batch
+            .column_by_name("text")
+            .unwrap()
+            .as_string::<i32>()
+            .value_data()
+            .len();
+        assert!(bytes <= 16 << 20, "{bytes} bytes in one batch");
+    }
+    assert_eq!(rows, 100);
+    let refused = Some("the view yields too much text for one of the resources".to_owned());
+    assert_eq!(first_error(repeated(&[40, 40], None)), refused);
+    // The branches of a union are copied at once.
+    let twice = json!({"unionAll": [{"column": [{"name": "u", "path": "%resource.name.text"}]},
+        {"column": [{"name": "u", "path": "%resource.name.text"}]}]});
+    assert_eq!(first_error(repeated(&[100], Some(twice))), refused);
 }

@@ -67,15 +67,19 @@ impl Compiler<'_> {
         if name == "resolve" && !self.options.search {
             self.add_targets(&input, &mut shape);
         }
-        Ok((
-            Node::Call(Box::new(Call {
-                function,
-                on,
-                arguments: resolved,
-                at,
-            })),
-            shape,
-        ))
+        let is_fixed = |argument: &Argument| match argument {
+            Argument::Value(node) => node.is_fixed(),
+            Argument::Type(_) => true,
+            _ => false,
+        };
+        let fixed = on.is_fixed() && resolved.iter().all(is_fixed) && name != "trace";
+        let call = Node::Call(Box::new(Call {
+            function,
+            on,
+            arguments: resolved,
+            at,
+        }));
+        Ok((if fixed { Node::Fixed(Box::new(call)) } else { call }, shape))
     }
 
     /// What the references in `input` may lead to in the resource that they lie in.

@@ -199,20 +199,23 @@ impl Compiler<'_> {
             return Ok(match (left_shape.sources.is_empty(), right_shape.sources.is_empty()) {
                 (true, _) => (right, right_shape),
                 (_, true) => (left, left_shape),
-                _ => (Node::Concatenation(Box::new(left), Box::new(right)), shape),
+                _ => {
+                    let fixed = left.is_fixed() && right.is_fixed();
+                    let both = Node::Concatenation(Box::new(left.unfixed()), Box::new(right.unfixed()));
+                    (if fixed { Node::Fixed(Box::new(both)) } else { both }, shape)
+                }
             });
         }
         self.leaves.need(&shape, Need::Value);
-        let (left, right) = (Box::new(left), Box::new(right));
-        Ok((
-            Node::Binary {
-                operator: Operator::Union,
-                left,
-                right,
-                at,
-            },
-            shape,
-        ))
+        let fixed = left.is_fixed() && right.is_fixed();
+        let (left, right) = (Box::new(left.unfixed()), Box::new(right.unfixed()));
+        let union = Node::Binary {
+            operator: Operator::Union,
+            left,
+            right,
+            at,
+        };
+        Ok((if fixed { Node::Fixed(Box::new(union)) } else { union }, shape))
     }
 
     fn at(&self, offset: usize) -> Position {
