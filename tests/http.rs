@@ -185,6 +185,44 @@ fn metadata_says_what_the_server_can_do() {
 }
 
 #[test]
+fn every_route_of_the_openapi_document_is_answered() {
+    let server = Server::start(&records());
+    let bearer = format!("Bearer {}", server.application_token());
+    let document = server.send("GET", "/openapi.json", &[], "");
+    assert_eq!(
+        (document.status, document.header("content-type")),
+        (200, "application/json")
+    );
+    assert_eq!(
+        document.json()["servers"][0]["url"],
+        format!("http://{}", server.address)
+    );
+    let view = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
+        "select": [{"column": [{"name": "id", "path": "id"}]}]});
+    let run = json!({"resourceType": "Parameters", "parameter": [{"name": "viewResource", "resource": view}]});
+    let document = document.json();
+    let paths = document["paths"].as_object().unwrap();
+    assert_eq!(paths.len(), 9);
+    for (path, methods) in paths {
+        let address = path.replace("{type}", "Patient").replace("{id}", "anna");
+        for (method, described) in methods.as_object().unwrap() {
+            let (ty, body) = match path.as_str() {
+                path if path.ends_with("_search") => ("application/x-www-form-urlencoded", String::new()),
+                path if path.ends_with("$validate") => ("application/fhir+json", view.to_string()),
+                path if path.contains('$') => ("application/fhir+json", run.to_string()),
+                _ => ("application/fhir+json", String::new()),
+            };
+            let headers = [("authorization", bearer.as_str()), ("content-type", ty)];
+            let answer = server.send(&method.to_uppercase(), &address, &headers, &body);
+            assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text);
+            let media = described["responses"]["200"]["content"].as_object().unwrap();
+            let ty = answer.header("content-type").split(';').next().unwrap();
+            assert!(media.contains_key(ty), "{method} {path}: {ty}");
+        }
+    }
+}
+
+#[test]
 fn long_urls_are_refused_with_an_outcome() {
     let server = Server::start(&records());
     let answer = server.get(

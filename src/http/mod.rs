@@ -12,6 +12,7 @@ mod error;
 mod frame;
 mod limits;
 mod negotiate;
+mod openapi;
 mod parameters;
 mod patient_wildcard;
 mod pretty;

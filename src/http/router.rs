@@ -14,7 +14,7 @@ use super::auth::Caller;
 use super::error::Error;
 use super::frame::frame;
 use super::service::Service;
-use super::{capability, read, search, view_run, view_validate};
+use super::{capability, openapi, read, search, view_run, view_validate};
 
 /// All routes, within the frame.
 pub(super) fn router(service: Arc<Service>) -> Router {
@@ -22,6 +22,7 @@ pub(super) fn router(service: Arc<Service>) -> Router {
     // What SQL on FHIR calls it may be asked for by GET.
     let alias = || run().get(view_run::by_get);
     let router = Router::new()
+        .route("/openapi.json", get(openapi::document))
         .route("/fhir/metadata", get(capability::metadata))
         .operation("/fhir/ViewDefinition/$run", run)
         .operation("/fhir/ViewDefinition/$viewdefinition-run", alias)

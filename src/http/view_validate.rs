@@ -131,10 +131,9 @@ impl Request {
         if !self.columns {
             return outcome;
         }
-        let outcome: Value = serde_json::from_str(&outcome).unwrap_or_default();
-        let mut parameters = vec![json!({"name": "return", "resource": outcome})];
-        parameters.extend(checked.columns().iter().map(described));
-        json!({"resourceType": "Parameters", "parameter": parameters}).to_string()
+        let columns = checked.columns().iter().map(|column| format!(",{}", described(column)));
+        let columns: String = columns.collect();
+        format!(r#"{{"resourceType":"Parameters","parameter":[{{"name":"return","resource":{outcome}}}{columns}]}}"#)
     }
 }
 
@@ -153,25 +152,24 @@ fn no_profile() -> Error {
     )
 }
 
-/// Whether it can be run, the findings, and the columns for people to read.
+/// The findings; and of a view that can be run that it can be, and its columns for people to read.
 fn outcome(checked: &Checked) -> OperationOutcome {
-    let columns = checked.columns();
-    let verdict = match checked.view() {
-        Some(_) => Issue::information(
-            IssueType::Informational,
-            format!("the ViewDefinition can be run; columns: {}", columns.len()),
-        ),
-        None => Issue::information(IssueType::Informational, "the ViewDefinition cannot be run"),
-    };
-    let findings = checked.findings().iter().map(issue);
-    let columns = columns.iter().map(|column| {
+    let information = |text: String| Issue::information(IssueType::Informational, text);
+    let count = checked.columns().len();
+    let verdict = checked
+        .view()
+        .map(|_| information(format!("the ViewDefinition can be run; columns: {count}")));
+    let columns = checked.columns().iter().map(|column| {
         let list = if column.collection { ", a list" } else { "" };
         let ty = column.ty.as_deref().unwrap_or("of no single FHIR type");
-        let text = format!("column '{}': {ty}{list}; in SQL {}", column.name, column.sql_type());
-        Issue::information(IssueType::Informational, text)
+        let sql = column.sql_type();
+        information(format!("column '{}': {ty}{list}; in SQL {sql}", column.name))
     });
-    let verdict = OperationOutcome::new(verdict);
-    findings.chain(columns).fold(verdict, OperationOutcome::and)
+    let mut issues = checked.findings().iter().map(issue).chain(verdict).chain(columns);
+    let first = issues.next();
+    // A definition that is no view has an error.
+    let first = first.unwrap_or_else(|| information("there is nothing to say".to_owned()));
+    issues.fold(OperationOutcome::new(first), OperationOutcome::and)
 }
 
 /// A finding, with the place inside an expression.

@@ -1,0 +1,141 @@
+//! `GET /openapi.json`: the routes for programs, in OpenAPI 3.1. Operations stand here and not in the CapabilityStatement. Whatever
+//! stands here is answered; it needs no token, as it says nothing that the documents do not.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+
+use super::service::Service;
+
+const FHIR: &str = "application/fhir+json";
+
+/// The document.
+pub(super) async fn document(State(service): State<Arc<Service>>) -> Response {
+    let document = described(&service.base_url);
+    ([(CONTENT_TYPE, "application/json")], document.to_string()).into_response()
+}
+
+fn described(base_url: &str) -> Value {
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tabularium: health records in columns",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": base_url}],
+        "security": [{"bearer": []}],
+        "paths": paths(),
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+            "responses": {"refused": {
+                "description": "Why not, as an OperationOutcome",
+                "content": {FHIR: {"schema": {"type": "object"}}},
+            }},
+        },
+    })
+}
+
+fn paths() -> Value {
+    let mut paths = Map::new();
+    let open = json!({"get": {
+        "operationId": "metadata", "summary": "What this server can do, as a CapabilityStatement", "security": [],
+        "responses": answered(&[FHIR]),
+    }});
+    paths.insert("/fhir/metadata".to_owned(), open);
+    let read = json!({"get": {
+        "operationId": "read", "summary": "One resource as it was stored",
+        "parameters": [in_path("type"), in_path("id")], "responses": answered(&[FHIR]),
+    }});
+    paths.insert("/fhir/{type}/{id}".to_owned(), read);
+    let search = json!({"get": {
+        "operationId": "search",
+        "summary": "The resources of a type that match, as a Bundle; the CapabilityStatement names the search parameters",
+        "parameters": [in_path("type"), in_query("_count", json!({"type": "integer"})), in_query("_sort", json!({"type": "string"}))],
+        "responses": answered(&[FHIR]),
+    }});
+    paths.insert("/fhir/{type}".to_owned(), search);
+    let form = json!({"post": {
+        "operationId": "searchByPost", "summary": "The same with the parameters in a form",
+        "parameters": [in_path("type")],
+        "requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}},
+        "responses": answered(&[FHIR]),
+    }});
+    paths.insert("/fhir/{type}/_search".to_owned(), form);
+    for (path, id, view) in [
+        ("/fhir/ViewDefinition/$run", "run", "viewResource"),
+        (
+            "/fhir/ViewDefinition/$viewdefinition-run",
+            "viewDefinitionRun",
+            "viewResource",
+        ),
+        ("/fhir/$viewdefinition-run", "systemViewDefinitionRun", "viewResource"),
+        ("/fhir/$sql-run", "sqlRun", "subjectResource"),
+    ] {
+        paths.insert(path.to_owned(), run(id, view));
+    }
+    let validate = json!({"post": {
+        "operationId": "validate",
+        "summary": "Everything that is to be said about a ViewDefinition, as an OperationOutcome, and the columns it gives",
+        "parameters": [in_query("columns", json!({"type": "boolean", "default": false,
+            "description": "whether the answer is a Parameters resource with the columns for programs to read"}))],
+        "requestBody": body("A ViewDefinition, or a Parameters resource with it as the parameter resource"),
+        "responses": answered(&[FHIR]),
+    }});
+    paths.insert("/fhir/ViewDefinition/$validate".to_owned(), validate);
+    Value::Object(paths)
+}
+
+/// `$run`, whose parameters may stand in the query or in the body.
+fn run(id: &str, view: &str) -> Value {
+    let references =
+        |of: &str| json!({"type": "array", "items": {"type": "string"}, "description": format!("{of}/id")});
+    let whole = |least: usize| json!({"type": "integer", "minimum": least});
+    json!({"post": {
+        "operationId": id,
+        "summary": "The rows of a view",
+        "parameters": [
+            in_query("patient", references("Patient")),
+            in_query("group", references("Group")),
+            in_query("_format", json!({"type": "string", "enum": ["json", "csv", "ndjson", "parquet"]})),
+            in_query("_limit", whole(1)),
+            in_query("_since", json!({"type": "string", "format": "date-time"})),
+            in_query("header", json!({"type": "boolean", "default": true})),
+            in_query("_count", whole(1)),
+            in_query("_offset", whole(0)),
+        ],
+        "requestBody": body(&format!(
+            "A Parameters resource: {view} is the ViewDefinition; resource, repeated, brings resources to run over; the \
+             parameters of the query may stand here instead"
+        )),
+        "responses": answered(&[
+            "application/json",
+            "text/csv",
+            "application/x-ndjson",
+            "application/vnd.apache.parquet",
+        ]),
+    }})
+}
+
+fn body(description: &str) -> Value {
+    json!({"required": true, "description": description, "content": {FHIR: {"schema": {"type": "object"}}}})
+}
+
+fn answered(media: &[&str]) -> Value {
+    let content: Map<String, Value> = media.iter().map(|media| ((*media).to_owned(), json!({}))).collect();
+    json!({
+        "200": {"description": "The answer", "content": content},
+        "default": {"$ref": "#/components/responses/refused"},
+    })
+}
+
+fn in_path(name: &str) -> Value {
+    json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})
+}
+
+fn in_query(name: &str, schema: Value) -> Value {
+    json!({"name": name, "in": "query", "schema": schema})
+}
