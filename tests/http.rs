@@ -99,7 +99,7 @@ fn what_is_not_there_and_what_is_not_served_differ() {
         ("PUT", "/fhir/Patient/anna", 404, "not-supported"),
         ("DELETE", "/fhir/Patient/anna", 404, "not-supported"),
         ("POST", "/fhir/Patient", 404, "not-supported"),
-        ("GET", "/fhir", 404, "not-supported"),
+        ("PUT", "/fhir", 404, "not-supported"),
         ("POST", "/fhir", 404, "not-supported"),
     ] {
         let answer = server.send(method, path, &[("authorization", &bearer)], "");

@@ -76,6 +76,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             lake,
             store,
             parameters,
+            terminology: Arc::default(),
             base_url: base_url.clone(),
             limits: Limits::default(),
         },

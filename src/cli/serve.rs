@@ -11,6 +11,7 @@ use super::logging::{self, LogFormat};
 use super::upkeep::Upkeep;
 use crate::consent::{Clock, Store};
 use crate::fhir::search_parameter::SearchParameters;
+use crate::fhir::terminology::Terminology;
 use crate::http::{Limits, Options, Service};
 use crate::lake::Lake;
 
@@ -32,6 +33,9 @@ pub(super) struct Args {
     /// Folder of further SearchParameter resources
     #[arg(long, value_name = "DIR")]
     search_parameters: Option<PathBuf>,
+    /// CodeSystems and ValueSets for :in, :not-in, :below and :above: a JSON or NDJSON file, or a folder of them
+    #[arg(long, value_name = "FILE_OR_DIR")]
+    terminology: Option<PathBuf>,
     /// What log lines look like; RUST_LOG says how many there are
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
@@ -41,6 +45,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     let lake = Lake::open(&args.data).map_err(Failure::from_lake)?;
     let parameters = parameters(args.search_parameters.as_deref())?;
+    let terminology = terminology(args.terminology.as_deref())?;
     let store = Store::open(&args.data, Clock::System).map_err(Failure::other)?;
     let (listener, local) = listen(&args.listen)?;
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
@@ -52,6 +57,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             lake,
             store: Arc::new(store),
             parameters,
+            terminology,
             base_url,
             limits: Limits::default(),
         },
@@ -68,6 +74,13 @@ pub(super) fn parameters(folder: Option<&Path>) -> Result<Arc<SearchParameters>,
             .map(Arc::new)
             .map_err(|error| Failure::input(error.to_string())),
     }
+}
+
+/// Code systems and value sets from files; none without.
+pub(super) fn terminology(path: Option<&Path>) -> Result<Arc<Terminology>, Failure> {
+    let loaded = path.map(Terminology::load).transpose();
+    let loaded = loaded.map_err(|error| Failure::input(error.to_string()))?;
+    Ok(Arc::new(loaded.unwrap_or_default()))
 }
 
 /// Takes the port, and says by what address this machine reaches it.

@@ -195,6 +195,7 @@ impl From<SearchError> for Error {
             SearchError::Value { .. }
             | SearchError::Modifier { .. }
             | SearchError::Unknown { .. }
+            | SearchError::Terminology { .. }
             | SearchError::Chain { .. }
             | SearchError::Operator { .. }
             | SearchError::Joins { .. } => Error::Invalid(error.to_string()),

@@ -37,6 +37,9 @@ pub(super) fn router(service: Arc<Service>) -> Router {
             any(view_run::instance)
         });
     router
+        .route("/fhir", get(search::system_by_get))
+        .route("/fhir/", get(search::system_by_get))
+        .route("/fhir/_search", post(search::system_by_post))
         .route("/fhir/{type}", get(search::by_get))
         .route("/fhir/{type}/_search", post(search::by_post))
         .route("/fhir/Patient/{id}/{type}", get(search::compartment_by_get))

@@ -1,4 +1,5 @@
-//! `GET /fhir/{type}` and `POST /fhir/{type}/_search`, and the same under `/fhir/Patient/{id}`: a page of matches as a Bundle.
+//! `GET /fhir/{type}` and `POST /fhir/{type}/_search`, the same under `/fhir/Patient/{id}`, and
+//! `GET /fhir` and `POST /fhir/_search` over several types: a page of matches as a Bundle.
 
 use std::sync::Arc;
 
@@ -18,8 +19,8 @@ use super::{body, patient_wildcard};
 use crate::consent::Access;
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
-use crate::search::Request;
 use crate::search::raw::{self, RawParameter};
+use crate::search::{Request, SystemRequest};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -75,16 +76,40 @@ pub(super) async fn compartment_by_post(
     answer(service, access, place, parameters, &headers).await
 }
 
+/// A search over several types whose parameters stand in the URL.
+pub(super) async fn system_by_get(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let parameters = raw::parse(query.as_deref().unwrap_or_default());
+    answer(service, access, Place::System, parameters, &headers).await
+}
+
+/// A search over several types whose parameters stand in the body, or in both.
+pub(super) async fn system_by_post(
+    State(service): State<Arc<Service>>,
+    Caller(access): Caller,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
+    answer(service, access, Place::System, parameters, &headers).await
+}
+
 /// What a search's path names.
-struct Place {
-    ty: TypeId,
-    /// The Patient whose compartment is searched.
-    patient: Option<String>,
+enum Place {
+    /// A type, and the Patient whose compartment is searched if only that is.
+    Type { ty: TypeId, patient: Option<String> },
+    /// Several types.
+    System,
 }
 
 impl Place {
     fn of_type(name: &str) -> Result<Place, Error> {
-        Ok(Place {
+        Ok(Place::Type {
             ty: resource_type(name)?,
             patient: None,
         })
@@ -94,7 +119,7 @@ impl Place {
         let ty = resource_type(name)?;
         let id = patient_wildcard::in_path(id, access)?;
         match is_id(&id) {
-            true => Ok(Place { ty, patient: Some(id) }),
+            true => Ok(Place::Type { ty, patient: Some(id) }),
             false => Err(Error::Invalid("the path names no id of a Patient".to_owned())),
         }
     }
@@ -134,16 +159,32 @@ async fn answer(
         async move {
             // Held to the end even if the client leaves: what counts is what is computed.
             let _turn = turn;
-            let request = Request {
-                scope: &access.scope,
-                ty: place.ty,
-                compartment: place.patient.as_deref(),
-                parameters: &parameters,
-                handling,
-                now: service.store.clock().now() * 1_000_000,
-                base: &service.fhir_base,
-            };
-            service.engine.search(&request).await
+            let (now, base) = (service.store.clock().now() * 1_000_000, service.fhir_base.as_str());
+            let (scope, parameters) = (&access.scope, parameters.as_slice());
+            match &place {
+                Place::Type { ty, patient } => {
+                    let request = Request {
+                        scope,
+                        ty: *ty,
+                        compartment: patient.as_deref(),
+                        parameters,
+                        handling,
+                        now,
+                        base,
+                    };
+                    service.engine.search(&request).await
+                }
+                Place::System => {
+                    let request = SystemRequest {
+                        scope,
+                        parameters,
+                        handling,
+                        now,
+                        base,
+                    };
+                    service.engine.search_system(&request).await
+                }
+            }
         }
     };
     let bundle = service.workers.run(search).await??;

@@ -10,6 +10,7 @@ use super::limits::Limits;
 use super::workers::Workers;
 use crate::consent::{Store, Tokens};
 use crate::fhir::search_parameter::SearchParameters;
+use crate::fhir::terminology::Terminology;
 use crate::lake::Lake;
 use crate::search::Engine;
 
@@ -21,6 +22,8 @@ pub struct Options {
     pub store: Arc<Store>,
     /// The search parameters it knows.
     pub parameters: Arc<SearchParameters>,
+    /// The code systems and value sets it knows.
+    pub terminology: Arc<Terminology>,
     /// The address that clients know the service by.
     pub base_url: String,
     /// The bounds it holds to.
@@ -60,6 +63,7 @@ impl Service {
             lake,
             store,
             parameters,
+            terminology,
             base_url,
             limits,
         } = options;
@@ -67,7 +71,7 @@ impl Service {
             workers: Workers::start()?,
             tokens: Tokens::new(store.clone(), lake.clone(), &base_url),
             store,
-            engine: Engine::new(lake.clone(), parameters),
+            engine: Engine::new(lake.clone(), parameters).with_terminology(terminology),
             capability: Capability::default(),
             fhir_base: format!("{}/fhir/", base_url.trim_end_matches('/')),
             base_url: base_url.trim_end_matches('/').to_owned(),

@@ -36,6 +36,16 @@ pub enum SearchError {
     /// Resources of this type are in no Patient's compartment (404 `not-supported`).
     #[error("resources of type {0} are not in the compartment of a Patient")]
     NoCompartment(&'static str),
+    /// A value set or code system that was not given to the engine (400).
+    #[error("{parameter}: the {what} '{canonical}' is not known here")]
+    Terminology {
+        /// The parameter as the client wrote it.
+        parameter: String,
+        /// `value set` or `code system`.
+        what: &'static str,
+        /// Its canonical URL.
+        canonical: String,
+    },
     /// A chain through a parameter that is no reference (400).
     #[error("'{parameter}' is a parameter of type {ty}; only a reference can be followed by a chain")]
     Chain {
@@ -111,6 +121,7 @@ impl SearchError {
                 | SearchError::Modifier { .. }
                 | SearchError::Unknown { .. }
                 | SearchError::NoCompartment(_)
+                | SearchError::Terminology { .. }
                 | SearchError::Chain { .. }
                 | SearchError::Operator { .. }
                 | SearchError::Joins { .. }

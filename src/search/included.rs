@@ -55,16 +55,21 @@ pub(super) struct Included {
 
 impl Included {
     /// For a page with these matches, of which so many have been given out before.
-    pub(super) fn of_page(limits: IncludeLimits, ty: TypeId, rows: &[Row], skip: usize) -> Included {
+    pub(super) fn of_page(limits: IncludeLimits, matches: &[Entry], skip: usize) -> Included {
         Included {
             limits,
-            seen: rows.iter().map(|row| (ty, row.id.clone())).collect(),
+            seen: matches.iter().map(|entry| (entry.ty, entry.row.id.clone())).collect(),
             skip,
             met: 0,
             entries: Vec::new(),
             bytes: 0,
             full: false,
         }
+    }
+
+    /// For a page without matches.
+    pub(super) fn nothing() -> Included {
+        Included::of_page(IncludeLimits::default(), &[], 0)
     }
 
     /// Whether there are more than one answer holds.

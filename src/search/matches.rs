@@ -12,14 +12,3 @@ pub(super) struct Found {
     /// How many there are in all, where that came for free.
     pub(super) total: Option<usize>,
 }
-
-impl Found {
-    /// Nothing but a number.
-    pub(super) fn counted(total: usize) -> Found {
-        Found {
-            locators: Vec::new(),
-            more: false,
-            total: Some(total),
-        }
-    }
-}

@@ -3,7 +3,9 @@
 //! Decides which rows match a query, in which order, and what a page shows. What a parameter's values are, FHIRPath says;
 //! which rows may be seen, the lake's scan. Status codes and OperationOutcomes are `http`'s.
 
+mod answer;
 mod binding;
+mod bring;
 mod chain;
 mod compartment;
 mod criterion;
@@ -31,7 +33,9 @@ mod resolve;
 mod result;
 mod sort;
 mod subset;
+mod system;
 mod targets;
+mod terminology;
 mod value;
 mod words;
 
@@ -39,3 +43,4 @@ pub use engine::{Engine, Handling, MAX_PAGE_BYTES, Request};
 pub use error::SearchError;
 pub use included::IncludeLimits;
 pub use result::{DEFAULT_COUNT, MAX_COUNT, Pin};
+pub use system::SystemRequest;

@@ -21,11 +21,10 @@ pub(super) struct Entry {
 pub(super) struct Page<'a> {
     /// `{base}/fhir/`.
     pub(super) base: &'a str,
-    pub(super) ty: TypeId,
     pub(super) now: i64,
     pub(super) total: Option<usize>,
     pub(super) links: Vec<(&'static str, String)>,
-    pub(super) matches: &'a [Row],
+    pub(super) matches: &'a [Entry],
     pub(super) included: &'a [Entry],
     /// Whether there is more to bring along than one answer holds.
     pub(super) is_cut: bool,
@@ -35,8 +34,8 @@ pub(super) struct Page<'a> {
 impl Page<'_> {
     /// The Bundle's JSON.
     pub(super) fn render(&self) -> Bytes {
-        let resources = self.matches.iter().chain(self.included.iter().map(|entry| &entry.row));
-        let size: usize = resources.map(|row| row.resource.len() + 200).sum();
+        let entries = self.matches.iter().chain(self.included);
+        let size: usize = entries.map(|entry| entry.row.resource.len() + 200).sum();
         let mut out = Vec::with_capacity(size + 1024);
         out.extend_from_slice(br#"{"resourceType":"Bundle","id":""#);
         out.extend_from_slice(uuid::Uuid::new_v4().to_string().as_bytes());
@@ -73,7 +72,7 @@ impl Page<'_> {
             return;
         }
         out.extend_from_slice(br#","entry":["#);
-        let matches = self.matches.iter().map(|row| (self.ty, row, "match"));
+        let matches = self.matches.iter().map(|entry| (entry.ty, &entry.row, "match"));
         let included = self.included.iter().map(|entry| (entry.ty, &entry.row, "include"));
         for (at, (ty, row, mode)) in matches.chain(included).enumerate() {
             if at > 0 {

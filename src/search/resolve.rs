@@ -17,6 +17,7 @@ use super::result::invalid;
 use super::value::{ReferenceValue, escape};
 use super::words::Words;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
+use crate::fhir::terminology::Terminology;
 use crate::fhir::{Kind, TypeId, facts};
 
 /// The most other types' tables that the conditions of one search may lead to.
@@ -29,6 +30,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) now_us: i64,
     /// `{base}/fhir/`: an absolute reference that begins with it is a relative one.
     pub(super) base: &'a str,
+    /// Code systems and value sets that values may speak of.
+    pub(super) terminology: &'a Terminology,
 }
 
 /// Resolves the parameters of one search.
@@ -108,7 +111,8 @@ impl<'a> Resolver<'a> {
         if raw.modifier.as_deref() == Some("missing") {
             return missing(raw).map(Test::Missing);
         }
-        let not = raw.modifier.as_deref() == Some("not") && parameter.ty == SearchType::Token;
+        let negated = matches!(raw.modifier.as_deref(), Some("not" | "not-in"));
+        let not = negated && parameter.ty == SearchType::Token;
         let matchers = escape::split(&raw.value, ',')
             .into_iter()
             .map(|alternative| Matcher::parse(parameter, raw, alternative, self.around))

@@ -112,6 +112,7 @@ impl Server {
             lake: lake.clone(),
             store: store.clone(),
             parameters: SearchParameters::builtin(),
+            terminology: std::sync::Arc::default(),
             base_url,
             limits,
         })

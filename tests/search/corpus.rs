@@ -8,7 +8,7 @@ use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
 use tabularium::lake::{Lake, Mode, PatientScope, Scope};
-use tabularium::search::{Engine, Handling, Request, SearchError, raw};
+use tabularium::search::{Engine, Handling, Request, SearchError, SystemRequest, raw};
 
 use crate::harness;
 
@@ -94,6 +94,20 @@ impl Corpus {
             base: BASE,
         };
         let bundle = self.runtime.block_on(engine.search(&request))?;
+        Ok(serde_json::from_slice(&bundle).unwrap())
+    }
+
+    /// One page of a search over several types.
+    pub(super) fn system(&self, scope: &Arc<Scope>, query: &str, handling: Handling) -> Result<Value, SearchError> {
+        let parameters = query.split_once('?').map_or("", |(_, parameters)| parameters);
+        let request = SystemRequest {
+            scope,
+            parameters: &raw::parse(parameters),
+            handling,
+            now: NOW,
+            base: BASE,
+        };
+        let bundle = self.runtime.block_on(self.engine.search_system(&request))?;
         Ok(serde_json::from_slice(&bundle).unwrap())
     }
 

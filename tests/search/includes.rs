@@ -48,7 +48,7 @@ fn a_wildcard_follows_every_reference_parameter() {
     ];
     for all in ["*", "Encounter:*"] {
         let page = corpus
-            .page(&scope, &format!("Encounter?_count=30&_include={all}"))
+            .page(&scope, &format!("Encounter?_count=400&_include={all}"))
             .unwrap();
         let mut expected = targets(&resources(&page, "match"), &paths, &existing);
         for matched in ids(&resources(&page, "match")) {

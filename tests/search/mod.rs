@@ -7,4 +7,6 @@ mod includes;
 mod order;
 mod pages;
 mod queries;
+mod system;
+mod terminology;
 mod ways;

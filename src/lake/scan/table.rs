@@ -94,6 +94,11 @@ impl ScopedTable {
         self.picture.snapshot
     }
 
+    /// Whether anything of the type is stored, whoever may see it.
+    pub fn has_files(&self) -> bool {
+        !self.files().is_empty()
+    }
+
     /// The same scope's and snapshot's table of another type.
     pub fn other(&self, ty: TypeId) -> ScopedTable {
         self.reader.table(&self.picture, ty, &self.scope)

@@ -2,6 +2,7 @@
 //!
 //! A matcher works on whole columns: it is given the items of one type with their rows and marks the rows that match.
 
+mod codes;
 mod date;
 mod near;
 pub(super) mod number;
@@ -15,7 +16,6 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::SearchError;
 use super::query::written;
 use super::raw::RawParameter;
 use super::resolve::{Surroundings, resource_type};
@@ -24,6 +24,7 @@ use super::value::{
     DateValue, NearValue, NumberValue, QuantityValue, ReferenceValue, TokenValue, TypedIdentifier, UriTree, escape,
     fold,
 };
+use super::{SearchError, terminology};
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhirpath::{Collection, Items, Typed};
@@ -40,6 +41,8 @@ pub(super) enum Matcher {
     Label(String),
     /// `:of-type` of an identifier.
     OfType(TypedIdentifier),
+    /// `:in`, `:below` and `:above` of a token.
+    Codes(CodesValue),
     /// Begins with, folded.
     Begins(String),
     /// Contains, folded.
@@ -104,6 +107,10 @@ impl Matcher {
             (SearchType::Token, Some("of-type")) => TypedIdentifier::parse(text)
                 .map(Matcher::OfType)
                 .ok_or_else(|| bad("an identifier with its type: system|code|value")),
+            (SearchType::Token, Some("in" | "not-in" | "below" | "above")) => {
+                let test = terminology::test(raw, text, around.terminology)?;
+                Ok(Matcher::Codes(CodesValue { test, bound: None }))
+            }
             (SearchType::String, None | Some("contains" | "exact")) => {
                 let text = escape::unescape(text);
                 match modifier {
@@ -145,8 +152,10 @@ impl Matcher {
     }
 
     /// Takes account of the one code system that the elements compared are bound to.
-    pub(super) fn bind(&mut self, bound: &str) {
-        if let Matcher::Token(TokenValue {
+    pub(super) fn bind(&mut self, bound: &'static str) {
+        if let Matcher::Codes(codes) = self {
+            codes.bound = Some(bound);
+        } else if let Matcher::Token(TokenValue {
             system: Some(system), ..
         }) = self
             && !system.is_empty()
@@ -168,6 +177,7 @@ impl Matcher {
             }
             Matcher::Label(text) => token::mark_label(text, part, rows),
             Matcher::OfType(value) => token::mark_typed(value, part, rows),
+            Matcher::Codes(value) => codes::mark(value, part, rows),
             Matcher::Begins(text) => string::mark(part, rows, &|candidate| string::begins(candidate, text)),
             Matcher::Contains(text) => string::mark(part, rows, &|candidate| fold(candidate).contains(text.as_str())),
             Matcher::Same(text) => string::mark(part, rows, &|candidate| fold(candidate) == *text),
@@ -187,6 +197,7 @@ impl Matcher {
     }
 }
 
+pub(super) use codes::{CodesTest, CodesValue};
 pub(super) use date::interval as date_interval;
 
 /// Marks the rows of which `hit` says yes for one item. A row that is marked already is not looked at again.

@@ -89,8 +89,8 @@ pub(super) fn mark_typed(value: &TypedIdentifier, part: &Typed, rows: &mut [bool
 
 /// System and code of items that have one of each at most.
 pub(super) struct Pairs {
-    systems: Collection,
-    codes: Collection,
+    pub(super) systems: Collection,
+    pub(super) codes: Collection,
 }
 
 impl Pairs {

@@ -1,0 +1,71 @@
+//! A page that is about to be rendered: its links, and what its Bundle says besides resources.
+
+use bytes::Bytes;
+
+use super::SearchError;
+use super::included::Included;
+use super::links::Links;
+use super::page::{Entry, Page};
+use super::query::Query;
+
+/// The longest link to another page: what a POST said at length could not be asked for by GET.
+const MAX_LINK_BYTES: usize = 8_000;
+
+/// All of an answer but its resources.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    /// `{base}/fhir/`.
+    pub(super) base: &'a str,
+    /// The address of the search, without parameters.
+    pub(super) address: &'a str,
+    /// The time, in microseconds since 1970.
+    pub(super) now: i64,
+    /// What was asked.
+    pub(super) query: &'a Query,
+    /// The snapshot that was read.
+    pub(super) snapshot: u64,
+    /// How many matches there are, if that is to be said.
+    pub(super) total: Option<usize>,
+    /// Whether there are matches after this page.
+    pub(super) more: bool,
+}
+
+impl Answer<'_> {
+    /// The Bundle with these matches and what they bring along.
+    pub(super) fn render(self, matches: &[Entry], included: Included) -> Result<Bytes, SearchError> {
+        let query = self.query;
+        let links = Links {
+            address: self.address,
+            parameters: &query.understood,
+            count: query.count,
+            offset: query.offset,
+            matches: matches.len(),
+            more: self.more,
+            included: query.included,
+            // The rest of what the matches bring along comes before further matches.
+            more_included: included.is_full().then(|| query.included + included.len()),
+            snapshot: self.snapshot,
+            pinned: query.pin.is_some(),
+        };
+        let links = links.list();
+        let longest = links
+            .iter()
+            .filter(|(relation, _)| matches!(*relation, "next" | "previous"))
+            .map(|(_, url)| url.len())
+            .max();
+        if let Some(length) = longest.filter(|length| *length > MAX_LINK_BYTES) {
+            return Err(SearchError::LongLinks(length));
+        }
+        Ok(Page {
+            base: self.base,
+            now: self.now,
+            total: self.total,
+            links,
+            matches: if query.included > 0 { &[] } else { matches },
+            is_cut: included.is_full(),
+            included: &included.finish(),
+            subset: &query.subset,
+        }
+        .render())
+    }
+}

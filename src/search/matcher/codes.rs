@@ -1,0 +1,90 @@
+//! Tokens against value sets and hierarchies of code systems: `:in`, `:not-in`, `:below` and `:above`.
+//!
+//! A code of which the given files do not tell whether it is in the set, or under the code, is taken not to be.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::token::Pairs;
+use super::{mark_items, only_text, type_name};
+use crate::fhir::terminology::{CodeSystem, ValueSet};
+use crate::fhirpath::Typed;
+
+/// What a search asks of codes.
+#[derive(Clone, Debug)]
+pub(in crate::search) struct CodesValue {
+    pub(in crate::search) test: CodesTest,
+    /// The system of elements that hold nothing but a code, where R4 binds them to one.
+    pub(in crate::search) bound: Option<&'static str>,
+}
+
+/// Where a code must be.
+#[derive(Clone, Debug)]
+pub(in crate::search) enum CodesTest {
+    /// In a value set.
+    In(Arc<ValueSet>),
+    /// In a code system, this code or under it; over it where `above`.
+    Of {
+        system: Arc<CodeSystem>,
+        code: String,
+        above: bool,
+    },
+}
+
+impl CodesValue {
+    fn holds(&self, system: Option<&str>, code: &str) -> bool {
+        let found = match (&self.test, system) {
+            (CodesTest::In(set), Some(system)) => set.contains(system, code),
+            (CodesTest::In(set), None) => set.contains_code(code),
+            (CodesTest::Of { system: of, .. }, Some(system)) if system != of.url() => None,
+            (
+                CodesTest::Of {
+                    system,
+                    code: wanted,
+                    above,
+                },
+                _,
+            ) => match above {
+                true => system.subsumes(code, wanted),
+                false => system.subsumes(wanted, code),
+            },
+        };
+        found == Some(true)
+    }
+}
+
+pub(super) fn mark(value: &CodesValue, part: &Typed, rows: &mut [bool]) {
+    // The same few codes come again and again, and a hierarchy is not walked twice for one.
+    let known: RefCell<FxHashMap<(String, String), bool>> = RefCell::default();
+    let holds = |system: Option<&str>, code: &str| {
+        let key = (system.unwrap_or_default().to_owned(), code.to_owned());
+        *known
+            .borrow_mut()
+            .entry(key)
+            .or_insert_with(|| value.holds(system, code))
+    };
+    let pair = |pairs: &Pairs, item: usize| {
+        let code = only_text(&pairs.codes, item);
+        code.is_some_and(|code| holds(only_text(&pairs.systems, item), code))
+    };
+    match type_name(part) {
+        "CodeableConcept" => {
+            let codings = part.items.child("coding");
+            let Some(items) = codings.single() else { return };
+            let pairs = Pairs::of(items, "code");
+            mark_items(part, rows, |_, concept| {
+                codings.range(concept).any(|coding| pair(&pairs, coding))
+            });
+        }
+        "Coding" => {
+            let pairs = Pairs::of(&part.items, "code");
+            mark_items(part, rows, |_, coding| pair(&pairs, coding));
+        }
+        "Identifier" | "ContactPoint" => {}
+        _ => mark_items(part, rows, |items, item| {
+            items.text(item).is_some_and(|code| holds(value.bound, code))
+        }),
+    }
+}

@@ -1,0 +1,40 @@
+//! What `:in`, `:not-in`, `:below` and `:above` of a token speak of, among the code systems and value sets that were given.
+
+use super::SearchError;
+use super::matcher::CodesTest;
+use super::query::written;
+use super::raw::RawParameter;
+use super::result::invalid;
+use super::value::{TokenValue, escape};
+use crate::fhir::terminology::Terminology;
+
+/// The test that one alternative of a value asks for.
+pub(super) fn test(raw: &RawParameter, text: &str, terminology: &Terminology) -> Result<CodesTest, SearchError> {
+    let unknown = |what: &'static str, canonical: &str| SearchError::Terminology {
+        parameter: written(raw),
+        what,
+        canonical: canonical.to_owned(),
+    };
+    let modifier = raw.modifier.as_deref().unwrap_or_default();
+    if matches!(modifier, "in" | "not-in") {
+        let canonical = escape::unescape(text);
+        let set = terminology.value_set(&canonical);
+        return set.map(CodesTest::In).ok_or_else(|| unknown("value set", &canonical));
+    }
+    let expected = "a code with its system: system|code";
+    let Some(TokenValue {
+        system: Some(system),
+        code: Some(code),
+    }) = TokenValue::parse(text)
+    else {
+        return Err(invalid(&written(raw), text, expected));
+    };
+    let found = terminology
+        .code_system(&system)
+        .ok_or_else(|| unknown("code system", &system))?;
+    Ok(CodesTest::Of {
+        system: found,
+        code,
+        above: modifier == "above",
+    })
+}

@@ -1,0 +1,144 @@
+//! Searches over several types at once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tabularium::lake::Scope;
+use tabularium::search::Handling;
+
+use super::corpus::{Corpus, corpus, ids, link, name, resources};
+
+/// The matches of all pages.
+fn walk(corpus: &Corpus, scope: &Arc<Scope>, query: &str) -> Vec<Value> {
+    let mut matches = Vec::new();
+    let mut next = Some(query.to_owned());
+    while let Some(query) = next {
+        let page = corpus
+            .system(scope, &query, Handling::Strict)
+            .unwrap_or_else(|error| panic!("{query}: {error}"));
+        matches.extend(resources(&page, "match"));
+        next = link(&page, "next");
+    }
+    matches
+}
+
+#[test]
+fn types_follow_each_other_page_by_page() {
+    let Some(corpus) = corpus("search over types") else {
+        return;
+    };
+    let scope = corpus.application();
+    let mut expected: BTreeSet<String> = ids(&corpus.everything("Patient"));
+    expected.extend(ids(&corpus.everything("Condition")));
+    expected.extend(ids(&corpus.everything("Goal")));
+    for count in [7, 40, 1000] {
+        let found = walk(corpus, &scope, &format!("?_type=Patient,Condition,Goal&_count={count}"));
+        assert_eq!(found.len(), expected.len(), "{count}");
+        assert_eq!(ids(&found), expected, "{count}");
+    }
+    let counted = corpus
+        .system(&scope, "?_type=Patient,Condition,Goal&_summary=count", Handling::Strict)
+        .unwrap();
+    assert_eq!(counted["total"], expected.len());
+    let page = corpus
+        .system(
+            &scope,
+            "?_type=Patient,Condition,Goal&_total=accurate&_count=3",
+            Handling::Strict,
+        )
+        .unwrap();
+    assert_eq!(page["total"], expected.len());
+    assert!(link(&page, "self").unwrap().contains("_type=Patient"));
+    // Without `_type`, all there is.
+    let everything = corpus.system(&scope, "?_summary=count", Handling::Strict).unwrap();
+    assert!(everything["total"].as_u64().unwrap() > 5000, "{everything}");
+}
+
+#[test]
+fn sorted_types_are_merged() {
+    let Some(corpus) = corpus("sorted search over types") else {
+        return;
+    };
+    let scope = corpus.application();
+    for (sort, descending) in [("_id", false), ("-_id", true)] {
+        let found = walk(
+            corpus,
+            &scope,
+            &format!("?_type=Patient,Goal,CarePlan&_sort={sort}&_count=9"),
+        );
+        let mut ids: Vec<&str> = found.iter().map(|resource| resource["id"].as_str().unwrap()).collect();
+        let in_order = ids.clone();
+        ids.sort_unstable();
+        if descending {
+            ids.reverse();
+        }
+        assert_eq!(in_order, ids, "{sort}");
+        let all: usize = ["Patient", "Goal", "CarePlan"]
+            .map(|ty| corpus.everything(ty).len())
+            .iter()
+            .sum();
+        assert_eq!(found.len(), all);
+        let types: BTreeSet<String> = found
+            .iter()
+            .map(|found| name(found).split('/').next().unwrap().to_owned())
+            .collect();
+        assert_eq!(types.len(), 3);
+    }
+    let by_time = walk(corpus, &scope, "?_type=Patient,Goal&_sort=-_lastUpdated,_id&_count=11");
+    assert_eq!(
+        by_time.len(),
+        corpus.everything("Patient").len() + corpus.everything("Goal").len()
+    );
+}
+
+#[test]
+fn parameters_must_be_known_to_all_types() {
+    let Some(corpus) = corpus("parameters over types") else {
+        return;
+    };
+    let scope = corpus.application();
+    let id = corpus.everything("Patient")[0]["id"].as_str().unwrap().to_owned();
+    let found = walk(corpus, &scope, &format!("?_type=Condition,Goal&patient={id}"));
+    let own = |resource: &Value| resource["subject"]["reference"] == format!("Patient/{id}");
+    assert!(found.iter().all(own));
+    let expected = ["Condition", "Goal"].map(|ty| corpus.everything(ty).iter().filter(|row| own(row)).count());
+    assert_eq!(found.len(), expected.iter().sum::<usize>());
+    let strict = corpus.system(&scope, "?_type=Patient,Condition&gender=male", Handling::Strict);
+    assert!(strict.unwrap_err().to_string().contains("gender"));
+    let lenient = corpus
+        .system(
+            &scope,
+            "?_type=Patient,Condition&gender=male&_summary=count",
+            Handling::Lenient,
+        )
+        .unwrap();
+    assert!(!link(&lenient, "self").unwrap().contains("gender"));
+    for wrong in [
+        "?_type=Nothing",
+        "?_type=Patient,Goal&_sort=status",
+        "?_type=Patient&_type=Goal",
+        "?_type=Patient&_id=",
+    ] {
+        assert!(corpus.system(&scope, wrong, Handling::Strict).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_patient_sees_their_own_rows_of_every_type() {
+    let Some(corpus) = corpus("search over types by a patient") else {
+        return;
+    };
+    let id = corpus.everything("Patient")[0]["id"].as_str().unwrap().to_owned();
+    let token = corpus.patient(&id);
+    let found = walk(corpus, &token, "?_type=Patient,Condition,Observation&_count=200");
+    let subject = format!("Patient/{id}");
+    assert!(!found.is_empty());
+    for resource in &found {
+        assert!(
+            resource["subject"]["reference"] == *subject || resource["id"] == *id,
+            "{}",
+            name(resource)
+        );
+    }
+}
