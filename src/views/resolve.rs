@@ -10,7 +10,7 @@ use super::place::Place;
 use super::view::{self, Cell, Filter, Iteration, Select, Steps, View};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
-use crate::fhirpath::{CompileOptions, Constant, FhirPathError, ItemType, Program, System, compile};
+use crate::fhirpath::{CompileOptions, Constant, FhirPathError, ItemType, Program, System, compile, necessary};
 
 /// Resolves a definition.
 pub(super) fn resolve(definition: &Definition) -> Result<View, ViewError> {
@@ -118,8 +118,13 @@ impl Resolver {
                 problem,
             });
         }
+        let options = CompileOptions {
+            constants: self.constants.clone(),
+            ..CompileOptions::default()
+        };
         Ok(Filter {
             at: filter.at.clone(),
+            necessary: necessary(&filter.text, self.ty, &options).map_err(failed)?,
             program,
         })
     }

@@ -20,6 +20,7 @@ use super::stop::Stop;
 use super::view::View;
 use super::write::Rows;
 use crate::fhir::storage::LeafSet;
+use crate::fhirpath::Necessary;
 use crate::lake::scan::{FILE, Keep, LakeProvider, Prune, ROW, RowPredicate, ScanRequest, ScopedTable};
 
 /// Which resources a view is made of, within what the scope shows.
@@ -91,6 +92,12 @@ impl Planned {
             }
         }
         if of_scan {
+            let mut necessary: Vec<Necessary> = views.iter().map(|view| view.necessary()).collect();
+            if let [only] = necessary.as_mut_slice() {
+                request.items.append(&mut only.items);
+            }
+            let prune = Prune::any(necessary.into_iter().map(|part| part.prune));
+            request.prune = Prune::all([request.prune, prune]);
             request.predicates.push(match views {
                 [view] => filter(view.clone()),
                 views => any_filter(views),

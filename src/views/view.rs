@@ -13,7 +13,8 @@ use super::error::{RunError, ViewError};
 use super::resolve;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
-use crate::fhirpath::Program;
+use crate::fhirpath::{Necessary, Program};
+use crate::lake::scan::Prune;
 
 /// A ViewDefinition that can be run. Immutable; share it.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub struct View {
 pub(super) struct Filter {
     pub(super) at: String,
     pub(super) program: Program,
+    /// What must hold of the resources that it keeps; `None` where it has to be asked of every resource.
+    pub(super) necessary: Option<Necessary>,
 }
 
 /// A `select`, or a branch of a `unionAll`.
@@ -122,6 +125,16 @@ impl View {
     /// Whether it leaves resources out.
     pub fn has_filter(&self) -> bool {
         !self.filters.is_empty()
+    }
+
+    /// What a scan can tell of the resources that its `where` keeps, so far as no error is missed by leaving others out.
+    pub(super) fn necessary(&self) -> Necessary {
+        let parts: Option<Vec<&Necessary>> = self.filters.iter().map(|filter| filter.necessary.as_ref()).collect();
+        let parts = parts.unwrap_or_default();
+        Necessary {
+            prune: Prune::all(parts.iter().map(|part| part.prune.clone())),
+            items: parts.iter().flat_map(|part| part.items.clone()).collect(),
+        }
     }
 
     /// Its `where` as written, for plans; `None` if there is none.

@@ -8,6 +8,7 @@ mod formats;
 mod http;
 mod inline;
 mod lake;
+mod pruning;
 mod several;
 mod stream;
 mod suite;

@@ -128,18 +128,18 @@ fn the_plan_shows_the_scan_that_is_shared() {
           finals: ViewExec: columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger], where=[status = 'final']
           codes: ViewExec: columns=[id, x], leaves=[_id, code.coding._code, code.coding.code, id], where=[code.exists()]
           notes: ViewExec: columns=[id, x], leaves=[_id, id, note._text, note.text]
-            LakeScanExec: columns=[id, status, code, valueInteger, note], predicates=[last_updated >= _since]
+            LakeScanExec: columns=[id, status, code.coding.code, valueInteger, note.text], prune=[(last_updated >= 0)], predicates=[last_updated >= _since]
     "#]]
     .assert_eq(&explain(&[finals.clone(), codes.clone(), notes], &since));
     expect![[r#"
         2 views share one scan
           finals: ViewExec: columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger], where=[status = 'final']
           codes: ViewExec: columns=[id, x], leaves=[_id, code.coding._code, code.coding.code, id], where=[code.exists()]
-            LakeScanExec: columns=[id, status, code, valueInteger], predicates=[where status = 'final' or where code.exists()]
+            LakeScanExec: columns=[id, status, code.coding.code, valueInteger], prune=[(status = 'final' or code exists)], predicates=[where status = 'final' or where code.exists()]
     "#]].assert_eq(&explain(&[finals.clone(), codes], &Resources::default()));
     expect![[r#"
         ViewExec: columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger]
-          LakeScanExec: columns=[id, valueInteger], predicates=[where status = 'final']
+          LakeScanExec: columns=[id, valueInteger], prune=[status = 'final'], predicates=[item [status = 'final']; where status = 'final']
     "#]]
     .assert_eq(&explain(&[finals], &Resources::default()));
 }

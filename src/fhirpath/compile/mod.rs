@@ -1,6 +1,8 @@
 //! Syntax tree to resolved program: every name becomes a column of R4, a constant or a function, with the types that its items
 //! may have. What cannot be is refused here, with its place; what is found later is a row's error.
 
+use std::collections::HashMap;
+
 use super::ast::{Expr, ExprKind, Operator};
 use super::error::{FhirPathError, Places, Position};
 use super::functions::{self, Need};
@@ -26,7 +28,44 @@ type Resolved = Result<(Node, Shape), FhirPathError>;
 const MAX_WORK: usize = 20_000;
 
 pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Inner, FhirPathError> {
-    let tree = parse(text)?;
+    resolve(&parse(text)?, text, root, options, None)
+}
+
+/// What is known of each part of a tree, by the part's address; of a part that is resolved more than once, all of it.
+#[derive(Debug, Default)]
+pub(super) struct Shapes(HashMap<usize, Shape>);
+
+impl Shapes {
+    /// What is known of a part of the tree that was resolved; `None` for parts that are no expressions, such as a type's name.
+    pub(super) fn of(&self, part: &Expr) -> Option<&Shape> {
+        self.0.get(&std::ptr::from_ref(part).addr())
+    }
+
+    fn add(&mut self, part: &Expr, shape: &Shape) {
+        let known = self.0.entry(std::ptr::from_ref(part).addr()).or_default();
+        *known = std::mem::take(known).join(shape);
+    }
+}
+
+/// Compiles a tree, and notes what is known of its parts.
+pub(super) fn shapes(
+    tree: &Expr,
+    text: &str,
+    root: TypeId,
+    options: &CompileOptions<'_>,
+) -> Result<(Inner, Shapes), FhirPathError> {
+    let mut shapes = Shapes::default();
+    let inner = resolve(tree, text, root, options, Some(&mut shapes))?;
+    Ok((inner, shapes))
+}
+
+fn resolve(
+    tree: &Expr,
+    text: &str,
+    root: TypeId,
+    options: &CompileOptions<'_>,
+    shapes: Option<&mut Shapes>,
+) -> Result<Inner, FhirPathError> {
     let context = match options.context {
         Some(program) => program.inner.shape.clone().single(),
         None => root_shape(root),
@@ -42,16 +81,17 @@ pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) ->
         lenient: options.lenient,
         variables: Vec::new(),
         defined: 0,
+        shapes,
     };
     if options.ordered {
-        order::check(&tree, &compiler.places)?;
+        order::check(tree, &compiler.places)?;
     }
     let scope = Scope {
         this: compiler.context.clone(),
         total: None,
         bag: options.duplicates,
     };
-    let (node, shape) = compiler.resolve(&tree, &scope)?;
+    let (node, shape) = compiler.resolve(tree, &scope)?;
     compiler.leaves.output(&shape, options.extra);
     Ok(Inner {
         text: text.to_string(),
@@ -116,6 +156,8 @@ struct Compiler<'a> {
     variables: Vec<Variable>,
     /// How many have been defined.
     defined: usize,
+    /// Where to note what is known of each part.
+    shapes: Option<&'a mut Shapes>,
 }
 
 /// A name that `defineVariable` gave.
@@ -127,6 +169,14 @@ struct Variable {
 
 impl Compiler<'_> {
     fn resolve(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
+        let (node, shape) = self.part(expr, scope)?;
+        if let Some(shapes) = &mut self.shapes {
+            shapes.add(expr, &shape);
+        }
+        Ok((node, shape))
+    }
+
+    fn part(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
         let at = self.at(expr.at);
         self.work += 1;
         if self.work > MAX_WORK {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err, stats::Precision};
 use datafusion::error::DataFusionError;
@@ -19,11 +19,15 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions, SendableRecordBatchStream,
 };
 
+use super::prune::Prune;
 use super::report::ScanReport;
 use super::rows::{Rows, Scan};
 
 /// Below this many rows a partition is not worth its own task.
 const ROWS_PER_PARTITION: u64 = 16_384;
+
+/// Columns that a plan names at most.
+const COLUMNS_SHOWN: usize = 60;
 
 /// Reads a table as its scope shows it.
 #[derive(Clone, Debug)]
@@ -64,14 +68,19 @@ impl LakeScanExec {
 
 impl DisplayAs for LakeScanExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        let columns: Vec<&str> = self
-            .scan
-            .schema
-            .fields()
-            .iter()
-            .map(|field| field.name().as_str())
-            .collect();
+        let mut columns = Vec::new();
+        for field in self.scan.schema.fields() {
+            leaves("", field, &mut columns);
+        }
+        let more = columns.len().saturating_sub(COLUMNS_SHOWN);
+        columns.truncate(COLUMNS_SHOWN);
+        if more > 0 {
+            columns.push(format!("{more} more"));
+        }
         write!(f, "LakeScanExec: columns=[{}]", columns.join(", "))?;
+        if self.scan.prune != Prune::Keep {
+            write!(f, ", prune=[{}]", self.scan.prune)?;
+        }
         let predicates: Vec<&str> = self.scan.labels().collect();
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
@@ -80,6 +89,21 @@ impl DisplayAs for LakeScanExec {
             write!(f, ", limit={limit}")?;
         }
         Ok(())
+    }
+}
+
+/// The leaves of a column, as dotted paths.
+fn leaves(above: &str, field: &Field, found: &mut Vec<String>) {
+    let path = format!("{above}{}", field.name());
+    let mut ty = field.data_type();
+    while let DataType::List(item) = ty {
+        ty = item.data_type();
+    }
+    match ty {
+        DataType::Struct(fields) => fields
+            .iter()
+            .for_each(|field| leaves(&format!("{path}."), field, found)),
+        _ => found.push(path),
     }
 }
 

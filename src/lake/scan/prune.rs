@@ -2,6 +2,7 @@
 //! for which it cannot hold are skipped, all others are read and decided by the caller's own predicate. Negations keep
 //! everything.
 
+use std::fmt;
 use std::sync::Arc;
 
 /// A necessary condition on a row. Leaves are dotted paths without list markers; where a leaf repeats, the condition is
@@ -48,7 +49,58 @@ pub enum Prune {
     },
 }
 
+impl fmt::Display for Prune {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |f: &mut fmt::Formatter<'_>, parts: &[Prune], between: &str| {
+            f.write_str("(")?;
+            for (at, part) in parts.iter().enumerate() {
+                f.write_str(if at == 0 { "" } else { between })?;
+                part.fmt(f)?;
+            }
+            f.write_str(")")
+        };
+        match self {
+            Prune::Keep => f.write_str("true"),
+            Prune::Nothing => f.write_str("false"),
+            Prune::And(parts) => joined(f, parts, " and "),
+            Prune::Or(parts) => joined(f, parts, " or "),
+            Prune::Text { leaf, any_of } => match any_of.as_slice() {
+                [text] => write!(f, "{leaf} = '{text}'"),
+                texts => write!(f, "{leaf} in {} texts", texts.len()),
+            },
+            Prune::Flag { leaf, is } => write!(f, "{leaf} = {is}"),
+            Prune::Range { leaf, from, to } => match (from, to) {
+                (Some(from), Some(to)) => write!(f, "{leaf} in {from}..={to}"),
+                (Some(from), None) => write!(f, "{leaf} >= {from}"),
+                (None, Some(to)) => write!(f, "{leaf} <= {to}"),
+                (None, None) => write!(f, "{leaf} exists"),
+            },
+            Prune::Present { leaf } => write!(f, "{leaf} exists"),
+        }
+    }
+}
+
 impl Prune {
+    /// That all of these hold.
+    pub fn all(parts: impl IntoIterator<Item = Prune>) -> Prune {
+        let mut parts: Vec<Prune> = parts.into_iter().filter(|part| *part != Prune::Keep).collect();
+        match parts.len() {
+            0 => Prune::Keep,
+            1 => parts.swap_remove(0),
+            _ => Prune::And(parts),
+        }
+    }
+
+    /// That one of these holds.
+    pub fn any(parts: impl IntoIterator<Item = Prune>) -> Prune {
+        let mut parts: Vec<Prune> = parts.into_iter().collect();
+        match parts.len() {
+            _ if parts.contains(&Prune::Keep) => Prune::Keep,
+            1 => parts.swap_remove(0),
+            _ => Prune::Or(parts),
+        }
+    }
+
     /// Half-open intervals `[x__start, x__end)` that overlap `[from, until)`, in microseconds; `leaf` is the path of `x`.
     pub fn overlaps(leaf: &str, from: Option<i64>, until: Option<i64>) -> Prune {
         let bound = |suffix: &str, from: Option<i128>, to: Option<i128>| Prune::Range {

@@ -54,10 +54,11 @@ fn prune_leaf(file: &OpenFile, group: usize, path: &str, condition: &Prune) -> R
     let (Some(index), Some(pages)) = (index, file.pages(group, leaf)) else {
         return Ranges::all(rows);
     };
+    let repeats = metadata.column(leaf).column_descr().max_rep_level() > 0;
     let mut kept = Ranges::default();
     for (at, page) in pages.iter().enumerate() {
         let end = pages.get(at + 1).map_or(rows, |next| next.first_row_index as u32);
-        if may_hold(&Bounds::of_page(index, at), condition) {
+        if may_hold(&Bounds::of_page(index, at, repeats), condition) {
             kept.push(page.first_row_index as u32..end);
         }
     }
@@ -114,9 +115,17 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    fn of_page(index: &'a ColumnIndexMetaData, page: usize) -> Bounds<'a> {
+    /// Of a page. Writers (arrow-rs 59 among them) call a page of lists empty where it has as many nulls as rows, though it has
+    /// values beside them, and then leave its bounds out; so of a column that `repeats` only the histogram of its definition
+    /// levels proves that there is no value.
+    fn of_page(index: &'a ColumnIndexMetaData, page: usize, repeats: bool) -> Bounds<'a> {
         if !matches!(index, ColumnIndexMetaData::NONE) && index.is_null_page(page) {
-            return Bounds::Empty;
+            let defined = index.definition_level_histogram(page).and_then(<[i64]>::last);
+            return match defined {
+                Some(0) => Bounds::Empty,
+                None if !repeats => Bounds::Empty,
+                _ => Bounds::Unknown,
+            };
         }
         match index {
             ColumnIndexMetaData::BOOLEAN(index) => numbers(index.min_value(page), index.max_value(page)),

@@ -42,7 +42,7 @@ pub(super) struct Scan {
     rest: Clip,
     predicates: Vec<(SchemaRef, RowPredicate)>,
     items: Vec<ItemMatch>,
-    prune: Prune,
+    pub(super) prune: Prune,
     owners: Option<Vec<i64>>,
     pub(super) account: Account,
 }

@@ -1,0 +1,530 @@
+//! What the columns of a row must hold for a condition to be true of it, as far as a scan can tell without evaluating it: from
+//! statistics, and from the dictionary codes of texts. The condition itself is still to be evaluated on the rows that are left.
+//!
+//! Nothing can be told of an expression that can be in error: a row that is left out would hide an error that evaluation meets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::ast::{Expr, ExprKind, Literal, Operator};
+use super::compile::{Shapes, shapes};
+use super::error::FhirPathError;
+use super::node::{Shape, Source};
+use super::options::{CompileOptions, Constant};
+use super::parse::parse;
+use super::types::{ItemType, System};
+use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
+use crate::fhir::temporal::Temporal;
+use crate::fhir::{TypeId, facts};
+use crate::lake::scan::{ItemMatch, Prune, Wish};
+use crate::lake::shape::{Shape as Columns, SlotKind};
+
+/// Combinations of values beyond this many are not spelled out.
+const MOST_COMBINATIONS: usize = 64;
+
+/// What must hold of a row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Necessary {
+    /// What statistics can refute.
+    pub prune: Prune,
+    /// What dictionary codes can; all of them must hold.
+    pub items: Vec<ItemMatch>,
+}
+
+/// What must hold of a row of the root type's table for the expression to be true of it; `None` where the expression can be in
+/// error, or be something else than true, false or empty, and so has to be asked of every row.
+pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Option<Necessary>, FhirPathError> {
+    let tree = parse(text)?;
+    let (_, shapes) = shapes(&tree, text, root, options)?;
+    let analysis = Analysis {
+        root,
+        shapes,
+        constants: &options.constants,
+    };
+    if !analysis.is_criterion(&tree) {
+        return Ok(None);
+    }
+    let mut conjuncts = Vec::new();
+    flatten(&tree, &mut conjuncts);
+    Ok(Some(Necessary {
+        prune: Prune::all(conjuncts.iter().map(|part| analysis.holds(part))),
+        items: conjuncts.iter().flat_map(|part| analysis.items(part)).collect(),
+    }))
+}
+
+/// The parts of a conjunction, in the order in which they are evaluated.
+fn flatten<'e>(part: &'e Expr, parts: &mut Vec<&'e Expr>) {
+    match &part.kind {
+        ExprKind::Binary {
+            operator: Operator::And,
+            left,
+            right,
+        } => {
+            flatten(left, parts);
+            flatten(right, parts);
+        }
+        _ => parts.push(part),
+    }
+}
+
+struct Analysis<'a> {
+    root: TypeId,
+    shapes: Shapes,
+    constants: &'a HashMap<String, Constant>,
+}
+
+/// A column that items lie in.
+struct Leaf {
+    path: Arc<str>,
+    kind: SlotKind,
+    /// Whether a value of it is an item of a list by itself.
+    many: bool,
+}
+
+impl Analysis<'_> {
+    /// Whether evaluating the part cannot be in error, whatever the data.
+    fn is_safe(&self, part: &Expr) -> bool {
+        match &part.kind {
+            ExprKind::Empty | ExprKind::Literal(_) | ExprKind::External(_) | ExprKind::This => true,
+            ExprKind::Member { on, .. } => {
+                // What is opened as JSON may turn out to be none.
+                let inside = |source: &Source| source.inside;
+                on.as_deref().is_none_or(|on| self.is_safe(on))
+                    && self
+                        .shapes
+                        .of(part)
+                        .is_some_and(|shape| !shape.sources.iter().any(inside))
+            }
+            ExprKind::Call { on, name, arguments } => {
+                let each = || arguments.iter().all(|argument| self.is_criterion(argument));
+                on.as_deref().is_none_or(|on| self.is_safe(on))
+                    && match name.as_str() {
+                        "exists" | "where" => each(),
+                        "empty" | "first" | "last" | "count" | "today" | "now" => arguments.is_empty(),
+                        "startsWith" | "endsWith" | "contains" => match (on.as_deref(), arguments.as_slice()) {
+                            (Some(on), [part]) => {
+                                self.is_text(on) && matches!(part.kind, ExprKind::Literal(Literal::String(_)))
+                            }
+                            _ => false,
+                        },
+                        "not" => on.as_deref().is_some_and(|on| self.is_truth(on)),
+                        "ofType" => true,
+                        _ => false,
+                    }
+            }
+            ExprKind::Binary { operator, left, right } => {
+                let both = self.is_safe(left) && self.is_safe(right);
+                both && match operator {
+                    Operator::And | Operator::Or | Operator::Xor | Operator::Implies => {
+                        self.is_truth(left) && self.is_truth(right)
+                    }
+                    Operator::Equal | Operator::NotEqual | Operator::Union => true,
+                    Operator::In => self.is_single(left),
+                    Operator::Contains => self.is_single(right),
+                    Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+                        self.is_ordered(left, right)
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    fn is_single(&self, part: &Expr) -> bool {
+        self.shapes.of(part).is_some_and(|shape| !shape.many)
+    }
+
+    fn is_text(&self, part: &Expr) -> bool {
+        let text = |source: &Source| source.ty.system() == Some(System::String);
+        self.shapes
+            .of(part)
+            .is_some_and(|shape| !shape.many && shape.sources.iter().all(text))
+    }
+
+    fn is_truth(&self, part: &Expr) -> bool {
+        let boolean = |source: &Source| source.ty.system() == Some(System::Boolean);
+        self.shapes
+            .of(part)
+            .is_some_and(|shape| !shape.many && shape.sources.iter().all(boolean))
+    }
+
+    fn is_criterion(&self, part: &Expr) -> bool {
+        self.is_safe(part) && self.is_truth(part)
+    }
+
+    /// Whether both sides are single values of one kind that has an order.
+    fn is_ordered(&self, left: &Expr, right: &Expr) -> bool {
+        let kind = |part: &Expr| {
+            let shape = self.shapes.of(part).filter(|shape| !shape.many)?;
+            let mut kinds = shape.sources.iter().map(|source| match source.ty.system()? {
+                System::Date | System::DateTime => Some(System::DateTime),
+                System::Integer | System::Decimal => Some(System::Decimal),
+                System::String => Some(System::String),
+                _ => None,
+            });
+            let first = kinds.next()??;
+            kinds.all(|kind| kind == Some(first)).then_some(first)
+        };
+        matches!((kind(left), kind(right)), (Some(left), Some(right)) if left == right)
+    }
+
+    /// What must hold of a row for the part to be true.
+    fn holds(&self, part: &Expr) -> Prune {
+        match &part.kind {
+            ExprKind::Binary { operator, left, right } => match operator {
+                Operator::And => Prune::all([self.holds(left), self.holds(right)]),
+                Operator::Or => Prune::any([self.holds(left), self.holds(right)]),
+                Operator::Equal => match (self.literals(left), self.literals(right)) {
+                    (None, Some(values)) => self.has(left, &values, Operator::Equal),
+                    (Some(values), None) => self.has(right, &values, Operator::Equal),
+                    _ => Prune::Keep,
+                },
+                Operator::In | Operator::Contains => {
+                    let (one, among) = if *operator == Operator::In {
+                        (left, right)
+                    } else {
+                        (right, left)
+                    };
+                    match (self.literals(one), self.literals(among)) {
+                        (None, Some(values)) => self.has(one, &values, Operator::Equal),
+                        (Some(values), None) => self.has(among, &values, Operator::Equal),
+                        _ => Prune::Keep,
+                    }
+                }
+                Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
+                    match (self.literals(left), self.literals(right)) {
+                        (None, Some(values)) => self.has(left, &values, *operator),
+                        (Some(values), None) => self.has(right, &values, mirrored(*operator)),
+                        _ => Prune::Keep,
+                    }
+                }
+                _ => Prune::Keep,
+            },
+            ExprKind::Call {
+                on: Some(on),
+                name,
+                arguments,
+            } => match (name.as_str(), arguments.as_slice()) {
+                ("exists", []) => self.is_there(on),
+                ("exists", [criterion]) => Prune::all([self.is_there(on), self.holds(criterion)]),
+                ("not", []) => self.has(on, &[Literal::Boolean(false)], Operator::Equal),
+                _ => Prune::Keep,
+            },
+            ExprKind::Member { .. } => self.has(part, &[Literal::Boolean(true)], Operator::Equal),
+            _ => Prune::Keep,
+        }
+    }
+
+    /// That some item of a part stands in this relation to one of some values.
+    fn has(&self, part: &Expr, values: &[Literal], relation: Operator) -> Prune {
+        let Some(leaves) = self.leaves(part) else {
+            return Prune::Keep;
+        };
+        let mut conditions = Vec::new();
+        for leaf in &leaves {
+            conditions.extend(
+                values
+                    .iter()
+                    .map(|value| leaf.compares(value, relation).unwrap_or_default()),
+            );
+        }
+        Prune::all([Prune::any(conditions), self.on_the_way(part)])
+    }
+
+    /// That a part has items.
+    fn is_there(&self, part: &Expr) -> Prune {
+        let conditions = match self.leaves(part) {
+            None => Prune::Keep,
+            Some(leaves) => Prune::any(leaves.iter().flat_map(Leaf::present)),
+        };
+        Prune::all([conditions, self.on_the_way(part)])
+    }
+
+    /// What must hold for a path to lead to an item at all, the columns that it ends in not considered.
+    fn on_the_way(&self, part: &Expr) -> Prune {
+        match &part.kind {
+            ExprKind::Member { on: Some(on), .. } => self.on_the_way(on),
+            ExprKind::Call {
+                on: Some(on),
+                name,
+                arguments,
+            } => match (name.as_str(), arguments.as_slice()) {
+                ("where", [criterion]) => Prune::all([self.on_the_way(on), self.holds(criterion)]),
+                ("first" | "last" | "ofType", _) => self.on_the_way(on),
+                _ => Prune::Keep,
+            },
+            _ => Prune::Keep,
+        }
+    }
+
+    /// Conditions on texts of one item that the part's truth implies.
+    fn items(&self, part: &Expr) -> Vec<ItemMatch> {
+        let mut found = Vec::new();
+        match &part.kind {
+            ExprKind::Binary {
+                operator: Operator::Equal | Operator::In | Operator::Contains,
+                left,
+                right,
+            } => {
+                found.extend(self.combination(&[part]));
+                for side in [left, right] {
+                    found.extend(self.items_on_the_way(side));
+                }
+            }
+            ExprKind::Call {
+                on: Some(on),
+                name,
+                arguments,
+            } if name == "exists" => {
+                if let [criterion] = arguments.as_slice() {
+                    found.extend(self.criterion(criterion));
+                }
+                found.extend(self.items_on_the_way(on));
+            }
+            ExprKind::Member { .. } => found.extend(self.items_on_the_way(part)),
+            _ => {}
+        }
+        found
+    }
+
+    fn items_on_the_way(&self, part: &Expr) -> Vec<ItemMatch> {
+        match &part.kind {
+            ExprKind::Member { on: Some(on), .. } => self.items_on_the_way(on),
+            ExprKind::Call {
+                on: Some(on),
+                name,
+                arguments,
+            } => match (name.as_str(), arguments.as_slice()) {
+                ("where", [criterion]) => {
+                    let mut found = self.items_on_the_way(on);
+                    found.extend(self.criterion(criterion));
+                    found
+                }
+                ("first" | "last" | "ofType", _) => self.items_on_the_way(on),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    /// Of a criterion on items the conditions on texts of the item itself, which one item has to meet together; and those
+    /// that stand deeper.
+    fn criterion(&self, criterion: &Expr) -> Vec<ItemMatch> {
+        let mut parts = Vec::new();
+        flatten(criterion, &mut parts);
+        // Only children of the very item are sure to be of one item together.
+        let own = |part: &&Expr| self.equality(part).is_some_and(|(path, ..)| is_child(path));
+        let (own, deeper): (Vec<&Expr>, Vec<&Expr>) = parts.into_iter().partition(own);
+        let mut found: Vec<ItemMatch> = self.combination(&own).into_iter().collect();
+        for part in deeper {
+            found.extend(self.items(part));
+        }
+        found
+    }
+
+    /// Equalities of texts of one item as one condition, if they are of one struct.
+    fn combination(&self, parts: &[&Expr]) -> Option<ItemMatch> {
+        let mut leaves: Vec<Arc<str>> = Vec::new();
+        let mut any_of: Vec<Vec<Wish>> = vec![Vec::new()];
+        for part in parts {
+            let (_, leaf, values) = self.equality(part)?;
+            if leaves.contains(&leaf.path) || leaves.first().is_some_and(|first| parent(first) != parent(&leaf.path)) {
+                return None;
+            }
+            leaves.push(leaf.path);
+            let combined = any_of.iter().flat_map(|before| {
+                values.iter().map(|value| {
+                    let mut wishes = before.clone();
+                    wishes.push(Wish::Is(value.as_str().into()));
+                    wishes
+                })
+            });
+            any_of = combined.collect();
+            if any_of.len() > MOST_COMBINATIONS {
+                return None;
+            }
+        }
+        (!leaves.is_empty() && !any_of.is_empty()).then(|| ItemMatch {
+            label: label(&leaves, &any_of).into(),
+            leaves,
+            any_of,
+        })
+    }
+
+    /// A text that must be one of some: the path to it, its column and the texts.
+    fn equality<'e>(&self, part: &'e Expr) -> Option<(&'e Expr, Leaf, Vec<String>)> {
+        let ExprKind::Binary { operator, left, right } = &part.kind else {
+            return None;
+        };
+        if !matches!(operator, Operator::Equal | Operator::In | Operator::Contains) {
+            return None;
+        }
+        let (path, values) = match (self.literals(left), self.literals(right)) {
+            (None, Some(values)) => (left.as_ref(), values),
+            (Some(values), None) => (right.as_ref(), values),
+            _ => return None,
+        };
+        let mut leaves = self.leaves(path)?;
+        let leaf = leaves.pop().filter(|leaf| {
+            leaves.is_empty() && matches!(leaf.kind, SlotKind::Text | SlotKind::Reference) && !leaf.many
+        })?;
+        let text = |value: Literal| match value {
+            Literal::String(text) => Some(text),
+            _ => None,
+        };
+        Some((path, leaf, values.into_iter().map(text).collect::<Option<_>>()?))
+    }
+
+    /// The values of a literal, a constant or a union of these.
+    fn literals(&self, part: &Expr) -> Option<Vec<Literal>> {
+        match &part.kind {
+            ExprKind::Literal(literal) => Some(vec![literal.clone()]),
+            ExprKind::External(name) => Some(vec![self.constants.get(name)?.clone()]),
+            ExprKind::Binary {
+                operator: Operator::Union,
+                left,
+                right,
+            } => {
+                let mut values = self.literals(left)?;
+                values.extend(self.literals(right)?);
+                Some(values)
+            }
+            _ => None,
+        }
+    }
+
+    /// The columns that the items of a part lie in; `None` if there are others.
+    fn leaves(&self, part: &Expr) -> Option<Vec<Leaf>> {
+        let shape: &Shape = self.shapes.of(part)?;
+        let leaves: Option<Vec<Leaf>> = shape.sources.iter().map(|source| self.leaf(source)).collect();
+        leaves.filter(|leaves| !leaves.is_empty())
+    }
+
+    fn leaf(&self, source: &Source) -> Option<Leaf> {
+        let path = source.path.as_ref().filter(|path| !path.is_empty() && !source.inside)?;
+        let ItemType::Fhir(_) = source.ty else { return None };
+        let (mut columns, mut last) = (Columns::of(self.root), None);
+        let mut names = path.split('.').peekable();
+        let mut root = true;
+        while let Some(name) = names.next() {
+            let column = columns.column(name, root).filter(|column| !column.companion)?;
+            if names.peek().is_some() && column.slot.part != SlotKind::Struct {
+                return None;
+            }
+            // Below `_x` are the parts of an element, whatever `x` is.
+            let ty = if name.starts_with('_') {
+                facts().lookup("Element")?
+            } else {
+                column.slot.ty
+            };
+            (columns, root, last) = (Columns::of(ty), false, Some(column.slot));
+        }
+        let slot = last?;
+        Some(Leaf {
+            path: path.clone(),
+            kind: slot.part,
+            many: slot.many,
+        })
+    }
+}
+
+/// Whether a path leads from `$this` straight to a child.
+fn is_child(path: &Expr) -> bool {
+    let ExprKind::Member { on, .. } = &path.kind else {
+        return false;
+    };
+    on.as_deref().is_none_or(|on| on.kind == ExprKind::This)
+}
+
+/// The relation as seen from the other side.
+fn mirrored(operator: Operator) -> Operator {
+    match operator {
+        Operator::Less => Operator::Greater,
+        Operator::LessOrEqual => Operator::GreaterOrEqual,
+        Operator::Greater => Operator::Less,
+        Operator::GreaterOrEqual => Operator::LessOrEqual,
+        other => other,
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |(parent, _)| parent)
+}
+
+/// `code.coding.system = 'a' and code.coding.code = 'b'`, for plans.
+fn label(leaves: &[Arc<str>], any_of: &[Vec<Wish>]) -> String {
+    if any_of.len() > 4 {
+        return format!("item [{} in {} ways]", leaves.join(", "), any_of.len());
+    }
+    let combination = |wishes: &Vec<Wish>| {
+        let wishes = leaves.iter().zip(wishes).map(|(leaf, wish)| match wish {
+            Wish::Is(text) => format!("{leaf} = '{text}'"),
+            _ => leaf.to_string(),
+        });
+        wishes.collect::<Vec<_>>().join(" and ")
+    };
+    let combinations: Vec<String> = any_of.iter().map(combination).collect();
+    format!("item [{}]", combinations.join(" or "))
+}
+
+impl Leaf {
+    /// That some value stands in this relation to a literal; `None` where that cannot be said in terms of columns.
+    fn compares(&self, value: &Literal, relation: Operator) -> Option<Prune> {
+        let leaf = self.path.clone();
+        match (self.kind, value) {
+            (SlotKind::Text | SlotKind::Reference, Literal::String(text)) if relation == Operator::Equal => {
+                Some(Prune::Text {
+                    leaf,
+                    any_of: vec![text.as_str().into()],
+                })
+            }
+            (SlotKind::Boolean, Literal::Boolean(is)) if relation == Operator::Equal => {
+                Some(Prune::Flag { leaf, is: *is })
+            }
+            (SlotKind::Integer, Literal::Integer(text)) => {
+                let number: i128 = text.parse().ok()?;
+                let (from, to) = match relation {
+                    Operator::Equal => (Some(number), Some(number)),
+                    Operator::Less | Operator::LessOrEqual => (None, Some(number)),
+                    Operator::Greater | Operator::GreaterOrEqual => (Some(number), None),
+                    _ => return None,
+                };
+                Some(Prune::Range { leaf, from, to })
+            }
+            // What a comparison says for certain holds in any zone, so also where a value without one is taken as UTC.
+            (SlotKind::DateTime, Literal::Date(text) | Literal::DateTime(text)) => {
+                let time = Temporal::date_time(text.strip_suffix('T').unwrap_or(text)).ok()?;
+                let (from, until) = match relation {
+                    Operator::Equal => (Some(time.start), Some(time.end)),
+                    Operator::Less | Operator::LessOrEqual => (None, Some(time.end)),
+                    Operator::Greater | Operator::GreaterOrEqual => (Some(time.start), None),
+                    _ => return None,
+                };
+                Some(Prune::overlaps(&self.path, from, until))
+            }
+            _ => None,
+        }
+    }
+
+    /// That there is a value, or an element in place of one.
+    fn present(&self) -> Vec<Prune> {
+        let mut present = vec![Prune::Present {
+            leaf: self.path.clone(),
+        }];
+        if self.kind != SlotKind::Struct {
+            let (parent, name) = match self.path.rsplit_once('.') {
+                Some((parent, name)) => (format!("{parent}."), name),
+                None => (String::new(), &*self.path),
+            };
+            let plain = name
+                .strip_suffix(ELEMENT)
+                .filter(|plain| SYSTEM_COLUMNS.contains(plain))
+                .unwrap_or(name);
+            present.push(Prune::Present {
+                leaf: format!("{parent}_{plain}").into(),
+            });
+        }
+        present
+    }
+}
