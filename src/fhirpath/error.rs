@@ -216,6 +216,12 @@ pub enum FhirPathError {
     /// The evaluation grew beyond what one batch may hold.
     #[error("evaluating the expression yields more than a batch may hold")]
     TooLarge,
+    /// Folds or repetitions within each other take more steps than the engine runs for one batch.
+    #[error("evaluating the expression takes more than {limit} steps")]
+    TooManySteps {
+        /// The limit.
+        limit: usize,
+    },
 }
 
 impl FhirPathError {
@@ -237,7 +243,10 @@ impl FhirPathError {
             | FhirPathError::Literal { at, .. }
             | FhirPathError::NotSingle { at, .. }
             | FhirPathError::Value { at, .. } => Some(*at),
-            FhirPathError::TooLong { .. } | FhirPathError::TooMany { .. } | FhirPathError::TooLarge => None,
+            FhirPathError::TooLong { .. }
+            | FhirPathError::TooMany { .. }
+            | FhirPathError::TooLarge
+            | FhirPathError::TooManySteps { .. } => None,
         }
     }
 }

@@ -5,7 +5,8 @@
 //! the errors of a branch in rows that do not take it.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 use chrono::{DateTime, Utc};
 
@@ -29,6 +30,8 @@ pub(super) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
 /// Where the caller bounds the result: how many times as many items a step on the way to it may yield.
 const STEPS_PER_RESULT: usize = 4;
+/// How many nodes an evaluation may run, each over all rows: folds within folds multiply them.
+const MAX_STEPS: usize = 1 << 18;
 /// What offsets, and twice as many of them, can count.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
@@ -58,6 +61,7 @@ pub(super) fn run(program: &Inner, focus: &Focus, most: usize) -> Result<Evaluat
         limit: (MAX_ITEMS + MAX_ITEMS_PER_ROW * focus.len())
             .min(MAX_OFFSET)
             .min(most.saturating_mul(STEPS_PER_RESULT).max(MAX_ITEMS)),
+        steps: Rc::default(),
         faults: RefCell::default(),
         variables: RefCell::default(),
     };
@@ -115,6 +119,8 @@ pub(super) struct Frame<'a> {
     index: Option<Places>,
     /// How many items a node may yield.
     limit: usize,
+    /// How many nodes have been evaluated, in all frames.
+    steps: Rc<Cell<usize>>,
     faults: RefCell<Vec<Fault>>,
     /// Values of variables that were defined in this frame.
     variables: RefCell<Vec<(usize, Collection)>>,
@@ -169,6 +175,7 @@ impl<'a> Frame<'a> {
             total: None,
             index: None,
             limit: self.limit,
+            steps: self.steps.clone(),
             variables: RefCell::default(),
             faults: RefCell::default(),
         };
@@ -196,6 +203,11 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn output(&self, node: &Node) -> Result<Output, FhirPathError> {
+        let steps = self.steps.get() + 1;
+        self.steps.set(steps);
+        if steps > MAX_STEPS {
+            return Err(FhirPathError::TooManySteps { limit: MAX_STEPS });
+        }
         Ok(Output::Items(match node {
             Node::Empty => Collection::empty(self.rows()),
             Node::Fixed(node) => self.each_row(&self.once(node)?)?,
@@ -261,6 +273,7 @@ impl<'a> Frame<'a> {
             total,
             index: Some(index),
             limit: self.limit,
+            steps: self.steps.clone(),
             faults: RefCell::default(),
             variables: RefCell::default(),
         };
@@ -289,6 +302,7 @@ impl<'a> Frame<'a> {
             total: None,
             index: self.index.clone(),
             limit: self.limit,
+            steps: self.steps.clone(),
             faults: RefCell::default(),
             variables: RefCell::default(),
         };

@@ -113,7 +113,7 @@ impl Program {
     /// as can be told beforehand, they are not made.
     pub fn evaluate_at_most(&self, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
         match eval::run(&self.inner, focus, most) {
-            Err(FhirPathError::TooLarge) if focus.len() > 1 => {
+            Err(FhirPathError::TooLarge | FhirPathError::TooManySteps { .. }) if focus.len() > 1 => {
                 let middle = focus.len() / 2;
                 let first = self.evaluate_at_most(&focus.slice(0, middle), most)?;
                 let left = most.saturating_sub(first.collection.len());

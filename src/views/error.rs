@@ -136,7 +136,8 @@ impl RunError {
 
     /// Whether fewer resources at a time may do.
     pub(super) fn is_of_size(&self) -> bool {
-        let large = |error: &FhirPathError| matches!(error, FhirPathError::TooLarge);
+        let large =
+            |error: &FhirPathError| matches!(error, FhirPathError::TooLarge | FhirPathError::TooManySteps { .. });
         matches!(self, RunError::TooManyRows | RunError::TooMuchText)
             || matches!(self, RunError::Expression { source, .. } if large(source))
     }

@@ -1,13 +1,17 @@
 //! FHIRPath over columns: every search parameter compiles, and what expressions yield over real records is what another
 //! implementation says.
 
+mod arranged;
 mod cases;
 mod contained;
 mod expressions;
 mod functions;
+mod grammar;
 mod leaves;
+mod mutations;
 mod official;
 mod robust;
+mod rows;
 mod search_parameters;
 mod search_values;
 mod terminology;

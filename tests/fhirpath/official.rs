@@ -1,4 +1,4 @@
-//! HL7's FHIRPath suite for R4: what of it holds.
+//! HL7's FHIRPath suite for R4: what of it holds. `harness::report` says how to have the results in a file.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,7 @@ use tabularium::fhir::facts;
 use tabularium::fhirpath::{Collection, CompileOptions, compile};
 
 use crate::harness;
+use crate::harness::report::Report;
 
 /// The cases that do not hold, and why that is so.
 const DEVIATIONS: [&str; 3] = [
@@ -78,6 +79,7 @@ fn the_official_suite() {
     let cases: Vec<Value> =
         serde_json::from_str(&std::fs::read_to_string(folder.join("tests-fhir-r4.json")).unwrap()).unwrap();
     let (mut passed, mut failed, mut failures) = (0, BTreeSet::new(), Vec::new());
+    let mut report = Report::default();
     for case in &cases {
         let expression = case["expression"].as_str().unwrap();
         let resource = match case["inputfile"].as_str() {
@@ -115,6 +117,8 @@ fn the_official_suite() {
                 (!same).then(|| format!("{values:?}, not {expected:?}"))
             }
         };
+        let (group, name) = id.split_once('/').unwrap();
+        report.add(group, name, problem.is_none());
         match problem {
             None => passed += 1,
             Some(problem) => {
@@ -123,6 +127,9 @@ fn the_official_suite() {
             }
         }
     }
+    report.write_if_wanted("test_report_fhirpath.json");
+    assert_eq!(cases.len(), 935);
+    const { assert!(DEVIATIONS.len() < 12, "so few may contradict the specification") };
     let known: BTreeSet<String> = DEVIATIONS.iter().map(|id| (*id).to_string()).collect();
     assert_eq!(
         failed,

@@ -3,7 +3,9 @@
 pub(crate) mod conformance;
 pub(crate) mod json;
 pub(crate) mod lake;
+pub(crate) mod mutate;
 pub(crate) mod records;
+pub(crate) mod report;
 pub(crate) mod server;
 pub(crate) mod stored;
 

@@ -8,6 +8,8 @@ mod formats;
 mod http;
 mod inline;
 mod lake;
+mod model;
+mod mutations;
 mod pruning;
 mod several;
 mod stream;

@@ -1,4 +1,4 @@
-//! The official SQL on FHIR suite, over resources in memory and over lakes.
+//! The official SQL on FHIR suite, over resources in memory and over lakes. `harness::report` says how to have the results in a file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{in_memory, over_lake};
 use crate::harness::records::{self, Record};
+use crate::harness::report::Report;
 use crate::harness::shared;
 
 /// Rows as a multiset: each as text with its columns in alphabetical order.
@@ -65,18 +66,21 @@ pub(super) fn cases(folder: &Path) -> Vec<(String, Map<String, Value>, Vec<Value
     cases
 }
 
-/// Runs all cases and says which fail.
+/// Runs all cases and says which fail, in a report too where one is wanted.
 fn check(
+    report_name: &str,
     cases: &[(String, Map<String, Value>, Vec<Value>)],
     mut run: impl FnMut(&str, &Value, &[Value]) -> Result<(Vec<Value>, Vec<String>), String>,
 ) {
     assert_eq!(cases.len(), 148);
-    let mut faults = Vec::new();
+    let (mut faults, mut report) = (Vec::new(), Report::default());
     for (name, case, resources) in cases {
-        if let Some(fault) = fault(case, &run(name, &case["view"], resources)) {
-            faults.push(format!("{name}: {fault}"));
-        }
+        let fault = fault(case, &run(name, &case["view"], resources));
+        let (file, title) = name.split_once(": ").unwrap();
+        report.add(&format!("{file}.json"), title, fault.is_none());
+        faults.extend(fault.map(|fault| format!("{name}: {fault}")));
     }
+    report.write_if_wanted(report_name);
     assert!(
         faults.is_empty(),
         "{} of 148 cases:\n{}",
@@ -90,7 +94,8 @@ fn the_official_suite_passes_over_resources_in_memory() {
     let Some(folder) = shared("the_official_suite_passes_over_resources_in_memory") else {
         return;
     };
-    check(&cases(&folder.join("conformance/sql-on-fhir")), |_, view, resources| {
+    let cases = cases(&folder.join("conformance/sql-on-fhir"));
+    check("test_report.json", &cases, |_, view, resources| {
         in_memory(view, resources)
     });
 }
@@ -102,6 +107,7 @@ fn the_official_suite_passes_over_lakes() {
     };
     let mut lakes = BTreeMap::new();
     check(
+        "test_report_lake.json",
         &cases(&folder.join("conformance/sql-on-fhir")),
         |name, view, resources| {
             let file = name.split(':').next().unwrap().to_owned();

@@ -10,6 +10,9 @@ use crate::fhirpath::functions::{self, Function, Need, Parameter, Signature};
 use crate::fhirpath::node::{Argument, Call, Node, Shape, Source};
 use crate::fhirpath::types::{ItemType, System};
 
+/// How high the tree of `extension()`'s argument may be.
+const MAX_URL_HEIGHT: usize = 20;
+
 impl Compiler<'_> {
     pub(super) fn call(
         &mut self,
@@ -220,6 +223,11 @@ impl Compiler<'_> {
                     _ => Ok(of_type(on, shape, test)),
                 }
             }
+            // It stands for a criterion, so that each level of it is several levels of resolving.
+            ("extension", [url]) if url.height > MAX_URL_HEIGHT => Err(FhirPathError::TooDeep {
+                at,
+                limit: MAX_URL_HEIGHT,
+            }),
             ("extension", [url]) => {
                 let offset = url.at;
                 let expr = |kind| Expr {
@@ -247,7 +255,7 @@ impl Compiler<'_> {
                     Some(on) => self.resolve(on, scope)?,
                     None => (Node::This, scope.this.clone()),
                 };
-                Ok(children(on, &shape, at))
+                Ok(children(on, &self.bounded(&shape), at))
             }
             ("descendants", []) => self.descendants(on, at, scope),
             ("children" | "descendants", _) => Err(FhirPathError::Arguments {
@@ -273,7 +281,7 @@ impl Compiler<'_> {
             Some(on) => self.resolve(on, scope)?,
             None => (Node::This, scope.this.clone()),
         };
-        let mut over = input.clone();
+        let mut over = self.bounded(&input).into_owned();
         loop {
             let (node, shape) = children(Node::This, &over, at);
             let known = over.sources.len();

@@ -1,5 +1,6 @@
 //! Paths: which columns a name means for the types it may be asked of, and which of them a type test leaves.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashSet;
@@ -14,6 +15,9 @@ use crate::fhirpath::leaves::below;
 use crate::fhirpath::navigate::{Branch, branches};
 use crate::fhirpath::node::{ALL_CHILDREN, Call, Node, Shape, Source};
 use crate::fhirpath::types::{ItemType, System, TypeTest};
+
+/// Most columns that a step may begin at and that are told apart.
+const MAX_COLUMNS: usize = 500;
 
 impl Compiler<'_> {
     pub(super) fn member(&mut self, on: Option<&Expr>, name: &str, at: Position, scope: &Scope) -> Resolved {
@@ -38,7 +42,31 @@ impl Compiler<'_> {
         self.step(on, &shape, name, at)
     }
 
+    /// The shape, if its columns are few enough to be told apart: types that contain themselves multiply them with each step. Of
+    /// more, everything below them is read, and only their types are told apart.
+    pub(super) fn bounded<'s>(&mut self, shape: &'s Shape) -> Cow<'s, Shape> {
+        if shape.sources.len() <= MAX_COLUMNS {
+            return Cow::Borrowed(shape);
+        }
+        self.leaves.need(shape, Need::Whole);
+        let mut met = FxHashSet::default();
+        let untold = |source: &Source| Source {
+            path: source.path.clone().filter(|_| source.inside),
+            ..source.clone()
+        };
+        let sources = shape
+            .sources
+            .iter()
+            .map(untold)
+            .filter(|source| met.insert(source.clone()));
+        Cow::Owned(Shape {
+            sources: sources.collect(),
+            many: shape.many,
+        })
+    }
+
     pub(super) fn step(&mut self, on: Node, shape: &Shape, name: &str, at: Position) -> Resolved {
+        let shape = &*self.bounded(shape);
         let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
         let mut open = false;
         let mut found = Shape {

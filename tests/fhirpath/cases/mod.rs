@@ -23,9 +23,10 @@ mod terminology;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::array::RecordBatch;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::fhirpath::{CompileOptions, Evaluation, Expr, ExprKind, Operator, compile, functions, parse};
+
+use super::arranged::Arranged;
 
 /// An expression, and what each of the family's rows yields: values as JSON, separated by spaces. A row that is in error is `!`
 /// and a part of the message. Where all rows yield the same, it is given once.
@@ -69,67 +70,21 @@ fn patient() -> TypeId {
     facts().lookup("Patient").unwrap()
 }
 
-/// The rows of a family in all the ways that they may come.
-struct Arranged {
-    texts: Vec<String>,
-    together: RecordBatch,
-    alone: Vec<RecordBatch>,
-    /// The same rows in the middle of others, which a slice leaves out.
-    sliced: RecordBatch,
-    /// Every second row first, and from the end.
-    order: Vec<usize>,
-    shuffled: RecordBatch,
+/// The rows of a family.
+fn rows(family: &Family) -> Arranged {
+    let text = |(place, row): (usize, &&str)| match row.is_empty() {
+        true => format!(r#"{{"resourceType":"Patient","id":"r{place}"}}"#),
+        false => format!(r#"{{"resourceType":"Patient","id":"r{place}",{row}}}"#),
+    };
+    let texts: Vec<String> = family.rows.iter().enumerate().map(text).collect();
+    Arranged::new(patient(), &texts)
 }
 
-impl Arranged {
-    fn new(family: &Family) -> Arranged {
-        let text = |(place, row): (usize, &&str)| match row.is_empty() {
-            true => format!(r#"{{"resourceType":"Patient","id":"r{place}"}}"#),
-            false => format!(r#"{{"resourceType":"Patient","id":"r{place}",{row}}}"#),
-        };
-        let texts: Vec<String> = family.rows.iter().enumerate().map(text).collect();
-        let batch = |texts: &[String]| super::batch(patient(), texts);
-        let around: Vec<String> = texts
-            .iter()
-            .rev()
-            .chain(&texts)
-            .chain(texts.iter().rev())
-            .cloned()
-            .collect();
-        let mut order: Vec<usize> = (0..texts.len()).rev().step_by(2).collect();
-        order.extend((0..texts.len()).filter(|row| !order.contains(row)).collect::<Vec<_>>());
-        let shuffled: Vec<String> = order.iter().map(|row| texts[*row].clone()).collect();
-        Arranged {
-            together: batch(&texts),
-            alone: texts.iter().map(|text| batch(std::slice::from_ref(text))).collect(),
-            sliced: batch(&around).slice(texts.len(), texts.len()),
-            shuffled: batch(&shuffled),
-            order,
-            texts,
-        }
-    }
-
-    /// What an expression yields for each row, in each arrangement.
-    fn answers(&self, expression: &str) -> Vec<(&'static str, Vec<String>)> {
-        let program = match compile(expression, patient(), &CompileOptions::default()) {
-            Ok(program) => program,
-            Err(error) => return vec![("compiled", vec![format!("!{error}"); self.texts.len()])],
-        };
-        let over = |batch: &RecordBatch| match program.evaluate(batch) {
-            Ok(evaluation) => (0..batch.num_rows()).map(|row| answer(&evaluation, row)).collect(),
-            Err(error) => vec![format!("!{error}"); batch.num_rows()],
-        };
-        let shuffled = over(&self.shuffled);
-        let place = |row: usize| self.order.iter().position(|other| *other == row).unwrap();
-        vec![
-            ("together", over(&self.together)),
-            ("alone", self.alone.iter().flat_map(over).collect()),
-            ("sliced", over(&self.sliced)),
-            (
-                "shuffled",
-                (0..self.texts.len()).map(|row| shuffled[place(row)].clone()).collect(),
-            ),
-        ]
+/// What an expression yields for each row, in each arrangement.
+fn answers(rows: &Arranged, expression: &str) -> Vec<(&'static str, Vec<String>)> {
+    match compile(expression, patient(), &CompileOptions::default()) {
+        Ok(program) => rows.answers(&program, answer),
+        Err(error) => vec![("compiled", vec![format!("!{error}"); rows.rows()])],
     }
 }
 
@@ -159,14 +114,14 @@ fn is_as_expected(found: &str, expected: &str) -> bool {
 fn functions_and_operators_do_what_the_specification_says() {
     let mut failures = Vec::new();
     for family in FAMILIES {
-        let rows = Arranged::new(family);
+        let rows = rows(family);
         for (expression, expected) in family.cases {
             let expected = match expected {
                 [all] => vec![*all; family.rows.len()],
                 each => each.to_vec(),
             };
             assert_eq!(expected.len(), family.rows.len(), "{}: {expression}", family.name);
-            for (arrangement, found) in rows.answers(expression) {
+            for (arrangement, found) in answers(&rows, expression) {
                 for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
                     if !is_as_expected(found, expected) {
                         failures.push(format!(

@@ -1,0 +1,102 @@
+//! A row's answer does not depend on the rows beside it: an expression over a batch yields for each row what it yields over that row
+//! alone, errors included.
+
+use proptest::prelude::*;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use tabularium::fhir::facts;
+use tabularium::fhirpath::{CompileOptions, Evaluation, compile};
+
+use super::arranged::Arranged;
+use super::grammar::{Choices, ROOTS};
+
+/// Types and values of a row, or its error.
+fn answer(evaluation: &Evaluation, row: usize) -> String {
+    if let Some(fault) = evaluation.faults.iter().find(|fault| fault.row as usize == row) {
+        return format!("!{}", fault.error);
+    }
+    let collection = &evaluation.collection;
+    let item = |item| {
+        let (items, item) = collection.item(item);
+        let mut text = format!("{} ", items.ty());
+        items.write_json(item, &mut text);
+        text
+    };
+    collection.range(row).map(item).collect::<Vec<_>>().join("; ")
+}
+
+struct Case {
+    expression: String,
+    resources: Vec<String>,
+    root: &'static str,
+}
+
+impl Case {
+    fn new(expression: &[u8], resources: &[Vec<u8>]) -> Case {
+        let (&root, rest) = expression.split_first().unwrap_or((&0, &[]));
+        let (on, root) = ROOTS[usize::from(root) % ROOTS.len()];
+        let resource = |(id, bytes): (usize, &Vec<u8>)| Choices::new(bytes).resource(on, id).to_string();
+        Case {
+            expression: Choices::new(rest).expression(on),
+            resources: resources.iter().enumerate().map(resource).collect(),
+            root,
+        }
+    }
+
+    /// Each row's answer, once it is known that they are the same in every arrangement; `None` for what does not compile.
+    fn answers(&self) -> Option<Vec<String>> {
+        let ty = facts().lookup(self.root).unwrap();
+        let program = compile(&self.expression, ty, &CompileOptions::default()).ok()?;
+        let answers = Arranged::new(ty, &self.resources).answers(&program, answer);
+        let (_, together) = &answers[0];
+        for (arrangement, found) in &answers[1..] {
+            assert_eq!(
+                found, together,
+                "{arrangement}: {} over {:#?}",
+                self.expression, self.resources
+            );
+        }
+        Some(together.clone())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_row_yields_the_same_in_any_company(
+        expression in prop::collection::vec(any::<u8>(), 2..80),
+        resources in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..150), 2..6),
+    ) {
+        Case::new(&expression, &resources).answers();
+    }
+}
+
+/// The property above says little if few of the expressions compile, or few find anything.
+#[test]
+fn most_of_the_expressions_mean_something() {
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    let mut bytes = |count: usize| {
+        let mut bytes = vec![0; count];
+        random.fill_bytes(&mut bytes);
+        bytes
+    };
+    let (mut compiled, mut found, mut failed) = (0, 0, 0);
+    for _ in 0..300 {
+        let (expression, resources) = (bytes(60), [bytes(150), bytes(150), bytes(150)]);
+        let Some(answers) = Case::new(&expression, &resources).answers() else {
+            continue;
+        };
+        compiled += 1;
+        found += usize::from(
+            answers
+                .iter()
+                .any(|answer| !answer.is_empty() && !answer.starts_with('!')),
+        );
+        failed += usize::from(answers.iter().any(|answer| answer.starts_with('!')));
+    }
+    assert!(
+        compiled > 200 && found > 100 && failed > 10,
+        "{compiled} compiled, {found} found something, {failed} failed"
+    );
+}
