@@ -6,9 +6,9 @@ use arrow::array::RecordBatch;
 use criterion::{BatchSize, Criterion, Throughput};
 use tabularium::fhir::facts;
 use tabularium::lake::file::write_file;
-use tabularium::lake::json::Tape;
+use tabularium::lake::json::{Choice, Chosen, Tape};
 use tabularium::lake::layout::Layout;
-use tabularium::lake::shred::{Shredder, SystemValues};
+use tabularium::lake::shred::{Clip, Shredder, SystemValues};
 
 use crate::sample::Sample;
 
@@ -36,6 +36,14 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
         group.bench_function("columns", |bencher| {
             bencher.iter(|| shred(&mut shredder, &mut tape, &lines))
         });
+        for (bench, named) in [("columns-named", name), ("skipped", "Basic")] {
+            let clip = clip(named);
+            let mut choice = Choice::new("resourceType", [(named, clip.selection().clone())]);
+            let mut shredder = Shredder::clipped(&clip);
+            group.bench_function(bench, |bencher| {
+                bencher.iter(|| shred_named(&mut shredder, &mut tape, &mut choice, &lines))
+            });
+        }
         let batch = shred(&mut shredder, &mut tape, &lines);
         let schema = Layout::new(ty).adopt(batch.schema_ref()).unwrap().schema;
         let folder = tempfile::tempdir().unwrap();
@@ -49,6 +57,36 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
         });
         group.finish();
     }
+}
+
+/// What an analyst's view names of a type.
+fn clip(ty: &str) -> Clip {
+    let leaves: &[&str] = match ty {
+        "Observation" => &[
+            "subject.reference__id",
+            "effectiveDateTime",
+            "code.coding.code",
+            "valueQuantity.value",
+        ],
+        "ExplanationOfBenefit" => &[
+            "item.sequence",
+            "item.productOrService.coding.code",
+            "item.adjudication.amount.value",
+        ],
+        _ => &[],
+    };
+    let leaves = leaves.iter().map(|leaf| (*leaf).to_owned()).collect();
+    Clip::new(facts().lookup(ty).unwrap(), &leaves)
+}
+
+fn shred_named(shredder: &mut Shredder, tape: &mut Tape, choice: &mut Choice, lines: &[&str]) -> RecordBatch {
+    for line in lines {
+        if let Chosen::Selected(_, root) = tape.choose(line.as_bytes(), choice).unwrap() {
+            let id = root.get_str("id").unwrap_or_default();
+            shredder.push(&SystemValues::outside(&id, ""), root).unwrap();
+        }
+    }
+    shredder.finish().unwrap()
 }
 
 fn shred(shredder: &mut Shredder, tape: &mut Tape, lines: &[&str]) -> RecordBatch {

@@ -1,11 +1,12 @@
-//! ViewDefinitions over the whole population: planned, and planned, computed and written as CSV.
+//! ViewDefinitions over the whole population: planned; planned, computed and written as CSV; straight from NDJSON to CSV.
 
 use std::io::sink;
+use std::ops::Range;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput};
 use tabularium::fhir::facts;
-use tabularium::views::{Format, Resources, Run, View};
+use tabularium::views::{Document, Format, Refused, Resources, Rows, Run, View};
 use tokio::runtime::Runtime;
 
 use crate::sample::Sample;
@@ -32,6 +33,9 @@ const VIEWS: [(&str, &str, bool); 6] = [
     ),
 ];
 
+/// Bytes of text that are read at a time.
+const PIECE: usize = 1 << 20;
+
 pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let runtime = Runtime::new().unwrap();
     let plan = |view: Arc<View>| {
@@ -47,6 +51,23 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     let mut group = criterion.benchmark_group("view/plan");
     for (name, definition, _) in VIEWS {
         group.bench_function(name, |bencher| bencher.iter(|| plan(parse(definition))));
+    }
+    group.finish();
+
+    let mut group = criterion.benchmark_group("view/ndjson");
+    group.sample_size(20);
+    for (name, definition, _) in VIEWS {
+        let view = parse(definition);
+        let file = format!("{}.ndjson", facts().get(view.resource()).name);
+        let text: Arc<[u8]> = std::fs::read(sample.ndjson().join(file)).unwrap().into();
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                Rows::of_documents(view.clone(), pieces(text.clone()), None)
+                    .write(Format::Csv { header: true }, &mut sink())
+                    .unwrap()
+            });
+        });
     }
     group.finish();
 
@@ -74,4 +95,39 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
         });
     }
     group.finish();
+}
+
+/// Lines of a text.
+struct Lines {
+    text: Arc<[u8]>,
+    range: Range<usize>,
+}
+
+impl Document for Lines {
+    fn text(&self) -> &[u8] {
+        &self.text[self.range.clone()]
+    }
+
+    fn is_lines(&self) -> bool {
+        true
+    }
+
+    fn refuse(&self, offset: usize, reason: Refused) {
+        panic!("{reason} at {offset}");
+    }
+}
+
+/// A text in pieces of whole lines, as reading a file gives them.
+fn pieces(text: Arc<[u8]>) -> impl Iterator<Item = Lines> + Send {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let aim = (at + PIECE).min(text.len());
+        let end = text[aim..].iter().position(|byte| *byte == b'\n');
+        let range = at..end.map_or(text.len(), |end| aim + end + 1);
+        at = range.end;
+        (!range.is_empty()).then(|| Lines {
+            text: text.clone(),
+            range,
+        })
+    })
 }

@@ -3,8 +3,12 @@
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::source::LARGEST_DOCUMENT;
+
 /// What is made room for at first; files of one resource are seldom larger.
 const FIRST: usize = 64 << 10;
+/// A text that is larger than this is given all the room that any text can need.
+const LARGE: usize = 8 << 20;
 /// Texts whose memory is kept.
 const KEPT: usize = 8;
 /// The largest text whose memory is kept.
@@ -59,7 +63,11 @@ impl Pending {
         while self.filled < enough {
             if self.filled == self.bytes.len() {
                 let room = enough.min(FIRST.max(self.filled * 2));
-                self.bytes.reserve_exact(room - self.filled);
+                if room > self.bytes.capacity() {
+                    // Moving a large text would take its memory twice; what is never written to takes none.
+                    let capacity = if room > LARGE { LARGEST_DOCUMENT + LARGE } else { room };
+                    self.bytes.reserve_exact(capacity.max(room) - self.filled);
+                }
                 self.bytes.resize(room, 0);
             }
             let end = enough.min(self.bytes.len());

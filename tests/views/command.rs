@@ -238,3 +238,24 @@ fn what_no_view_names_is_checked_all_the_same() {
         assert!(refused.contains(expected), "{refused}");
     }
 }
+
+/// A text of which there is room for one at a time once must not keep out what comes behind it.
+#[test]
+fn large_documents_follow_each_other() {
+    let folder = folder();
+    let input = folder.path().join("large");
+    std::fs::create_dir(&input).unwrap();
+    let padding = "x".repeat(1 << 20);
+    for name in ["a", "b", "c"] {
+        let patient = |place: usize| json!({"resource": {"resourceType": "Patient", "id": format!("{name}{place}"), "text": {"div": padding}}});
+        let bundle = json!({"resourceType": "Bundle", "entry": (0..17).map(patient).collect::<Vec<_>>()});
+        std::fs::write(input.join(format!("{name}.json")), bundle.to_string()).unwrap();
+    }
+    let (view, input) = (path(folder.path(), "view.json"), input.to_str().unwrap().to_owned());
+    let ids = ["a", "b", "c"].map(|name| (0..17).map(move |place| format!("{name}{place},\n")));
+    let expected: String = ids.into_iter().flatten().collect();
+    let found = tabularium(&["run", &view, "--input", &input, "--no-header"]);
+    assert_eq!((text(&found.stdout), text(&found.stderr)), (expected, String::new()));
+    let found = tabularium(&["run", &view, "--input", &input, "--no-header", "--limit", "2"]);
+    assert_eq!(text(&found.stdout), "a0,\na1,\n");
+}

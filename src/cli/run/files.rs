@@ -1,7 +1,7 @@
 //! The views over files: one pass over the input for all of them, and an account of what in it was refused.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::args::Args;
 use super::outputs::Outputs;
@@ -21,24 +21,24 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     let progress = Progress::new(arguments.shows_progress(), Some(ingest::input_size(&arguments.input)));
     let refused = Arc::new(Refusals::default());
     let (of_documents, advance) = (refused.clone(), progress.advance());
-    let pieces = Pieces::new(files);
-    let spare = pieces.spare();
-    let documents = pieces.filter_map(move |piece| match piece {
-        Ok(piece) => {
-            advance(piece.consumed);
-            Some(Input {
-                piece,
-                refused: of_documents.clone(),
-                spare: spare.clone(),
-            })
-        }
-        Err(Fault::Refused(refusal)) => {
-            of_documents.add(refusal);
-            None
-        }
-        Err(Fault::Broken(error)) => {
-            of_documents.broken(error);
-            None
+    let mut pieces = Pieces::new(files);
+    let (spare, room) = (pieces.spare(), Arc::new(Room::default()));
+    let documents = std::iter::from_fn(move || {
+        loop {
+            room.wait();
+            match pieces.next()? {
+                Ok(piece) => {
+                    advance(piece.consumed);
+                    return Some(Input {
+                        room: Room::taken(&room, piece.text.len()),
+                        piece,
+                        refused: of_documents.clone(),
+                        spare: spare.clone(),
+                    });
+                }
+                Err(Fault::Refused(refusal)) => of_documents.add(refusal),
+                Err(Fault::Broken(error)) => of_documents.broken(error),
+            }
         }
     });
     let views = targets.iter().map(|target| target.view.clone()).collect();
@@ -55,11 +55,48 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     }
 }
 
+/// A text of more bytes is alone in memory: what follows is read when it is done with.
+const LARGE: usize = 16 << 20;
+
+/// How many large texts there are.
+#[derive(Default)]
+struct Room {
+    large: Mutex<usize>,
+    freed: Condvar,
+}
+
+/// The place of a large text.
+struct Taken(Arc<Room>);
+
+impl Room {
+    /// Waits until there is no large text. Whoever holds one needs nothing of who waits here.
+    fn wait(&self) {
+        let large = self.large.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.freed.wait_while(large, |large| *large > 0));
+    }
+
+    fn taken(room: &Arc<Room>, bytes: usize) -> Option<Taken> {
+        (bytes > LARGE).then(|| {
+            *room.large.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+            Taken(room.clone())
+        })
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        *self.0.large.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.freed.notify_all();
+    }
+}
+
 /// A piece of an input file.
 struct Input {
     piece: Piece,
     refused: Arc<Refusals>,
     spare: Spare,
+    /// Held until the text is gone.
+    room: Option<Taken>,
 }
 
 impl Drop for Input {
@@ -67,6 +104,7 @@ impl Drop for Input {
         match &mut self.piece.text {
             Text::Lines(text) | Text::Document(text) => self.spare.give(std::mem::take(text)),
         }
+        self.room = None;
     }
 }
 
