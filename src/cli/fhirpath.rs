@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::failure::Failure;
+use super::terminology::TerminologyArgument;
 use crate::fhir::facts;
 use crate::fhirpath::{Collection, CompileOptions, FhirPathError, compile};
 use crate::lake::json::Tape;
@@ -20,6 +21,8 @@ pub(super) struct Args {
     /// File holding one resource as JSON
     #[arg(long, value_name = "RESOURCE.json")]
     input: PathBuf,
+    #[command(flatten)]
+    terminology: TerminologyArgument,
 }
 
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
@@ -35,7 +38,11 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         .resources()
         .find(|ty| facts().get(*ty).name == name)
         .ok_or_else(|| Failure::input(format!("{path} holds no R4 resource: resourceType is '{name}'")))?;
-    let program = compile(&arguments.expression, ty, &CompileOptions::default()).map_err(wrong)?;
+    let options = CompileOptions {
+        terminology: arguments.terminology.load()?,
+        ..CompileOptions::default()
+    };
+    let program = compile(&arguments.expression, ty, &options).map_err(wrong)?;
     let id = root.get_str("id").unwrap_or_default();
     let system = SystemValues::outside(&id, root.raw());
     let mut shredder = Shredder::new(ty);

@@ -32,6 +32,7 @@ mod progress;
 mod run;
 mod search;
 mod serve;
+mod terminology;
 mod token;
 mod upkeep;
 

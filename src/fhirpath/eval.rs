@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use arrow::array::Array;
 use chrono::{DateTime, Utc};
 
 use super::collection::{Collection, Offsets};
@@ -22,6 +23,7 @@ use super::operators;
 use super::program::{Evaluation, Fault, Inner};
 use super::truth::Truth;
 use super::types::{ItemType, System};
+use super::values::Values;
 use crate::fhir::{TypeId, facts};
 
 /// Greatest number of items that a single step of an evaluation may yield, and how many more each row may add; beyond it the
@@ -523,9 +525,31 @@ pub(super) fn step(
     let children = |items: &Items| match (branches(items), items.ty()) {
         (Some(branches), _) => items.step(&branches),
         (None, ItemType::Fhir(_)) => Collection::empty(items.len()),
+        (None, ItemType::System(System::Quantity)) => quantity_part(items, name),
         (None, ItemType::System(_)) => items.text_child(name).unwrap_or_else(|| Collection::empty(items.len())),
     };
     Ok(super::combine::flat_map(&on, children))
+}
+
+/// The `value` or `unit` of System quantities.
+fn quantity_part(items: &Items, name: &str) -> Collection {
+    let Values::Quantity { value, unit } = items.values() else {
+        return Collection::empty(items.len());
+    };
+    let (system, values, given) = match name {
+        "value" => {
+            let text = Some(value.clone());
+            (System::Decimal, Values::Decimal { text, number: None }, value)
+        }
+        _ => (System::String, Values::Text(unit.clone()), unit),
+    };
+    let parts = Items::new(ItemType::System(system), values);
+    let (mut offsets, mut slots) = (vec![0i32], Vec::with_capacity(items.len()));
+    for slot in (0..items.len()).map(|item| items.slot(item)) {
+        slots.extend(given.is_valid(slot).then_some(slot as u32));
+        offsets.push(slots.len() as i32);
+    }
+    Collection::new(Offsets::list(offsets), parts.take(slots))
 }
 
 fn branches_of(ty: TypeId, name: &str) -> Vec<Branch> {

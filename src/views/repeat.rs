@@ -3,8 +3,6 @@
 //! Elements that contain themselves have as many columns as the data is deep, so a view that repeats reads everything below
 //! where it begins.
 
-use std::collections::HashMap;
-
 use super::budget::Budget;
 use super::definition::Located;
 use super::error::{RunError, ViewError};
@@ -13,7 +11,7 @@ use super::relation::Counts;
 use super::view::{Iteration, Steps};
 use crate::fhir::TypeId;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
-use crate::fhirpath::{Collection, CompileOptions, Constant, FhirPathError, Focus, Program, compile};
+use crate::fhirpath::{Collection, CompileOptions, FhirPathError, Focus, Program, compile};
 
 /// The deepest that items are followed: deeper than JSON may nest.
 const MAX_LEVELS: usize = 128;
@@ -25,24 +23,22 @@ const MAX_TYPE_STEPS: usize = 8;
 pub(super) fn resolve(
     paths: &[Located],
     ty: TypeId,
-    constants: &HashMap<String, Constant>,
+    options: &CompileOptions<'_>,
     context: Option<&Program>,
     leaves: &mut LeafSet,
 ) -> Result<(Iteration, Program), ViewError> {
     // An expression that leads on from some items need not from others.
     let everything = |_| Some(vec![EVERYTHING]);
     let compiled = |text: &str, context: Option<&Program>| -> Result<Program, FhirPathError> {
-        let constants = constants.clone();
         compile(
             text,
             ty,
             &CompileOptions {
                 lenient: true,
-                constants,
                 context,
                 extra: Some(&everything),
                 duplicates: true,
-                ..CompileOptions::default()
+                ..options.clone()
             },
         )
     };

@@ -2,6 +2,7 @@
 //! checks that names are sound and unique and that the branches of a `unionAll` agree.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::column::{Column, Kind};
 use super::definition::{Definition, Located, MAX_COLUMNS, RawColumn, RawIteration, RawSelect, check_name, wrong};
@@ -9,11 +10,12 @@ use super::error::ViewError;
 use super::place::Place;
 use super::view::{self, Cell, Filter, Iteration, Select, Steps, View};
 use crate::fhir::storage::LeafSet;
+use crate::fhir::terminology::Terminology;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
 use crate::fhirpath::{CompileOptions, Constant, FhirPathError, ItemType, Program, System, compile, necessary};
 
 /// Resolves a definition.
-pub(super) fn resolve(definition: &Definition) -> Result<View, ViewError> {
+pub(super) fn resolve(definition: &Definition, terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
     let ty = resource_type(&definition.resource)?;
     let mut constants = HashMap::new();
     for (index, (name, value)) in definition.constants.iter().enumerate() {
@@ -27,6 +29,7 @@ pub(super) fn resolve(definition: &Definition) -> Result<View, ViewError> {
     let mut resolver = Resolver {
         ty,
         constants,
+        terminology,
         leaves: LeafSet::new(),
     };
     let filters = definition
@@ -89,6 +92,7 @@ fn unique(columns: &[Placed]) -> Result<(), ViewError> {
 struct Resolver {
     ty: TypeId,
     constants: HashMap<String, Constant>,
+    terminology: Option<Arc<Terminology>>,
     leaves: LeafSet,
 }
 
@@ -96,6 +100,7 @@ impl Resolver {
     fn compile(&mut self, text: &str, context: Option<&Program>) -> Result<Program, FhirPathError> {
         let options = CompileOptions {
             constants: self.constants.clone(),
+            terminology: self.terminology.clone(),
             context,
             ..CompileOptions::default()
         };
@@ -210,7 +215,12 @@ impl Resolver {
             RawIteration::Each(expression) => (expression, false),
             RawIteration::EachOrNull(expression) => (expression, true),
             RawIteration::Repeat(paths) => {
-                return super::repeat::resolve(paths, self.ty, &self.constants, context, &mut self.leaves);
+                let options = CompileOptions {
+                    constants: self.constants.clone(),
+                    terminology: self.terminology.clone(),
+                    ..CompileOptions::default()
+                };
+                return super::repeat::resolve(paths, self.ty, &options, context, &mut self.leaves);
             }
         };
         let failed = |source| ViewError::Expression {

@@ -13,6 +13,7 @@ use super::error::{RunError, ViewError};
 use super::resolve;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
+use crate::fhir::terminology::Terminology;
 use crate::fhirpath::{Necessary, Program};
 use crate::lake::scan::Prune;
 
@@ -81,7 +82,12 @@ pub(super) struct Cell {
 impl View {
     /// Reads and checks a ViewDefinition.
     pub fn parse(definition: &[u8]) -> Result<View, ViewError> {
-        resolve::resolve(&Definition::parse(definition)?)
+        View::parse_with(definition, None)
+    }
+
+    /// The same, with value sets and code systems for `memberOf` and its like.
+    pub fn parse_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
+        resolve::resolve(&Definition::parse(definition)?, terminology)
     }
 
     /// Reads a ViewDefinition and says everything that is to be said about it.

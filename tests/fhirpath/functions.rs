@@ -393,6 +393,26 @@ fn greedy_expressions_are_refused() {
     }
 }
 
+#[test]
+fn texts_of_json_are_escaped_whole() {
+    check(&[
+        (r#"'a\nb\t\\'.escape('json') = 'a\\nb\\t\\\\'"#, "true"),
+        (
+            r#"'a\nb\t\\ \'\"'.escape('json').unescape('json') = 'a\nb\t\\ \'\"'"#,
+            "true",
+        ),
+        (r#"'\\u0041\\\\n'.unescape('json')"#, r#""A\\n""#),
+        (r#"'a\"b\\q\\u12'.unescape('json') = 'a\"b\\q\\u12'"#, "true"),
+        (r#"'\\ud83d\\ude00'.unescape('json')"#, "\"\u{1f600}\""),
+        ("(1.50 'mg').value", "1.50"),
+        ("(1.50 'mg').unit", r#""mg""#),
+        (
+            "(1.50 'mg').code",
+            "!Quantity has no element 'code' (line 1, column 13)",
+        ),
+    ]);
+}
+
 /// Two calls read the clock twice, so that `now() = now()` was false now and then.
 #[test]
 fn the_present_is_one_moment_for_a_whole_evaluation() {

@@ -324,3 +324,55 @@ fn files() {
     let missing = Terminology::load(&folder.path().join("missing")).unwrap_err();
     assert!(matches!(missing, TerminologyError::Unreadable { .. }));
 }
+
+/// What the program prints for these arguments, and how it ends.
+fn program(arguments: &[&str], folder: &std::path::Path) -> (String, Option<i32>) {
+    let found = std::process::Command::new(env!("CARGO_BIN_EXE_tabularium"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text = [found.stdout, found.stderr].concat();
+    (String::from_utf8(text).unwrap(), found.status.code())
+}
+
+#[test]
+fn the_commands_take_terminology() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("terms")).unwrap();
+    write("terms/animals.json", ANIMALS);
+    write(
+        "terms/mammals.json",
+        &value_set("mammals", &filter("concept", "is-a", "mammal")),
+    );
+    write("rows.ndjson", &ROWS.map(|row| row.replace('\n', " ")).join("\n"));
+    write("one.json", ROWS[0]);
+    write(
+        "view.json",
+        r#"{"resourceType": "ViewDefinition", "status": "active", "name": "mammals", "resource": "Condition",
+            "where": [{"path": "code.memberOf('http://vs/mammals')"}],
+            "select": [{"column": [{"name": "id", "path": "id"}]}]}"#,
+    );
+    let run = ["run", "view.json", "--input", "rows.ndjson", "--terminology", "terms"];
+    assert_eq!(program(&run, folder.path()), ("id\n1\n".to_string(), Some(0)));
+    assert_eq!(program(&run[..4], folder.path()), ("id\n".to_string(), Some(0)));
+    let evaluate = [
+        "fhirpath",
+        "code.memberOf('http://vs/mammals')",
+        "--input",
+        "one.json",
+        "--terminology",
+        "terms",
+    ];
+    let (found, code) = program(&evaluate, folder.path());
+    assert_eq!(
+        (found.trim(), code),
+        (r#"[{"type": "boolean", "value": true}]"#, Some(0))
+    );
+    let (error, code) = program(
+        &["fhirpath", "1", "--input", "one.json", "--terminology", "nowhere"],
+        folder.path(),
+    );
+    assert!(error.starts_with("tabularium: nowhere: ") && code == Some(2), "{error}");
+}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::failure::Failure;
 use crate::cli::lake_scope::LOCAL;
 use crate::cli::mode::Mode;
+use crate::cli::terminology::TerminologyArgument;
 use crate::fhir::temporal::Temporal;
 use crate::views::Format;
 
@@ -58,6 +59,8 @@ pub(in crate::cli) struct Args {
     /// The file to write, without it standard output; of several views the folder
     #[arg(long, value_name = "PATH")]
     pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) terminology: TerminologyArgument,
     /// Write so many rows at most, of each view
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<usize>,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::args::Args;
 use crate::cli::failure::Failure;
+use crate::fhir::terminology::Terminology;
 use crate::views::View;
 
 /// A view and where its rows go.
@@ -24,8 +25,9 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
         files.extend(definitions(folder)?);
     }
     let (mut views, mut faulty) = (Vec::new(), Vec::new());
+    let terminology = arguments.terminology.load()?;
     for file in &files {
-        match read(file) {
+        match read(file, terminology.clone()) {
             Ok(view) => views.push(Arc::new(view)),
             Err(failure) => faulty.push(failure),
         }
@@ -74,10 +76,10 @@ fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-fn read(file: &Path) -> Result<View, Failure> {
+fn read(file: &Path, terminology: Option<Arc<Terminology>>) -> Result<View, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
     let text = std::fs::read(file).map_err(|error| failed(&error))?;
-    View::parse(&text).map_err(|error| failed(&error))
+    View::parse_with(&text, terminology).map_err(|error| failed(&error))
 }
 
 /// A file in the folder for each view, named after the view's own.

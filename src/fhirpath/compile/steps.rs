@@ -93,6 +93,12 @@ impl Compiler<'_> {
                         by.push((ty, branches));
                     }
                 }
+                ItemType::System(System::Quantity) if name == "value" => {
+                    found.add(&Shape::one(ItemType::System(System::Decimal)));
+                }
+                ItemType::System(System::Quantity) if name == "unit" => {
+                    found.add(&Shape::one(ItemType::System(System::String)));
+                }
                 ItemType::System(System::TypeInfo) if matches!(name, "name" | "namespace") => {
                     found.add(&Shape::one(ItemType::System(System::String)));
                 }

@@ -291,23 +291,63 @@ const HTML: [(&str, &str); 5] = [
     ("'", "&#39;"),
     ("&", "&amp;"),
 ];
-const JSON: [(&str, &str); 2] = [("\"", "\\\""), ("\\", "\\\\")];
-
 fn escaped(call: &Invocation<'_>, escape: bool) -> Result<Output, FhirPathError> {
     coded(call, |text, target| {
-        let table: &[(&str, &str)] = match target {
-            "html" => &HTML,
-            "json" => &JSON,
-            _ => return Ok(None),
-        };
-        Ok(Some(match escape {
-            true => table
+        let changed = match (target, escape) {
+            ("html", true) => HTML
                 .iter()
                 .rev()
                 .fold(text.to_string(), |text, (plain, escape)| text.replace(plain, escape)),
-            false => table
+            ("html", false) => HTML
                 .iter()
                 .fold(text.to_string(), |text, (plain, escape)| text.replace(escape, plain)),
-        }))
+            ("json", true) => {
+                let quoted = serde_json::Value::from(text).to_string();
+                quoted[1..quoted.len() - 1].to_string()
+            }
+            ("json", false) => without_escapes(text),
+            _ => return Ok(None),
+        };
+        within_limit(changed.len())?;
+        Ok(Some(changed))
     })
+}
+
+/// JSON's escapes undone; what is none stays, quotes that no backslash precedes too.
+fn without_escapes(text: &str) -> String {
+    let mut units: Vec<u16> = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        units.extend(rest[..at].encode_utf16());
+        let after = &rest[at + 1..];
+        let coded = after
+            .strip_prefix('u')
+            .and_then(|digits| digits.get(..4))
+            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let plain = match after.chars().next() {
+            Some(same @ ('"' | '\\' | '/')) => Some(same),
+            Some('n') => Some('\n'),
+            Some('t') => Some('\t'),
+            Some('r') => Some('\r'),
+            Some('b') => Some('\u{8}'),
+            Some('f') => Some('\u{c}'),
+            _ => None,
+        };
+        rest = match (coded.and_then(|digits| u16::from_str_radix(digits, 16).ok()), plain) {
+            (Some(unit), _) => {
+                units.push(unit);
+                &after[5..]
+            }
+            (None, Some(plain)) => {
+                units.push(plain as u16);
+                &after[1..]
+            }
+            (None, None) => {
+                units.push('\\' as u16);
+                after
+            }
+        };
+    }
+    units.extend(rest.encode_utf16());
+    String::from_utf16_lossy(&units)
 }

@@ -124,6 +124,10 @@ pub(super) const VARIABLES: Family = Family {
             &["!single needs a single item", "", r#""male""#],
         ),
         ("coalesce({}, {})", &[""]),
+        (
+            "(name.count() & ' \\'mg\\'').toQuantity().select(value.toString() & unit)",
+            &[r#""2mg""#, r#""0mg""#, r#""1mg""#],
+        ),
         ("name.repeatAll(given)", &[r#""B" "C" "E""#, "", r#""B" "B""#]),
         ("name.repeat(given)", &[r#""B" "C" "E""#, "", r#""B""#]),
     ],
