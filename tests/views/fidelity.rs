@@ -79,3 +79,59 @@ fn digits_precision_and_offset_stay() {
         assert_eq!(squeezed, json, "{source:?}");
     }
 }
+
+/// Texts as JSON writes them, and as a cell of CSV has them.
+const TEXTS: [(&str, &str); 8] = [
+    (r#""123456789012345678901234567890""#, "123456789012345678901234567890"),
+    (r#""007""#, "007"),
+    (r#""1e3""#, "1e3"),
+    (r#""-0.0""#, "-0.0"),
+    (r#""é 😀 \"q\", z""#, "\"é 😀 \"\"q\"\", z\""),
+    (r#""two\nlines""#, "\"two\nlines\""),
+    (r#"" spaces ""#, " spaces "),
+    (r#""tab\tback\\slash/""#, "tab\tback\\slash/"),
+];
+
+/// Times of day of every precision that R4 has, and odd ones.
+const TIMES: [&str; 8] = [
+    "10:30:00",
+    "23:59:59.999",
+    "00:00:00",
+    "10:30:00.0",
+    "10:30:00.123456789",
+    "12:00:00.10",
+    "23:59:60",
+    "04:05:06",
+];
+
+#[test]
+fn texts_and_times_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let view = r#"{"resourceType":"ViewDefinition","name":"texts","status":"active","resource":"Observation","select":[{"column":[
+        {"name":"text","path":"value.ofType(string)","type":"string"},
+        {"name":"time","path":"component.value.ofType(time)","type":"time"},
+        {"name":"year","path":"component.value.ofType(dateTime)"}]}]}"#;
+    let (mut lines, mut csv, mut ndjson) = (String::new(), "text,time,year\n".to_owned(), String::new());
+    for (at, ((json, cell), time)) in TEXTS.iter().zip(TIMES).enumerate() {
+        lines += &format!(
+            r#"{{"resourceType":"Observation","id":"o{at}","status":"final","code":{{"text":"x"}},"valueString":{json},"component":[{{"code":{{"text":"a"}},"valueTime":"{time}"}},{{"code":{{"text":"b"}},"valueDateTime":"0001"}}]}}"#
+        );
+        lines.push('\n');
+        csv += &format!("{cell},{time},0001\n");
+        ndjson += &format!(r#"{{"text":{json},"time":"{time}","year":"0001"}}"#);
+        ndjson.push('\n');
+    }
+    std::fs::write(folder.join("view.json"), view).unwrap();
+    std::fs::write(folder.join("input.ndjson"), lines).unwrap();
+    let imported = Command::new(env!("CARGO_BIN_EXE_tabularium"))
+        .current_dir(folder)
+        .args(["import", "--data", "lake", "input.ndjson"])
+        .output()
+        .unwrap();
+    assert!(imported.status.success());
+    for source in [["--input", "input.ndjson"], ["--data", "lake"]] {
+        assert_eq!(run(folder, &source, "csv"), csv, "{source:?}");
+        assert_eq!(run(folder, &source, "ndjson"), ndjson, "{source:?}");
+    }
+}
