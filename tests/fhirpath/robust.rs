@@ -255,3 +255,27 @@ fn a_result_beyond_what_the_caller_has_room_for_is_refused() {
         assert_eq!(error, FhirPathError::TooMany { most }, "{expression}");
     }
 }
+
+/// Below contained resources items may be of hundreds of types: a short text could keep the compiler busy for long.
+#[test]
+fn steps_through_every_type_count_as_work() {
+    let ty = facts().lookup("Patient").unwrap();
+    let compiled = |expression: &str| compile(expression, ty, &CompileOptions::default()).map(|_| ());
+    let chain = |length: usize| format!("$this{}", ".descendants()".repeat(length));
+    let nested = |depth: usize| {
+        (0..depth).fold("children()".to_string(), |inner, _| {
+            format!("repeat({inner} | descendants())")
+        })
+    };
+    let wide = |groups: usize| vec![format!("({})", ["descendants()"; 20].join(" | ")); groups].join(" | ");
+    for expression in [chain(9), nested(2), wide(1)] {
+        assert_eq!(compiled(&expression), Ok(()), "{expression}");
+    }
+    for expression in [wide(10)] {
+        let refused = compiled(&expression);
+        assert!(
+            matches!(refused, Err(FhirPathError::TooComplex { .. })),
+            "{expression}: {refused:?}"
+        );
+    }
+}

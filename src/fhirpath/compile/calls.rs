@@ -255,7 +255,9 @@ impl Compiler<'_> {
                     Some(on) => self.resolve(on, scope)?,
                     None => (Node::This, scope.this.clone()),
                 };
-                Ok(children(on, &self.bounded(&shape), at))
+                let shape = self.bounded(&shape);
+                self.weigh(&shape, at)?;
+                Ok(children(on, &shape, at))
             }
             ("descendants", []) => self.descendants(on, at, scope),
             ("children" | "descendants", _) => Err(FhirPathError::Arguments {
@@ -283,6 +285,7 @@ impl Compiler<'_> {
         };
         let mut over = self.bounded(&input).into_owned();
         loop {
+            self.weigh(&over, at)?;
             let (node, shape) = children(Node::This, &over, at);
             let known = over.sources.len();
             for source in &shape.sources {

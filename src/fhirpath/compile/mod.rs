@@ -26,6 +26,8 @@ type Resolved = Result<(Node, Shape), FhirPathError>;
 /// How many parts of an expression are resolved at most. `repeat` and `aggregate` resolve their arguments more than once, so
 /// that nesting them multiplies the work.
 const MAX_WORK: usize = 20_000;
+/// A step from as many kinds of items counts as one more part.
+const SOURCES_PER_WORK: usize = 8;
 
 pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Inner, FhirPathError> {
     resolve(&parse(text)?, text, root, options, None)
@@ -178,10 +180,7 @@ impl Compiler<'_> {
 
     fn part(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
         let at = self.at(expr.at);
-        self.work += 1;
-        if self.work > MAX_WORK {
-            return Err(FhirPathError::TooComplex { at });
-        }
+        self.spend(1, at)?;
         match &expr.kind {
             ExprKind::Empty => Ok((Node::Empty, Shape::default())),
             ExprKind::Literal(literal) => self.constant(literal, at),
@@ -266,6 +265,19 @@ impl Compiler<'_> {
             at,
         };
         Ok((if fixed { Node::Fixed(Box::new(union)) } else { union }, shape))
+    }
+
+    fn spend(&mut self, work: usize, at: Position) -> Result<(), FhirPathError> {
+        self.work += work;
+        match self.work > MAX_WORK {
+            true => Err(FhirPathError::TooComplex { at }),
+            false => Ok(()),
+        }
+    }
+
+    /// Notes the work of a step from items that may be many things: below resources of any type there are hundreds.
+    fn weigh(&mut self, shape: &Shape, at: Position) -> Result<(), FhirPathError> {
+        self.spend(shape.sources.len() / SOURCES_PER_WORK, at)
     }
 
     fn at(&self, offset: usize) -> Position {

@@ -67,6 +67,7 @@ impl Compiler<'_> {
 
     pub(super) fn step(&mut self, on: Node, shape: &Shape, name: &str, at: Position) -> Resolved {
         let shape = &*self.bounded(shape);
+        self.weigh(shape, at)?;
         let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
         let mut open = false;
         let mut found = Shape {
