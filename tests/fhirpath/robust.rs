@@ -271,11 +271,6 @@ fn steps_through_every_type_count_as_work() {
     for expression in [chain(9), nested(2), wide(1)] {
         assert_eq!(compiled(&expression), Ok(()), "{expression}");
     }
-    for expression in [wide(10)] {
-        let refused = compiled(&expression);
-        assert!(
-            matches!(refused, Err(FhirPathError::TooComplex { .. })),
-            "{expression}: {refused:?}"
-        );
-    }
+    let refused = compiled(&wide(10));
+    assert!(matches!(refused, Err(FhirPathError::TooComplex { .. })), "{refused:?}");
 }
