@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::{compact, demo, fhirpath, generate, import, info, run as run_view, search, serve, token};
+use super::{compact, demo, fhirpath, generate, import, info, run as run_view, search, serve, token, validate_view};
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]
@@ -26,6 +26,7 @@ enum Command {
     Explain(search::ExplainArgs),
     Serve(serve::Args),
     Token(token::Args),
+    ValidateView(validate_view::Args),
     Compact(compact::Args),
 }
 
@@ -42,6 +43,7 @@ pub fn run() -> ExitCode {
         Command::Explain(arguments) => search::explain(arguments),
         Command::Serve(arguments) => serve::run(arguments),
         Command::Token(arguments) => token::run(arguments),
+        Command::ValidateView(arguments) => validate_view::run(arguments),
         Command::Compact(arguments) => compact::run(arguments),
     };
     match outcome {

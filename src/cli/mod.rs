@@ -35,5 +35,6 @@ mod serve;
 mod terminology;
 mod token;
 mod upkeep;
+mod validate_view;
 
 pub use command::run;

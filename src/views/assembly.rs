@@ -54,7 +54,7 @@ impl Assembly {
     ) -> Result<Assembly, RunError> {
         let form = match TextFormat::of(format) {
             Some(form) => Form::Text(form),
-            None => Form::Parquet(Box::new(ParquetWriter::new(Vec::new(), view.schema().clone(), share)?)),
+            None => Form::Parquet(Box::new(ParquetWriter::new(Vec::new(), view.columns(), share)?)),
         };
         Ok(Assembly {
             view,

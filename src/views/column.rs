@@ -1,13 +1,14 @@
 //! The columns that a view gives: what their values are, from the `type` the view declares and the types its path yields.
 //!
 //! Values keep the form they were written in: decimals, dates and times are text. A declared type decides where it can hold
-//! the values; a value that it cannot hold is an error when it is met.
+//! the values; a value that it cannot hold is an error when it is met. Typed output has them as their SQL type says.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
 
+use super::sql_type::SqlType;
 use crate::fhir::storage::{LIST_ITEM, Storage};
 use crate::fhir::{Kind as FhirKind, facts};
 use crate::fhirpath::{ItemType, System};
@@ -32,6 +33,8 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: String,
+    /// Where the view defines it; for a column of a union, in the first branch.
+    pub at: String,
     /// What its values are.
     pub kind: Kind,
     /// Whether a row has a list of values.
@@ -42,6 +45,8 @@ pub struct Column {
     pub description: Option<String>,
     /// What the view says of it to particular systems.
     pub tags: Vec<Tag>,
+    /// The type that its values have in typed output; of a collection, its items.
+    pub sql: SqlType,
 }
 
 /// A `tag` of a column.
@@ -53,10 +58,14 @@ pub struct Tag {
     pub value: String,
 }
 
+/// The name of the tag that says a column's SQL type.
+pub(super) const ANSI_TYPE: &str = "ansi/type";
 /// Key under which a field's metadata says the FHIR type.
 const FHIR_TYPE: &str = "fhir_type";
 /// Key under which a field's metadata says the view's description.
 const DESCRIPTION: &str = "description";
+/// What stands before a tag's name in the key under which a field's metadata says its value.
+const TAG: &str = "tag:";
 
 impl Kind {
     /// What a value looks like in messages.
@@ -124,9 +133,9 @@ impl Kind {
                 _ => Err(format!("'{ty}' is not a type that a column can have")),
             };
         }
-        // R4 has no integer64; views written for later versions say it of integers.
+        // R4 has no integer64; views written for later versions say it of integers, also of those beyond 32 bits.
         if name == "integer64" {
-            return Ok(Kind::Integer);
+            return Ok(Kind::Decimal);
         }
         let known = facts()
             .lookup(name.strip_prefix("FHIR.").unwrap_or(name))
@@ -140,19 +149,27 @@ impl Kind {
 }
 
 impl Column {
-    /// The SQL type that its values have in typed output, as ISO/IEC 9075 writes it. That of a collection is its items'.
-    pub fn sql_type(&self) -> String {
-        match self.kind {
-            Kind::Boolean => "BOOLEAN",
-            Kind::Integer => "INTEGER",
-            Kind::Decimal | Kind::Text | Kind::Any => "CHARACTER VARYING",
-        }
-        .to_owned()
+    /// Whether the view says the SQL type.
+    pub(super) fn has_sql_tag(&self) -> bool {
+        self.tags.iter().any(|tag| tag.name.eq_ignore_ascii_case(ANSI_TYPE))
     }
 
-    /// The field of the output's Arrow schema.
+    /// The name of the type that its values have in typed output; of a collection, its items.
+    pub fn sql_type(&self) -> String {
+        self.sql.to_string()
+    }
+
+    /// The field of the rows' Arrow schema, where values are as they were written.
     pub(super) fn field(&self) -> FieldRef {
-        let values = self.kind.data_type();
+        self.field_of(self.kind.data_type())
+    }
+
+    /// The field of typed output's Arrow schema.
+    pub(super) fn typed_field(&self) -> FieldRef {
+        self.field_of(self.sql.data_type())
+    }
+
+    fn field_of(&self, values: DataType) -> FieldRef {
         let ty = match self.collection {
             true => DataType::List(item_field(values)),
             false => values,
@@ -163,6 +180,11 @@ impl Column {
         }
         if let Some(description) = &self.description {
             metadata.insert(DESCRIPTION.to_owned(), description.clone());
+        }
+        for tag in &self.tags {
+            metadata
+                .entry(format!("{TAG}{}", tag.name))
+                .or_insert_with(|| tag.value.clone());
         }
         Arc::new(Field::new(&self.name, ty, true).with_metadata(metadata))
     }

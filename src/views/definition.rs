@@ -1,21 +1,43 @@
 //! A ViewDefinition as it was written: JSON to a raw type, with the place of everything for messages.
 //!
 //! Decides which properties a ViewDefinition has and what JSON types they are. What names, types and expressions mean is
-//! resolved in `view`; what is not needed to run a view (`status`, `description`, contacts, ...) is not looked at.
+//! resolved in `resolve`; what does not bear on the rows, `metadata` looks at.
+//!
+//! Two forms of ViewDefinition are in use, and both are taken. Their `resource`, `constant`, `where` and `select` are the
+//! same; SQL on FHIR 2.0 describes a logical model, the ballot of 3.0 a resource of R6, and hence they differ so:
+//!
+//! | | 2.0.0 | 3.0.0-ballot |
+//! |---|---|---|
+//! | `resourceType` | `https://sql-on-fhir.org/ig/StructureDefinition/ViewDefinition` | `ViewDefinition` |
+//! | `resourceDefinition` | | `http://hl7.org/fhir/StructureDefinition/ViewDefinition`, with or without a version |
+//! | `identifier` | an object | a list of objects |
+//! | canonical base of profiles | `https://sql-on-fhir.org/ig` | `http://hl7.org/fhir/uv/sql-on-fhir` |
+//! | metadata | some | all that a MetadataResource of R6 has: `version`, `date`, `purpose`, `author`, ... |
+//! | `profile` | | what the resources are meant to conform to |
+//! | `select.repeat`, `%rowIndex` | | recursive traversal; the number of the item in its iteration |
+//! | in a `select` | `forEach` and `forEachOrNull` if they are equal | one of `forEach`, `forEachOrNull`, `repeat` |
+//!
+//! What both have always written in one place and never in the other (`tags` for `tag` in the specification's own text) is
+//! taken, too. A `select` with two iterations is an error in both, as is a view without `resource`.
 
-use super::error::ViewError;
+use super::constants::{self, RawConstant};
+use super::finding::Findings;
+use super::metadata;
 use super::place::Place;
-use crate::fhirpath::Constant;
-use crate::lake::json::{Kind, Tape, Value};
+use super::read::{flag, known, list, must_be, objects, optional_text, present, required_text, text};
+use crate::fhir::outcome::IssueType;
+use crate::lake::json::{Tape, Value};
 
-/// A ViewDefinition as written.
+/// A ViewDefinition as written, less what could not be read.
 #[derive(Clone, Debug)]
 pub(super) struct Definition {
     pub(super) name: Option<String>,
-    pub(super) resource: String,
-    pub(super) constants: Vec<(String, Constant)>,
+    pub(super) resource: Option<String>,
+    pub(super) profiles: Vec<Located>,
+    pub(super) constants: Vec<RawConstant>,
     pub(super) wheres: Vec<Located>,
     pub(super) selects: Vec<RawSelect>,
+    pub(super) claims: metadata::Claims,
 }
 
 /// An expression and where it stands.
@@ -31,6 +53,8 @@ pub(super) enum RawIteration {
     Each(Located),
     EachOrNull(Located),
     Repeat(Vec<Located>),
+    /// What it is could not be read.
+    Unknown,
 }
 
 /// A `select`, or a branch of a `unionAll`.
@@ -41,6 +65,8 @@ pub(super) struct RawSelect {
     pub(super) columns: Vec<RawColumn>,
     pub(super) selects: Vec<RawSelect>,
     pub(super) union: Vec<RawSelect>,
+    /// Whether all of it could be read.
+    pub(super) whole: bool,
 }
 
 /// A `column`.
@@ -52,245 +78,210 @@ pub(super) struct RawColumn {
     pub(super) ty: Option<String>,
     pub(super) collection: Option<bool>,
     pub(super) description: Option<String>,
+    pub(super) tags: Vec<RawTag>,
+}
+
+/// A `tag` of a column.
+#[derive(Clone, Debug)]
+pub(super) struct RawTag {
+    pub(super) at: String,
+    pub(super) name: String,
+    pub(super) value: String,
 }
 
 /// How deep `select`s may nest: far beyond any view, and safe to walk recursively.
 const MAX_DEPTH: usize = 32;
-/// The most columns of a view.
-pub(super) const MAX_COLUMNS: usize = 4096;
+
+const SELECT: [&str; 6] = ["column", "select", "forEach", "forEachOrNull", "repeat", "unionAll"];
+const COLUMN: [&str; 7] = ["name", "path", "type", "collection", "description", "tag", "tags"];
 
 impl Definition {
-    pub(super) fn parse(text: &[u8]) -> Result<Definition, ViewError> {
+    /// Reads a definition; `None` if there is nothing in the text that could be one.
+    pub(super) fn parse(text: &[u8], findings: &mut Findings) -> Option<Definition> {
         let mut tape = Tape::new();
-        let root = tape.parse(text)?;
         let at = Place::Root;
-        if !root.is_object() {
-            return Err(wrong(&at, "must be a JSON object"));
-        }
-        match optional_text(root, &at, "resourceType")?.as_deref() {
-            None | Some("ViewDefinition") => {}
-            Some(other) => {
-                return Err(wrong(
-                    &at.property("resourceType"),
-                    format!("is '{other}', not 'ViewDefinition'"),
-                ));
+        let root = match tape.parse(text) {
+            Ok(root) => root,
+            Err(error) => {
+                findings.error(at, IssueType::Structure, format!("is not JSON: {error}"));
+                return None;
             }
+        };
+        if !root.is_object() {
+            findings.error(at, IssueType::Structure, must_be("an object", root));
+            return None;
         }
-        let selects = list(root, &at, "select", |value, at| RawSelect::parse(value, at, 0))?;
-        if selects.is_empty() {
-            return Err(wrong(&at.property("select"), "must have at least one entry"));
+        let claims = metadata::check(findings, root, &at)?;
+        let profiles = list(findings, root, &at, "profile", |findings, value, at| {
+            located(findings, value, at)
+        });
+        let resource = required_text(findings, root, &at, "resource");
+        let constants = objects(findings, root, &at, "constant", constants::constant);
+        let wheres = objects(findings, root, &at, "where", |findings, value, at| {
+            known(findings, value, at, "a where", &["path", "description"]);
+            optional_text(findings, value, at, "description");
+            required(findings, value, at, "path")
+        });
+        if present(root, "select").is_none_or(|select| select.is_array() && select.items().next().is_none()) {
+            findings.error(
+                at.property("select"),
+                IssueType::Required,
+                "must have at least one entry",
+            );
         }
-        Ok(Definition {
-            name: optional_text(root, &at, "name")?,
-            resource: text_of(root, &at, "resource")?,
-            constants: list(root, &at, "constant", constant)?,
-            wheres: list(root, &at, "where", |value, at| located(value, at, "path"))?,
+        let selects = objects(findings, root, &at, "select", |findings, value, at| {
+            RawSelect::parse(findings, value, at, 0)
+        });
+        Some(Definition {
+            name: metadata::name(findings, root, &at),
+            resource,
+            profiles,
+            constants,
+            wheres,
             selects,
+            claims,
         })
     }
 }
 
 impl RawSelect {
-    fn parse(value: Value<'_>, at: &Place<'_>, depth: usize) -> Result<RawSelect, ViewError> {
+    fn parse(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, depth: usize) -> Option<RawSelect> {
         if depth >= MAX_DEPTH {
-            return Err(wrong(at, format!("nests deeper than {MAX_DEPTH} levels")));
+            let problem = format!("nests deeper than {MAX_DEPTH} levels");
+            findings.error(at, IssueType::TooCostly, problem);
+            return None;
         }
-        let nested = |value: Value<'_>, at: &Place<'_>| RawSelect::parse(value, at, depth + 1);
-        let select = RawSelect {
-            at: at.to_string(),
-            iteration: iteration(value, at)?,
-            columns: list(value, at, "column", column)?,
-            selects: list(value, at, "select", nested)?,
-            union: list(value, at, "unionAll", nested)?,
+        let errors = findings.errors();
+        known(findings, value, at, "a select", &SELECT);
+        if ["column", "select", "unionAll"]
+            .into_iter()
+            .all(|name| present(value, name).is_none_or(|list| list.is_array() && list.items().next().is_none()))
+        {
+            findings.error(at, IssueType::Required, "needs a column, a select or a unionAll");
+        }
+        let nested = |findings: &mut Findings, value: Value<'_>, at: &Place<'_>| {
+            RawSelect::parse(findings, value, at, depth + 1)
         };
-        if select.columns.is_empty() && select.selects.is_empty() && select.union.is_empty() {
-            return Err(wrong(at, "needs a column, a select or a unionAll"));
-        }
-        Ok(select)
+        let mut select = RawSelect {
+            at: at.to_string(),
+            iteration: iteration(findings, value, at),
+            columns: objects(findings, value, at, "column", column),
+            selects: objects(findings, value, at, "select", nested),
+            union: objects(findings, value, at, "unionAll", nested),
+            whole: true,
+        };
+        select.whole = findings.errors() == errors;
+        Some(select)
     }
 }
 
-fn iteration(value: Value<'_>, at: &Place<'_>) -> Result<Option<RawIteration>, ViewError> {
+fn iteration(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<RawIteration> {
     let mut found = None;
     for name in ["forEach", "forEachOrNull", "repeat"] {
         if present(value, name).is_none() {
             continue;
         }
-        let iteration = match name {
-            "forEach" => RawIteration::Each(located(value, at, name)?),
-            "forEachOrNull" => RawIteration::EachOrNull(located(value, at, name)?),
-            _ => RawIteration::Repeat(list(value, at, name, |value, at| match value.as_str() {
-                Some(text) => Ok(Located {
-                    at: at.to_string(),
-                    text: text.into_owned(),
-                }),
-                None => Err(wrong(at, "must be a string")),
-            })?),
-        };
-        if let RawIteration::Repeat(paths) = &iteration
-            && paths.is_empty()
-        {
-            return Err(wrong(&at.property(name), "must have at least one entry"));
+        if found.is_some() {
+            let problem = "may have only one of forEach, forEachOrNull and repeat";
+            findings.error(at, IssueType::Invariant, problem);
+            return Some(RawIteration::Unknown);
         }
-        if found.replace(iteration).is_some() {
-            return Err(wrong(at, "may have only one of forEach, forEachOrNull and repeat"));
-        }
-    }
-    Ok(found)
-}
-
-fn column(value: Value<'_>, at: &Place<'_>) -> Result<RawColumn, ViewError> {
-    let collection = match present(value, "collection") {
-        None => None,
-        Some(flag) => Some(
-            flag.as_bool()
-                .ok_or_else(|| wrong(&at.property("collection"), "must be true or false"))?,
-        ),
-    };
-    Ok(RawColumn {
-        at: at.to_string(),
-        name: text_of(value, at, "name")?,
-        path: located(value, at, "path")?,
-        ty: optional_text(value, at, "type")?,
-        collection,
-        description: optional_text(value, at, "description")?,
-    })
-}
-
-fn constant(value: Value<'_>, at: &Place<'_>) -> Result<(String, Constant), ViewError> {
-    let name = text_of(value, at, "name")?;
-    check_name(&name, &at.property("name"))?;
-    let mut found = None;
-    for (key, value) in value.entries() {
-        let key = key.name();
-        let Some(ty) = key.strip_prefix("value") else { continue };
-        let place = at.property(&key);
-        let constant = constant_value(ty, value, &place)?;
-        if found.replace(constant).is_some() {
-            return Err(wrong(at, "has more than one value"));
-        }
+        let single = |findings: &mut Findings| required(findings, value, at, name);
+        found = Some(match name {
+            "forEach" => single(findings).map_or(RawIteration::Unknown, RawIteration::Each),
+            "forEachOrNull" => single(findings).map_or(RawIteration::Unknown, RawIteration::EachOrNull),
+            _ => repeat(findings, value, at),
+        });
     }
     found
-        .map(|value| (name, value))
-        .ok_or_else(|| wrong(at, "has no value[x]"))
 }
 
-fn constant_value(ty: &str, value: Value<'_>, at: &Place<'_>) -> Result<Constant, ViewError> {
-    let text = || {
-        value
-            .as_str()
-            .map(|text| text.into_owned())
-            .ok_or_else(|| wrong(at, "must be a string"))
-    };
-    let number = || {
-        value
-            .number()
-            .map(str::to_owned)
-            .ok_or_else(|| wrong(at, "must be a number"))
-    };
-    Ok(match ty {
-        "Base64Binary" | "Canonical" | "Code" | "Id" | "Markdown" | "Oid" | "String" | "Uri" | "Url" | "Uuid" => {
-            Constant::String(text()?)
-        }
-        "Boolean" => Constant::Boolean(value.as_bool().ok_or_else(|| wrong(at, "must be true or false"))?),
-        "Date" => Constant::Date(text()?),
-        "DateTime" | "Instant" => Constant::DateTime(text()?),
-        "Time" => Constant::Time(text()?),
-        "Decimal" => Constant::Decimal(number()?),
-        "Integer" | "Integer64" | "PositiveInt" | "UnsignedInt" => {
-            let digits = number()?;
-            match digits.parse::<i32>() {
-                Ok(_) => Constant::Integer(digits),
-                Err(_) => return Err(wrong(at, "must be a whole number of 32 bits")),
-            }
-        }
-        _ => return Err(wrong(at, "is not a type that a constant can have")),
+fn repeat(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> RawIteration {
+    let errors = findings.errors();
+    let paths = list(findings, value, at, "repeat", |findings, value, at| {
+        located(findings, value, at)
+    });
+    if paths.is_empty() && findings.errors() == errors {
+        let place = at.property("repeat");
+        findings.error(place, IssueType::Required, "must have at least one entry");
+    }
+    match findings.errors() == errors {
+        true => RawIteration::Repeat(paths),
+        false => RawIteration::Unknown,
+    }
+}
+
+fn column(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<RawColumn> {
+    known(findings, value, at, "a column", &COLUMN);
+    let name = required_text(findings, value, at, "name");
+    let path = required(findings, value, at, "path");
+    let ty = optional_text(findings, value, at, "type");
+    let collection = flag(findings, value, at, "collection");
+    let description = optional_text(findings, value, at, "description");
+    let tags = tags(findings, value, at, name.as_deref());
+    Some(RawColumn {
+        at: at.to_string(),
+        name: name?,
+        path: path?,
+        ty,
+        collection,
+        description,
+        tags,
     })
 }
 
-/// Names become columns of SQL tables: letters, digits and underscores, a letter first.
-pub(super) fn check_name(name: &str, at: &Place<'_>) -> Result<(), ViewError> {
-    let sound = name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && name.len() <= 255;
-    match sound {
-        true => Ok(()),
-        false => Err(wrong(
-            at,
-            format!("'{name}' is no name: it may have letters, digits and underscores, a letter first"),
-        )),
+/// The tags of a column: `tag`, or `tags`, as the specification's example of a type hint has it.
+fn tags(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, column: Option<&str>) -> Vec<RawTag> {
+    let mut tags = Vec::new();
+    for name in ["tag", "tags"] {
+        if name == "tags" && present(value, name).is_some() {
+            let place = at.property(name);
+            let finding = super::finding::Finding::warning(place, IssueType::Structure, "is taken as 'tag'");
+            findings.add(match column {
+                Some(column) => finding.of_column(column),
+                None => finding,
+            });
+        }
+        tags.extend(objects(findings, value, at, name, |findings, value, at| {
+            known(findings, value, at, "a tag", &["name", "value"]);
+            let name = required_text(findings, value, at, "name");
+            let value = required_text(findings, value, at, "value");
+            Some(RawTag {
+                at: at.to_string(),
+                name: name?,
+                value: value?,
+            })
+        }));
     }
+    tags
 }
 
-pub(super) fn wrong(at: &Place<'_>, problem: impl Into<String>) -> ViewError {
-    ViewError::Structure {
+/// A text with its place.
+fn located(findings: &mut Findings, value: Value<'_>, at: &Place<'_>) -> Option<Located> {
+    Some(Located {
+        text: text(findings, value, at)?,
         at: at.to_string(),
-        problem: problem.into(),
-    }
+    })
 }
 
-/// A property that is there and not null.
-fn present<'t>(value: Value<'t>, name: &str) -> Option<Value<'t>> {
-    value.get(name).filter(|value| !value.is_null())
-}
-
-fn optional_text(value: Value<'_>, at: &Place<'_>, name: &str) -> Result<Option<String>, ViewError> {
-    match present(value, name) {
-        None => Ok(None),
-        Some(value) => match value.as_str() {
-            Some(text) => Ok(Some(text.into_owned())),
-            None => Err(wrong(
-                &at.property(name),
-                format!("must be a string, not {}", kind(value)),
-            )),
-        },
-    }
-}
-
-fn text_of(value: Value<'_>, at: &Place<'_>, name: &str) -> Result<String, ViewError> {
-    let text = optional_text(value, at, name)?.ok_or_else(|| wrong(at, format!("has no {name}")))?;
-    match text.trim().is_empty() {
-        true => Err(wrong(&at.property(name), "is empty")),
-        false => Ok(text),
-    }
-}
-
-fn located(value: Value<'_>, at: &Place<'_>, name: &str) -> Result<Located, ViewError> {
-    Ok(Located {
-        text: text_of(value, at, name)?,
+/// A text that must be there, with its place.
+fn required(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, name: &str) -> Option<Located> {
+    Some(Located {
+        text: required_text(findings, value, at, name)?,
         at: at.property(name).to_string(),
     })
 }
 
-fn list<T>(
-    value: Value<'_>,
-    at: &Place<'_>,
-    name: &str,
-    parse: impl Fn(Value<'_>, &Place<'_>) -> Result<T, ViewError>,
-) -> Result<Vec<T>, ViewError> {
-    let Some(value) = present(value, name) else {
-        return Ok(Vec::new());
-    };
-    let at = at.property(name);
-    if !value.is_array() {
-        return Err(wrong(&at, format!("must be an array, not {}", kind(value))));
-    }
-    let mut parsed = Vec::new();
-    for (index, item) in value.items().enumerate() {
-        parsed.push(parse(item, &at.item(index))?);
-    }
-    Ok(parsed)
+/// Names become columns of SQL tables: letters, digits and underscores, a letter first.
+pub(super) fn is_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.len() <= 255
 }
 
-fn kind(value: Value<'_>) -> &'static str {
-    match value.kind() {
-        Kind::Null => "null",
-        Kind::True | Kind::False => "a boolean",
-        Kind::Number => "a number",
-        Kind::String | Kind::Escaped => "a string",
-        Kind::Array => "an array",
-        Kind::Object => "an object",
-    }
+/// What is said of a name that is none.
+pub(super) fn no_name(name: &str) -> String {
+    format!("'{name}' is no name: it may have letters, digits and underscores, a letter first")
 }
 
 #[cfg(test)]
@@ -298,14 +289,17 @@ mod tests {
     use super::*;
 
     fn problem(text: &str) -> String {
-        Definition::parse(text.as_bytes()).unwrap_err().to_string()
+        let mut findings = Findings::default();
+        Definition::parse(text.as_bytes(), &mut findings);
+        let mut errors = findings.into_vec().into_iter().filter(|finding| finding.is_error());
+        errors.next().unwrap().to_string()
     }
 
     #[test]
     fn what_is_wrong_is_named_by_its_place() {
         for (view, expected) in [
-            ("[]", "ViewDefinition: must be a JSON object"),
-            ("{", "the ViewDefinition is not JSON: the text ends too early at byte 1"),
+            ("[]", "ViewDefinition: must be an object, not an array"),
+            ("{", "ViewDefinition: is not JSON: the text ends too early at byte 1"),
             (
                 r#"{"resourceType":"Patient"}"#,
                 "ViewDefinition.resourceType: is 'Patient', not 'ViewDefinition'",
@@ -319,32 +313,48 @@ mod tests {
                 "ViewDefinition: has no resource",
             ),
             (
-                r#"{"select":[{"column":{}}]}"#,
+                r#"{"resource":"X","select":[{"column":{}}]}"#,
                 "ViewDefinition.select[0].column: must be an array, not an object",
             ),
             (
-                r#"{"select":[{"column":[{"name":"a"}]}]}"#,
+                r#"{"resource":"X","select":[{"column":[1]}]}"#,
+                "ViewDefinition.select[0].column[0]: must be an object, not a number",
+            ),
+            (
+                r#"{"resource":"X","select":[{"column":[{"name":"a"}]}]}"#,
                 "ViewDefinition.select[0].column[0]: has no path",
             ),
             (
-                r#"{"select":[{}]}"#,
+                r#"{"resource":"X","select":[{"column":[{"name":"a","path":"b","tag":[{"name":"c"}]}]}]}"#,
+                "ViewDefinition.select[0].column[0].tag[0]: has no value",
+            ),
+            (
+                r#"{"resource":"X","select":[{"column":[{"name":"a","path":"b","collection":"true"}]}]}"#,
+                "ViewDefinition.select[0].column[0].collection: must be true or false, not a string",
+            ),
+            (
+                r#"{"resource":"X","select":[{}]}"#,
                 "ViewDefinition.select[0]: needs a column, a select or a unionAll",
             ),
             (
-                r#"{"select":[{"select":[{"forEach":1}]}]}"#,
-                "ViewDefinition.select[0].select[0].forEach: must be a string, not a number",
+                r#"{"resource":"X","select":[{"select":[{"forEach":1,"column":[]}]}]}"#,
+                "ViewDefinition.select[0].select[0]: needs a column, a select or a unionAll",
             ),
             (
-                r#"{"select":[{"forEach":"a","forEachOrNull":"b"}]}"#,
+                r#"{"resource":"X","select":[{"forEach":1,"column":[{"name":"a","path":"b"}]}]}"#,
+                "ViewDefinition.select[0].forEach: must be a string, not a number",
+            ),
+            (
+                r#"{"resource":"X","select":[{"repeat":[],"column":[{"name":"a","path":"b"}]}]}"#,
+                "ViewDefinition.select[0].repeat: must have at least one entry",
+            ),
+            (
+                r#"{"resource":"X","select":[{"repeat":"item","column":[{"name":"a","path":"b"}]}]}"#,
+                "ViewDefinition.select[0].repeat: must be an array, not a string",
+            ),
+            (
+                r#"{"resource":"X","select":[{"forEach":"a","forEachOrNull":"a","column":[{"name":"a","path":"b"}]}]}"#,
                 "ViewDefinition.select[0]: may have only one of forEach, forEachOrNull and repeat",
-            ),
-            (
-                r#"{"resource":"X","select":[{"column":[{"name":"a","path":"b"}]}],"constant":[{"name":"c"}]}"#,
-                "ViewDefinition.constant[0]: has no value[x]",
-            ),
-            (
-                r#"{"resource":"X","select":[{"column":[{"name":"a","path":"b"}]}],"constant":[{"name":"c","valueInteger":"1"}]}"#,
-                "ViewDefinition.constant[0].valueInteger: must be a number",
             ),
         ] {
             assert_eq!(problem(view), expected, "{view}");
@@ -355,16 +365,5 @@ mod tests {
             "]}".repeat(40)
         );
         assert!(problem(&deep).contains("nests deeper than 32 levels"));
-    }
-
-    #[test]
-    fn constants_keep_their_digits() {
-        let text = r#"{"resource":"X","select":[{"column":[{"name":"a","path":"b"}]}],
-            "constant":[{"name":"c","valueDecimal":1.20}]}"#;
-        let definition = Definition::parse(text.as_bytes()).unwrap();
-        assert_eq!(
-            definition.constants,
-            [("c".to_owned(), Constant::Decimal("1.20".to_owned()))]
-        );
     }
 }

@@ -1,55 +1,61 @@
 //! What can be wrong with a ViewDefinition, and with running it.
 
+use std::fmt;
+
+use super::finding::Finding;
 use crate::fhirpath::FhirPathError;
 
-/// Why something is not a view that can be run. `at` is the place inside the ViewDefinition.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ViewError {
-    /// The text is not JSON.
-    #[error("the ViewDefinition is not JSON: {0}")]
-    Json(#[from] crate::lake::json::JsonError),
-    /// A property is missing, has the wrong JSON type, or a value that it cannot have.
-    #[error("{at}: {problem}")]
-    Structure {
-        /// Where.
-        at: String,
-        /// What is wrong there.
-        problem: String,
-    },
-    /// A column's expression is wrong.
-    #[error("{at}: column '{column}': {source}")]
-    Column {
-        /// Where.
-        at: String,
-        /// The column.
-        column: String,
-        /// What is wrong with the expression.
-        source: FhirPathError,
-    },
-    /// Another expression is wrong.
-    #[error("{at}: {source}")]
-    Expression {
-        /// Where.
-        at: String,
-        /// What is wrong with the expression.
-        source: FhirPathError,
-    },
+/// Why something is not a view that can be run: one error or more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewError {
+    pub(super) errors: Vec<Finding>,
 }
+
+impl ViewError {
+    /// Of the findings the errors.
+    pub(super) fn new(mut findings: Vec<Finding>) -> ViewError {
+        findings.retain(Finding::is_error);
+        ViewError { errors: findings }
+    }
+
+    /// What is wrong, in the order of the definition.
+    pub fn errors(&self) -> &[Finding] {
+        &self.errors
+    }
+}
+
+/// One sentence: the first error, and how many others there are.
+impl fmt::Display for ViewError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.errors.as_slice() {
+            [] => formatter.write_str("the ViewDefinition cannot be run"),
+            [only] => write!(formatter, "{only}"),
+            [first, _] => write!(formatter, "{first} (and 1 more error)"),
+            [first, rest @ ..] => write!(formatter, "{first} (and {} more errors)", rest.len()),
+        }
+    }
+}
+
+impl std::error::Error for ViewError {}
 
 /// Why a sound view did not give its rows. It names columns, and never says what is in them.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A column that is no collection has several values.
-    #[error("column '{column}' has {count} values in one row; say \"collection\": true or narrow its path")]
+    #[error("{at}: column '{column}' has {count} values in one row; say \"collection\": true or narrow its path")]
     SeveralValues {
+        /// Where it is defined.
+        at: String,
         /// The column.
         column: String,
         /// How many there are.
         count: usize,
     },
     /// A value cannot be what the column's `type` says.
-    #[error("column '{column}' is declared as {expected}, but one of its values is a {found} that is not")]
+    #[error("{at}: column '{column}' is declared as {expected}, but one of its values is a {found} that is not")]
     Type {
+        /// Where it is defined.
+        at: String,
         /// The column.
         column: String,
         /// What the view declares.
@@ -58,12 +64,24 @@ pub enum RunError {
         found: &'static str,
     },
     /// A value is not a primitive.
-    #[error("column '{column}' has a {found} as a value; choose one of its elements")]
+    #[error("{at}: column '{column}' has a {found} as a value; choose one of its elements")]
     Complex {
+        /// Where it is defined.
+        at: String,
         /// The column.
         column: String,
         /// The type of the value met.
         found: &'static str,
+    },
+    /// A value cannot be of the column's SQL type.
+    #[error("{at}: column '{column}' is to be {expected}, but one of its values cannot be")]
+    SqlType {
+        /// Where it is defined.
+        at: String,
+        /// The column.
+        column: String,
+        /// The type.
+        expected: String,
     },
     /// A `where` gave something else than true, false or nothing.
     #[error("{at} must be true, false or empty, but is not for one of the resources")]
@@ -119,6 +137,7 @@ impl RunError {
             RunError::SeveralValues { .. }
                 | RunError::Type { .. }
                 | RunError::Complex { .. }
+                | RunError::SqlType { .. }
                 | RunError::NotBoolean { .. }
                 | RunError::Expression { .. }
                 | RunError::TooManyRows
@@ -132,6 +151,15 @@ impl RunError {
             FhirPathError::TooMany { .. } => RunError::TooManyRows,
             source => RunError::Expression { at: at(), source },
         }
+    }
+
+    /// The same about the column's expression that stands at `place`, which in a union is one of several.
+    pub(super) fn placed(mut self, place: &str) -> RunError {
+        if let RunError::SeveralValues { at, .. } | RunError::Type { at, .. } | RunError::Complex { at, .. } = &mut self
+        {
+            place.clone_into(at);
+        }
+        self
     }
 
     /// Whether fewer resources at a time may do.

@@ -166,10 +166,11 @@ impl Evaluator<'_> {
         for cell in &select.cells {
             let column = &self.columns[cell.slot];
             let evaluation = cell.program.evaluate_at_most(focus, self.budget.values());
+            let at = || format!("{}: column '{}'", cell.at, column.name);
             let collection = evaluation
                 .and_then(|evaluation| evaluation.strict())
-                .map_err(|source| RunError::of_expression(source, || format!("column '{}'", column.name)))?;
-            let values = gather(column, &collection)?;
+                .map_err(|source| RunError::of_expression(source, at))?;
+            let values = gather(column, &collection).map_err(|error| error.placed(&cell.at))?;
             cells.push(Part {
                 slot: cell.slot,
                 values,

@@ -5,7 +5,7 @@
 
 use super::budget::Budget;
 use super::definition::Located;
-use super::error::{RunError, ViewError};
+use super::error::RunError;
 use super::evaluate::run;
 use super::relation::Counts;
 use super::view::{Iteration, Steps};
@@ -19,14 +19,14 @@ const MAX_LEVELS: usize = 128;
 const MAX_TYPE_STEPS: usize = 8;
 
 /// Compiles the expressions; the second result is a program whose output is whatever may be found, as the context of
-/// what stands inside.
+/// what stands inside. An error comes with the place of the expression.
 pub(super) fn resolve(
     paths: &[Located],
     ty: TypeId,
     options: &CompileOptions<'_>,
     context: Option<&Program>,
     leaves: &mut LeafSet,
-) -> Result<(Iteration, Program), ViewError> {
+) -> Result<(Iteration, Program), (String, FhirPathError)> {
     // An expression that leads on from some items need not from others.
     let everything = |_| Some(vec![EVERYTHING]);
     let compiled = |text: &str, context: Option<&Program>| -> Result<Program, FhirPathError> {
@@ -42,13 +42,8 @@ pub(super) fn resolve(
             },
         )
     };
-    let each = |context: Option<&Program>| -> Result<Vec<Program>, ViewError> {
-        let compiled = |path: &Located| {
-            compiled(&path.text, context).map_err(|source| ViewError::Expression {
-                at: path.at.clone(),
-                source,
-            })
-        };
+    let each = |context: Option<&Program>| -> Result<Vec<Program>, (String, FhirPathError)> {
+        let compiled = |path: &Located| compiled(&path.text, context).map_err(|error| (path.at.clone(), error));
         paths.iter().map(compiled).collect()
     };
     let first = each(context)?;
@@ -56,7 +51,7 @@ pub(super) fn resolve(
         leaves.extend(program.leaves().iter().cloned());
     }
     let at = paths.first().map(|path| path.at.clone()).unwrap_or_default();
-    let failed = |source| ViewError::Expression { at: at.clone(), source };
+    let failed = |error| (at.clone(), error);
     let step = paths
         .iter()
         .map(|path| format!("({}\n)", path.text))

@@ -1,319 +1,416 @@
 //! From the raw definition to a view: compiles expressions in the context they stand in, gives columns their places, and
-//! checks that names are sound and unique and that the branches of a `unionAll` agree.
+//! checks that names are sound and unique and that the branches of a `unionAll` agree. It goes on behind a fault, as far as what
+//! follows can be judged without what is missing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::column::{Column, Kind};
-use super::definition::{Definition, Located, MAX_COLUMNS, RawColumn, RawIteration, RawSelect, check_name, wrong};
-use super::error::ViewError;
-use super::place::Place;
+use super::advice;
+use super::column::{Column, Kind, Tag};
+use super::definition::{Definition, Located, RawColumn, RawIteration, RawSelect, is_name, no_name};
+use super::finding::{Finding, Findings};
+use super::read::nearest;
+use super::sql_type::SqlType;
+use super::union::agree;
 use super::view::{self, Cell, Filter, Iteration, Select, Steps, View};
+use crate::fhir::outcome::{IssueType, Severity};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::terminology::Terminology;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
-use crate::fhirpath::{CompileOptions, Constant, FhirPathError, ItemType, Program, System, compile, necessary};
+use crate::fhirpath::{CompileOptions, Constant, FhirPathError, ItemType, Program, System, compile, necessary, parse};
 
-/// Resolves a definition.
-pub(super) fn resolve(definition: &Definition, terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
-    let ty = resource_type(&definition.resource)?;
-    let mut constants = HashMap::new();
-    for (index, (name, value)) in definition.constants.iter().enumerate() {
-        if constants.insert(name.clone(), value.clone()).is_some() {
-            return Err(wrong(
-                &Place::Root.property("constant").item(index),
-                format!("'{name}' is defined twice"),
-            ));
-        }
-    }
+/// The most columns of a view.
+const MAX_COLUMNS: usize = 4096;
+
+/// Resolves a definition; a view if nothing keeps it from being run.
+pub(super) fn resolve(
+    definition: &Definition,
+    terminology: Option<Arc<Terminology>>,
+    findings: &mut Findings,
+) -> Option<View> {
+    let ty = resource_type(definition.resource.as_deref(), findings);
+    let (constants, unreadable) = constants(definition, findings);
+    advice::profiles(definition, ty, findings);
     let mut resolver = Resolver {
         ty,
         constants,
+        unreadable,
         terminology,
         leaves: LeafSet::new(),
+        findings,
     };
-    let filters = definition
-        .wheres
-        .iter()
-        .map(|filter| resolver.filter(filter))
-        .collect::<Result<Vec<_>, _>>()?;
+    let filters: Vec<Option<Filter>> = definition.wheres.iter().map(|filter| resolver.filter(filter)).collect();
     // What filters read is read by the scan on its own.
     resolver.leaves.clear();
     let (mut selects, mut columns) = (Vec::new(), Vec::new());
     for select in &definition.selects {
-        let (select, of_select) = resolver.select(select, None, columns.len())?;
+        let (select, of_select) = resolver.select(select, Context::Resource, columns.len());
         selects.push(select);
         columns.extend(of_select);
     }
-    unique(&columns)?;
-    let columns: Vec<Column> = columns.into_iter().map(|(_, column)| column).collect();
+    let leaves = resolver.leaves;
+    unique(&columns, findings);
+    advice::constants(definition, findings);
+    advice::claims(definition, findings);
+    if findings.errors() > 0 {
+        return None;
+    }
+    let columns = columns.into_iter().map(|placed| placed.column);
+    let columns: Vec<Column> = columns.collect::<Option<_>>()?;
     let schema = view::schema(&columns);
-    Ok(View {
+    Some(View {
         name: definition.name.clone(),
-        resource: ty,
-        filters,
+        resource: ty?,
+        filters: filters.into_iter().collect::<Option<_>>()?,
         selects,
         columns,
         schema,
-        leaves: resolver.leaves,
+        leaves,
     })
 }
 
-/// A column and where its definition stands.
-type Placed = (String, Column);
+/// A column of the output, as far as it is known, and where its definition stands.
+pub(super) struct Placed {
+    pub(super) at: String,
+    pub(super) name: String,
+    pub(super) column: Option<Column>,
+    /// Its path yields nothing whatever the data, so that it goes with any other column.
+    pub(super) empty: bool,
+    /// A tag says its SQL type.
+    pub(super) tagged: bool,
+}
 
-fn resource_type(name: &str) -> Result<TypeId, ViewError> {
-    let root = Place::Root;
-    let at = root.property("resource");
-    let ty = facts().lookup(name).filter(|ty| {
+/// On what an expression is evaluated.
+#[derive(Clone, Copy)]
+enum Context<'p> {
+    Resource,
+    Items(&'p Program),
+    /// On what could not be resolved: only the grammar of the expression can be judged.
+    Unknown,
+}
+
+fn resource_type(name: Option<&str>, findings: &mut Findings) -> Option<TypeId> {
+    let name = name?;
+    let concrete = |ty: &TypeId| {
         let def = facts().get(*ty);
         def.kind == FhirKind::Resource && !def.is_abstract
-    });
-    ty.ok_or_else(|| wrong(&at, format!("'{name}' is no R4 resource type")))
+    };
+    let ty = facts().lookup(name).filter(concrete);
+    if ty.is_none() {
+        let names = facts().resources().filter(concrete).map(|ty| facts().get(ty).name);
+        let meant = match nearest(name, names) {
+            Some(meant) => format!("; did you mean '{meant}'?"),
+            None => String::new(),
+        };
+        let problem = format!("'{name}' is no R4 resource type{meant}");
+        findings.error("ViewDefinition.resource", IssueType::CodeInvalid, problem);
+    }
+    ty
 }
 
-fn unique(columns: &[Placed]) -> Result<(), ViewError> {
-    if columns.len() > MAX_COLUMNS {
-        return Err(wrong(&Place::Root, format!("has more than {MAX_COLUMNS} columns")));
-    }
-    let mut first: HashMap<&str, &str> = HashMap::new();
-    for (at, column) in columns {
-        if let Some(before) = first.insert(&column.name, at) {
-            let problem = format!("the name '{}' is taken by {before}", column.name);
-            return Err(ViewError::Structure {
-                at: format!("{at}.name"),
-                problem,
-            });
+/// The constants, and the names of those whose values could not be read.
+fn constants(definition: &Definition, findings: &mut Findings) -> (HashMap<String, Constant>, HashSet<String>) {
+    let (mut constants, mut unreadable, mut met) = (HashMap::new(), HashSet::new(), HashSet::new());
+    for constant in &definition.constants {
+        let name = &constant.name;
+        if !met.insert(name) {
+            let at = format!("{}.name", constant.at);
+            findings.error(at, IssueType::Duplicate, format!("'{name}' is defined twice"));
+        }
+        match &constant.value {
+            Some(value) => {
+                constants.insert(name.clone(), value.clone());
+            }
+            None => {
+                unreadable.insert(name.clone());
+            }
         }
     }
-    Ok(())
+    (constants, unreadable)
 }
 
-struct Resolver {
-    ty: TypeId,
+fn unique(columns: &[Placed], findings: &mut Findings) {
+    if columns.len() > MAX_COLUMNS {
+        let problem = format!("has more than {MAX_COLUMNS} columns");
+        findings.error("ViewDefinition", IssueType::TooCostly, problem);
+    }
+    let mut first: HashMap<&str, &str> = HashMap::new();
+    for placed in columns {
+        match first.get(placed.name.as_str()) {
+            None => {
+                first.insert(&placed.name, &placed.at);
+            }
+            Some(before) => findings.error(
+                format!("{}.name", placed.at),
+                IssueType::Duplicate,
+                format!("the name '{}' is taken by {before}", placed.name),
+            ),
+        }
+    }
+}
+
+struct Resolver<'f> {
+    ty: Option<TypeId>,
     constants: HashMap<String, Constant>,
+    unreadable: HashSet<String>,
     terminology: Option<Arc<Terminology>>,
     leaves: LeafSet,
+    findings: &'f mut Findings,
 }
 
-impl Resolver {
-    fn compile(&mut self, text: &str, context: Option<&Program>) -> Result<Program, FhirPathError> {
-        let options = CompileOptions {
+impl Resolver<'_> {
+    fn options<'p>(&self, context: Option<&'p Program>) -> CompileOptions<'p> {
+        CompileOptions {
             constants: self.constants.clone(),
             terminology: self.terminology.clone(),
             context,
             ..CompileOptions::default()
-        };
-        let program = compile(text, self.ty, &options)?;
-        self.leaves.extend(program.leaves().iter().cloned());
-        Ok(program)
+        }
     }
 
-    fn filter(&mut self, filter: &Located) -> Result<Filter, ViewError> {
-        let failed = |source| ViewError::Expression {
-            at: filter.at.clone(),
-            source,
+    /// Compiles an expression; what is wrong with it is noted.
+    fn compile(&mut self, expression: &Located, column: Option<&str>, context: Context<'_>) -> Option<Program> {
+        let context = match context {
+            Context::Resource => self.ty.map(|ty| (ty, None)),
+            Context::Items(items) => self.ty.map(|ty| (ty, Some(items))),
+            Context::Unknown => None,
         };
-        let program = self.compile(&filter.text, None).map_err(failed)?;
+        let compiled = match context {
+            None => parse(&expression.text).map(|_| None),
+            Some((ty, context)) => {
+                let options = self.options(context);
+                compile(&expression.text, ty, &options).map(Some)
+            }
+        };
+        match compiled {
+            Ok(program) => {
+                let leaves = program.iter().flat_map(|program| program.leaves().iter().cloned());
+                self.leaves.extend(leaves);
+                program
+            }
+            Err(error) => {
+                self.failed(&expression.at, column, &error);
+                None
+            }
+        }
+    }
+
+    /// Notes that an expression cannot be compiled, unless what it lacks has been noted already.
+    fn failed(&mut self, at: &str, column: Option<&str>, error: &FhirPathError) {
+        if let FhirPathError::UnknownConstant { name, .. } = error
+            && self.unreadable.contains(name)
+        {
+            return;
+        }
+        let mut finding = Finding::expression(at, error);
+        finding.problem += &advice::meant(error, self.constants.keys());
+        self.findings.add(match column {
+            Some(column) => finding.of_column(column),
+            None => finding,
+        });
+    }
+
+    fn filter(&mut self, filter: &Located) -> Option<Filter> {
+        let program = self.compile(filter, None, Context::Resource)?;
         let boolean = |ty: &ItemType| ty.system() == Some(System::Boolean);
         if let Some(other) = program.output_types().iter().find(|ty| !boolean(ty)) {
             let problem = format!("must be true or false, but is a {other}");
-            return Err(ViewError::Structure {
-                at: filter.at.clone(),
-                problem,
-            });
+            self.findings.error(&filter.at, IssueType::Value, problem);
+            return None;
         }
-        let options = CompileOptions {
-            constants: self.constants.clone(),
-            ..CompileOptions::default()
+        advice::filter(&program, &filter.at, self.findings);
+        let options = self.options(None);
+        let necessary = match necessary(&filter.text, self.ty?, &options) {
+            Ok(necessary) => necessary,
+            Err(error) => {
+                self.failed(&filter.at, None, &error);
+                return None;
+            }
         };
-        Ok(Filter {
+        Some(Filter {
             at: filter.at.clone(),
-            necessary: necessary(&filter.text, self.ty, &options).map_err(failed)?,
+            necessary,
             program,
         })
     }
 
-    /// A select and its columns; their slots begin with `base`.
-    fn select(
-        &mut self,
-        raw: &RawSelect,
-        context: Option<&Program>,
-        base: usize,
-    ) -> Result<(Select, Vec<Placed>), ViewError> {
-        let iteration = match &raw.iteration {
-            None => None,
-            Some(iteration) => Some(self.iteration(iteration, context)?),
-        };
+    /// A select and its columns; their slots begin with `base`. Without faults it is all that was written.
+    fn select(&mut self, raw: &RawSelect, context: Context<'_>, base: usize) -> (Select, Vec<Placed>) {
+        let iteration = raw
+            .iteration
+            .as_ref()
+            .map(|iteration| self.iteration(iteration, context));
         let context = match &iteration {
             None => context,
-            Some((_, items)) => Some(items),
+            Some(Some((_, items))) => Context::Items(items),
+            Some(None) => Context::Unknown,
         };
         let (mut cells, mut columns) = (Vec::new(), Vec::new());
         for column in &raw.columns {
-            let (program, column_at) = (self.column_program(column, context)?, column.at.clone());
-            let is_row_index = column.path.text.trim() == "%rowIndex";
-            columns.push((column_at, resolved(column, &program)?));
-            cells.push(Cell {
-                slot: base + cells.len(),
-                program,
-                is_row_index,
-            });
+            let (cell, placed) = self.column(column, context, base + columns.len());
+            cells.extend(cell);
+            columns.push(placed);
         }
         let mut selects = Vec::new();
         for select in &raw.selects {
-            let (select, of_select) = self.select(select, context, base + columns.len())?;
+            let (select, of_select) = self.select(select, context, base + columns.len());
             selects.push(select);
             columns.extend(of_select);
         }
-        let (union, of_union) = self.union(&raw.union, context, base + columns.len())?;
+        let (union, of_union) = self.union(&raw.union, context, base + columns.len());
         columns.extend(of_union);
-        let iteration = iteration.map(|(iteration, _)| iteration);
-        Ok((
-            Select {
-                iteration,
-                cells,
-                selects,
-                union,
-            },
-            columns,
-        ))
+        let iteration = iteration.flatten().map(|(iteration, _)| iteration);
+        let select = Select {
+            iteration,
+            cells,
+            selects,
+            union,
+        };
+        (select, columns)
     }
 
     /// The branches of a union fill the same slots.
-    fn union(
-        &mut self,
-        raw: &[RawSelect],
-        context: Option<&Program>,
-        base: usize,
-    ) -> Result<(Vec<Select>, Vec<Placed>), ViewError> {
+    fn union(&mut self, raw: &[RawSelect], context: Context<'_>, base: usize) -> (Vec<Select>, Vec<Placed>) {
         let mut branches = Vec::new();
         let mut agreed: Option<Vec<Placed>> = None;
+        let all_read = raw.iter().all(|branch| branch.whole);
         for branch in raw {
-            let (select, columns) = self.select(branch, context, base)?;
+            let (select, columns) = self.select(branch, context, base);
             branches.push(select);
             agreed = Some(match agreed {
                 None => columns,
-                Some(agreed) => agree(agreed, &columns, &branch.at)?,
+                Some(agreed) if all_read => agree(agreed, columns, &branch.at, self.findings),
+                Some(agreed) => agreed,
             });
         }
-        Ok((branches, agreed.unwrap_or_default()))
-    }
-
-    fn column_program(&mut self, column: &RawColumn, context: Option<&Program>) -> Result<Program, ViewError> {
-        self.compile(&column.path.text, context)
-            .map_err(|source| ViewError::Column {
-                at: column.path.at.clone(),
-                column: column.name.clone(),
-                source,
-            })
+        (branches, agreed.unwrap_or_default())
     }
 
     /// The iteration, and a program whose output items are the context of what stands below it.
-    fn iteration(&mut self, raw: &RawIteration, context: Option<&Program>) -> Result<(Iteration, Program), ViewError> {
+    fn iteration(&mut self, raw: &RawIteration, context: Context<'_>) -> Option<(Iteration, Program)> {
         let (expression, or_null) = match raw {
             RawIteration::Each(expression) => (expression, false),
             RawIteration::EachOrNull(expression) => (expression, true),
-            RawIteration::Repeat(paths) => {
-                let options = CompileOptions {
-                    constants: self.constants.clone(),
-                    terminology: self.terminology.clone(),
-                    ..CompileOptions::default()
-                };
-                return super::repeat::resolve(paths, self.ty, &options, context, &mut self.leaves);
-            }
+            RawIteration::Repeat(paths) => return self.repeat(paths, context),
+            RawIteration::Unknown => return None,
         };
-        let failed = |source| ViewError::Expression {
-            at: expression.at.clone(),
-            source,
-        };
-        let program = self.compile(&expression.text, context).map_err(failed)?;
+        let program = self.compile(expression, None, context)?;
+        advice::iteration(&program, &expression.at, self.findings);
         let iteration = Iteration {
             at: expression.at.clone(),
             steps: Steps::Each(program.clone()),
             or_null,
         };
-        Ok((iteration, program))
+        Some((iteration, program))
     }
-}
 
-/// A column with the kind that its declaration and its expression give.
-fn resolved(raw: &RawColumn, program: &Program) -> Result<Column, ViewError> {
-    let structure = |property: &str, problem: String| ViewError::Structure {
-        at: format!("{}.{property}", raw.at),
-        problem,
-    };
-    check_name(&raw.name, &Place::Root).map_err(|error| match error {
-        ViewError::Structure { problem, .. } => structure("name", problem),
-        other => other,
-    })?;
-    let types = program.output_types();
-    let kinds: Vec<Kind> = types.iter().filter_map(|ty| Kind::of_items(*ty)).collect();
-    if kinds.is_empty()
-        && let Some(complex) = types.first()
-    {
-        let problem = format!(
-            "column '{}' yields a {complex}, which is not a primitive; choose one of its elements",
-            raw.name
-        );
-        return Err(structure("path", problem));
-    }
-    let yielded = kinds.into_iter().reduce(Kind::with);
-    let declared = raw
-        .ty
-        .as_deref()
-        .map(Kind::declared)
-        .transpose()
-        .map_err(|problem| structure("type", problem))?;
-    let only = match types.as_slice() {
-        [only] => Some(only.name().to_owned()),
-        _ => None,
-    };
-    Ok(Column {
-        name: raw.name.clone(),
-        kind: declared.or(yielded).unwrap_or(Kind::Text),
-        collection: raw.collection.unwrap_or(false),
-        ty: raw.ty.clone().or(only),
-        description: raw.description.clone(),
-        tags: Vec::new(),
-    })
-}
-
-/// The columns of two branches of a union, if they agree.
-fn agree(agreed: Vec<Placed>, columns: &[Placed], at: &str) -> Result<Vec<Placed>, ViewError> {
-    let names = |columns: &[Placed]| {
-        columns
-            .iter()
-            .map(|(_, column)| column.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let structure = |problem: String| ViewError::Structure {
-        at: at.to_owned(),
-        problem,
-    };
-    let same_names = agreed.len() == columns.len()
-        && agreed
-            .iter()
-            .zip(columns)
-            .all(|((_, one), (_, other))| one.name == other.name);
-    if !same_names {
-        let problem = format!(
-            "has the columns {}, but the first branch has {}",
-            names(columns),
-            names(&agreed)
-        );
-        return Err(structure(problem));
-    }
-    let joined = agreed.into_iter().zip(columns).map(|((place, one), (_, other))| {
-        if one.collection != other.collection {
-            return Err(structure(format!(
-                "column '{}' is a collection in one branch only",
-                one.name
-            )));
+    fn repeat(&mut self, paths: &[Located], context: Context<'_>) -> Option<(Iteration, Program)> {
+        let on = match (self.ty, context) {
+            (Some(_), Context::Resource) => None,
+            (Some(_), Context::Items(items)) => Some(items),
+            _ => {
+                for path in paths {
+                    self.compile(path, None, Context::Unknown);
+                }
+                return None;
+            }
+        };
+        let resolved = super::repeat::resolve(paths, self.ty?, &self.options(None), on, &mut self.leaves);
+        let (iteration, items) = match resolved {
+            Ok(resolved) => resolved,
+            Err((at, error)) => {
+                self.failed(&at, None, &error);
+                return None;
+            }
+        };
+        if let Steps::Repeat { first, next } = &iteration.steps {
+            for (path, (first, next)) in paths.iter().zip(first.iter().zip(next)) {
+                if first.is_statically_empty() && next.is_statically_empty() {
+                    // What no item has is passed over where others have it; here none has.
+                    match compile(&path.text, self.ty?, &self.options(on)) {
+                        Ok(program) => advice::iteration(&program, &path.at, self.findings),
+                        Err(error) => self.findings.add(Finding {
+                            severity: Severity::Warning,
+                            ..Finding::expression(&path.at, &error)
+                        }),
+                    }
+                }
+            }
         }
-        let kind = one.kind.with(other.kind);
-        Ok((place, Column { kind, ..one }))
-    });
-    joined.collect()
+        Some((iteration, items))
+    }
+
+    fn column(&mut self, raw: &RawColumn, context: Context<'_>, slot: usize) -> (Option<Cell>, Placed) {
+        if !is_name(&raw.name) {
+            let at = format!("{}.name", raw.at);
+            self.findings.error(at, IssueType::Invariant, no_name(&raw.name));
+        }
+        let declared = raw.ty.as_deref().map(|ty| {
+            Kind::declared(ty).map_err(|problem| {
+                let finding = Finding::error(format!("{}.type", raw.at), IssueType::Value, problem);
+                self.findings.add(finding.of_column(&raw.name));
+            })
+        });
+        let program = self.compile(&raw.path, Some(&raw.name), context);
+        let mut placed = Placed {
+            at: raw.at.clone(),
+            name: raw.name.clone(),
+            column: None,
+            empty: program.as_ref().is_some_and(Program::is_statically_empty) && raw.ty.is_none(),
+            tagged: false,
+        };
+        let (Some(program), Ok(declared)) = (program, declared.transpose()) else {
+            return (None, placed);
+        };
+        let types = program.output_types();
+        let kinds: Vec<Kind> = types.iter().filter_map(|ty| Kind::of_items(*ty)).collect();
+        if kinds.is_empty()
+            && let Some(complex) = types.first()
+        {
+            let problem = format!("yields a {complex}, which is not a primitive; choose one of its elements");
+            let finding = Finding::error(&raw.path.at, IssueType::Value, problem);
+            self.findings.add(finding.of_column(&raw.name));
+            return (None, placed);
+        }
+        let kind = declared.or(kinds.into_iter().reduce(Kind::with)).unwrap_or(Kind::Text);
+        let ty = raw.ty.clone().or(match types.as_slice() {
+            [only] => Some(advice::fhir_name(*only).to_owned()),
+            _ => None,
+        });
+        let tagged = advice::sql_type(raw, kind, self.findings);
+        placed.tagged = tagged.is_some();
+        placed.column = Some(Column {
+            name: raw.name.clone(),
+            at: raw.at.clone(),
+            kind,
+            collection: raw.collection.unwrap_or(false),
+            sql: tagged.unwrap_or(SqlType::of(kind, ty.as_deref())),
+            ty,
+            description: raw.description.clone(),
+            tags: raw
+                .tags
+                .iter()
+                .map(|tag| Tag {
+                    name: tag.name.clone(),
+                    value: tag.value.clone(),
+                })
+                .collect(),
+        });
+        if let Some(ty) = self.ty {
+            let compiled_on = match context {
+                Context::Items(items) => Some(items),
+                _ => None,
+            };
+            let options = self.options(compiled_on);
+            let of_prefix = |text: &str| compile(text, ty, &options).ok();
+            advice::column(raw, &program, of_prefix, self.findings);
+        }
+        let cell = Cell {
+            at: raw.path.at.clone(),
+            slot,
+            program,
+            is_row_index: raw.path.text.trim() == "%rowIndex",
+        };
+        (Some(cell), placed)
+    }
 }

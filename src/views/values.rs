@@ -33,8 +33,11 @@ pub(super) fn gather(column: &Column, collection: &Collection) -> Result<Gathere
 fn singles(column: &Column, collection: &Collection) -> Result<Gathered, RunError> {
     let rows = collection.rows();
     if let Some(row) = (0..rows).find(|row| collection.range(*row).len() > 1) {
-        let (column, count) = (column.name.clone(), collection.range(row).len());
-        return Err(RunError::SeveralValues { column, count });
+        return Err(RunError::SeveralValues {
+            at: column.at.clone(),
+            column: column.name.clone(),
+            count: collection.range(row).len(),
+        });
     }
     if collection.is_empty() {
         return Ok(Gathered {
@@ -151,13 +154,18 @@ fn value<'i, T>(
     if !items.has_value(item) {
         return Ok(None);
     }
-    let (name, found) = (column.name.clone(), items.ty().name());
+    let (at, name, found) = (column.at.clone(), column.name.clone(), items.ty().name());
     if Kind::of_items(items.ty()).is_none() {
-        return Err(RunError::Complex { column: name, found });
+        return Err(RunError::Complex {
+            at,
+            column: name,
+            found,
+        });
     }
     match convert(items, item) {
         Some(value) => Ok(Some(value)),
         None => Err(RunError::Type {
+            at,
             column: name,
             expected: column.kind.name(),
             found,

@@ -8,9 +8,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 
 use super::check::Checked;
 use super::column::Column;
-use super::definition::Definition;
 use super::error::{RunError, ViewError};
-use super::resolve;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::fhir::terminology::Terminology;
@@ -73,6 +71,8 @@ pub(super) enum Steps {
 /// A column's expression, and which column of the output it fills.
 #[derive(Debug)]
 pub(super) struct Cell {
+    /// Where the expression stands.
+    pub(super) at: String,
     pub(super) slot: usize,
     pub(super) program: Program,
     /// The expression is `%rowIndex`, which is 0 where nothing was there to go through.
@@ -87,12 +87,19 @@ impl View {
 
     /// The same, with value sets and code systems for `memberOf` and its like.
     pub fn parse_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
-        resolve::resolve(&Definition::parse(definition)?, terminology)
+        View::check_with(definition, terminology)
+            .into_view()
+            .map_err(ViewError::new)
     }
 
     /// Reads a ViewDefinition and says everything that is to be said about it.
     pub fn check(definition: &[u8]) -> Checked {
-        Checked::new(definition)
+        View::check_with(definition, None)
+    }
+
+    /// The same, with value sets and code systems for `memberOf` and its like.
+    pub fn check_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
+        Checked::new(definition, terminology)
     }
 
     /// Its name, if it has one.

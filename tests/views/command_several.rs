@@ -191,7 +191,7 @@ fn every_faulty_view_is_named_before_anything_is_written() {
         let said = text(&found.stderr);
         let said: Vec<&str> = said.lines().collect();
         assert_eq!(said.len(), 3, "{said:?}");
-        assert!(said[0].contains("1.json: the ViewDefinition is not JSON"), "{said:?}");
+        assert!(said[0].contains("1.json: ViewDefinition: is not JSON"), "{said:?}");
         assert!(
             said[1].contains("2.json: ViewDefinition.select[0].column[1].path: column 'nam'"),
             "{said:?}"
@@ -220,7 +220,9 @@ fn a_view_that_fails_over_the_data_leaves_nothing_and_the_others_are_written() {
         assert_eq!(found.status.code(), Some(2));
         let said = text(&found.stderr);
         assert!(
-            said.lines().count() == 1 && said.contains("faulty.json: column 'note_text' has 2 values"),
+            said.lines().count() == 1
+                && said
+                    .contains("faulty.json: ViewDefinition.select[0].column[1].path: column 'note_text' has 2 values"),
             "{said}"
         );
         assert_eq!(names(Path::new(&out)), expected);

@@ -143,16 +143,16 @@ fn what_does_not_suit_is_named_by_column_and_place() {
     .map(problem)
     .collect();
     expect![[r#"
-        run: column 'c' has 4 values in one row; say "collection": true or narrow its path
-        read: ViewDefinition.select[0].column[0].path: column 'c' yields a CodeableConcept, which is not a primitive; choose one of its elements
-        run: column 'c' has a Quantity as a value; choose one of its elements
-        run: column 'c' is declared as integer, but one of its values is a string that is not
+        run: ViewDefinition.select[0].column[0].path: column 'c' has 4 values in one row; say "collection": true or narrow its path
+        read: ViewDefinition.select[0].column[0].path: column 'c': yields a CodeableConcept, which is not a primitive; choose one of its elements
+        run: ViewDefinition.select[0].column[0].path: column 'c' has a Quantity as a value; choose one of its elements
+        run: ViewDefinition.select[0].column[0].path: column 'c' is declared as integer, but one of its values is a string that is not
         gave [{"c":"7"}]
-        read: ViewDefinition.select[0].column[0].path: column 'c': CodeableConcept has no element 'txt' (line 1, column 6)
+        read: ViewDefinition.select[0].column[0].path: column 'c': CodeableConcept has no element 'txt' (line 1, column 6); did you mean 'text'?
         read: ViewDefinition.select[0].column[0].path: column 'c': FHIRPath syntax error at line 1, column 12: unexpected end
         read: ViewDefinition.select[0].column[0].path: column 'c': %unknown is not defined (line 1, column 1)
         read: ViewDefinition.select[0].column[0].name: '1c' is no name: it may have letters, digits and underscores, a letter first
-        read: ViewDefinition.select[0].column[0].type: 'varchar' is no FHIR type"#]].assert_eq(&problems.join("\n"));
+        read: ViewDefinition.select[0].column[0].type: column 'c': 'varchar' is no FHIR type"#]].assert_eq(&problems.join("\n"));
     let twice = json!({"resource": "Observation", "select": [
         {"column": [{"name": "c", "path": "id"}]}, {"column": [{"name": "c", "path": "id"}]}]});
     expect!["ViewDefinition.select[1].column[0].name: the name 'c' is taken by ViewDefinition.select[0].column[0]"]

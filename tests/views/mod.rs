@@ -14,7 +14,9 @@ mod pruning;
 mod several;
 mod stream;
 mod suite;
+mod typed;
 mod validate;
+mod validate_view;
 
 use std::sync::Arc;
 

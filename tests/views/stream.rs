@@ -240,7 +240,10 @@ fn an_error_stands_behind_the_rows_before_it_and_ends_the_output() {
             None => panic!("the error was lost"),
         }
     };
-    assert!(error.starts_with("column 'id' has 2 values in one row"), "{error}");
+    assert!(
+        error.starts_with("ViewDefinition.select[0].column[0].path: column 'id' has 2 values in one row"),
+        "{error}"
+    );
     assert!(
         text.starts_with(b"id\n") && text.len() < 100_000,
         "{} bytes",

@@ -1,5 +1,7 @@
 //! Text.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
@@ -8,6 +10,7 @@ use crate::fhirpath::builder::{Builder, Computed};
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::eval::Output;
 use crate::fhirpath::invocation::{Invocation, RowResult};
+use crate::fhirpath::items::Items;
 use crate::fhirpath::node::Shape;
 use crate::fhirpath::scalar::Scalar;
 use crate::fhirpath::types::{ItemType, System};
@@ -199,7 +202,8 @@ fn replace(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// The only text function of several items: those without a value are passed over.
+/// The only text function of several items: those without a value are passed over. It is defined for strings; real views join
+/// numbers and booleans, too, which are taken as they are written.
 fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let separators = if call.has(0) { Some(call.value(0)?) } else { None };
     let mut builder = Builder::new(call.input.rows());
@@ -212,7 +216,11 @@ fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         for place in call.input.range(row) {
             let (items, item) = call.input.item(place);
             let Some(value) = items.scalar(item) else { continue };
-            match text_of(value) {
+            let text = match written(items, item) {
+                Some(text) => Ok(text),
+                None => text_of(value).map(Cow::Borrowed),
+            };
+            match text {
                 Ok(text) if joined.as_ref().map_or(0, String::len) + separator.len() + text.len() > MAX_TEXT => {
                     call.problem(row, format!("a text of more than {MAX_TEXT} bytes"));
                     break;
@@ -220,9 +228,9 @@ fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
                 Ok(text) => match &mut joined {
                     Some(joined) => {
                         joined.push_str(separator);
-                        joined.push_str(text);
+                        joined.push_str(&text);
                     }
-                    None => joined = Some(text.to_string()),
+                    None => joined = Some(text.into_owned()),
                 },
                 Err(problem) => call.problem(row, problem),
             }
@@ -233,6 +241,17 @@ fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         builder.end_row();
     }
     Ok(Output::Items(builder.finish()?))
+}
+
+/// A value as it is written.
+fn written(items: &Items, item: usize) -> Option<Cow<'_, str>> {
+    if let Some(boolean) = items.boolean(item) {
+        return Some(Cow::Borrowed(if boolean { "true" } else { "false" }));
+    }
+    match items.integer(item) {
+        Some(integer) => Some(Cow::Owned(integer.to_string())),
+        None => items.text(item).map(Cow::Borrowed),
+    }
 }
 
 fn encode(call: &Invocation<'_>) -> Result<Output, FhirPathError> {

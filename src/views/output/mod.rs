@@ -6,6 +6,7 @@ mod format;
 mod json;
 mod parquet;
 mod text;
+mod typed;
 
 pub use format::Format;
 pub(super) use parquet::ParquetWriter;

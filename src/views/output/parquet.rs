@@ -1,5 +1,5 @@
-//! Rows as Parquet: strings as text, booleans and integers as such, decimals as text so that no digit is lost. The FHIR type
-//! of a column stands in its field's metadata.
+//! Rows as Parquet: values are of their columns' SQL types, which are text for decimals, dates and times unless the view says
+//! otherwise, so that nothing is lost. The FHIR type of a column and its tags stand in its field's metadata.
 
 use std::io::Write;
 
@@ -9,6 +9,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
+use super::typed;
+use crate::views::column::Column;
 use crate::views::error::RunError;
 
 /// Rows of a row group at most.
@@ -19,25 +21,31 @@ const BYTES: usize = 96 << 20;
 /// Writes batches as they come.
 pub(in crate::views) struct ParquetWriter<W: Write + Send> {
     writer: ArrowWriter<W>,
+    columns: Vec<Column>,
+    schema: SchemaRef,
     /// Bytes that its row group may hold.
     most: usize,
 }
 
 impl<W: Write + Send> ParquetWriter<W> {
     /// One of `share` writers that are at work at once.
-    pub(in crate::views) fn new(sink: W, schema: SchemaRef, share: usize) -> Result<ParquetWriter<W>, RunError> {
+    pub(in crate::views) fn new(sink: W, columns: &[Column], share: usize) -> Result<ParquetWriter<W>, RunError> {
+        let schema = typed::schema(columns);
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(ROW_GROUP))
             .build();
         Ok(ParquetWriter {
-            writer: ArrowWriter::try_new(sink, schema, Some(properties))?,
+            writer: ArrowWriter::try_new(sink, schema.clone(), Some(properties))?,
+            columns: columns.to_vec(),
+            schema,
             most: BYTES / share.max(1),
         })
     }
 
     pub(in crate::views) fn write(&mut self, batch: &RecordBatch) -> Result<(), RunError> {
-        self.writer.write(batch)?;
+        let batch = typed::typed(&self.columns, &self.schema, batch)?;
+        self.writer.write(&batch)?;
         if self.writer.memory_size() > self.most {
             self.writer.flush()?;
         }

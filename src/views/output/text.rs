@@ -79,16 +79,19 @@ mod tests {
 
     use super::*;
     use crate::views::column::Kind;
+    use crate::views::sql_type::SqlType;
     use crate::views::view::schema;
 
     fn column(name: &str, kind: Kind, collection: bool) -> Column {
         Column {
             name: name.to_owned(),
+            at: String::new(),
             kind,
             collection,
             ty: None,
             description: None,
             tags: Vec::new(),
+            sql: SqlType::of(kind, None),
         }
     }
 
