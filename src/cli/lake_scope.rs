@@ -34,18 +34,23 @@ impl LakeScope {
 
     /// What the reader may see.
     pub(super) fn scope(&self, lake: &Lake) -> Arc<Scope> {
-        let patient = self.patient.as_ref().map(|id| {
-            Arc::new(PatientScope {
-                patients: vec![id.clone()],
-                owners: lake.owners_of(&self.application, id),
-                authorizations: Vec::new(),
-            })
-        });
         let mode = if self.mode == "test" { Mode::Test } else { Mode::Live };
-        Arc::new(Scope {
-            mode,
-            application: self.application.as_str().into(),
-            patient,
-        })
+        scope(lake, mode, &self.application, self.patient.as_deref())
     }
+}
+
+/// What an application, or a patient of it, may see.
+pub(super) fn scope(lake: &Lake, mode: Mode, application: &str, patient: Option<&str>) -> Arc<Scope> {
+    let patient = patient.map(|id| {
+        Arc::new(PatientScope {
+            patients: vec![id.to_owned()],
+            owners: lake.owners_of(application, id),
+            authorizations: Vec::new(),
+        })
+    });
+    Arc::new(Scope {
+        mode,
+        application: application.into(),
+        patient,
+    })
 }

@@ -92,6 +92,11 @@ impl Reader {
                 None => leaves.push((view.resource(), wanted)),
             }
         }
+        Reader::of_leaves(leaves, pick)
+    }
+
+    /// A reader for these columns of these types, each of which stands once.
+    pub fn of_leaves(mut leaves: Vec<(TypeId, LeafSet)>, pick: Option<Arc<dyn Pick>>) -> Reader {
         for (ty, leaves) in &mut leaves {
             let reads = pick.iter().flat_map(|pick| pick.reads(*ty));
             leaves.extend(reads.map(|property| format!("{}.{EVERYTHING}", root_column(property))));

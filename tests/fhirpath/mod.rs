@@ -3,6 +3,7 @@
 
 mod arranged;
 mod cases;
+mod command;
 mod contained;
 mod expressions;
 mod functions;

@@ -1,5 +1,6 @@
 //! The views over files: one pass over the input for all of them, and an account of what in it was refused.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -12,15 +13,17 @@ use crate::cli::progress::Progress;
 use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Spare, Text};
 use crate::views::{Document, Format, Refused, SharedRows};
 
-/// Runs the views.
-pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Result<(), Failure> {
-    let files = ingest::find(&arguments.input).map_err(|error| match error {
+/// The documents of files, and what is refused of them; `advance` is told of bytes that were read.
+pub(in crate::cli) fn documents<A: Fn(u64) + Send + 'static>(
+    paths: &[PathBuf],
+    advance: A,
+) -> Result<(impl Iterator<Item = Input> + Send + use<A>, Arc<Refusals>), Failure> {
+    let files = ingest::find(paths).map_err(|error| match error {
         IngestError::Input { .. } => Failure::input(error.to_string()),
         error => Failure::other(error),
     })?;
-    let progress = Progress::new(arguments.shows_progress(), Some(ingest::input_size(&arguments.input)));
     let refused = Arc::new(Refusals::default());
-    let (of_documents, advance) = (refused.clone(), progress.advance());
+    let of_documents = refused.clone();
     let mut pieces = Pieces::new(files);
     let (spare, room) = (pieces.spare(), Arc::new(Room::default()));
     let documents = std::iter::from_fn(move || {
@@ -41,15 +44,22 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
             }
         }
     });
+    Ok((documents, refused))
+}
+
+/// Runs the views.
+pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Result<(), Failure> {
+    let progress = Progress::new(arguments.shows_progress(), Some(ingest::input_size(&arguments.input)));
+    let (documents, refused) = documents(&arguments.input, progress.advance())?;
     let views = targets.iter().map(|target| target.view.clone()).collect();
     let rows = SharedRows::of_documents(views, documents, pick(arguments), arguments.limit);
     let mut outputs = Outputs::new(targets, (0..targets.len()).collect())?;
     let failures = outputs.write(rows.events(format), &progress, || refused.whole())?;
     progress.finish();
     match failures.is_empty() {
-        true => refused.report(),
+        true => refused.report(WRITTEN),
         false => {
-            let _ = refused.report();
+            let _ = refused.report(WRITTEN);
             Failure::all(failures)
         }
     }
@@ -90,8 +100,11 @@ impl Drop for Taken {
     }
 }
 
+/// What became of what was not refused.
+const WRITTEN: &str = "the others' rows are written";
+
 /// A piece of an input file.
-struct Input {
+pub(in crate::cli) struct Input {
     piece: Piece,
     refused: Arc<Refusals>,
     spare: Spare,
@@ -105,6 +118,13 @@ impl Drop for Input {
             Text::Lines(text) | Text::Document(text) => self.spare.give(std::mem::take(text)),
         }
         self.room = None;
+    }
+}
+
+impl Input {
+    /// The file.
+    pub(in crate::cli) fn file(&self) -> &Path {
+        &self.piece.file
     }
 }
 
@@ -143,7 +163,7 @@ impl Document for Input {
 
 /// What was refused: the first of them, how many there are, and what ended the input early.
 #[derive(Default)]
-struct Refusals {
+pub(in crate::cli) struct Refusals {
     broken: Mutex<Option<IngestError>>,
     kept: Mutex<Vec<Refusal>>,
     count: AtomicU64,
@@ -163,14 +183,15 @@ impl Refusals {
     }
 
     /// Whether all of the input was read.
-    fn whole(&self) -> Result<(), Failure> {
+    pub(in crate::cli) fn whole(&self) -> Result<(), Failure> {
         match self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => Ok(()),
             Some(error) => Err(Failure::input(error.to_string())),
         }
     }
 
-    fn report(&self) -> Result<(), Failure> {
+    /// Names what was refused; `rest` is what became of the others.
+    pub(in crate::cli) fn report(&self, rest: &str) -> Result<(), Failure> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
         for refusal in kept.iter() {
@@ -178,10 +199,8 @@ impl Refusals {
         }
         match self.count.load(Ordering::Relaxed) {
             0 => Ok(()),
-            1 => Err(Failure::partial("1 resource was refused; the others' rows are written")),
-            refused => Err(Failure::partial(format!(
-                "{refused} resources were refused; the others' rows are written"
-            ))),
+            1 => Err(Failure::partial(format!("1 resource was refused; {rest}"))),
+            refused => Err(Failure::partial(format!("{refused} resources were refused; {rest}"))),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::lake::{Lake, Scope};
 use crate::views::{Format, Resources, RunError, SharedRun};
 
 pub(super) use args::Args;
+pub(super) use files::{Input, documents};
 use outputs::Outputs;
 use targets::Target;
 

@@ -1,0 +1,253 @@
+//! `tabularium fhirpath`: over a resource, over files and over a lake; what it explains and how it fails.
+
+use std::process::{Command, Output};
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+fn fhirpath(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tabularium"))
+        .arg("fhirpath")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        let patient = |id: &str, given: &[&str]| json!({"resourceType": "Patient", "id": id, "birthDate": "1970-01", "name": [{"family": "Park", "given": given}]});
+        place.write("one.json", &patient("a", &["Carmen", "Ada"]).to_string());
+        let observation = json!({"resourceType": "Observation", "id": "o", "status": "final",
+            "subject": {"reference": "Patient/a"}, "valueQuantity": {"value": 1.50, "unit": "mg"}});
+        let bundle = json!({"resourceType": "Bundle", "id": "u", "type": "batch",
+            "entry": [{"resource": patient("c", &["Cato"])}]});
+        std::fs::create_dir(place.0.path().join("many")).unwrap();
+        let lines = format!(
+            "{}\n{observation}\n{}\n",
+            patient("a", &["Carmen", "Ada"]),
+            patient("b", &[])
+        );
+        place.write("many/1.ndjson", &lines);
+        place.write("many/2.json", &serde_json::to_string_pretty(&bundle).unwrap());
+        place
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn lines(&self, arguments: &[&str]) -> Vec<Value> {
+        let found = fhirpath(arguments);
+        assert_eq!((found.status.code(), text(&found.stderr).as_str()), (Some(0), ""));
+        text(&found.stdout)
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    fn lake(&self) -> String {
+        let lake = self.path("lake");
+        let imported = Command::new(env!("CARGO_BIN_EXE_tabularium"))
+            .args(["import", "--data", &lake, &self.path("many")])
+            .output();
+        assert!(imported.unwrap().status.success());
+        lake
+    }
+}
+
+fn names(lines: &[Value]) -> Vec<&str> {
+    let mut names: Vec<&str> = lines.iter().map(|line| line["resource"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn one_resource_gives_an_array() {
+    let place = Place::new();
+    let found = fhirpath(&["name.given", "--input", &place.path("one.json")]);
+    let expected = "[{\"type\": \"string\", \"value\": \"Carmen\"},\n {\"type\": \"string\", \"value\": \"Ada\"}]\n";
+    assert_eq!(text(&found.stdout), expected);
+    let bundle = fhirpath(&["entry.count()", "--input", &place.path("many/2.json")]);
+    assert_eq!(text(&bundle.stdout), "[{\"type\": \"integer\", \"value\": 1}]\n");
+    let constants = [
+        "--constant",
+        "who=Ada",
+        "--constant",
+        "least=2",
+        "--input",
+        &place.path("one.json"),
+    ];
+    let found = fhirpath(
+        &[
+            &["name.given contains %who and name.given.count() >= %least"],
+            &constants[..],
+        ]
+        .concat(),
+    );
+    assert_eq!(text(&found.stdout), "[{\"type\": \"boolean\", \"value\": true}]\n");
+}
+
+#[test]
+fn many_resources_give_a_line_each() {
+    let place = Place::new();
+    let many = place.path("many");
+    let lines = place.lines(&["name.given", "--input", &many]);
+    assert_eq!(names(&lines), ["Patient/a", "Patient/b", "Patient/c"]);
+    assert_eq!(lines[0]["result"][1], json!({"type": "string", "value": "Ada"}));
+    let id = place.lines(&["id", "--input", &many]);
+    assert_eq!(
+        names(&id),
+        ["Bundle/u", "Observation/o", "Patient/a", "Patient/b", "Patient/c"]
+    );
+    assert_eq!(
+        names(&place.lines(&["id", "--input", &many, "--type", "Observation"])),
+        ["Observation/o"]
+    );
+    assert_eq!(place.lines(&["id", "--input", &many, "--limit", "2"]).len(), 2);
+    // A Bundle alone is a resource, unless what is in it is asked for.
+    let inside = place.lines(&["name.given", "--input", &place.path("many/2.json"), "--type", "Patient"]);
+    assert_eq!(names(&inside), ["Patient/c"]);
+    let whole = fhirpath(&["value", "--input", &many, "--type", "Observation"]);
+    assert_eq!(
+        text(&whole.stdout),
+        "{\"resource\": \"Observation/o\", \"result\": [{\"type\": \"Quantity\", \"value\": {\"value\":1.5,\"unit\":\"mg\"}}]}\n"
+    );
+}
+
+#[test]
+fn a_table_of_a_lake_gives_the_same_lines() {
+    let place = Place::new();
+    let (lake, many) = (place.lake(), place.path("many"));
+    for (expression, ty) in [
+        ("name", "Patient"),
+        ("value", "Observation"),
+        ("subject.reference", "Observation"),
+    ] {
+        let sorted = |mut lines: Vec<Value>| {
+            lines.sort_by_key(|line| line["resource"].to_string());
+            lines
+        };
+        let of_lake = sorted(place.lines(&[expression, "--data", &lake, "--type", ty]));
+        let of_files = sorted(place.lines(&[expression, "--input", &many, "--type", ty]));
+        assert!(!of_lake.is_empty());
+        assert_eq!(of_lake, of_files);
+    }
+    // The scope decides what is seen.
+    let of_patient = place.lines(&["id", "--data", &lake, "--type", "Patient", "--patient", "a"]);
+    assert_eq!(names(&of_patient), ["Patient/a"]);
+    assert!(
+        place
+            .lines(&["id", "--data", &lake, "--type", "Observation", "--patient", "b"])
+            .is_empty()
+    );
+    assert!(
+        place
+            .lines(&["id", "--data", &lake, "--type", "Patient", "--application", "other"])
+            .is_empty()
+    );
+    assert!(
+        place
+            .lines(&["id", "--data", &lake, "--type", "Patient", "--mode", "test"])
+            .is_empty()
+    );
+    assert!(place.lines(&["id", "--data", &lake, "--type", "Encounter"]).is_empty());
+}
+
+#[test]
+fn an_error_over_one_resource_is_its_own() {
+    let place = Place::new();
+    let found = fhirpath(&[
+        "name.given.single()",
+        "--input",
+        &place.path("many"),
+        "--type",
+        "Patient",
+    ]);
+    assert_eq!(found.status.code(), Some(3));
+    let lines: Vec<Value> = text(&found.stdout)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(lines[0]["error"].as_str().unwrap().contains("single"), "{lines:?}");
+    assert_eq!(lines[1]["result"], json!([]));
+    assert_eq!(lines[2]["result"][0]["value"], "Cato");
+    assert!(text(&found.stderr).contains("in error over 1 resource"));
+}
+
+#[test]
+fn a_faulty_expression_is_shown_with_its_place() {
+    let place = Place::new();
+    let (one, many) = (place.path("one.json"), place.path("many"));
+    for input in [&one, &many] {
+        let found = fhirpath(&[
+            "name.where(use = 'official').givn",
+            "--input",
+            input,
+            "--type",
+            "Patient",
+        ]);
+        assert_eq!(found.status.code(), Some(2));
+        let said = text(&found.stderr);
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[0].contains("has no element 'givn' (line 1, column 30)"), "{said}");
+        assert_eq!(lines[1], "  name.where(use = 'official').givn");
+        assert_eq!(lines[2], format!("  {}^", " ".repeat(29)));
+    }
+    let code = |arguments: &[&str]| fhirpath(arguments).status.code();
+    assert_eq!(code(&["name..given", "--input", &many]), Some(2));
+    assert_eq!(code(&["nothingHasThis", "--input", &many]), Some(2));
+    assert_eq!(code(&["id", "--input", &place.path("nowhere")]), Some(2));
+    assert_eq!(
+        code(&["id", "--data", &place.path("nowhere"), "--type", "Patient"]),
+        Some(2)
+    );
+    assert_eq!(code(&["id", "--input", &many, "--type", "Patent"]), Some(2));
+    assert_eq!(code(&["id", "--input", &one, "--constant", "x"]), Some(2));
+}
+
+#[test]
+fn explain_shows_types_columns_and_the_scan() {
+    let place = Place::new();
+    let expression = "name.where(use = 'official').given.first() | deceased.ofType(boolean).toString()";
+    let found = fhirpath(&[expression, "--explain", "--data", &place.lake(), "--type", "Patient"]);
+    assert_eq!((found.status.code(), text(&found.stderr).as_str()), (Some(0), ""));
+    expect![[r#"
+        name.where(use = 'official').given.first() | deceased.ofType(boolean).toString() over Patient
+        |                     string or String, several  name.given
+          first()             string                     name.given
+            given             string, several            name.given
+              where()         HumanName, several         name
+                name          HumanName, several         name
+                =             Boolean
+                  use         code                       name.use
+                  'official'  String
+          toString()          String
+            ofType()          boolean                    deceasedBoolean
+              deceased        boolean or dateTime        deceasedBoolean, deceasedDateTime
+              boolean         type
+        reads [_deceasedBoolean, deceasedBoolean, name._given, name._use, name.given, name.use]
+        LakeScanExec: columns=[id, name.given]
+    "#]]
+    .assert_eq(&text(&found.stdout));
+    let of_file = text(&fhirpath(&[expression, "--explain", "--input", &place.path("many/1.ndjson")]).stdout);
+    assert_eq!(
+        of_file,
+        text(&found.stdout)
+            .lines()
+            .take(of_file.lines().count())
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n"
+    );
+}
