@@ -202,7 +202,7 @@ fn every_route_of_the_openapi_document_is_answered() {
     let run = json!({"resourceType": "Parameters", "parameter": [{"name": "viewResource", "resource": view}]});
     let document = document.json();
     let paths = document["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 9);
+    assert_eq!(paths.len(), 13);
     for (path, methods) in paths {
         let address = path.replace("{type}", "Patient").replace("{id}", "anna");
         for (method, described) in methods.as_object().unwrap() {

@@ -51,20 +51,27 @@ fn paths() -> Value {
         "parameters": [in_path("type"), in_path("id")], "responses": answered(&[FHIR]),
     }});
     paths.insert("/fhir/{type}/{id}".to_owned(), read);
-    let search = json!({"get": {
-        "operationId": "search",
-        "summary": "The resources of a type that match, as a Bundle; the CapabilityStatement names the search parameters",
-        "parameters": [in_path("type"), in_query("_count", json!({"type": "integer"})), in_query("_sort", json!({"type": "string"}))],
-        "responses": answered(&[FHIR]),
-    }});
-    paths.insert("/fhir/{type}".to_owned(), search);
-    let form = json!({"post": {
-        "operationId": "searchByPost", "summary": "The same with the parameters in a form",
-        "parameters": [in_path("type")],
-        "requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}},
-        "responses": answered(&[FHIR]),
-    }});
-    paths.insert("/fhir/{type}/_search".to_owned(), form);
+    for (place, id, summary) in [
+        (
+            "/{type}",
+            "Type",
+            "The resources of a type that match, as a Bundle; the CapabilityStatement names the search parameters",
+        ),
+        (
+            "/Patient/{id}/{type}",
+            "Compartment",
+            "The same of what is in a Patient's compartment",
+        ),
+        (
+            "",
+            "System",
+            "The same over the types that _type names, all types without it",
+        ),
+    ] {
+        let (get, post) = search(place, id, summary);
+        paths.insert(format!("/fhir{place}"), get);
+        paths.insert(format!("/fhir{place}/_search"), post);
+    }
     for (path, id, view) in [
         ("/fhir/ViewDefinition/$run", "run", "viewResource"),
         (
@@ -87,6 +94,29 @@ fn paths() -> Value {
     }});
     paths.insert("/fhir/ViewDefinition/$validate".to_owned(), validate);
     Value::Object(paths)
+}
+
+/// A search by GET and by POST.
+fn search(place: &str, id: &str, summary: &str) -> (Value, Value) {
+    let named = |name: &&str| place.contains(&format!("{{{name}}}"));
+    let path: Vec<Value> = ["id", "type"].iter().filter(named).map(|name| in_path(name)).collect();
+    let mut parameters = path.clone();
+    parameters.push(in_query("_count", json!({"type": "integer"})));
+    parameters.push(in_query("_sort", json!({"type": "string"})));
+    if place.is_empty() {
+        parameters.push(in_query("_type", json!({"type": "string"})));
+    }
+    let get = json!({"get": {
+        "operationId": format!("search{id}"), "summary": summary,
+        "parameters": parameters, "responses": answered(&[FHIR]),
+    }});
+    let post = json!({"post": {
+        "operationId": format!("search{id}ByPost"), "summary": "The same with the parameters in a form",
+        "parameters": path,
+        "requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}},
+        "responses": answered(&[FHIR]),
+    }});
+    (get, post)
 }
 
 /// `$run`, whose parameters may stand in the query or in the body.
