@@ -98,8 +98,10 @@ fn paths() -> Value {
 
 /// A search by GET and by POST.
 fn search(place: &str, id: &str, summary: &str) -> (Value, Value) {
-    let named = |name: &&str| place.contains(&format!("{{{name}}}"));
-    let path: Vec<Value> = ["id", "type"].iter().filter(named).map(|name| in_path(name)).collect();
+    let named = ["id", "type"]
+        .into_iter()
+        .filter(|name| place.contains(&format!("{{{name}}}")));
+    let path: Vec<Value> = named.map(in_path).collect();
     let mut parameters = path.clone();
     parameters.push(in_query("_count", json!({"type": "integer"})));
     parameters.push(in_query("_sort", json!({"type": "string"})));

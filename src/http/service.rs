@@ -36,6 +36,7 @@ pub struct Service {
     pub(super) store: Arc<Store>,
     pub(super) tokens: Tokens,
     pub(super) engine: Engine,
+    pub(super) terminology: Arc<Terminology>,
     pub(super) capability: Capability,
     /// Without a trailing slash.
     pub(super) base_url: String,
@@ -71,7 +72,8 @@ impl Service {
             workers: Workers::start()?,
             tokens: Tokens::new(store.clone(), lake.clone(), &base_url),
             store,
-            engine: Engine::new(lake.clone(), parameters).with_terminology(terminology),
+            engine: Engine::new(lake.clone(), parameters).with_terminology(terminology.clone()),
+            terminology,
             capability: Capability::default(),
             fhir_base: format!("{}/fhir/", base_url.trim_end_matches('/')),
             base_url: base_url.trim_end_matches('/').to_owned(),

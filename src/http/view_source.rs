@@ -26,10 +26,12 @@ pub(super) struct Work {
 impl Work {
     /// Plans the view; `path` is the operation's place under the base address.
     pub(super) fn plan(service: &Service, access: &Access, request: RunRequest, path: &str) -> Result<Work, Error> {
-        let view = View::check(&request.view).into_view().map_err(|mut findings| {
-            findings.retain(Finding::is_error);
-            Error::Faulty(findings)
-        })?;
+        let view = View::check_with(&request.view, Some(service.terminology.clone()))
+            .into_view()
+            .map_err(|mut findings| {
+                findings.retain(Finding::is_error);
+                Error::Faulty(findings)
+            })?;
         // Where nothing of the lake is read, it does not matter whether a link's snapshot is still there.
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
         let picture = match request.pin.filter(|_| reads_lake) {

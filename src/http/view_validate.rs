@@ -24,6 +24,7 @@ use super::parameters::{self, Given, Parameter};
 use super::pretty::pretty;
 use super::service::Service;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
+use crate::fhir::terminology::Terminology;
 use crate::lake::json::Tape;
 use crate::search::Handling;
 use crate::views::{Checked, Column, Finding, View};
@@ -51,7 +52,7 @@ pub(super) async fn by_post(
     let turn = service.turn().await?;
     let answer = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        request.answer()
+        request.answer(service.terminology.clone())
     });
     let answer = answer.await.map_err(Error::internal)?;
     let mut response = Response::new(match indented {
@@ -125,8 +126,8 @@ impl Request {
         })
     }
 
-    fn answer(&self) -> String {
-        let checked = View::check(&self.view);
+    fn answer(&self, terminology: Arc<Terminology>) -> String {
+        let checked = View::check_with(&self.view, Some(terminology));
         let outcome = outcome(&checked).to_json();
         if !self.columns {
             return outcome;

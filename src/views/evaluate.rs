@@ -54,7 +54,7 @@ impl View {
             columns: &self.columns,
             budget: Budget::new(),
         };
-        let focus = Focus::root(kept, self.resource);
+        let focus = Focus::root(kept, self.resource).at(self.now);
         let parts = self.selects.iter().map(|select| evaluator.select(select, &focus));
         let relation = Relation::product(focus.len(), parts.collect::<Result<_, _>>()?, &evaluator.budget)?;
         match relation.fits(TEXT) {
@@ -215,5 +215,36 @@ fn counts(offsets: &Offsets) -> Counts {
     match offsets {
         Offsets::Each(rows) => Counts::One(*rows),
         Offsets::List(offsets) => Counts::Starts(offsets.iter().map(|offset| *offset as u32).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::AsArray;
+    use chrono::Utc;
+
+    use super::*;
+    use crate::fhir::facts;
+    use crate::lake::json::Tape;
+    use crate::lake::shred::{Shredder, SystemValues};
+
+    /// Each batch had a moment of its own, so that a long run's rows disagreed on what the time is.
+    #[test]
+    fn now_is_one_moment_in_all_batches() {
+        let view = r#"{"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
+            "select": [{"column": [{"name": "at", "path": "now()", "type": "dateTime"}]}]}"#;
+        let view = Arc::new(View::parse(view.as_bytes()).unwrap());
+        let mut shredder = Shredder::new(facts().lookup("Patient").unwrap());
+        let mut tape = Tape::new();
+        let root = tape.parse(br#"{"resourceType":"Patient","id":"a"}"#).unwrap();
+        shredder.push(&SystemValues::outside("a", ""), root).unwrap();
+        let batch = shredder.finish().unwrap();
+        let now = || {
+            let rows = view.rows(batch.clone(), true).next().unwrap().unwrap();
+            rows.column(0).as_string::<i32>().value(0).to_owned()
+        };
+        let (first, begun) = (now(), Utc::now().timestamp_millis());
+        while Utc::now().timestamp_millis() <= begun + 1 {}
+        assert_eq!(now(), first);
     }
 }

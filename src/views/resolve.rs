@@ -5,6 +5,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use chrono::Utc;
+
 use super::advice;
 use super::column::{Column, Kind, Tag};
 use super::definition::{Definition, Located, RawColumn, RawIteration, RawSelect, is_name, no_name};
@@ -66,6 +68,7 @@ pub(super) fn resolve(
         columns,
         schema,
         leaves,
+        now: Utc::now(),
     })
 }
 

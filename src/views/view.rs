@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
+use chrono::{DateTime, Utc};
 
 use super::check::Checked;
 use super::column::Column;
@@ -12,10 +13,10 @@ use super::error::{RunError, ViewError};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::fhir::terminology::Terminology;
-use crate::fhirpath::{Necessary, Program};
+use crate::fhirpath::{Focus, Necessary, Program};
 use crate::lake::scan::Prune;
 
-/// A ViewDefinition that can be run. Immutable; share it.
+/// A ViewDefinition that can be run. Immutable; share it. `now()` is the moment at which it was read, in all its rows.
 #[derive(Debug)]
 pub struct View {
     pub(super) name: Option<String>,
@@ -25,6 +26,8 @@ pub struct View {
     pub(super) columns: Vec<Column>,
     pub(super) schema: SchemaRef,
     pub(super) leaves: LeafSet,
+    /// What `now()` is, in every row.
+    pub(super) now: DateTime<Utc>,
 }
 
 /// A `where`.
@@ -160,7 +163,7 @@ impl View {
     pub fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, RunError> {
         let mut kept: Option<BooleanArray> = None;
         for filter in &self.filters {
-            let holds = filter.holds(batch)?;
+            let holds = filter.holds(&Focus::root(batch, self.resource).at(self.now))?;
             kept = Some(match kept {
                 None => holds,
                 Some(kept) => arrow::compute::and(&kept, &holds)?,
@@ -171,14 +174,14 @@ impl View {
 }
 
 impl Filter {
-    fn holds(&self, batch: &RecordBatch) -> Result<BooleanArray, RunError> {
+    fn holds(&self, focus: &Focus) -> Result<BooleanArray, RunError> {
         let failed = |source| RunError::Expression {
             at: self.at.clone(),
             source,
         };
         let truth = self
             .program
-            .evaluate(batch)
+            .evaluate_on(focus)
             .and_then(|evaluation| evaluation.strict())
             .map_err(failed)?;
         let mut bits = BooleanBufferBuilder::new(truth.rows());

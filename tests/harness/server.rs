@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use tabularium::consent::{Clock, LOCAL_APPLICATION, Store, Tokens};
 use tabularium::fhir::search_parameter::SearchParameters;
+use tabularium::fhir::terminology::Terminology;
 use tabularium::http::{Limits, Options, ServeError, Service, serve};
 use tabularium::ingest::{self, Session};
 use tabularium::lake::{Lake, Mode};
@@ -53,6 +54,14 @@ impl Answer {
     }
 }
 
+/// A lake of these resources.
+fn stored(resources: &[serde_json::Value]) -> (tempfile::TempDir, Lake) {
+    let (folder, lake) = records::lake();
+    let records: Vec<Record> = resources.iter().map(|resource| filed(&lake, resource)).collect();
+    records::commit(&lake, &records);
+    (folder, lake)
+}
+
 impl Server {
     /// A server over these resources.
     pub(crate) fn start(resources: &[serde_json::Value]) -> Server {
@@ -61,9 +70,7 @@ impl Server {
 
     /// A server over these resources that holds to `limits`.
     pub(crate) fn limited(resources: &[serde_json::Value], limits: Limits) -> Server {
-        let (folder, lake) = records::lake();
-        let records: Vec<Record> = resources.iter().map(|resource| filed(&lake, resource)).collect();
-        records::commit(&lake, &records);
+        let (folder, lake) = stored(resources);
         Server::over(folder, lake, limits)
     }
 
@@ -97,7 +104,18 @@ impl Server {
         Server::over(folder, lake, Limits::default())
     }
 
+    /// A server that knows these CodeSystems and ValueSets, in a Bundle.
+    pub(crate) fn with_terminology(resources: &[serde_json::Value], bundle: &serde_json::Value) -> Server {
+        let (folder, lake) = stored(resources);
+        let terminology = Terminology::parse(&bundle.to_string()).unwrap();
+        Server::knowing(folder, lake, Limits::default(), Arc::new(terminology))
+    }
+
     fn over(folder: tempfile::TempDir, lake: Lake, limits: Limits) -> Server {
+        Server::knowing(folder, lake, limits, Arc::default())
+    }
+
+    fn knowing(folder: tempfile::TempDir, lake: Lake, limits: Limits, terminology: Arc<Terminology>) -> Server {
         let store = Arc::new(Store::open(folder.path(), Clock::at(START)).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -112,7 +130,7 @@ impl Server {
             lake: lake.clone(),
             store: store.clone(),
             parameters: SearchParameters::builtin(),
-            terminology: std::sync::Arc::default(),
+            terminology,
             base_url,
             limits,
         })

@@ -500,3 +500,31 @@ fn what_is_wrong_is_an_outcome() {
     let read = server.get(path, &token);
     assert_eq!((read.status, read.issue().as_str()), (404, "not-supported"));
 }
+
+/// Views asked for over HTTP, and searches, know the value sets that the server was given.
+#[test]
+fn value_sets_of_the_server_are_known_to_views_and_searches() {
+    let gender = |id: &str, gender: &str| json!({"resourceType": "Patient", "id": id, "gender": gender});
+    let set = json!({"resourceType": "Bundle", "type": "collection", "entry": [{"resource": {
+        "resourceType": "ValueSet", "url": "http://example.org/women", "status": "active", "compose": {"include": [
+            {"system": "http://hl7.org/fhir/administrative-gender", "concept": [{"code": "female"}]}]}}}]});
+    let server = Server::with_terminology(&[gender("anna", "female"), gender("ben", "male")], &set);
+    let token = server.application_token();
+    let view = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active", "name": "women",
+        "where": [{"path": "gender.memberOf('http://example.org/women')"}],
+        "select": [{"column": [{"name": "id", "path": "id"}]}]});
+    let answer = post(
+        &server,
+        &token,
+        "/fhir/ViewDefinition/$run",
+        "*/*",
+        &parameters(&view, &[]),
+    );
+    assert_eq!(ids(&answer), ["anna"]);
+    let found = server
+        .get("/fhir/Patient?gender:in=http://example.org/women", &token)
+        .json();
+    assert_eq!(found["entry"].as_array().unwrap().len(), 1);
+    let unknown = server.get("/fhir/Patient?gender:in=http://example.org/men", &token);
+    assert_eq!((unknown.status, unknown.issue().as_str()), (400, "invalid"));
+}
