@@ -82,7 +82,7 @@ fn clipped(clip: &Clip, texts: &[String]) -> RecordBatch {
         let Chosen::Selected(1, root) = tape.choose(text.as_bytes(), &mut choice).unwrap() else {
             panic!("not chosen: {text}");
         };
-        let id = root.get_str("id").unwrap_or_default().into_owned();
+        let id = root.get_str("id").unwrap_or_else(|| "given".into()).into_owned();
         shredder.push(&SystemValues::outside(&id, ""), root).unwrap();
     }
     shredder.finish().unwrap()
@@ -120,7 +120,7 @@ fn check(ty: TypeId, texts: &[String], mut pick: impl FnMut() -> bool) {
     let (mut shredder, mut tape) = (Shredder::clipped(&Clip::new(ty, &leaves)), Tape::new());
     for text in texts {
         let root = tape.parse(text.as_bytes()).unwrap();
-        let id = root.get_str("id").unwrap_or_default().into_owned();
+        let id = root.get_str("id").unwrap_or_else(|| "given".into()).into_owned();
         shredder.push(&SystemValues::outside(&id, ""), root).unwrap();
     }
     assert_eq!(shredder.finish().unwrap(), batch);

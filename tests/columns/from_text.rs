@@ -15,7 +15,10 @@ pub(crate) fn resource(ty: TypeId, text: &str) -> Value {
         Some(Value::Object(object)) => object,
         _ => Map::new(),
     };
-    object.insert("id".into(), id.filter(Value::is_string).unwrap_or_else(|| "".into()));
+    object.insert(
+        "id".into(),
+        id.filter(Value::is_string).unwrap_or_else(|| "given".into()),
+    );
     Value::Object(object)
 }
 

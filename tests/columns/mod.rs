@@ -24,7 +24,8 @@ use tabularium::lake::shred::{ShredError, Shredder, SystemValues};
 
 fn push(shredder: &mut Shredder, tape: &mut Tape, text: &str) -> Result<(), ShredError> {
     let root = tape.parse(text.as_bytes()).unwrap();
-    let id = root.get_str("id").unwrap_or_default().into_owned();
+    // No row of a lake is without an id; import gives one to what has none.
+    let id = root.get_str("id").unwrap_or_else(|| "given".into()).into_owned();
     let system = SystemValues {
         owner: 0,
         id: &id,

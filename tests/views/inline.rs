@@ -142,3 +142,31 @@ fn a_resource_that_is_none_is_named_by_its_place() {
         assert_eq!(answer.json()["issue"][0]["expression"], json!(["resource"]));
     }
 }
+
+/// A resource that came without an id had the empty text for one.
+#[test]
+fn a_resource_without_an_id_has_none() {
+    let server = super::http::server();
+    let view = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active", "select": [{"column": [
+        {"name": "id", "path": "id"}, {"name": "key", "path": "getResourceKey()"}, {"name": "has", "path": "id.exists()"}]}]});
+    let sent = |resource: Value| json!({"name": "resource", "resource": resource});
+    let body = super::http::parameters(
+        &view,
+        &[
+            sent(json!({"resourceType": "Patient", "gender": "male"})),
+            sent(json!({"resourceType": "Patient", "id": "known"})),
+        ],
+    );
+    let answer = super::http::post(
+        &server,
+        &server.application_token(),
+        "/fhir/ViewDefinition/$run",
+        "*/*",
+        &body,
+    );
+    let rows = answer.json()["rows"].clone();
+    assert_eq!(
+        rows,
+        json!([{"id": null, "key": null, "has": false}, {"id": "known", "key": "known", "has": true}])
+    );
+}

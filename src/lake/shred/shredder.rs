@@ -8,8 +8,8 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::json::Value;
 use crate::lake::layout::{Layout, system_fields};
 use crate::lake::shape::Shape;
-use arrow::array::RecordBatch;
-use arrow::datatypes::Schema;
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::datatypes::{FieldRef, Schema};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
@@ -174,7 +174,12 @@ impl Shredder {
         let len = std::mem::take(&mut self.rows);
         (self.bytes, self.unmeasured) = (0, 0);
         let mut arrays = self.system.finish(len)?;
-        let mut fields = system_fields().to_vec();
+        // In a lake every resource has an id; one that lies outside may have none.
+        let nullable = |(field, array): (&FieldRef, &ArrayRef)| match array.null_count() > 0 && !field.is_nullable() {
+            true => Arc::new(field.as_ref().clone().with_nullable(true)),
+            false => field.clone(),
+        };
+        let mut fields: Vec<FieldRef> = system_fields().iter().zip(&arrays).map(nullable).collect();
         for (field, array) in self.root.finish_children(len)? {
             fields.push(field);
             arrays.push(array);
@@ -187,7 +192,7 @@ impl Shredder {
 mod tests {
     use super::*;
     use crate::lake::json::Tape;
-    use arrow::array::{Array, AsArray};
+    use arrow::array::AsArray;
 
     fn system<'a>(id: &'a str, resource: &'a str) -> SystemValues<'a> {
         SystemValues {

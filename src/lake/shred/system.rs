@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct SystemValues<'a> {
     /// Whose row it is; zero for shared rows.
     pub owner: i64,
-    /// The resource's id.
+    /// The resource's id; empty where it has none, which no row of a lake may be.
     pub id: &'a str,
     /// Id of the Patient in whose compartment it lies.
     pub patient: Option<&'a str>,
@@ -105,7 +105,9 @@ impl System {
 
     pub(super) fn push(&mut self, row: usize, values: &SystemValues<'_>) {
         self.owner.push(values.owner);
-        self.id.push(values.id.as_bytes());
+        if !values.id.is_empty() {
+            self.id.push_at(row, values.id);
+        }
         self.application.push(values.application.as_bytes());
         self.version.push(values.version);
         self.last_updated.push(values.last_updated);
