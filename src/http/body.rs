@@ -1,16 +1,20 @@
 //! A request's body, within the bounds on bytes and time.
 
 use axum::body::Body;
-use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 
 use super::error::Error;
 use super::limits::Limits;
 
-/// Reads the whole body. One that announces too many bytes is refused before any is read.
+/// Reads the whole body. One that announces too many bytes, or is compressed, is refused before any is read.
 pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Error> {
+    let plain = |encoding: &HeaderValue| encoding.as_bytes().eq_ignore_ascii_case(b"identity");
+    if !headers.get_all(CONTENT_ENCODING).iter().all(plain) {
+        return Err(Error::MediaType("sent without a Content-Encoding"));
+    }
     let announced = headers
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());

@@ -102,7 +102,7 @@ impl RunRequest {
             }
             if name == "_tag" {
                 let parsed = value.text(&[]).and_then(|text| Pin::parse(&text));
-                value.once(&mut pin, "_tag", parsed, "as a link has it")?;
+                value.once(&mut pin, "_tag", parsed, "what a link to the next page has there")?;
             } else if !of_query.take(&name, &value, sent.fhir_base)? {
                 unknown.push(name.into_owned());
             } else if name != "_count" && name != "_offset" {
@@ -433,7 +433,10 @@ mod tests {
             ("header=yes", "the parameter header must be true or false"),
             ("patient=Group/g", "the parameter patient must be"),
             ("patient=", "the parameter patient must be"),
-            ("_tag=x", "the parameter _tag must be as a link has it"),
+            (
+                "_tag=x",
+                "the parameter _tag must be what a link to the next page has there",
+            ),
             (
                 "viewResource=%7B%7D",
                 "the parameter viewResource carries a resource: POST it",

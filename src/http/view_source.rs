@@ -9,6 +9,7 @@ use super::service::Service;
 use super::{patient_wildcard, view_inline};
 use crate::consent::Access;
 use crate::fhir::facts;
+use crate::fhir::temporal::Temporal;
 use crate::lake::Picture;
 use crate::search::Pin;
 use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
@@ -138,6 +139,7 @@ fn patients(
         .lookup("Group")
         .ok_or_else(|| Error::internal("R4 has Groups"))?;
     let groups = service.lake.table(picture, ty, &access.scope);
+    let now = service.store.clock().now() * 1_000_000;
     let mut members = Vec::new();
     for id in &request.groups {
         let found = groups.read(id).map_err(Error::internal)?;
@@ -145,7 +147,7 @@ fn patients(
             ty: "Group".to_owned(),
             id: id.clone(),
         })?;
-        members.extend(members_of(&found.resource)?);
+        members.extend(members_of(&found.resource, now)?);
     }
     members.sort_unstable();
     members.dedup();
@@ -155,16 +157,24 @@ fn patients(
     Ok(Some(members))
 }
 
-/// Ids of the Patients that are members of a Group now. Groups within it are not followed.
-fn members_of(group: &[u8]) -> Result<Vec<String>, Error> {
+/// Ids of the Patients that are members of a Group now, in microseconds since 1970. Groups within it are not followed.
+fn members_of(group: &[u8], now: i64) -> Result<Vec<String>, Error> {
     let group: serde_json::Value = serde_json::from_slice(group).map_err(Error::internal)?;
     let members = group["member"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let current = members.iter().filter(|member| member["inactive"] != true);
+    let current = members
+        .iter()
+        .filter(|member| member["inactive"] != true && is_within(&member["period"], now));
     let patient = |member: &serde_json::Value| {
         let id = member["entity"]["reference"].as_str()?.strip_prefix("Patient/")?;
         Some(id.split('/').next().unwrap_or(id).to_owned())
     };
     Ok(current.filter_map(patient).collect())
+}
+
+/// Whether a Period holds a moment. A bound that is absent, or no dateTime, bounds nothing.
+fn is_within(period: &serde_json::Value, moment: i64) -> bool {
+    let bound = |name: &str| Temporal::date_time(period[name].as_str()?).ok();
+    bound("start").is_none_or(|start| start.start <= moment) && bound("end").is_none_or(|end| moment < end.end)
 }
 
 /// The address to which the same body is posted for the next page. It repeats what stood in the query, and names the snapshot

@@ -262,6 +262,17 @@ fn the_form_is_negotiated() {
         "<Parameters/>",
     );
     assert_eq!((typed.status, typed.issue().as_str()), (415, "not-supported"));
+    let packed = server.send(
+        "POST",
+        "/fhir/ViewDefinition/$run",
+        &[
+            ("authorization", &format!("Bearer {token}")),
+            ("content-type", "application/json"),
+            ("content-encoding", "gzip"),
+        ],
+        "packed",
+    );
+    assert_eq!((packed.status, packed.issue().as_str()), (415, "not-supported"));
 }
 
 #[test]
@@ -388,6 +399,24 @@ fn a_group_stands_for_its_current_members() {
     assert_eq!(ids(&run(&server, &token, &[group("g"), patient])), ["c1"]);
     let unknown = run(&server, &token, &[group("h")]);
     assert_eq!((unknown.status, unknown.issue().as_str()), (404, "not-found"));
+}
+
+/// Who had left a Group counted as long as nobody had set `inactive`.
+#[test]
+fn a_groups_members_are_those_of_today() {
+    let member = |id: &str, period: Value| json!({"entity": {"reference": format!("Patient/{id}")}, "period": period});
+    let server = Server::start(&[
+        observation("a1", "anna", 70.5),
+        observation("b1", "ben", 80.5),
+        observation("c1", "carl", 90.5),
+        observation("d1", "dora", 60.5),
+        // The servers' clock stands at 2027-01-15T08:00:00Z.
+        json!({"resourceType": "Group", "id": "g", "type": "person", "actual": true, "member": [
+            member("anna", json!({"end": "2027-01-15T07:59:59Z"})), member("ben", json!({"start": "2027-01-16"})),
+            member("carl", json!({"start": "2026", "end": "2027-01"})), member("dora", json!({"end": "soon"}))]}),
+    ]);
+    let group = json!({"name": "group", "valueReference": {"reference": "Group/g"}});
+    assert_eq!(ids(&run(&server, &server.application_token(), &[group])), ["c1", "d1"]);
 }
 
 #[test]
