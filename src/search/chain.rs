@@ -86,11 +86,12 @@ fn targets(named: &[TypeId]) -> Vec<TypeId> {
 
 /// `_has:Type:reference:rest`: a resource of the type refers to the row and meets the rest.
 pub(super) fn has(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+    let path = raw.modifier.as_deref().unwrap_or_default();
     let form = || {
-        let expected = "of the form _has:Type:reference:parameter, where the reference may lead to the type searched";
-        invalid(&written(raw), &raw.value, expected)
+        let expected = "of the form Type:reference:parameter, where the reference may lead to the type searched";
+        invalid("_has", path, expected)
     };
-    let mut parts = raw.modifier.as_deref().unwrap_or_default().splitn(3, ':');
+    let mut parts = path.splitn(3, ':');
     let (Some(source), Some(reference), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
         return Err(form());
     };

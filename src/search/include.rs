@@ -82,8 +82,14 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn bad(&self) -> SearchError {
-        let expected =
-            "of the form Type:parameter, Type:parameter:TargetType or *, with a reference parameter of the type";
+        let expected = match self.iterate {
+            true => {
+                "of the form Type:parameter, Type:parameter:TargetType or Type:*, with a reference parameter of the type"
+            }
+            false => {
+                "of the form Type:parameter, Type:parameter:TargetType, Type:* or *, with a reference parameter of the type"
+            }
+        };
         invalid(&self.raw.name, &self.raw.value, expected)
     }
 

@@ -220,7 +220,7 @@ fn words(raw: &RawParameter) -> Result<Condition, SearchError> {
         "_text" => Within::Narrative,
         _ => Within::Resource,
     };
-    let words = Words::parse(&escape::unescape(&raw.value));
+    let words = Words::parse(&raw.value);
     let words = words.ok_or_else(|| {
         let expected = "words, which and, or, not, parentheses and quotation marks may combine";
         invalid(&raw.name, &raw.value, expected)

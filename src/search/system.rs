@@ -52,19 +52,26 @@ impl Engine {
     /// Carries out a search over the types that `_type` names, all types without it, and renders its page as a Bundle.
     pub async fn search_system(&self, request: &SystemRequest<'_>) -> Result<Bytes, SearchError> {
         let (mut types, parameters) = types(request.parameters)?;
-        let resolver = self.resolver(request.now, request.base);
+        let resolver = || self.resolver(request.now, request.base);
         if types.is_empty() {
             types = facts().resources().collect();
         }
         let parameters = common(&resolver, &types, &parameters, request.handling)?;
-        let mut parts = Vec::with_capacity(types.len());
+        let mut parts: Vec<Part> = Vec::with_capacity(types.len());
+        // One for all parts: it counts the tables that their conditions lead to.
+        let resolver = resolver();
         for ty in types {
-            let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
-            let table = self.lake().table(&self.picture(&query)?, ty, request.scope);
-            if table.has_files() || parts.is_empty() {
-                self.settle(&table, &mut query.criteria).await?;
-                parts.push(Part { query, table });
+            let other = parts.first().map(|first| first.table.other(ty));
+            if other.as_ref().is_some_and(|table| !table.has_files()) {
+                continue;
             }
+            let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
+            let table = match other {
+                Some(table) => table,
+                None => self.lake().table(&self.picture(&query)?, ty, request.scope),
+            };
+            self.settle(&table, &mut query.criteria).await?;
+            parts.push(Part { query, table });
         }
         let Some(mut lead) = parts.first().map(|part| part.query.clone()) else {
             return Err(SearchError::Unanswered);
@@ -215,9 +222,9 @@ fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>)
     Ok((types.unwrap_or_default(), rest.cloned().collect()))
 }
 
-/// The parameters that all of the types know.
-fn common(
-    resolver: &Resolver<'_>,
+/// The parameters that all of the types know, each asked on its own.
+fn common<'r>(
+    resolver: &dyn Fn() -> Resolver<'r>,
     types: &[TypeId],
     parameters: &[RawParameter],
     handling: Handling,
@@ -225,7 +232,7 @@ fn common(
     let mut common = Vec::with_capacity(parameters.len());
     'parameters: for parameter in parameters {
         for ty in types {
-            let alone = Query::resolve(resolver, *ty, std::slice::from_ref(parameter), Handling::Strict);
+            let alone = Query::resolve(&resolver(), *ty, std::slice::from_ref(parameter), Handling::Strict);
             match alone {
                 Ok(_) => {}
                 // An include speaks of one type's references, and need not concern the others.

@@ -262,6 +262,15 @@ fn reverse_chains_are_followed() {
     ] {
         assert!(corpus.page(&scope, wrong).is_err(), "{wrong}");
     }
+    // What is wrong is the name, and so the value is not shown as the fault.
+    let error = corpus
+        .page(&scope, "Patient?_has:Nothing:patient:code=1234-5")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("_has: 'Nothing:patient:code' is not of the form Type:reference:parameter"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -92,6 +92,25 @@ fn sorted_types_are_merged() {
     );
 }
 
+/// Every type of R4 counted as a table that a condition leads to, whether anything was stored of it or not, and so two conditions on
+/// other resources were refused as too many.
+#[test]
+fn conditions_on_other_resources_count_the_types_that_are_stored() {
+    let Some(corpus) = corpus("conditions over all types") else {
+        return;
+    };
+    let lists = "_list=nothing&_list=nobody&_list=none";
+    assert!(walk(corpus, &corpus.application(), &format!("?{lists}")).is_empty());
+    let counted = corpus
+        .system(
+            &corpus.application(),
+            &format!("?_summary=count&{lists}"),
+            Handling::Strict,
+        )
+        .unwrap();
+    assert_eq!(counted["total"], 0);
+}
+
 #[test]
 fn parameters_must_be_known_to_all_types() {
     let Some(corpus) = corpus("parameters over types") else {
