@@ -7,8 +7,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::{Array, RecordBatch, StringArray};
 use rustc_hash::FxHashMap;
 
 use super::collection::{Collection, Offsets};
@@ -273,7 +272,6 @@ struct Making {
     shredder: Shredder,
     part: usize,
     slots: Vec<u32>,
-    ids: Vec<Option<String>>,
 }
 
 impl Making {
@@ -284,7 +282,6 @@ impl Making {
             shredder: Shredder::new(ty),
             part: parts.len() - 1,
             slots: Vec::new(),
-            ids: Vec::new(),
         }
     }
 
@@ -303,7 +300,6 @@ impl Making {
         }
         pushed.ok()?;
         self.slots.push(slot as u32);
-        self.ids.push(id.map(|id| id.into_owned()));
         Some((self.part as u32, self.slots.len() as u32 - 1))
     }
 
@@ -311,24 +307,18 @@ impl Making {
         if self.shredder.is_empty() {
             return;
         }
-        let ids = StringArray::from(std::mem::take(&mut self.ids));
-        let batch = self.shredder.finish().ok().and_then(|batch| elements(&batch, ids));
+        let batch = self.shredder.finish().ok().and_then(|batch| elements(&batch));
         let slots = std::mem::take(&mut self.slots).into();
         parts[self.part] = batch.map(|batch| Part { batch, slots });
     }
 }
 
-/// The columns of elements alone. Of the table's own only the id is one, and absent where the resource has none.
-fn elements(batch: &RecordBatch, ids: StringArray) -> Option<RecordBatch> {
+/// The columns of elements alone. Of the table's own only the id is one.
+fn elements(batch: &RecordBatch) -> Option<RecordBatch> {
     let schema = batch.schema();
-    let mut fields = vec![Arc::new(Field::new("id", DataType::Utf8, true))];
-    let mut columns: Vec<ArrayRef> = vec![Arc::new(ids)];
-    for (field, column) in schema.fields().iter().zip(batch.columns()) {
-        if !SYSTEM_COLUMNS.contains(&field.name().as_str()) {
-            fields.push(field.clone());
-            columns.push(column.clone());
-        }
-    }
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).ok()
+    let is_element = |name: &str| name == "id" || !SYSTEM_COLUMNS.contains(&name);
+    let kept: Vec<usize> = (0..batch.num_columns())
+        .filter(|at| is_element(schema.field(*at).name()))
+        .collect();
+    batch.project(&kept).ok()
 }
