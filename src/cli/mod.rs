@@ -17,6 +17,7 @@ macro_rules! println {
 mod base_url;
 mod command;
 mod compact;
+mod definition;
 mod demo;
 mod failure;
 mod fhirpath;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::definition;
 use super::failure::Failure;
 use super::terminology::TerminologyArgument;
 use crate::fhir::facts;
@@ -33,10 +34,10 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let terminology = arguments.terminology.load()?;
     let (mut faulty, mut objects) = (Vec::new(), Vec::new());
     for (place, file) in arguments.views.iter().enumerate() {
-        let text = match std::fs::read(file) {
+        let text = match definition::read(file) {
             Ok(text) => text,
-            Err(error) => {
-                faulty.push(Failure::input(format!("{}: {error}", file.display())));
+            Err(failure) => {
+                faulty.push(failure);
                 continue;
             }
         };

@@ -259,3 +259,71 @@ fn large_documents_follow_each_other() {
     let found = tabularium(&["run", &view, "--input", &input, "--no-header", "--limit", "2"]);
     assert_eq!(text(&found.stdout), "a0,\na1,\n");
 }
+
+/// Rows went to a file beside the name, which then took the name: of a device, of a pipe, of a link.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_written_through() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = folder();
+    let (view, input) = (path(folder.path(), "view.json"), path(folder.path(), "input"));
+    let pipe = path(folder.path(), "pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut reader = Command::new("cat")
+        .arg(&pipe)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let found = tabularium(&["run", &view, "--input", &input, "--out", &pipe]);
+    let is_pipe = std::fs::metadata(&pipe).unwrap().file_type().is_fifo();
+    if !is_pipe {
+        reader.kill().unwrap();
+    }
+    assert!(is_pipe && found.status.success(), "{}", text(&found.stderr));
+    assert_eq!(text(&reader.wait_with_output().unwrap().stdout), ROWS);
+
+    let (file, link) = (path(folder.path(), "rows.csv"), path(folder.path(), "link.csv"));
+    std::fs::write(&file, "before").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let found = tabularium(&["run", &view, "--input", &input, "--out", &link]);
+    assert!(found.status.success(), "{}", text(&found.stderr));
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), ROWS);
+}
+
+#[test]
+fn what_cannot_be_written_or_must_not_be_is_refused_before_a_row_is_read() {
+    let folder = folder();
+    let (view, input) = (path(folder.path(), "view.json"), path(folder.path(), "input"));
+    let lake = records::lake();
+    let data = lake.0.path().to_str().unwrap();
+    let refused = |arguments: &[&str], expected: &str| {
+        let found = tabularium(&[&["run"], arguments].concat());
+        let said = text(&found.stderr);
+        assert_eq!(found.status.code(), Some(2), "{said}");
+        assert!(said.contains(expected) && said.lines().count() == 1, "{said}");
+        assert_eq!(text(&found.stdout), "");
+    };
+    let records = path(folder.path(), "input/1.ndjson");
+    let before = std::fs::read(&records).unwrap();
+    refused(&[&view, "--input", &input, "--out", &records], "1.ndjson is an input");
+    refused(&[&view, "--input", &records, "--out", &records], "1.ndjson is an input");
+    assert_eq!(std::fs::read(&records).unwrap(), before);
+    refused(&[&view, "--input", &records, "--out", &input], "is a folder");
+    refused(
+        &[&view, "--input", &records, "--out", &format!("{input}/new/")],
+        "is a folder",
+    );
+    for name in ["catalog.sqlite", "rows.csv"] {
+        refused(
+            &[&view, "--data", data, "--out", &path(lake.0.path(), name)],
+            "lies in the lake",
+        );
+    }
+    refused(&[&view, "--input", &records, "--explain"], "--explain");
+    let large = path(folder.path(), "large.json");
+    std::fs::write(&large, vec![b' '; (16 << 20) + 1]).unwrap();
+    refused(&[&large, "--input", &records], "large.json: is larger than 16 MiB");
+    let found = tabularium(&["validate-view", &large]);
+    assert_eq!(found.status.code(), Some(2));
+}

@@ -67,8 +67,8 @@ pub(in crate::cli) struct Args {
     /// Leave out the line that names the columns (CSV)
     #[arg(long)]
     no_header: bool,
-    /// Print the plan instead of running it: what is read, and which views share a scan
-    #[arg(long, requires = "data")]
+    /// Print the plan over a lake instead of running it: what is read, and which views share a scan
+    #[arg(long)]
     pub(super) explain: bool,
 }
 

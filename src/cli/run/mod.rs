@@ -23,6 +23,11 @@ use targets::Target;
 
 /// Runs the views.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    if arguments.explain && arguments.data.is_none() {
+        return Err(Failure::input(
+            "--explain shows how a lake is read; name one with --data",
+        ));
+    }
     let targets = targets::load(&arguments)?;
     let format = arguments.format()?;
     match &arguments.data {

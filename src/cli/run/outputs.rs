@@ -1,6 +1,7 @@
-//! Where rows go: standard output, or files that appear under their names when they are whole.
+//! Where rows go: standard output, files that appear under their names when they are whole, or what else stands under a name: a
+//! device or a pipe.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,8 @@ pub(super) struct Outputs<'t> {
 
 enum Sink {
     Stdout(StdoutLock<'static>),
+    /// A device or a pipe, which no file may take the place of.
+    Stream(BufWriter<File>),
     File(Part),
     /// It failed, and what was written is gone.
     Gone,
@@ -36,7 +39,7 @@ impl<'t> Outputs<'t> {
     pub(super) fn new(targets: &'t [Target], places: Vec<usize>) -> Result<Outputs<'t>, Failure> {
         let sink = |place: &usize| match &targets[*place].out {
             None => Ok(Sink::Stdout(std::io::stdout().lock())),
-            Some(path) => Part::new(path).map(Sink::File),
+            Some(path) => Sink::named(path),
         };
         Ok(Outputs {
             sinks: places.iter().map(sink).collect::<Result<_, _>>()?,
@@ -89,10 +92,27 @@ enum Stop {
 }
 
 impl Sink {
+    fn named(path: &Path) -> Result<Sink, Failure> {
+        let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", path.display()));
+        if path == Path::new("/dev/stdout") {
+            return Ok(Sink::Stdout(std::io::stdout().lock()));
+        }
+        match std::fs::metadata(path) {
+            // Where a link leads to a file, that is written and the link stays.
+            Ok(found) if found.is_file() => Part::new(&path.canonicalize().map_err(failed)?).map(Sink::File),
+            Ok(_) => {
+                let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+                Ok(Sink::Stream(BufWriter::new(file)))
+            }
+            Err(_) => Part::new(path).map(Sink::File),
+        }
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         match self {
             Sink::Gone => Ok(()),
             Sink::Stdout(sink) => sink.write_all(bytes).map_err(stopped),
+            Sink::Stream(sink) => sink.write_all(bytes).map_err(stopped),
             Sink::File(part) => part.write(bytes).map_err(Stop::Failed),
         }
     }
@@ -101,6 +121,7 @@ impl Sink {
         match self {
             Sink::Gone => Ok(()),
             Sink::Stdout(sink) => sink.flush().map_err(stopped),
+            Sink::Stream(sink) => sink.flush().map_err(stopped),
             Sink::File(part) => part.finish().map_err(Stop::Failed),
         }
     }

@@ -1,12 +1,14 @@
 //! Which views are run, and where the rows of each go. All that can be told to be wrong before a row is read is found here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::Args;
+use crate::cli::definition;
 use crate::cli::failure::Failure;
 use crate::fhir::terminology::Terminology;
+use crate::ingest;
 use crate::views::View;
 
 /// A view and where its rows go.
@@ -45,7 +47,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
             }
         },
     };
-    keep_apart(&files, &outs)?;
+    keep_apart(arguments, &files, &outs)?;
     if let Some(folder) = arguments
         .out
         .as_ref()
@@ -77,9 +79,8 @@ fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 fn read(file: &Path, terminology: Option<Arc<Terminology>>) -> Result<View, Failure> {
-    let failed = |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", file.display()));
-    let text = std::fs::read(file).map_err(|error| failed(&error))?;
-    View::parse_with(&text, terminology).map_err(|error| failed(&error))
+    let text = definition::read(file)?;
+    View::parse_with(&text, terminology).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
 }
 
 /// A file in the folder for each view, named after the view's own.
@@ -114,15 +115,43 @@ fn stem(file: &Path) -> String {
     cut(&name, ".view").unwrap_or(name)
 }
 
-/// Rows must not take the place of a view.
-fn keep_apart(files: &[PathBuf], outs: &[Option<PathBuf>]) -> Result<(), Failure> {
-    let files: Vec<PathBuf> = files.iter().filter_map(|file| file.canonicalize().ok()).collect();
-    for out in outs.iter().flatten() {
-        if out.canonicalize().is_ok_and(|out| files.contains(&out)) {
-            return Err(Failure::input(format!("{} is a view; write elsewhere", out.display())));
+/// Rows must not take the place of a view, of what they are made of, or of anything in the lake.
+fn keep_apart(arguments: &Args, files: &[PathBuf], outs: &[Option<PathBuf>]) -> Result<(), Failure> {
+    let outs: Vec<&PathBuf> = outs.iter().flatten().collect();
+    for out in &outs {
+        if out.is_dir() || out.to_string_lossy().ends_with(std::path::is_separator) {
+            return Err(Failure::input(format!("{} is a folder; name a file", out.display())));
         }
     }
-    Ok(())
+    let there: Vec<(&PathBuf, PathBuf)> = outs
+        .iter()
+        .filter_map(|out| Some((*out, out.canonicalize().ok()?)))
+        .collect();
+    let refuse = |taken: &HashSet<PathBuf>, what: &str| match there.iter().find(|(_, path)| taken.contains(path)) {
+        Some((out, _)) => Err(Failure::input(format!("{} is {what}; write elsewhere", out.display()))),
+        None => Ok(()),
+    };
+    let known = |files: &[PathBuf]| files.iter().filter_map(|file| file.canonicalize().ok()).collect();
+    refuse(&known(files), "a view")?;
+    if !there.is_empty() && !arguments.input.is_empty() {
+        // What cannot be found is an error where the input is read.
+        refuse(&known(&ingest::find(&arguments.input).unwrap_or_default()), "an input")?;
+    }
+    let Some(lake) = arguments.data.as_ref().and_then(|data| data.canonicalize().ok()) else {
+        return Ok(());
+    };
+    let inside = |out: &&&PathBuf| {
+        let absolute = std::path::absolute(out).unwrap_or_else(|_| out.to_path_buf());
+        let above = absolute.ancestors().find_map(|above| above.canonicalize().ok());
+        above.is_some_and(|above| above.starts_with(&lake))
+    };
+    match outs.iter().find(inside) {
+        Some(out) => Err(Failure::input(format!(
+            "{} lies in the lake; write elsewhere",
+            out.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
