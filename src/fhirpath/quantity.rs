@@ -134,9 +134,27 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The sum of quantities, in the unit of the first.
-    pub(super) fn add(&self, other: &Quantity<'_>) -> Option<Number> {
-        self.value.add(other.in_unit_of(self, false)?)
+    /// Whether its unit is the coarser of two that measure the same.
+    fn is_coarser(&self, other: &Quantity<'_>) -> bool {
+        let (one, another) = self.names(other, false);
+        match (months(one), months(another)) {
+            (Some(one), Some(another)) => one > another,
+            (None, None) => units::lookup(one)
+                .zip(units::lookup(another))
+                .is_some_and(|(one, another)| one.is_coarser(&another) && !another.is_coarser(&one)),
+            _ => false,
+        }
+    }
+
+    /// The sum of quantities, in the more granular of their units (N1, section 6.6.3).
+    pub(super) fn add(&self, other: &Quantity<'a>) -> Option<Quantity<'a>> {
+        let (coarse, fine) = if self.is_coarser(other) {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        let sum = coarse.in_unit_of(fine, false)?.add(fine.value)?;
+        Some(Quantity::new(sum, fine.unit))
     }
 
     /// How many times the other goes into it.

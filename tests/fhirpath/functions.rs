@@ -216,7 +216,7 @@ fn text() {
         ),
         (
             "'a'.matches('(')",
-            "!matches: '(' is no regular expression that can be run (line 1, column 5)",
+            "!matches: its pattern is no regular expression that can be run (line 1, column 5)",
         ),
         ("'x' & {} & 'y'", r#""xy""#),
         ("'a'.encode('hex')", r#""61""#),

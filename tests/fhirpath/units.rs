@@ -50,7 +50,13 @@ fn quantities_are_computed_with_in_common_units() {
         ("(2 'cm' * 3 'm') = 0.06 'm2'", "true"),
         ("(1 'm' / 50 'cm') = 2", "true"),
         ("(1 'g' + 1 'm')", ""),
+        ("1 'cm' + 1 'mm'", r#"{"value":11,"unit":"mm"}"#),
+        ("1 'mm' + 1 'cm'", r#"{"value":11,"unit":"mm"}"#),
+        ("1 'cm' - 1 'mm'", r#"{"value":9,"unit":"mm"}"#),
+        ("1 year + 1 month", r#"{"value":13,"unit":"month"}"#),
+        ("3 'min' + 30 seconds", r#"{"value":210,"unit":"second"}"#),
         ("-(1 'g') < 0 'mg'", "true"),
+        ("10.log(0) | 10.log(1) | 10.log(-2)", ""),
     ]);
 }
 

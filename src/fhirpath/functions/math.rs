@@ -126,7 +126,11 @@ fn log(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let bases = call.value(0)?;
     of_numbers(call, |row, value| match call.scalar(&bases, row) {
         Some(base) if base.is_beyond() => Ok(None),
-        Some(base) => rounded(number_of(value)?.to_f64().log(number_of(base)?.to_f64())),
+        Some(base) => match number_of(base)?.to_f64() {
+            // No power of these is another number.
+            base if base <= 0.0 || base == 1.0 => number_of(value).map(|_| None),
+            base => rounded(number_of(value)?.to_f64().log(base)),
+        },
         None => Ok(None),
     })
 }

@@ -51,7 +51,8 @@ impl Compiled {
                 .dot_matches_new_line(true)
                 .size_limit(SIZE_LIMIT)
                 .build();
-            let regex = built.map_err(|_| format!("'{pattern}' is no regular expression that can be run"))?;
+            // The pattern may be a record's, and so is not repeated.
+            let regex = built.map_err(|_| "its pattern is no regular expression that can be run".to_string())?;
             self.0 = Some((pattern.to_string(), regex));
         }
         match &self.0 {

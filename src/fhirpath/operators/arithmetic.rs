@@ -168,12 +168,12 @@ fn numbers(operator: Operator, left: Number, right: Number) -> Option<Computed> 
 }
 
 /// The outer `None` means that the operation is not defined, the inner one that it has no result.
-fn quantities(operator: Operator, left: &Quantity<'_>, right: &Quantity<'_>) -> Option<Option<Computed>> {
+fn quantities<'q>(operator: Operator, left: &Quantity<'q>, right: &Quantity<'q>) -> Option<Option<Computed>> {
     let of = |value: Option<Number>, unit: Option<String>| value.map(|value| Computed::Quantity { value, unit });
-    let unit = left.unit.map(str::to_string);
+    let sum = |of: Option<Quantity<'_>>| of.map(|sum| Computed::quantity(&sum));
     Some(match operator {
-        Operator::Add => of(left.add(right), unit),
-        Operator::Subtract => of(left.add(&right.with_value(right.value.negate())), unit),
+        Operator::Add => sum(left.add(right)),
+        Operator::Subtract => sum(left.add(&right.with_value(right.value.negate()))),
         Operator::Multiply => left
             .combined_unit(right, '.')
             .and_then(|unit| of(left.value.multiply(right.value), Some(unit))),
