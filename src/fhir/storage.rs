@@ -24,6 +24,8 @@ pub const REFERENCE_ID: &str = "reference__id";
 pub const ELEMENT: &str = "__element";
 /// The last part of a leaf path that stands for all leaves below the others.
 pub const EVERYTHING: &str = "*";
+/// The system column that holds a resource's JSON text.
+pub const TEXT: &str = "resource";
 /// Precision of [`NUMBER`] columns.
 pub const NUMBER_PRECISION: u8 = 38;
 /// Scale of [`NUMBER`] columns.

@@ -42,7 +42,7 @@ impl Items {
             Values::Struct(array) => write_struct(self.ty.fhir(), array, slot, out),
             Values::Record(batch) => {
                 let text = batch.column_by_name("resource").and_then(super::values::text_array);
-                match text.filter(|text| text.is_valid(slot)) {
+                match text.filter(|text| text.is_valid(slot) && !text.value(slot).is_empty()) {
                     Some(text) => out.push_str(text.value(slot)),
                     None => out.push_str("{}"),
                 }

@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 
 use super::error::RunError;
 use super::view::View;
-use crate::fhir::storage::{EVERYTHING, LeafSet, root_column};
+use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT, root_column};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::{Choice, Chosen, JsonError, Selection, Take, Tape, Value};
 use crate::lake::shred::{Clip, ShredError, Shredder, SystemValues};
@@ -58,6 +58,8 @@ pub trait Pick: Send + Sync {
 pub struct Reader {
     pick: Option<Arc<dyn Pick>>,
     clips: Vec<Clip>,
+    /// Of which of the clips the text of the resources is wanted.
+    texts: Vec<bool>,
     choice: Choice,
     /// Which of the clips is of Bundles.
     bundles: Option<usize>,
@@ -95,12 +97,13 @@ impl Reader {
         Reader::of_leaves(leaves, pick)
     }
 
-    /// A reader for these columns of these types, each of which stands once.
+    /// A reader for these columns of these types, each of which stands once; the leaf [`TEXT`] asks for the resources' own text.
     pub fn of_leaves(mut leaves: Vec<(TypeId, LeafSet)>, pick: Option<Arc<dyn Pick>>) -> Reader {
         for (ty, leaves) in &mut leaves {
             let reads = pick.iter().flat_map(|pick| pick.reads(*ty));
             leaves.extend(reads.map(|property| format!("{}.{EVERYTHING}", root_column(property))));
         }
+        let texts = leaves.iter().map(|(_, leaves)| leaves.contains(TEXT)).collect();
         let clips: Vec<Clip> = leaves.iter().map(|(ty, leaves)| Clip::new(*ty, leaves)).collect();
         let name = |clip: &Clip| facts().get(clip.ty()).name;
         let mut selections: Vec<_> = clips
@@ -116,6 +119,7 @@ impl Reader {
             choice: Choice::new(TYPE, selections),
             bundles,
             clips,
+            texts,
             idle: Mutex::new(Vec::new()),
         }
     }
@@ -309,7 +313,8 @@ impl Turn<'_> {
                 Some(shredder) => {
                     let ty = self.reader.clips[table].ty();
                     let picked = self.reader.takes(ty, resource);
-                    if picked && let Some(problem) = store(shredder, ty, resource, self.ready)? {
+                    let with_text = self.reader.texts[table];
+                    if picked && let Some(problem) = store(shredder, ty, resource, with_text, self.ready)? {
                         document.refuse(offset + resource.span().start, problem);
                     }
                     match self.reader.bundles == Some(table) && shredders.len() > 1 {
@@ -355,10 +360,16 @@ impl Turn<'_> {
             if !self.reader.takes(ty, resource) {
                 continue;
             }
-            let refused = push(&mut Shredder::new(ty), resource).err();
+            let refused = push(&mut Shredder::new(ty), resource, false).err();
             let problem = match refused {
                 Some(error) => Some(Refused::Shape(error.to_string())),
-                None => store(&mut shredders[table], ty, resource, self.ready)?,
+                None => store(
+                    &mut shredders[table],
+                    ty,
+                    resource,
+                    self.reader.texts[table],
+                    self.ready,
+                )?,
             };
             if let Some(problem) = problem {
                 document.refuse(offset + resource.span().start, problem);
@@ -387,12 +398,13 @@ fn store(
     shredder: &mut Shredder,
     ty: TypeId,
     resource: Value<'_>,
+    with_text: bool,
     ready: &mut VecDeque<(TypeId, RecordBatch)>,
 ) -> Result<Option<Refused>, RunError> {
-    let mut pushed = push(shredder, resource);
+    let mut pushed = push(shredder, resource, with_text);
     if let Err(ShredError::Full) = pushed {
         ready.push_back((ty, shredder.finish()?));
-        pushed = push(shredder, resource);
+        pushed = push(shredder, resource, with_text);
     }
     if let Err(error) = pushed {
         return Ok(Some(Refused::Shape(error.to_string())));
@@ -403,9 +415,9 @@ fn store(
     Ok(None)
 }
 
-fn push(shredder: &mut Shredder, resource: Value<'_>) -> Result<(), ShredError> {
+fn push(shredder: &mut Shredder, resource: Value<'_>, with_text: bool) -> Result<(), ShredError> {
     let id = resource.get_str("id").unwrap_or_default();
-    // Views read columns; nothing asks for the text.
-    let system = SystemValues::outside(&id, "");
+    // Views read columns; few ask for the text.
+    let system = SystemValues::outside(&id, if with_text { resource.raw() } else { "" });
     shredder.push(&system, resource)
 }

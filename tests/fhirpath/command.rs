@@ -164,6 +164,71 @@ fn a_table_of_a_lake_gives_the_same_lines() {
     assert!(place.lines(&["id", "--data", &lake, "--type", "Encounter"]).is_empty());
 }
 
+/// The text of a resource was not read where there were many, and `{"value": }` came out.
+#[test]
+fn whole_resources_are_printed_as_they_are_written() {
+    let place = Place::new();
+    let one = json!({"resourceType": "Patient", "id": "w", "multipleBirthInteger": 2, "extension": [{"url": "u", "valueDecimal": 1}]});
+    let without_id = json!({"resourceType": "Patient", "active": true});
+    place.write("two.ndjson", &format!("{one}\n{without_id}\n"));
+    let lines = place.lines(&["$this", "--input", &place.path("two.ndjson")]);
+    assert_eq!(names(&lines), ["Patient", "Patient/w"]);
+    assert_eq!(lines[1]["result"], json!([{"type": "Patient", "value": without_id}]));
+    assert_eq!(lines[0]["result"], json!([{"type": "Patient", "value": one}]));
+    let of_lake = place.lines(&[
+        "%resource",
+        "--data",
+        &place.lake(),
+        "--type",
+        "Patient",
+        "--patient",
+        "a",
+    ]);
+    assert_eq!(
+        of_lake[0]["result"][0]["value"]["name"][0]["given"],
+        json!(["Carmen", "Ada"])
+    );
+}
+
+/// An id that is not there was an empty text.
+#[test]
+fn a_resource_without_id_has_none() {
+    let place = Place::new();
+    let without_id = json!({"resourceType": "Patient", "active": true}).to_string();
+    place.write("without.json", &without_id);
+    place.write("lines.ndjson", &format!("{without_id}\n{without_id}\n"));
+    for expression in ["id", "getResourceKey()", "children().ofType(id)"] {
+        let found = fhirpath(&[expression, "--input", &place.path("without.json")]);
+        assert_eq!(text(&found.stdout), "[]\n", "{expression}");
+        for line in place.lines(&[expression, "--input", &place.path("lines.ndjson")]) {
+            assert_eq!(line["result"], json!([]), "{expression}");
+        }
+    }
+}
+
+/// What a record holds is not for messages, and a pattern may be a record's.
+#[test]
+fn a_pattern_that_is_none_is_not_repeated() {
+    let place = Place::new();
+    let found = fhirpath(&["'a'.matches(name.family & '(')", "--input", &place.path("one.json")]);
+    let said = text(&found.stderr);
+    assert_eq!(found.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("no regular expression") && !said.contains("Park"),
+        "{said}"
+    );
+}
+
+#[test]
+fn constants_may_be_below_zero() {
+    let place = Place::new();
+    let one = place.path("one.json");
+    let found = fhirpath(&["%x + 1", "--constant", "x=-4", "--input", &one]);
+    assert_eq!(text(&found.stdout), "[{\"type\": \"integer\", \"value\": -3}]\n");
+    let found = fhirpath(&["%context", "--constant", "context=4", "--input", &one]);
+    assert_eq!(found.status.code(), Some(2));
+}
+
 #[test]
 fn an_error_over_one_resource_is_its_own() {
     let place = Place::new();

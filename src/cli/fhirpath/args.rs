@@ -73,14 +73,38 @@ fn constant(text: &str) -> Result<(String, Constant), String> {
     if name.is_empty() {
         return Err("the name is empty".to_owned());
     }
-    let literal = match parse(value) {
+    if OWN.contains(&name) {
+        return Err(format!("%{name} is FHIRPath's own"));
+    }
+    let literal = literal(value).unwrap_or_else(|| Constant::String(value.to_owned()));
+    Ok((name.to_owned(), literal))
+}
+
+/// Names that no constant can have: they stand for what the expression is evaluated on.
+const OWN: [&str; 3] = ["context", "resource", "rootResource"];
+
+/// A literal; of numbers and quantities with a sign too, which in FHIRPath is an operator.
+fn literal(text: &str) -> Option<Constant> {
+    let of = |text: &str| match parse(text) {
         Ok(Expr {
             kind: ExprKind::Literal(literal),
             ..
-        }) => literal,
-        _ => Constant::String(value.to_owned()),
+        }) => Some(literal),
+        _ => None,
     };
-    Ok((name.to_owned(), literal))
+    let Some(unsigned) = text.strip_prefix('-') else {
+        return of(text);
+    };
+    match of(unsigned)? {
+        Constant::Integer(digits) => Some(Constant::Integer(format!("-{digits}"))),
+        Constant::Decimal(digits) => Some(Constant::Decimal(format!("-{digits}"))),
+        Constant::Quantity { value, unit, calendar } => Some(Constant::Quantity {
+            value: format!("-{value}"),
+            unit,
+            calendar,
+        }),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -115,6 +139,11 @@ mod tests {
         assert_eq!(value("a=b=c"), Constant::String("b=c".into()));
         assert_eq!(value("a=name.given"), Constant::String("name.given".into()));
         assert_eq!(value("a=true"), Constant::Boolean(true));
+        assert_eq!(value("a=-5"), Constant::Integer("-5".into()));
+        assert_eq!(value("a=-5.10"), Constant::Decimal("-5.10".into()));
+        assert_eq!(value("a=-true"), Constant::String("-true".into()));
+        assert_eq!(value("a=--5"), Constant::String("--5".into()));
+        assert!(constant("context=5").is_err() && constant("rootResource=a").is_err());
         assert!(constant("a").is_err() && constant("=5").is_err());
     }
 }

@@ -8,6 +8,7 @@ use super::result::{Lines, rendered};
 use super::{explain, resource_type, wrong};
 use crate::cli::failure::Failure;
 use crate::cli::run::{Input, documents};
+use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{CompileOptions, FhirPathError, Program, compile};
 use crate::lake::json::Tape;
@@ -48,6 +49,15 @@ pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), 
 /// Everything below a complex item, since all of it is printed.
 pub(super) fn whole(ty: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(ty).kind, crate::fhir::Kind::Primitive(_))).then(|| vec!["*"])
+}
+
+/// The columns to read, and the text of the resource where that may be printed.
+pub(super) fn leaves(program: &Program) -> LeafSet {
+    let mut leaves = program.leaves().clone();
+    if leaves.contains(EVERYTHING) {
+        leaves.insert(TEXT.to_owned());
+    }
+    leaves
 }
 
 /// The type of the resource that a text begins with.
@@ -112,8 +122,8 @@ fn many(
         ..options.clone()
     };
     let programs = programs(arguments, &options, wanted).map_err(|error| wrong(arguments, &error))?;
-    let leaves = programs.iter().map(|(ty, program)| (*ty, program.leaves().clone()));
-    let reader = Arc::new(Reader::of_leaves(leaves.collect(), None));
+    let wanted = programs.iter().map(|(ty, program)| (*ty, leaves(program)));
+    let reader = Arc::new(Reader::of_leaves(wanted.collect(), None));
     let mut lines = Lines::new(arguments.limit);
     for document in documents {
         for batch in reader.clone().batches(vec![document]) {

@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
         arguments.patient.as_deref(),
     );
     let mut request = ScanRequest {
-        leaves: program.leaves().clone(),
+        leaves: super::files::leaves(&program),
         ..ScanRequest::default()
     };
     request.leaves.insert("id".to_owned());

@@ -53,11 +53,10 @@ impl Lines {
         let mut faults = evaluation.faults.iter().peekable();
         let mut text = String::new();
         for row in 0..batch.num_rows() {
-            let id = ids
-                .as_ref()
-                .filter(|ids| ids.is_valid(row))
-                .map_or("", |ids| ids.value(row));
-            let name = serde_json::Value::from(format!("{}/{id}", facts().get(ty).name));
+            let id = ids.as_ref().filter(|ids| ids.is_valid(row)).map(|ids| ids.value(row));
+            let ty = facts().get(ty).name;
+            let name = id.map_or_else(|| ty.to_owned(), |id| format!("{ty}/{id}"));
+            let name = serde_json::Value::from(name);
             let fault = faults.next_if(|fault| fault.row as usize == row);
             let result = match fault {
                 None => format!("\"result\": {}", rendered(&evaluation.collection, row, ", ")),
