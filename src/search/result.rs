@@ -7,6 +7,8 @@ use super::SearchError;
 pub const DEFAULT_COUNT: usize = 20;
 /// The largest page; a larger `_count` is served as this.
 pub const MAX_COUNT: usize = 1000;
+/// Characters of a name or value that a message repeats.
+const LONGEST_SHOWN: usize = 200;
 
 /// Whether the answer says how many matches there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,15 +112,34 @@ impl Pin {
 
 pub(super) fn invalid(parameter: &str, value: &str, expected: &'static str) -> SearchError {
     SearchError::Value {
-        parameter: parameter.to_owned(),
-        value: value.to_owned(),
+        parameter: shown(parameter),
+        value: shown(value),
         expected,
+    }
+}
+
+/// A name or value as messages repeat it: by POST it may have megabytes.
+pub(super) fn shown(value: &str) -> String {
+    match value.char_indices().nth(LONGEST_SHOWN) {
+        None => value.to_owned(),
+        Some((end, _)) => format!("{}...", &value[..end]),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_repeats_the_beginning_of_a_long_value() {
+        let error = |value: &str| invalid("_filter", value, "a filter").to_string();
+        let longest = "é".repeat(LONGEST_SHOWN);
+        assert_eq!(error(&longest), format!("_filter: '{longest}' is not a filter"));
+        assert_eq!(
+            error(&format!("{longest}é")),
+            format!("_filter: '{longest}...' is not a filter")
+        );
+    }
 
     #[test]
     fn counts_are_bounded() {

@@ -4,16 +4,16 @@ use super::SearchError;
 use super::matcher::CodesTest;
 use super::query::written;
 use super::raw::RawParameter;
-use super::result::invalid;
+use super::result::{invalid, shown};
 use super::value::{TokenValue, escape};
 use crate::fhir::terminology::Terminology;
 
 /// The test that one alternative of a value asks for.
 pub(super) fn test(raw: &RawParameter, text: &str, terminology: &Terminology) -> Result<CodesTest, SearchError> {
     let unknown = |what: &'static str, canonical: &str| SearchError::Terminology {
-        parameter: written(raw),
+        parameter: shown(&written(raw)),
         what,
-        canonical: canonical.to_owned(),
+        canonical: shown(canonical),
     };
     let modifier = raw.modifier.as_deref().unwrap_or_default();
     if matches!(modifier, "in" | "not-in") {
