@@ -219,6 +219,22 @@ fn a_pattern_that_is_none_is_not_repeated() {
     );
 }
 
+/// Each round goes through what was found before: without a bound of its own such a repetition took minutes to be refused.
+#[test]
+fn a_repetition_without_end_is_refused_soon() {
+    let place = Place::new();
+    let one = place.path("one.json");
+    for endless in ["1.repeat($this + 1)", "'a'.repeat($this & 'a')"] {
+        let found = fhirpath(&[endless, "--input", &one]);
+        let said = text(&found.stderr);
+        assert_eq!(found.status.code(), Some(2), "{said}");
+        assert!(said.contains("more than"), "{said}");
+    }
+    let long = "1.repeat(iif($this < 500, $this + 1, {})).count()";
+    let found = fhirpath(&[long, "--input", &one]);
+    assert_eq!(text(&found.stdout), "[{\"type\": \"integer\", \"value\": 499}]\n");
+}
+
 #[test]
 fn constants_may_be_below_zero() {
     let place = Place::new();

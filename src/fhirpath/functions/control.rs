@@ -161,6 +161,10 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 
 /// How often `repeatAll` and `descendants` go on from what they found: nothing else ends the former where items lead to themselves.
 const MAX_ROUNDS: usize = 1000;
+/// No record is nested as deep: what goes on beyond makes its items itself, and each round goes through all of them again.
+const DEPTH_OF_DATA: usize = 100;
+/// How many items may be gone through beyond that.
+const MAX_AGAIN: usize = 1 << 22;
 /// Greatest number of columns that items may lie in: deep recursion through many types makes ever smaller ones.
 const MAX_COLUMNS: usize = 50_000;
 
@@ -169,7 +173,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     let node = call.node(0);
     let mut frontier = call.input.clone();
     let mut all = Collection::empty(call.input.rows());
-    let mut rounds = 0;
+    let (mut rounds, mut again) = (0, 0);
     loop {
         rounds += 1;
         if !once && rounds > MAX_ROUNDS {
@@ -185,7 +189,10 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
         if together.len() == before {
             return Ok(Output::Items(all));
         }
-        if together.len() > MAX_ITEMS || together.columns().len() > MAX_COLUMNS {
+        if rounds > DEPTH_OF_DATA {
+            again += together.len();
+        }
+        if again > MAX_AGAIN || together.len() > MAX_ITEMS || together.columns().len() > MAX_COLUMNS {
             return Err(FhirPathError::TooLarge);
         }
         let known: Vec<usize> = (0..all.rows()).map(|row| all.range(row).len()).collect();
