@@ -171,6 +171,9 @@ fn metadata_says_what_the_server_can_do() {
         assert!(statement[name].is_string(), "{name}");
     }
     assert_eq!(statement["rest"][0]["mode"], "server");
+    assert_eq!(statement["rest"][0]["interaction"], json!([{"code": "search-system"}]));
+    let all = server.get("/fhir?_type=Patient&_summary=count", &server.application_token());
+    assert_eq!(all.status, 200, "what is said is answered");
     let resources = statement["rest"][0]["resource"].as_array().unwrap();
     let patient = resources.iter().find(|resource| resource["type"] == "Patient").unwrap();
     assert_eq!(

@@ -96,6 +96,7 @@ struct Implementation {
 struct Rest<'a> {
     mode: &'static str,
     security: Security,
+    interaction: [Interaction; 1],
     resource: Vec<Resource<'a>>,
 }
 
@@ -161,6 +162,7 @@ fn statement<'a>(base_url: &str, today: NaiveDate, engine: &'a Engine) -> Statem
                 cors: false,
                 description: "Send a patient or application access token as Authorization: Bearer; /fhir/metadata needs none",
             },
+            interaction: [Interaction { code: "search-system" }],
             resource: resources(engine),
         }],
     }
