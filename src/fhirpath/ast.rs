@@ -163,33 +163,35 @@ impl Operator {
         }
     }
 
+    /// All of them.
+    pub const ALL: [Operator; 22] = [
+        Operator::Multiply,
+        Operator::Divide,
+        Operator::Div,
+        Operator::Mod,
+        Operator::Add,
+        Operator::Subtract,
+        Operator::Concatenate,
+        Operator::Union,
+        Operator::Less,
+        Operator::LessOrEqual,
+        Operator::Greater,
+        Operator::GreaterOrEqual,
+        Operator::Equal,
+        Operator::NotEqual,
+        Operator::Equivalent,
+        Operator::NotEquivalent,
+        Operator::In,
+        Operator::Contains,
+        Operator::And,
+        Operator::Or,
+        Operator::Xor,
+        Operator::Implies,
+    ];
+
     /// The operator written so.
     pub(super) fn parse(symbol: &str) -> Option<Operator> {
-        const ALL: [Operator; 22] = [
-            Operator::Multiply,
-            Operator::Divide,
-            Operator::Div,
-            Operator::Mod,
-            Operator::Add,
-            Operator::Subtract,
-            Operator::Concatenate,
-            Operator::Union,
-            Operator::Less,
-            Operator::LessOrEqual,
-            Operator::Greater,
-            Operator::GreaterOrEqual,
-            Operator::Equal,
-            Operator::NotEqual,
-            Operator::Equivalent,
-            Operator::NotEquivalent,
-            Operator::In,
-            Operator::Contains,
-            Operator::And,
-            Operator::Or,
-            Operator::Xor,
-            Operator::Implies,
-        ];
-        ALL.into_iter().find(|operator| operator.symbol() == symbol)
+        Operator::ALL.into_iter().find(|operator| operator.symbol() == symbol)
     }
 
     /// How tightly it binds (N1, section 8): larger binds tighter.

@@ -56,6 +56,7 @@ impl Engine {
         if types.is_empty() {
             types = facts().resources().collect();
         }
+        let types = with_narrative(&resolver(), types, &parameters);
         let parameters = common(&resolver, &types, &parameters, request.handling)?;
         let mut parts: Vec<Part> = Vec::with_capacity(types.len());
         // One for all parts: it counts the tables that their conditions lead to.
@@ -220,6 +221,22 @@ fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>)
     }
     let rest = parameters.iter().filter(|parameter| parameter.name != "_type");
     Ok((types.unwrap_or_default(), rest.cloned().collect()))
+}
+
+/// The types that may have matches as far as `_text` is concerned: left out as unknown to Bundles and the like, which have no
+/// narrative, it would let everything through.
+fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[RawParameter]) -> Vec<TypeId> {
+    if parameters.iter().all(|parameter| parameter.name != "_text") {
+        return types;
+    }
+    let narrated = types
+        .iter()
+        .copied()
+        .filter(|ty| resolver.programs.has_words(*ty, "_text"));
+    match narrated.collect::<Vec<_>>() {
+        narrated if narrated.is_empty() => types,
+        narrated => narrated,
+    }
 }
 
 /// The parameters that all of the types know, each asked on its own.

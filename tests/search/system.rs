@@ -161,3 +161,32 @@ fn a_patient_sees_their_own_rows_of_every_type() {
         );
     }
 }
+
+/// Bundles have no narrative, so `_text` was left out as unknown to one of the types, and everything matched.
+#[test]
+fn words_are_looked_for_in_the_types_that_have_a_narrative() {
+    let Some(corpus) = corpus("words over types") else {
+        return;
+    };
+    let scope = corpus.application();
+    let found = |query: &str, handling| {
+        corpus.system(&scope, query, handling).unwrap()["total"]
+            .as_u64()
+            .unwrap()
+    };
+    for handling in [Handling::Strict, Handling::Lenient] {
+        assert_eq!(found("?_text=nobodywouldsaythis&_summary=count", handling), 0);
+        let patients = found("?_type=Patient&_text=generated&_summary=count", handling);
+        assert!(patients > 0);
+        assert_eq!(
+            found("?_type=Bundle,Patient&_text=generated&_summary=count", handling),
+            patients
+        );
+        assert!(found("?_text=generated&_summary=count", handling) >= patients);
+    }
+    assert!(
+        corpus
+            .system(&scope, "?_type=Bundle&_text=x", Handling::Strict)
+            .is_err()
+    );
+}

@@ -178,31 +178,6 @@ fn used(expr: &Expr, names: &mut BTreeSet<String>) -> bool {
     over_data
 }
 
-const OPERATORS: [Operator; 22] = [
-    Operator::Multiply,
-    Operator::Divide,
-    Operator::Div,
-    Operator::Mod,
-    Operator::Add,
-    Operator::Subtract,
-    Operator::Concatenate,
-    Operator::Union,
-    Operator::Less,
-    Operator::LessOrEqual,
-    Operator::Greater,
-    Operator::GreaterOrEqual,
-    Operator::Equal,
-    Operator::NotEqual,
-    Operator::Equivalent,
-    Operator::NotEquivalent,
-    Operator::In,
-    Operator::Contains,
-    Operator::And,
-    Operator::Or,
-    Operator::Xor,
-    Operator::Implies,
-];
-
 /// A function that is added needs a case here: over rows that have nothing, much and the wrong thing.
 #[test]
 fn every_function_and_operator_has_cases_over_data() {
@@ -215,7 +190,7 @@ fn every_function_and_operator_has_cases_over_data() {
             *covered.entry(name).or_default() += 1;
         }
     }
-    let operators = OPERATORS.iter().map(|operator| operator.symbol());
+    let operators = Operator::ALL.iter().map(|operator| operator.symbol());
     let others = ["[]", "unary -", "unary +", "operator is", "operator as"];
     let missing: Vec<&str> = functions()
         .chain(operators)
