@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::answer::Answer;
+use super::binding::{self, Bound};
 use super::include::Include;
 use super::included::{IncludeLimits, Included};
 use super::matches::Found;
@@ -17,7 +18,7 @@ use super::query::Query;
 use super::raw::RawParameter;
 use super::resolve::{Resolver, Surroundings};
 use super::result::Total;
-use super::{SearchError, binding, compartment, person};
+use super::{SearchError, compartment, person};
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
 use crate::fhir::terminology::Terminology;
 use crate::fhir::{TypeId, facts};
@@ -88,6 +89,15 @@ impl Engine {
         Engine { includes, ..self }
     }
 
+    /// The same, but every search is a plan that asks each criterion of each row of its scope: nothing is told from statistics,
+    /// dictionaries or the people that the query names. Slow; what the other ways are held against.
+    pub fn without_shortcuts(self) -> Engine {
+        Engine {
+            sessions: self.sessions.without_pushdown(),
+            ..self
+        }
+    }
+
     /// The search parameters that searches of `ty` accept.
     pub fn supported(&self, ty: TypeId) -> impl Iterator<Item = &Arc<SearchParameter>> {
         self.programs.supported(ty)
@@ -153,16 +163,24 @@ impl Engine {
 
     /// The matches of a page in one table.
     pub(super) async fn matches(&self, table: &ScopedTable, query: &Query) -> Result<Found, SearchError> {
-        let bound = binding::of(query, table, &self.lake);
+        let bound = self.bound(query, table);
         match bound.person {
             Some(person) => person::search(table, query, person),
             None => population::page(&self.sessions, table, query, bound.owners).await,
         }
     }
 
+    /// Whose rows a query can match at all.
+    pub(super) fn bound(&self, query: &Query, table: &ScopedTable) -> Bound {
+        match self.sessions.pushes_down() {
+            true => binding::of(query, table, &self.lake),
+            false => Bound::default(),
+        }
+    }
+
     /// How many matches there are in one table.
     pub(super) async fn count(&self, table: &ScopedTable, query: &Query) -> Result<usize, SearchError> {
-        let bound = binding::of(query, table, &self.lake);
+        let bound = self.bound(query, table);
         match bound.person {
             Some(person) => Ok(person::search(table, query, person)?.total.unwrap_or_default()),
             None => population::count(&self.sessions, table, query, bound.owners).await,

@@ -7,7 +7,7 @@ use datafusion::physical_plan::{collect, displayable};
 
 use super::engine::{Engine, Request};
 use super::query::Query;
-use super::{SearchError, binding, filter, person, population};
+use super::{SearchError, filter, person, population};
 use crate::fhir::facts;
 use crate::lake::scan::{Person, ScanReport, ScopedTable};
 
@@ -21,7 +21,7 @@ impl Engine {
         let started = Instant::now();
         self.settle(&table, &mut query.criteria).await?;
         let settled = started.elapsed();
-        let bound = binding::of(&query, &table, self.lake());
+        let bound = self.bound(&query, &table);
         let mut text = format!(
             "search of {} in snapshot {}: {} criteria, {} sort keys\nresolve  {resolved:?}\nothers   {settled:?}, conditions on other resources\n",
             facts().get(query.ty).name,

@@ -15,7 +15,7 @@ use super::engine::Engine;
 use super::matcher::{Matcher, Targets};
 use super::parameter::Compiled;
 use super::query::Query;
-use super::{SearchError, binding, filter, population, targets};
+use super::{SearchError, filter, population, targets};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Tape;
@@ -172,7 +172,7 @@ impl Engine {
         leaves: LeafSet,
         mut take: impl FnMut(&RecordBatch) -> Result<(), SearchError>,
     ) -> Result<(), SearchError> {
-        let bound = binding::of(query, table, self.lake());
+        let bound = self.bound(query, table);
         let Some(person) = bound.person else {
             return population::rows(self.sessions(), table, query, bound.owners, leaves, take).await;
         };

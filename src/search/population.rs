@@ -25,6 +25,8 @@ use crate::lake::scan::{FILE, Keep, LakeProvider, Locator, Prune, ROW, RowPredic
 pub(super) struct Sessions {
     parallel: SessionContext,
     ordered: SessionContext,
+    /// Whether the scan is told what it can decide without evaluating criteria.
+    pushdown: bool,
 }
 
 impl Sessions {
@@ -33,7 +35,20 @@ impl Sessions {
         Sessions {
             ordered: SessionContext::new_with_config(config.clone().with_target_partitions(1)),
             parallel: SessionContext::new_with_config(config),
+            pushdown: true,
         }
+    }
+
+    /// The same, but every criterion is evaluated on every row.
+    pub(super) fn without_pushdown(self) -> Sessions {
+        Sessions {
+            pushdown: false,
+            ..self
+        }
+    }
+
+    pub(super) fn pushes_down(&self) -> bool {
+        self.pushdown
     }
 }
 
@@ -69,7 +84,7 @@ pub(super) async fn count(
     query: &Query,
     owners: Option<Vec<i64>>,
 ) -> Result<usize, SearchError> {
-    let plan = counted(scan(query, &provider(table, query, owners, LeafSet::new()))?)?;
+    let plan = counted(scan(query, &provider(sessions, table, query, owners, LeafSet::new()))?)?;
     let state = sessions.parallel.state();
     let plan = state.create_physical_plan(&plan).await?;
     let batches = collect(plan, state.task_ctx()).await?;
@@ -90,7 +105,7 @@ pub(super) async fn rows(
     leaves: LeafSet,
     mut take: impl FnMut(&RecordBatch) -> Result<(), SearchError>,
 ) -> Result<(), SearchError> {
-    let plan = scan(query, &provider(table, query, owners, leaves))?.build()?;
+    let plan = scan(query, &provider(sessions, table, query, owners, leaves))?.build()?;
     let state = sessions.parallel.state();
     let plan = state.create_physical_plan(&plan).await?;
     let mut batches = execute_stream(plan, state.task_ctx())?;
@@ -117,7 +132,7 @@ pub(super) async fn physical(
 ) -> Result<Planned, SearchError> {
     let sorted = !query.sort.is_empty() && !query.counts_only();
     let leaves = if sorted { sort_leaves(query) } else { LeafSet::new() };
-    let provider = provider(table, query, owners, leaves);
+    let provider = provider(sessions, table, query, owners, leaves);
     let scan = scan(query, &provider)?;
     let (session, plan) = if query.counts_only() {
         (&sessions.parallel, counted(scan)?)
@@ -177,7 +192,13 @@ fn sort_leaves(query: &Query) -> LeafSet {
     keys.chain(["id".to_owned()]).collect()
 }
 
-fn provider(table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, leaves: LeafSet) -> Arc<LakeProvider> {
+fn provider(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+    leaves: LeafSet,
+) -> Arc<LakeProvider> {
     let mut request = ScanRequest {
         owners,
         leaves,
@@ -187,9 +208,11 @@ fn provider(table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, leaves
     let mut necessary = Vec::new();
     for criterion in &query.criteria {
         match pushdown::exact(query.ty, criterion) {
-            Some(exact) => request.items.push(exact),
-            None => {
-                necessary.push(pushdown::necessary(criterion));
+            Some(exact) if sessions.pushes_down() => request.items.push(exact),
+            _ => {
+                if sessions.pushes_down() {
+                    necessary.push(pushdown::necessary(criterion));
+                }
                 others.push(criterion.clone());
             }
         }
