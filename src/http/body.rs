@@ -1,30 +1,61 @@
-//! A request's body, within the bounds on bytes and time.
+//! A request's body, within the bounds on bytes and time, taken out of its content coding.
 
 use axum::body::Body;
+use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 
+use super::coding::Coding;
 use super::error::Error;
 use super::limits::Limits;
 
-/// Reads the whole body. One that announces too many bytes, or is compressed, is refused before any is read.
+/// Reads the whole body. One that announces too many bytes, or a coding that is not spoken here, is refused before any is read;
+/// the bound on bytes holds for what comes and for what it decodes to.
 pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Error> {
-    let plain = |encoding: &HeaderValue| encoding.as_bytes().eq_ignore_ascii_case(b"identity");
-    if !headers.get_all(CONTENT_ENCODING).iter().all(plain) {
-        return Err(Error::MediaType("sent without a Content-Encoding"));
-    }
+    let coding = coding(headers)?;
     let announced = headers
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > limits.body as u64) {
         return Err(Error::LongBody(limits.body));
     }
-    match tokio::time::timeout(limits.body_time, collect(body, limits.body)).await {
-        Ok(read) => read,
-        Err(_) => Err(Error::LostBody),
+    let read = match tokio::time::timeout(limits.body_time, collect(body, limits.body)).await {
+        Ok(read) => read?,
+        Err(_) => return Err(Error::LostBody),
+    };
+    let (Some(coding), limit) = (coding, limits.body) else {
+        return Ok(read);
+    };
+    if read.is_empty() {
+        return Ok(read);
     }
+    let decoding = tokio::task::spawn_blocking(move || coding.decode(&read, limit));
+    match decoding.await.map_err(Error::internal)? {
+        Ok(Some(plain)) => Ok(plain),
+        Ok(None) => Err(Error::LongBody(limit)),
+        Err(_) => Err(Error::Invalid(
+            "the body is not what its Content-Encoding says, or broke off".to_owned(),
+        )),
+    }
+}
+
+/// The one coding that the body came in, if any.
+fn coding(headers: &HeaderMap) -> Result<Option<Coding>, Error> {
+    let mut found = None;
+    for value in headers.get_all(CONTENT_ENCODING) {
+        let text = value.to_str().map_err(|_| Error::ContentCoding)?;
+        for name in text.split(',').map(str::trim) {
+            if name.is_empty() || name.eq_ignore_ascii_case("identity") {
+                continue;
+            }
+            let coding = Coding::named(name).ok_or(Error::ContentCoding)?;
+            if found.replace(coding).is_some() {
+                return Err(Error::ContentCoding);
+            }
+        }
+    }
+    Ok(found)
 }
 
 async fn collect(body: Body, limit: usize) -> Result<Bytes, Error> {

@@ -49,16 +49,18 @@ impl Version {
                 .flat_map(|text| text.split(','));
             return tags.any(|tag| self.is_tagged(tag.trim()));
         }
-        headers
-            .get(IF_MODIFIED_SINCE)
-            .and_then(|value| seconds(value.to_str().ok()?))
+        let mut times = headers.get_all(IF_MODIFIED_SINCE).iter();
+        let time = times.next().filter(|_| times.next().is_none());
+        time.and_then(|value| seconds(value.to_str().ok()?))
             .is_some_and(|at| self.modified <= at)
     }
 
     fn is_tagged(&self, tag: &str) -> bool {
         let opaque = tag.strip_prefix("W/").unwrap_or(tag);
         let quoted = opaque.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        tag == "*" || quoted.is_some_and(|text| text.parse() == Ok(self.version))
+        // A number is written in one way only: `+3` and `03` are other tags.
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+        tag == "*" || quoted.is_some_and(|text| is_number(text) && text.parse() == Ok(self.version))
     }
 }
 
@@ -84,7 +86,18 @@ mod tests {
         for tag in ["W/\"12\"", "\"12\"", "*", "\"3\", W/\"12\""] {
             assert!(held(&version, IF_NONE_MATCH, tag), "{tag}");
         }
-        for tag in ["W/\"1\"", "12", "\"", "W/", "\"x\""] {
+        for tag in [
+            "W/\"1\"",
+            "12",
+            "\"",
+            "W/",
+            "\"x\"",
+            "\"+12\"",
+            "W/\"012\"",
+            "w/\"12\"",
+            "\"\"",
+            "",
+        ] {
             assert!(!held(&version, IF_NONE_MATCH, tag), "{tag}");
         }
     }

@@ -6,10 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use super::coding::SPOKEN;
 use super::negotiate::FHIR_JSON;
 use super::parameters::shortened;
 use crate::consent;
@@ -66,6 +67,12 @@ pub(super) enum Error {
     /// The request's body is of a type that the route does not read.
     #[error("the body must be {0}")]
     MediaType(&'static str),
+    /// The request's body came in a coding that is not spoken here, or in several.
+    #[error("the body may be coded once, by gzip or zstd, or not at all")]
+    ContentCoding,
+    /// The answer would come in no coding that the client takes.
+    #[error("answers come as they are or coded by gzip or zstd, and Accept-Encoding admits none of these")]
+    NoCoding,
     /// The path and query are too long.
     #[error("the URL is longer than {0} bytes; send a search as POST .../_search")]
     LongUrl(usize),
@@ -127,8 +134,8 @@ impl Error {
             Error::NotFound { .. } | Error::NotSupported(_) => StatusCode::NOT_FOUND,
             Error::Invalid(_) | Error::Parameter { .. } | Error::Faulty(_) => StatusCode::BAD_REQUEST,
             Error::Processing(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Error::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
-            Error::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Error::NotAcceptable(_) | Error::NoCoding => StatusCode::NOT_ACCEPTABLE,
+            Error::MediaType(_) | Error::ContentCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Error::LongUrl(_) => StatusCode::URI_TOO_LONG,
             Error::LongBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Error::LostBody => StatusCode::REQUEST_TIMEOUT,
@@ -145,7 +152,11 @@ impl Error {
             Error::NoToken | Error::BadToken(_) => IssueType::Login,
             Error::TestMode => IssueType::Forbidden,
             Error::NotFound { .. } => IssueType::NotFound,
-            Error::NotSupported(_) | Error::NotAcceptable(_) | Error::MediaType(_) => IssueType::NotSupported,
+            Error::NotSupported(_)
+            | Error::NotAcceptable(_)
+            | Error::NoCoding
+            | Error::MediaType(_)
+            | Error::ContentCoding => IssueType::NotSupported,
             Error::Invalid(_) | Error::Faulty(_) => IssueType::Invalid,
             Error::Parameter { code, .. } => *code,
             Error::Processing(_) => IssueType::Processing,
@@ -231,6 +242,9 @@ impl IntoResponse for Error {
             response
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if matches!(self, Error::ContentCoding) {
+            response.headers_mut().insert(ACCEPT_ENCODING, SPOKEN);
         }
         if let Error::Internal(cause) = &self {
             response.extensions_mut().insert(Cause(chain(cause.as_ref()).into()));

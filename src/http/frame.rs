@@ -1,5 +1,5 @@
-//! What surrounds every request: its id, the bound on URLs and on requests at once, the catching of panics, and one log
-//! line. The line names the route's template, never the path, the query, a token or any contents.
+//! What surrounds every request: its id, the bound on URLs and on requests at once, the catching of panics, the coding of the
+//! answer, and one log line. The line names the route's template, never the path, the query, a token or any contents.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use uuid::Uuid;
 
+use super::coding::Taken;
+use super::compress::compressed;
 use super::error::{Cause, Error};
 use super::request_id::RequestId;
 use super::service::Service;
@@ -28,7 +30,13 @@ pub(super) async fn frame(State(service): State<Arc<Service>>, mut request: Requ
     let id: &str = id.hyphenated().encode_lower(&mut text);
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let mut response = guarded(&service, request, next).await;
+    let mut response = match Taken::by(request.headers()) {
+        Some(taken) => {
+            let response = guarded(&service, request, next).await;
+            compressed(&service, taken, response).await
+        }
+        None => Error::NoCoding.into_response(),
+    };
     if let Ok(value) = HeaderValue::from_str(id) {
         response.headers_mut().insert(X_REQUEST_ID, value);
     }

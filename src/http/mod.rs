@@ -7,6 +7,8 @@ mod accept;
 mod auth;
 mod body;
 mod capability;
+mod coding;
+mod compress;
 mod conditional;
 mod error;
 mod frame;

@@ -11,6 +11,7 @@ use crate::search::Handling;
 pub(super) const FHIR_JSON: HeaderValue = HeaderValue::from_static("application/fhir+json; charset=utf-8");
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
+const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// Refuses a request that admits no JSON.
 pub(super) fn json_admitted(headers: &HeaderMap, format: Option<&str>) -> Result<(), Error> {
@@ -65,18 +66,45 @@ pub(super) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
     }
 }
 
-/// `Prefer: handling=strict` among whatever else is preferred.
-pub(super) fn handling(headers: &HeaderMap) -> Handling {
-    let mut preferences = headers
-        .get_all(PREFER)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|text| text.split([',', ';']));
-    let strict = preferences.any(|preference| {
-        let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
-        name.trim().eq_ignore_ascii_case("handling") && value.trim().trim_matches('"').eq_ignore_ascii_case("strict")
-    });
-    if strict { Handling::Strict } else { Handling::Lenient }
+/// How strictly a request wants to be taken, if it says so: of several wishes RFC 7240 lets the first count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Preferred(Option<Handling>);
+
+impl Preferred {
+    /// `handling=strict` or `handling=lenient` among whatever else is preferred.
+    pub(super) fn by(headers: &HeaderMap) -> Preferred {
+        let mut preferences = headers
+            .get_all(PREFER)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|text| text.split([',', ';']));
+        Preferred(preferences.find_map(|preference| {
+            let (name, value) = preference.split_once('=')?;
+            if !name.trim().eq_ignore_ascii_case("handling") {
+                return None;
+            }
+            match value.trim().trim_matches('"') {
+                value if value.eq_ignore_ascii_case("strict") => Some(Handling::Strict),
+                value if value.eq_ignore_ascii_case("lenient") => Some(Handling::Lenient),
+                _ => None,
+            }
+        }))
+    }
+
+    /// What is done: FHIR takes requests leniently that do not say.
+    pub(super) fn handling(self) -> Handling {
+        self.0.unwrap_or_default()
+    }
+
+    /// Says in an answer which wish was met.
+    pub(super) fn confirm(self, answer: &mut HeaderMap) {
+        let met = match self.0 {
+            Some(Handling::Strict) => "handling=strict",
+            Some(Handling::Lenient) => "handling=lenient",
+            None => return,
+        };
+        answer.insert(PREFERENCE_APPLIED, HeaderValue::from_static(met));
+    }
 }
 
 /// `q=0` means "not this one".
@@ -130,6 +158,24 @@ mod tests {
         assert!(!admitted("application/fhir+xml", None));
         assert!(!admitted("text/html", None));
         assert!(!admitted("application/json;q=0", None));
+    }
+
+    #[test]
+    fn the_first_wish_counts() {
+        for (prefer, wish) in [
+            ("handling=strict", Some(Handling::Strict)),
+            ("return=minimal, Handling = \"LENIENT\"", Some(Handling::Lenient)),
+            (
+                "respond-async; handling=lenient, handling=strict",
+                Some(Handling::Lenient),
+            ),
+            ("handling=harsh", None),
+            ("handling", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(PREFER, prefer.parse().unwrap());
+            assert_eq!(Preferred::by(&headers), Preferred(wish), "{prefer}");
+        }
     }
 
     #[test]

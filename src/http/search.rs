@@ -11,7 +11,7 @@ use axum::response::Response;
 
 use super::auth::Caller;
 use super::error::Error;
-use super::negotiate::{FHIR_JSON, handling, json_admitted, pretty_value};
+use super::negotiate::{FHIR_JSON, Preferred, json_admitted, pretty_value};
 use super::pretty::pretty;
 use super::resource_type::resource_type;
 use super::service::Service;
@@ -153,7 +153,8 @@ async fn answer(
     let indented = pretty_value(last(&parameters, "_pretty"))?;
     patient_wildcard::in_query(&mut parameters, &access)?;
     let turn = service.turn().await?;
-    let handling = handling(headers);
+    let preferred = Preferred::by(headers);
+    let handling = preferred.handling();
     let search = {
         let service = service.clone();
         async move {
@@ -194,6 +195,7 @@ async fn answer(
         Body::from(bundle)
     });
     response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
+    preferred.confirm(response.headers_mut());
     Ok(response)
 }
 

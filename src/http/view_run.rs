@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::auth::Caller;
 use super::error::Error;
-use super::negotiate::handling;
+use super::negotiate::Preferred;
 use super::request_id::RequestId;
 use super::run_request::{RunRequest, Sent};
 use super::service::Service;
@@ -85,10 +85,11 @@ impl Asked {
             id,
         } = self;
         let path = operation(&uri);
+        let preferred = Preferred::by(&headers);
         let request = RunRequest::parse(&Sent {
             body: sent,
             query: uri.query(),
-            handling: handling(&headers),
+            handling: preferred.handling(),
             view_name: match path.as_str() {
                 "$sql-run" => "subjectResource",
                 _ => "viewResource",
@@ -103,6 +104,7 @@ impl Asked {
         let work = tokio::task::spawn_blocking(move || Work::plan(&service, &caller.0, request, &path));
         let work = work.await.map_err(Error::internal)??;
         let mut response = head(&work, format)?;
+        preferred.confirm(response.headers_mut());
         let around = match format {
             Format::Json => envelope(&work),
             _ => (Vec::new(), Vec::new()),

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::auth::Caller;
 use super::body;
 use super::error::Error;
-use super::negotiate::{FHIR_JSON, handling, json_admitted, parameter, wants_pretty};
+use super::negotiate::{FHIR_JSON, Preferred, json_admitted, parameter, wants_pretty};
 use super::parameters::{self, Given, Parameter};
 use super::pretty::pretty;
 use super::service::Service;
@@ -48,7 +48,7 @@ pub(super) async fn by_post(
     if !body::is_typed(&headers, &JSON) {
         return Err(Error::MediaType(JSON[0]));
     }
-    let request = Request::parse(&sent, uri.query(), handling(&headers))?;
+    let request = Request::parse(&sent, uri.query(), Preferred::by(&headers).handling())?;
     let turn = service.turn().await?;
     let answer = tokio::task::spawn_blocking(move || {
         let _turn = turn;

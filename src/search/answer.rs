@@ -7,6 +7,7 @@ use super::included::Included;
 use super::links::Links;
 use super::page::{Entry, Page};
 use super::query::Query;
+use crate::fhir::outcome::{Issue, IssueType};
 
 /// The longest link to another page: what a POST said at length could not be asked for by GET.
 const MAX_LINK_BYTES: usize = 8_000;
@@ -56,13 +57,22 @@ impl Answer<'_> {
         if let Some(length) = longest.filter(|length| *length > MAX_LINK_BYTES) {
             return Err(SearchError::LongLinks(length));
         }
+        // An answer that is no more than a number has no entries.
+        let mut remarks = match query.counts_only() {
+            true => Vec::new(),
+            false => query.remarks.clone(),
+        };
+        if included.is_full() {
+            let text = "these matches bring more along than one answer holds; the next link goes on with it";
+            remarks.push(Issue::information(IssueType::Incomplete, text));
+        }
         Ok(Page {
             base: self.base,
             now: self.now,
             total: self.total,
             links,
             matches: if query.included > 0 { &[] } else { matches },
-            is_cut: included.is_full(),
+            remarks,
             included: &included.finish(),
             subset: &query.subset,
         }

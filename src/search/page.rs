@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::subset::Subset;
-use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
+use crate::fhir::outcome::{Issue, OperationOutcome};
 use crate::fhir::temporal::instant_text;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::push_quoted;
@@ -26,8 +26,8 @@ pub(super) struct Page<'a> {
     pub(super) links: Vec<(&'static str, String)>,
     pub(super) matches: &'a [Entry],
     pub(super) included: &'a [Entry],
-    /// Whether there is more to bring along than one answer holds.
-    pub(super) is_cut: bool,
+    /// What is to be said about how the page came about.
+    pub(super) remarks: Vec<Issue>,
     pub(super) subset: &'a Subset,
 }
 
@@ -68,7 +68,8 @@ impl Page<'_> {
 
     /// A Bundle without entries has no `entry`: FHIR's arrays are never empty.
     fn entries(&self, out: &mut Vec<u8>) {
-        if self.matches.is_empty() && self.included.is_empty() {
+        let outcome = self.outcome();
+        if self.matches.is_empty() && self.included.is_empty() && outcome.is_none() {
             return;
         }
         out.extend_from_slice(br#","entry":["#);
@@ -84,12 +85,21 @@ impl Page<'_> {
             self.resource(ty, row, out);
             out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
         }
-        if self.is_cut {
-            out.extend_from_slice(
-                format!(r#",{{"resource":{},"search":{{"mode":"outcome"}}}}"#, cut_outcome()).as_bytes(),
-            );
+        if let Some(outcome) = outcome {
+            if !(self.matches.is_empty() && self.included.is_empty()) {
+                out.push(b',');
+            }
+            let outcome = outcome.to_json();
+            out.extend_from_slice(format!(r#"{{"resource":{outcome},"search":{{"mode":"outcome"}}}}"#).as_bytes());
         }
         out.push(b']');
+    }
+
+    /// The remarks as one resource.
+    fn outcome(&self) -> Option<OperationOutcome> {
+        let mut remarks = self.remarks.iter().cloned();
+        let first = OperationOutcome::new(remarks.next()?);
+        Some(remarks.fold(first, OperationOutcome::and))
     }
 
     fn resource(&self, ty: TypeId, row: &Row, out: &mut Vec<u8>) {
@@ -100,10 +110,4 @@ impl Page<'_> {
         };
         out.extend_from_slice(cut.as_deref().unwrap_or(&row.resource));
     }
-}
-
-/// Says that the page goes on.
-fn cut_outcome() -> String {
-    let text = "these matches bring more along than one answer holds; the next link goes on with it";
-    OperationOutcome::new(Issue::information(IssueType::Incomplete, text)).to_json()
 }

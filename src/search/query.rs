@@ -8,15 +8,29 @@ use super::criterion::Criterion;
 use super::include::Include;
 use super::parameter::{Compiled, Programs, Reading};
 use super::raw::RawParameter;
-use super::resolve::Resolver;
+use super::resolve::{Resolver, refuse_modifier};
 use super::result::{self, Pin, Summary, Total};
 use super::subset::Subset;
 use super::{Handling, SearchError};
+use crate::fhir::outcome::Issue;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
 /// The parameter by which a link says how many resources of a page have been brought along before.
 pub(super) const INCLUDED: &str = "_included";
+
+/// Parameters that shape an answer and have no modifiers.
+const SHAPING: [&str; 9] = [
+    "_count",
+    "_offset",
+    "_total",
+    "_summary",
+    "_elements",
+    "_sort",
+    INCLUDED,
+    "_format",
+    "_pretty",
+];
 
 /// One key of `_sort`.
 #[derive(Clone, Debug)]
@@ -41,6 +55,8 @@ pub(super) struct Query {
     /// How many resources that the page's first match brings along have been given out before.
     pub(super) included: usize,
     pub(super) pin: Option<Pin>,
+    /// What the answer says about how the query was taken.
+    pub(super) remarks: Vec<Issue>,
     /// Understood parameters but for `_count`, `_offset`, `_included` and the pin.
     pub(super) understood: Vec<(String, String)>,
 }
@@ -59,6 +75,7 @@ impl Query {
             includes: Vec::new(),
             included: 0,
             pin: None,
+            remarks: Vec::new(),
             understood: Vec::new(),
         }
     }
@@ -109,8 +126,16 @@ impl Query {
     /// Takes up a parameter that shapes the result. `None` where it is not one; `Some(false)` where it is, but is left out.
     fn result_parameter(&mut self, programs: &Programs, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
         let value = raw.value.as_str();
+        if SHAPING.contains(&raw.name.as_str()) {
+            refuse_modifier(raw, "special")?;
+        }
         match raw.name.as_str() {
-            "_count" => self.count = result::count(value)?,
+            "_count" => {
+                let (count, remark) = result::count(value)?;
+                self.count = count;
+                // The last one of several counts.
+                self.remarks = remark.into_iter().collect();
+            }
             "_offset" => self.offset = result::offset(value)?,
             "_total" => self.total = Total::parse(value)?,
             "_summary" => self.subset.summary = Summary::parse(value)?,

@@ -2,6 +2,7 @@
 //! `_elements` and the opaque `_tag` of a page link.
 
 use super::SearchError;
+use crate::fhir::outcome::{Issue, IssueType};
 
 /// Page size without `_count`.
 pub const DEFAULT_COUNT: usize = 20;
@@ -61,21 +62,30 @@ impl Summary {
     }
 }
 
-/// Parses `_count`: 0 and above; what is over [`MAX_COUNT`] is served as that.
-pub(super) fn count(value: &str) -> Result<usize, SearchError> {
-    let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+/// Parses `_count`: 0 and above; what is over [`MAX_COUNT`] is served as that, and the answer says so.
+pub(super) fn count(value: &str) -> Result<(usize, Option<Issue>), SearchError> {
+    if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(invalid("_count", value, "a whole number"));
+    }
     match value.parse::<usize>() {
-        Ok(count) => Ok(count.min(MAX_COUNT)),
-        Err(_) if digits => Ok(MAX_COUNT),
-        Err(_) => Err(invalid("_count", value, "a whole number")),
+        Ok(count) if count <= MAX_COUNT => Ok((count, None)),
+        // Too large for a number is larger than any page.
+        _ => {
+            let text = format!("_count: a page holds at most {MAX_COUNT} matches; this one is of that size");
+            Ok((
+                MAX_COUNT,
+                Some(Issue::warning(IssueType::TooCostly, text).expression("_count")),
+            ))
+        }
     }
 }
 
 /// Parses `_offset`.
 pub(super) fn offset(value: &str) -> Result<usize, SearchError> {
     match value.parse::<u32>() {
-        Ok(offset) => Ok(offset as usize),
-        Err(_) => Err(invalid("_offset", value, "a whole number below 4294967296")),
+        // A sign is no digit, though Rust reads it.
+        Ok(offset) if !value.starts_with('+') => Ok(offset as usize),
+        _ => Err(invalid("_offset", value, "a whole number below 4294967296")),
     }
 }
 
@@ -143,11 +153,16 @@ mod tests {
 
     #[test]
     fn counts_are_bounded() {
-        assert_eq!(count("0").unwrap(), 0);
-        assert_eq!(count("5000").unwrap(), MAX_COUNT);
-        assert_eq!(count("99999999999999999999999").unwrap(), MAX_COUNT);
-        assert!(count("-1").is_err());
-        assert!(count("").is_err());
+        for (text, counted) in [("0", 0), ("007", 7), ("1000", MAX_COUNT)] {
+            assert_eq!(count(text).unwrap(), (counted, None));
+        }
+        for text in ["1001", "99999999999999999999999"] {
+            let (counted, said) = count(text).unwrap();
+            assert_eq!((counted, said.is_some()), (MAX_COUNT, true));
+        }
+        for text in ["-1", "+1", "", "1.0", "many", " 1"] {
+            assert!(count(text).is_err(), "{text}");
+        }
         assert!(offset("x").is_err());
     }
 

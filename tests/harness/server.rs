@@ -184,7 +184,7 @@ impl Server {
         headers: &[(&str, &str)],
         body: &str,
     ) -> (u16, String) {
-        let response = self.exchange(method, path, headers, body);
+        let response = self.exchange(method, path, headers, body.as_bytes());
         let ty = response.headers().get("content-type");
         (
             response.status().as_u16(),
@@ -192,9 +192,22 @@ impl Server {
         )
     }
 
+    /// A request whose answer, or whose own body, need not be text: status, headers and bytes.
+    pub(crate) fn send_bytes(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> (u16, ureq::http::HeaderMap, Vec<u8>) {
+        let mut response = self.exchange(method, path, headers, body);
+        let bytes = response.body_mut().with_config().limit(1 << 30).read_to_vec().unwrap();
+        (response.status().as_u16(), response.headers().clone(), bytes)
+    }
+
     /// A request with these headers and this body.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut response = self.exchange(method, path, headers, body);
+        let mut response = self.exchange(method, path, headers, body.as_bytes());
         let text = response.body_mut().read_to_string().unwrap();
         Answer {
             status: response.status().as_u16(),
@@ -208,7 +221,7 @@ impl Server {
         method: &str,
         path: &str,
         headers: &[(&str, &str)],
-        body: &str,
+        body: &[u8],
     ) -> ureq::http::Response<ureq::Body> {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -223,7 +236,7 @@ impl Server {
         let sent = if body.is_empty() {
             agent.run(request.body(()).unwrap())
         } else {
-            agent.run(request.body(body.to_owned()).unwrap())
+            agent.run(request.body(body.to_vec()).unwrap())
         };
         sent.unwrap()
     }

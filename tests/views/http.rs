@@ -268,7 +268,7 @@ fn the_form_is_negotiated() {
         &[
             ("authorization", &format!("Bearer {token}")),
             ("content-type", "application/json"),
-            ("content-encoding", "gzip"),
+            ("content-encoding", "br"),
         ],
         "packed",
     );
