@@ -253,7 +253,9 @@ mod tests {
 
     #[test]
     fn whole_and_in_pieces_it_decodes_to_what_it_was() {
-        let plain: Vec<u8> = (0..200_000u32).flat_map(|at| at.wrapping_mul(at).to_le_bytes()).collect();
+        let plain: Vec<u8> = (0..200_000u32)
+            .flat_map(|at| at.wrapping_mul(at).to_le_bytes())
+            .collect();
         for coding in [Coding::Gzip, Coding::Zstd] {
             for part in [&b""[..], b"x", &plain[..3_000], &plain] {
                 let coded = coding.encode(part).unwrap();
