@@ -11,11 +11,18 @@ use super::report::ScanReport;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
     pub(super) report: ScanReport,
+    /// Files that were opened.
+    opened: FxHashSet<u64>,
     /// Files of which rows were read.
     touched: FxHashSet<u64>,
 }
 
 impl Entries {
+    /// Notes that a file was opened.
+    pub(super) fn open(&mut self, file: u64) {
+        self.opened.insert(file);
+    }
+
     /// Notes that rows of a file are read.
     pub(super) fn touch(&mut self, file: u64) {
         self.touched.insert(file);
@@ -38,6 +45,7 @@ impl Account {
     pub(super) fn add(&self, entries: &Entries) {
         let mut sum = self.entries();
         sum.report.add(&entries.report);
+        sum.opened.extend(&entries.opened);
         sum.touched.extend(&entries.touched);
     }
 
@@ -47,6 +55,7 @@ impl Account {
         let mut report = entries.report.clone();
         report.files = files;
         report.files_pruned = files - entries.touched.len().min(files);
+        report.files_opened_in_vain = entries.opened.difference(&entries.touched).count();
         report
     }
 

@@ -93,7 +93,7 @@ impl DisplayAs for LakeScanExec {
 }
 
 /// The leaves of a column, as dotted paths.
-fn leaves(above: &str, field: &Field, found: &mut Vec<String>) {
+pub(super) fn leaves(above: &str, field: &Field, found: &mut Vec<String>) {
     let path = format!("{above}{}", field.name());
     let mut ty = field.data_type();
     while let DataType::List(item) = ty {

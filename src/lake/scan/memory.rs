@@ -77,6 +77,13 @@ impl Memory {
         Ok(open)
     }
 
+    /// Whether the file is held open.
+    pub(super) fn holds(&self, file: &DataFile) -> bool {
+        self.files
+            .peek(&file.id)
+            .is_some_and(|held| held.file.path() == file.path)
+    }
+
     /// Tells the cache that a file's indexes grew.
     pub(super) fn weigh(&self, file: &Arc<OpenFile>, before: usize) {
         if file.weight() != before {

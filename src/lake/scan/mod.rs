@@ -31,6 +31,7 @@ mod request;
 mod rows;
 mod shared;
 mod table;
+mod watch;
 
 pub use error::ScanError;
 pub use exec::LakeScanExec;
@@ -40,6 +41,7 @@ pub use memory::MemoryLimits;
 pub use person::PersonRows;
 pub use provider::LakeProvider;
 pub use prune::Prune;
-pub use report::ScanReport;
+pub use report::{FilterStep, ScanReport};
 pub use request::{Keep, Person, RowPredicate, ScanRequest};
 pub use table::{Reader, Row, ScopedTable};
+pub use watch::{Kept, Seen, SeenPerson, SeenRows, SeenScan, Watch};

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::concat;
@@ -20,6 +21,7 @@ use super::memory::Weigh;
 use super::ranges::Ranges;
 use super::request::Person;
 use super::table::ScopedTable;
+use super::watch::SeenPerson;
 use crate::fhir::storage::LeafSet;
 use crate::lake::owner::SHARED;
 use crate::lake::picture::DataFile;
@@ -64,6 +66,13 @@ struct Part {
     rows: Ranges,
 }
 
+/// What was not in memory of a person's columns.
+#[derive(Clone, Copy, Default)]
+struct ReadColumns {
+    columns: usize,
+    bytes: u64,
+}
+
 /// Names a column of a person's rows in the cache.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ColumnKey {
@@ -79,8 +88,19 @@ impl ScopedTable {
             wanted.insert(always.to_owned());
         }
         let clip = self.clip(&wanted);
+        let started = Instant::now();
         let base = self.person_rows(person)?;
-        let columns = self.person_columns(&base, &clip)?;
+        let (columns, read) = self.person_columns(&base, &clip)?;
+        if let Some(watch) = self.watch() {
+            watch.person(SeenPerson {
+                ty: self.ty,
+                rows: base.count,
+                columns_kept: columns.len() - read.columns,
+                columns_read: read.columns,
+                bytes: read.bytes,
+                time: started.elapsed(),
+            });
+        }
         // The table's order has `id` and `last_updated` first; callers expect their own columns in front.
         let own = |field: &&FieldRef| is_asked(leaves, field);
         let fields = clip.schema().fields();
@@ -117,7 +137,11 @@ impl ScopedTable {
                 .collect(),
             shared,
         };
-        if let Some(base) = self.reader.memory.people().get(&key) {
+        let kept = self.reader.memory.people().get(&key);
+        if let Some(watch) = self.watch() {
+            watch.kept("places of people's rows", kept.is_some());
+        }
+        if let Some(base) = kept {
             return Ok(base);
         }
         let base = Arc::new(self.gather(&owners, shared != 0, files)?);
@@ -139,7 +163,7 @@ impl ScopedTable {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let (mut parts, mut ids, mut positions) = (Vec::new(), Vec::new(), Vec::new());
         for data in files {
-            let file = self.reader.memory.file(&data)?;
+            let file = self.open(&data)?;
             for (group, place) in file.groups().iter().enumerate() {
                 let mut rows = self.visible(&data, &file, group, Some(owners))?;
                 if shared {
@@ -167,7 +191,7 @@ impl ScopedTable {
     }
 
     /// The clip's columns of a person's rows; those that are not in memory are read together.
-    fn person_columns(&self, base: &PersonRowsBase, clip: &Clip) -> Result<Vec<ArrayRef>, ScanError> {
+    fn person_columns(&self, base: &PersonRowsBase, clip: &Clip) -> Result<(Vec<ArrayRef>, ReadColumns), ScanError> {
         let memory = self.reader.memory.columns();
         let key = |field: &FieldRef| ColumnKey {
             rows: base.serial,
@@ -175,6 +199,7 @@ impl ScopedTable {
         };
         let fields = clip.schema().fields();
         let mut columns: Vec<Option<ArrayRef>> = fields.iter().map(|field| memory.get(&key(field))).collect();
+        let mut done = ReadColumns::default();
         if columns.iter().any(Option::is_none) {
             let missing: Vec<&str> = fields
                 .iter()
@@ -182,7 +207,9 @@ impl ScopedTable {
                 .filter(|(_, column)| column.is_none())
                 .map(|(field, _)| field.name().as_str())
                 .collect();
-            let read = self.read_parts(base, &clip.retain(|name| missing.contains(&name)))?;
+            done.columns = missing.len();
+            let (read, bytes) = self.read_parts(base, &clip.retain(|name| missing.contains(&name)))?;
+            done.bytes = bytes;
             for (field, column) in fields.iter().zip(&mut columns) {
                 if column.is_none()
                     && let Some(array) = read.column_by_name(field.name())
@@ -192,20 +219,17 @@ impl ScopedTable {
                 }
             }
         }
-        Ok(columns.into_iter().flatten().collect())
+        Ok((columns.into_iter().flatten().collect(), done))
     }
 
-    fn read_parts(&self, base: &PersonRowsBase, clip: &Clip) -> Result<RecordBatch, ScanError> {
+    fn read_parts(&self, base: &PersonRowsBase, clip: &Clip) -> Result<(RecordBatch, u64), ScanError> {
+        let mut bytes = 0;
         let mut batches = Vec::with_capacity(base.parts.len());
         for part in &base.parts {
-            let file = self.reader.memory.file(&part.data)?;
-            batches.push(columns::read(
-                &file,
-                part.group,
-                clip,
-                &part.rows,
-                &ReadBytes::new(&file),
-            )?);
+            let file = self.open(&part.data)?;
+            let counted = ReadBytes::new(&file);
+            batches.push(columns::read(&file, part.group, clip, &part.rows, &counted)?);
+            bytes += counted.by_leaf(&file).map(|(_, bytes)| bytes).sum::<u64>();
         }
         let arrays = (0..clip.schema().fields().len())
             .map(|at| {
@@ -217,11 +241,8 @@ impl ScopedTable {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(base.count));
-        Ok(RecordBatch::try_new_with_options(
-            clip.schema().clone(),
-            arrays,
-            &options,
-        )?)
+        let batch = RecordBatch::try_new_with_options(clip.schema().clone(), arrays, &options)?;
+        Ok((batch, bytes))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use parquet::data_type::AsBytes;
 
@@ -12,6 +13,7 @@ use super::ids::hash_id;
 use super::locator::Locator;
 use super::pages::read_texts;
 use super::table::{Row, ScopedTable};
+use super::watch::SeenRows;
 use crate::lake::picture::DataFile;
 
 /// A row of an open file.
@@ -31,6 +33,15 @@ struct Wanted {
 impl ScopedTable {
     /// The resource of this id; `None` if there is none that the scope shows.
     pub fn read(&self, id: &str) -> Result<Option<Row>, ScanError> {
+        let started = self.watch().map(|watch| (watch, Instant::now()));
+        let row = self.read_one(id)?;
+        if let Some((watch, started)) = started {
+            watch.rows(self.ty, seen(1, row.as_slice(), started));
+        }
+        Ok(row)
+    }
+
+    fn read_one(&self, id: &str) -> Result<Option<Row>, ScanError> {
         let mut row = None;
         self.find(id, |found| {
             let resource = read_texts(&found.file, found.group, "resource", &[found.row])?
@@ -68,6 +79,15 @@ impl ScopedTable {
 
     /// The resources at these places, in the order given. A place that the scope does not show is an error.
     pub fn resources(&self, places: &[Locator]) -> Result<Vec<Row>, ScanError> {
+        let started = self.watch().map(|watch| (watch, Instant::now()));
+        let rows = self.rows_at(places)?;
+        if let Some((watch, started)) = started {
+            watch.rows(self.ty, seen(places.len(), &rows, started));
+        }
+        Ok(rows)
+    }
+
+    fn rows_at(&self, places: &[Locator]) -> Result<Vec<Row>, ScanError> {
         let mut by_group: BTreeMap<(u64, usize), Wanted> = BTreeMap::new();
         let mut last: Option<(Arc<DataFile>, Arc<OpenFile>)> = None;
         for (at, place) in places.iter().enumerate() {
@@ -83,7 +103,7 @@ impl ScopedTable {
                         .as_ref()
                         .and_then(|table| table.file(place.file))
                         .ok_or_else(gone)?;
-                    (data.clone(), self.reader.memory.file(data)?)
+                    (data.clone(), self.open(data)?)
                 }
             };
             let (group, row) = file.locate(place.row).ok_or_else(gone)?;
@@ -129,7 +149,7 @@ impl ScopedTable {
         mut take: impl FnMut(Found) -> Result<bool, ScanError>,
     ) -> Result<(), ScanError> {
         for data in self.files() {
-            let file = self.reader.memory.file(data)?;
+            let file = self.open(data)?;
             for group in 0..file.groups().len() {
                 for row in self.candidates(&file, group, id)? {
                     if self.shows(data, &file, group, row)?
@@ -189,6 +209,15 @@ impl ScopedTable {
             .memory
             .deletes(data)?
             .is_some_and(|gone| gone.binary_search(&position).is_ok()))
+    }
+}
+
+fn seen(asked: usize, rows: &[Row], started: Instant) -> SeenRows {
+    SeenRows {
+        asked,
+        found: rows.len(),
+        bytes: rows.iter().map(|row| row.resource.len() as u64).sum(),
+        time: started.elapsed(),
     }
 }
 

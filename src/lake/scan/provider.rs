@@ -132,6 +132,9 @@ impl TableProvider for LakeProvider {
             ..self.request.clone()
         };
         let scan = Arc::new(Scan::new(self.table.clone(), schema, &output, request));
+        if let Some(watch) = self.table.watch() {
+            watch.scan(&scan);
+        }
         self.scans
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -81,6 +81,18 @@ impl fmt::Display for Prune {
 }
 
 impl Prune {
+    /// The leaves that it speaks of.
+    pub fn leaves(&self) -> Vec<&str> {
+        match self {
+            Prune::Keep | Prune::Nothing => Vec::new(),
+            Prune::And(parts) | Prune::Or(parts) => parts.iter().flat_map(Prune::leaves).collect(),
+            Prune::Text { leaf, .. }
+            | Prune::Flag { leaf, .. }
+            | Prune::Range { leaf, .. }
+            | Prune::Present { leaf } => vec![leaf],
+        }
+    }
+
     /// That all of these hold.
     pub fn all(parts: impl IntoIterator<Item = Prune>) -> Prune {
         let mut parts: Vec<Prune> = parts.into_iter().filter(|part| *part != Prune::Keep).collect();

@@ -1,6 +1,9 @@
 //! Decides from Parquet statistics which rows of a file can satisfy a [`Prune`]: footer statistics for whole row groups, the
 //! column index for pages. Where a statistic is missing, everything is kept.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use parquet::data_type::AsBytes;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
@@ -32,6 +35,25 @@ pub(super) fn prune(file: &OpenFile, group: usize, condition: &Prune) -> Ranges 
         Prune::Text { leaf, .. } | Prune::Flag { leaf, .. } | Prune::Range { leaf, .. } | Prune::Present { leaf } => {
             prune_leaf(file, group, leaf, condition)
         }
+    }
+}
+
+/// What by itself proves that no row of a row group can match.
+pub(super) fn refutation(file: &OpenFile, group: usize, condition: &Prune) -> Option<Arc<str>> {
+    let alone = |condition: &Prune| prune(file, group, condition).is_empty();
+    match condition {
+        Prune::And(parts) => match parts.iter().find_map(|part| refutation(file, group, part)) {
+            Some(reason) => Some(reason),
+            None => alone(condition).then(|| "pages of several leaves together".into()),
+        },
+        Prune::Nothing => Some("nothing can match".into()),
+        Prune::Or(parts) => alone(condition).then(|| {
+            let leaves: BTreeSet<&str> = parts.iter().flat_map(Prune::leaves).collect();
+            let leaves: Vec<&str> = leaves.into_iter().collect();
+            format!("statistics of {}", leaves.join(" and ")).into()
+        }),
+        Prune::Keep => None,
+        one => alone(condition).then(|| format!("statistics of {}", one.leaves().concat()).into()),
     }
 }
 

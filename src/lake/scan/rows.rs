@@ -19,7 +19,7 @@ use super::file::{OpenFile, ReadBytes};
 use super::items::ItemMatch;
 use super::locator::{FILE, ROW};
 use super::prune::Prune;
-use super::pruning::prune;
+use super::pruning::{prune, refutation};
 use super::ranges::Ranges;
 use super::report::ScanReport;
 use super::request::{RowPredicate, ScanRequest};
@@ -89,6 +89,27 @@ impl Scan {
     /// Whether every live row of the table that the scope shows comes out.
     pub(super) fn is_total(&self) -> bool {
         self.predicates.is_empty() && self.items.is_empty() && self.prune == Prune::Keep && self.owners.is_none()
+    }
+
+    /// The owners that it is narrowed to.
+    pub(super) fn owners(&self) -> Option<&[i64]> {
+        self.owners.as_deref()
+    }
+
+    /// Why nothing of a row group is left.
+    fn refuted_by(&self, data: &DataFile, file: &Arc<OpenFile>, group: usize) -> Result<Arc<str>, ScanError> {
+        if let Some(reason) = refutation(file, group, &self.prune) {
+            return Ok(reason);
+        }
+        let hidden = self
+            .table
+            .visible(data, file, group, self.owners.as_deref())?
+            .is_empty();
+        Ok(match (hidden, self.owners.is_some()) {
+            (true, true) => "no row of the owners asked for".into(),
+            (true, false) => "no row within the scope".into(),
+            (false, _) => "several conditions together".into(),
+        })
     }
 
     /// The labels of its predicates, for `explain`.
@@ -208,7 +229,8 @@ impl Rows {
                 return Ok(None);
             };
             let started = Instant::now();
-            let file = self.scan.table.reader.memory.file(&data)?;
+            let file = self.scan.table.open(&data)?;
+            self.done.open(data.id);
             // A row group is its first row's share's.
             let mine = |group: &usize| self.share.contains(&(start + u64::from(file.groups()[*group].first)));
             let groups: Vec<usize> = (0..file.groups().len()).rev().filter(mine).collect();
@@ -232,6 +254,10 @@ impl Rows {
         report.prune_time += started.elapsed();
         if count == 0 {
             report.row_groups_pruned += 1;
+            if scan.table.watch().is_some() {
+                let reason = scan.refuted_by(data, &file, group)?;
+                *self.done.report.pruned_by.entry(reason).or_default() += 1;
+            }
             return Ok(None);
         }
         report.rows += u64::from(place.rows);
@@ -268,13 +294,13 @@ fn filter(
     report: &mut ScanReport,
 ) -> Result<(RecordBatch, Ranges), ScanError> {
     let before = rows.count();
-    let started = Instant::now();
     for condition in &scan.items {
         if !rows.is_empty() {
+            let (started, count) = (Instant::now(), rows.count());
             rows = condition.matching(&scan.table, file, group, &rows, read)?;
+            report.filtered(&condition.label, (count, rows.count()), started.elapsed());
         }
     }
-    report.filter_time += started.elapsed();
     let started = Instant::now();
     let mut early = columns::read(file, group, &scan.first, &rows, read)?;
     report.read_time += started.elapsed();
@@ -282,7 +308,7 @@ fn filter(
         if rows.is_empty() {
             break;
         }
-        let started = Instant::now();
+        let (started, count) = (Instant::now(), rows.count());
         let mask = definite((predicate.keep)(&adapt(&early, schema)?)?);
         if mask.len() != early.num_rows() {
             return Err(ScanError::Columns(arrow::error::ArrowError::ComputeError(format!(
@@ -295,7 +321,7 @@ fn filter(
             rows = rows.filter(&mask);
             early = filter_record_batch(&early, &mask)?;
         }
-        report.filter_time += started.elapsed();
+        report.filtered(&predicate.label, (count, rows.count()), started.elapsed());
     }
     report.rows_filtered += (before - rows.count()) as u64;
     Ok((early, rows))

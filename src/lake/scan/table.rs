@@ -1,7 +1,7 @@
 //! One table as one scope sees it: the value through which everything is read.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arrow::datatypes::{Schema, SchemaRef};
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use super::pruning::{may_hold_owner, proves_application};
 use super::ranges::Ranges;
 use super::request::ScanRequest;
 use super::shared::SharedRows;
+use super::watch::Watch;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::lake::layout::system_fields;
@@ -45,6 +46,7 @@ impl Reader {
             table: picture.table(scope.mode, ty).cloned(),
             ty,
             scope: scope.clone(),
+            watch: Weak::new(),
         }
     }
 }
@@ -76,9 +78,33 @@ pub struct ScopedTable {
     pub(super) table: Option<Arc<TablePicture>>,
     pub(super) ty: TypeId,
     pub(super) scope: Arc<Scope>,
+    /// Weak, because it keeps scans, which keep tables.
+    watch: Weak<Watch>,
 }
 
 impl ScopedTable {
+    /// The same table, and those that it leads to, with what is read of them noted.
+    pub fn watched(self, watch: &Arc<Watch>) -> ScopedTable {
+        ScopedTable {
+            watch: Arc::downgrade(watch),
+            ..self
+        }
+    }
+
+    /// Who notes what is read.
+    pub(super) fn watch(&self) -> Option<Arc<Watch>> {
+        self.watch.upgrade()
+    }
+
+    /// Opens a data file.
+    pub(super) fn open(&self, data: &DataFile) -> Result<Arc<OpenFile>, ScanError> {
+        let memory = &self.reader.memory;
+        if let Some(watch) = self.watch() {
+            watch.kept("footers and page indexes", memory.holds(data));
+        }
+        memory.file(data)
+    }
+
     /// The resource type.
     pub fn ty(&self) -> TypeId {
         self.ty
@@ -101,7 +127,10 @@ impl ScopedTable {
 
     /// The same scope's and snapshot's table of another type.
     pub fn other(&self, ty: TypeId) -> ScopedTable {
-        self.reader.table(&self.picture, ty, &self.scope)
+        ScopedTable {
+            watch: self.watch.clone(),
+            ..self.reader.table(&self.picture, ty, &self.scope)
+        }
     }
 
     /// The columns that a scan for these leaves yields, less the locators: those of them that exist, and for a leaf that does
@@ -175,6 +204,9 @@ impl ScopedTable {
         let before = file.weight();
         let answer = ask(file.directory(group)?);
         self.reader.memory.weigh(file, before);
+        if let Some(watch) = self.watch() {
+            watch.kept("directories of row groups", file.weight() == before);
+        }
         Ok(answer)
     }
 
