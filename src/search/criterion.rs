@@ -144,6 +144,8 @@ impl Test {
             )
         }) {
             Reading::Targets
+        } else if all(|matcher| matches!(matcher, Matcher::Quantity(value) if value.is_of_any_unit())) {
+            Reading::Numbers
         } else if all(|matcher| matches!(matcher, Matcher::ReferenceIdentifier(_))) {
             Reading::Identifier
         } else if all(|matcher| matches!(matcher, Matcher::Label(_))) {

@@ -40,7 +40,12 @@ pub(super) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<Boo
 /// Marks the rows for which the criterion holds; none is marked before.
 fn mark(criterion: &Criterion, batch: &RecordBatch, rows: &mut [bool]) -> Result<(), SearchError> {
     match &criterion.condition {
-        Condition::Values { compiled, test } => mark_values(&values(compiled, batch)?, test, rows),
+        Condition::Values { compiled, test } => {
+            let plain = compiled.plain.as_ref();
+            if !plain.is_some_and(|plain| plain.mark(test, batch, rows)) {
+                mark_values(&values(compiled, batch)?, test, rows);
+            }
+        }
         Condition::Tuples { compiled, test } => mark_tuples(compiled, test, batch, rows)?,
         Condition::Words { within, words } => mark_words(*within, words, batch, rows),
         Condition::All(parts) => {

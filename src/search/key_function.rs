@@ -4,15 +4,21 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::DataFusionError;
+use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::logical_expr::ptr_eq::PtrEq;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use datafusion::physical_expr::expressions::{BinaryExpr, Literal};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::ident;
 
 use super::query::SortKey;
 use super::sort;
+use crate::fhir::facts;
+use crate::fhir::search_parameter::SearchType;
+use crate::fhir::storage::{END, START};
+use crate::lake::scan::{Order, Reach};
 
 /// The expression that yields the key; `schema` is what the scan yields.
 pub(super) fn expression(key: &SortKey, schema: &Schema) -> Expr {
@@ -33,6 +39,57 @@ pub(super) fn expression(key: &SortKey, schema: &Schema) -> Expr {
         columns.push("id");
     }
     ScalarUDF::from(function).call(columns.into_iter().map(ident).collect())
+}
+
+/// What statistics can tell of the order by a key: of dates, where they begin or end.
+pub(super) fn order(key: &SortKey) -> Option<Order> {
+    if key.compiled.parameter.ty != SearchType::Date {
+        return None;
+    }
+    let mut reaches = Vec::new();
+    for origin in key.compiled.program.origins() {
+        let (path, ty) = (origin.path?, origin.ty.fhir()?);
+        let leaf = |suffix: &str| -> Arc<str> { format!("{path}{suffix}").into() };
+        let (start, end) = match facts().get(ty).name {
+            "date" | "dateTime" | "instant" => {
+                reaches.push(Reach::In(leaf(if key.descending { END } else { START })));
+                continue;
+            }
+            "Period" => (leaf(&format!(".start{START}")), leaf(&format!(".end{END}"))),
+            "Timing" => {
+                let below = ["event", "repeat.boundsPeriod.start", "repeat.boundsPeriod.end"];
+                let leaves = below
+                    .iter()
+                    .flat_map(|name| [START, END].map(|bound| leaf(&format!(".{name}{bound}"))));
+                reaches.extend(leaves.map(Reach::Unknown));
+                continue;
+            }
+            _ => return None,
+        };
+        reaches.push(match key.descending {
+            true => Reach::Open(end, start),
+            false => Reach::Open(start, end),
+        });
+    }
+    Some(Order {
+        descending: key.descending,
+        reaches,
+        threshold,
+    })
+}
+
+/// The bound of the first key in a filter of DataFusion's sort: `key > bound`, and behind `OR` what decides between equals.
+fn threshold(filter: &Arc<dyn PhysicalExpr>) -> Option<i64> {
+    let mut expression = filter.downcast_ref::<BinaryExpr>()?;
+    while *expression.op() == Operator::Or {
+        expression = expression.left().downcast_ref::<BinaryExpr>()?;
+    }
+    let function = expression.left().downcast_ref::<ScalarFunctionExpr>()?;
+    let is_bound = matches!(expression.op(), Operator::Gt | Operator::Lt) && function.fun().inner().is::<KeyFunction>();
+    match expression.right().downcast_ref::<Literal>()?.value() {
+        ScalarValue::Int64(bound) if is_bound => *bound,
+        _ => None,
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -25,6 +25,7 @@ mod matches;
 mod page;
 mod parameter;
 mod person;
+mod plain;
 mod population;
 mod pushdown;
 mod query;

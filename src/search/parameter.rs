@@ -6,6 +6,7 @@ use std::sync::{Arc, RwLock};
 use rustc_hash::FxHashMap;
 
 use super::SearchError;
+use super::plain::Plain;
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType, Usage};
 use crate::fhir::storage::{END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
 use crate::fhir::{Kind, TypeId, facts};
@@ -22,6 +23,8 @@ pub(super) struct Compiled {
     pub(super) program: Program,
     /// Where the values are `code` elements: the one code system that R4 binds them to, if it binds them to one.
     pub(super) code_system: Option<&'static str>,
+    /// Where the values lie, if that is in plain columns.
+    pub(super) plain: Option<Plain>,
     /// Of a composite, its components, evaluated on the items that `program` yields.
     pub(super) components: Vec<Compiled>,
 }
@@ -45,6 +48,8 @@ pub(super) enum Reading {
     Targets,
     /// Of references, the identifier.
     Identifier,
+    /// Of quantities, the numbers without their units.
+    Numbers,
     /// Of codes and identifiers, the texts that people read.
     Labels,
     /// Of identifiers, the type and the value.
@@ -161,6 +166,7 @@ fn compile_for(
         ty,
         parameter: parameter.clone(),
         code_system: code_system(ty, &program),
+        plain: Plain::of(ty, &program),
         program,
         components: Vec::new(),
     })
@@ -220,8 +226,11 @@ fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'stati
             Reading::Targets => vec![REFERENCE_TYPE, REFERENCE_ID],
             Reading::Identifier => vec!["identifier.system", "identifier.value"],
             Reading::Labels => vec!["display"],
-            Reading::TypedIdentifier => Vec::new(),
+            Reading::TypedIdentifier | Reading::Numbers => Vec::new(),
         },
+        "Range" if reading == Reading::Numbers => {
+            vec!["low.value", "low.value__number", "high.value", "high.value__number"]
+        }
         "Range" => vec![
             "low.value",
             "low.value__number",
@@ -234,11 +243,15 @@ fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'stati
             "high.code",
             "high.unit",
         ],
+        "Money" if reading == Reading::Numbers => vec!["value", "value__number"],
         "Money" => vec!["value", "value__number", "currency"],
         _ if facts()
             .lookup("Quantity")
             .is_some_and(|quantity| facts().is_a(ty, quantity)) =>
         {
+            if reading == Reading::Numbers {
+                return vec!["value", "value__number"];
+            }
             vec!["value", "value__number", "system", "code", "unit"]
         }
         _ => Vec::new(),

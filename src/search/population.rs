@@ -202,6 +202,12 @@ fn provider(
     let mut request = ScanRequest {
         owners,
         leaves,
+        numbers_suffice: sessions.pushes_down(),
+        order: query
+            .sort
+            .first()
+            .filter(|_| sessions.pushes_down())
+            .and_then(key_function::order),
         ..ScanRequest::default()
     };
     let mut others = Vec::new();

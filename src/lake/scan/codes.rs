@@ -11,6 +11,7 @@ use parquet::basic::{Encoding, Type};
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescPtr;
 
 use super::file::{CountedFile, OpenFile, ReadBytes};
 use super::hybrid::runs;
@@ -25,13 +26,24 @@ pub(super) fn matching(
     read: &Arc<ReadBytes>,
 ) -> Result<Option<Ranges>, ParquetError> {
     let mut everywhere = u64::MAX;
-    let mut together: Option<Slots> = None;
+    let mut chunks = Vec::new();
     for (at, path) in condition.leaves.iter().enumerate() {
         let Some(leaf) = file.leaf(path) else {
             everywhere &= condition.allowed(at, None);
             continue;
         };
-        let Some(slots) = Slots::read(condition, at, file, group, leaf, read)? else {
+        match Chunk::open(condition, at, file, group, leaf, read)? {
+            Some(chunk) => chunks.push(chunk),
+            None => return Ok(None),
+        }
+    }
+    // Most row groups lack most codes, and their dictionaries say so.
+    if chunks.iter().fold(everywhere, |left, chunk| left & chunk.possible()) == 0 {
+        return Ok(Some(Ranges::default()));
+    }
+    let mut together: Option<Slots> = None;
+    for chunk in chunks {
+        let Some(slots) = Slots::read(condition, chunk)? else {
             return Ok(None);
         };
         match &mut together {
@@ -62,6 +74,82 @@ pub(super) fn matching(
     Ok(Some(found))
 }
 
+/// A leaf's column chunk of which the dictionary has been read.
+struct Chunk {
+    /// Which of the condition's leaves it is.
+    at: usize,
+    column: ColumnDescPtr,
+    rows: usize,
+    pages: SerializedPageReader<CountedFile>,
+    /// What each entry of the dictionary allows.
+    dictionary: Vec<u64>,
+    /// What absence allows.
+    absent: u64,
+    /// The first data page, if that came in place of a dictionary.
+    first: Option<Page>,
+    /// Whether all values are entries of the dictionary.
+    is_coded: bool,
+}
+
+impl Chunk {
+    /// `None` if its pages are not where this can find them, or hold something else than texts.
+    fn open(
+        condition: &ItemMatch,
+        at: usize,
+        file: &Arc<OpenFile>,
+        group: usize,
+        leaf: usize,
+        read: &Arc<ReadBytes>,
+    ) -> Result<Option<Chunk>, ParquetError> {
+        let metadata = file.metadata().row_group(group);
+        let (chunk, rows) = (metadata.column(leaf), metadata.num_rows() as usize);
+        let Some(places) = file
+            .pages(group, leaf)
+            .filter(|_| chunk.column_type() == Type::BYTE_ARRAY)
+        else {
+            return Ok(None);
+        };
+        let input = Arc::new(CountedFile::new(file, read));
+        let mut pages = SerializedPageReader::new(input, chunk, rows, Some(places.to_vec()))?;
+        let (dictionary, first) = match pages.get_next_page()? {
+            Some(Page::DictionaryPage { buf, num_values, .. }) => {
+                let allowed = |value: &[u8]| condition.allowed(at, Some(value));
+                (plain(&buf, num_values as usize, allowed)?, None)
+            }
+            first => (Vec::new(), first),
+        };
+        let encodings = chunk.page_encoding_stats_mask();
+        let is_coded = first.is_none()
+            && encodings
+                .is_some_and(|mask| mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY));
+        Ok(Some(Chunk {
+            at,
+            column: chunk.column_descr_ptr(),
+            rows,
+            pages,
+            dictionary,
+            absent: condition.allowed(at, None),
+            first,
+            is_coded,
+        }))
+    }
+
+    /// The alternatives that some slot allows, as far as the dictionary tells.
+    fn possible(&self) -> u64 {
+        match self.is_coded {
+            true => self.dictionary.iter().fold(self.absent, |all, allowed| all | allowed),
+            false => u64::MAX,
+        }
+    }
+
+    fn next_page(&mut self) -> Result<Option<Page>, ParquetError> {
+        match self.first.take() {
+            Some(page) => Ok(Some(page)),
+            None => self.pages.get_next_page(),
+        }
+    }
+}
+
 /// Slots of a leaf in a row group.
 struct Slots {
     /// The alternatives each allows.
@@ -73,46 +161,25 @@ struct Slots {
 }
 
 impl Slots {
-    fn read(
-        condition: &ItemMatch,
-        at: usize,
-        file: &Arc<OpenFile>,
-        group: usize,
-        leaf: usize,
-        read: &Arc<ReadBytes>,
-    ) -> Result<Option<Slots>, ParquetError> {
-        let metadata = file.metadata().row_group(group);
-        let chunk = metadata.column(leaf);
-        let (rows, column) = (metadata.num_rows() as usize, chunk.column_descr());
-        let Some(pages) = file
-            .pages(group, leaf)
-            .filter(|_| chunk.column_type() == Type::BYTE_ARRAY)
-        else {
-            return Ok(None);
-        };
-        let input = Arc::new(CountedFile::new(file, read));
-        let mut reader = SerializedPageReader::new(input, chunk, rows, Some(pages.to_vec()))?;
+    fn read(condition: &ItemMatch, mut chunk: Chunk) -> Result<Option<Slots>, ParquetError> {
+        let column = chunk.column.clone();
         let mut slots = Slots {
-            allowed: Vec::with_capacity(rows),
+            allowed: Vec::with_capacity(chunk.rows),
             repeats: column.max_rep_level() > 0,
             rows: Vec::new(),
         };
-        let (mut dictionary, mut row) = (Vec::new(), 0);
-        while let Some(page) = reader.get_next_page()? {
-            let (buffer, count, encoding) = match &page {
-                Page::DictionaryPage { buf, num_values, .. } => {
-                    dictionary = plain(buf, *num_values as usize, |value| condition.allowed(at, Some(value)))?;
-                    continue;
-                }
-                Page::DataPage {
-                    buf,
-                    num_values,
-                    encoding,
-                    ..
-                } => (buf, *num_values as usize, *encoding),
-                Page::DataPageV2 { .. } => return Ok(None),
+        let mut row = 0;
+        while let Some(page) = chunk.next_page()? {
+            let Page::DataPage {
+                buf,
+                num_values,
+                encoding,
+                ..
+            } = &page
+            else {
+                return Ok(None);
             };
-            let mut rest = buffer.as_ref();
+            let (count, mut rest) = (*num_values as usize, buf.as_ref());
             slots.place(
                 levels(&mut rest, column.max_rep_level())?,
                 column.max_rep_level(),
@@ -127,11 +194,11 @@ impl Slots {
                 .map(|(_, times)| times)
                 .sum();
             let values = match encoding {
-                Encoding::PLAIN => plain(rest, present, |value| condition.allowed(at, Some(value)))?,
-                Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => coded(rest, present, &dictionary)?,
+                Encoding::PLAIN => plain(rest, present, |value| condition.allowed(chunk.at, Some(value)))?,
+                Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => coded(rest, present, &chunk.dictionary)?,
                 _ => return Ok(None),
             };
-            slots.append(&definition, greatest, &values, condition.allowed(at, None));
+            slots.append(&definition, greatest, &values, chunk.absent);
         }
         Ok(Some(slots))
     }

@@ -42,15 +42,27 @@ pub(super) fn read(
     rows: &Ranges,
     read: &Arc<ReadBytes>,
 ) -> Result<RecordBatch, ScanError> {
-    let count = rows.count();
     let leaves = clip.leaves(file.fields(), file.sizes());
+    read_leaves(file, group, clip, &leaves, rows, read)
+}
+
+/// The same of some of the clip's leaves; the others are null.
+pub(super) fn read_leaves(
+    file: &Arc<OpenFile>,
+    group: usize,
+    clip: &Clip,
+    leaves: &[usize],
+    rows: &Ranges,
+    read: &Arc<ReadBytes>,
+) -> Result<RecordBatch, ScanError> {
+    let count = rows.count();
     if leaves.is_empty() || count == 0 {
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let none = RecordBatch::try_new_with_options(Arc::new(arrow::datatypes::Schema::empty()), vec![], &options)?;
         return Ok(adapt(&none, clip.schema())?);
     }
     let mut batches = Vec::new();
-    for batch in reader(file, group, &leaves, rows, count, read)? {
+    for batch in reader(file, group, leaves, rows, count, read)? {
         batches.push(adapt(&batch?, clip.schema())?);
     }
     match batches.len() {

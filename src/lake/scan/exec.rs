@@ -6,12 +6,17 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err, stats::Precision};
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -19,6 +24,7 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions, SendableRecordBatchStream,
 };
 
+use super::order::Sorted;
 use super::prune::Prune;
 use super::report::ScanReport;
 use super::rows::{Rows, Scan};
@@ -35,6 +41,7 @@ pub struct LakeScanExec {
     scan: Arc<Scan>,
     partitions: usize,
     limit: Option<usize>,
+    sorted: Option<Sorted>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -55,6 +62,7 @@ impl LakeScanExec {
             scan,
             partitions,
             limit,
+            sorted: None,
             properties,
             metrics,
         }
@@ -84,6 +92,9 @@ impl DisplayAs for LakeScanExec {
         let predicates: Vec<&str> = self.scan.labels().collect();
         if !predicates.is_empty() {
             write!(f, ", predicates=[{}]", predicates.join("; "))?;
+        }
+        if self.sorted.is_some() {
+            write!(f, ", order=best first")?;
         }
         if let Some(limit) = self.limit {
             write!(f, ", limit={limit}")?;
@@ -146,8 +157,43 @@ impl ExecutionPlan for LakeScanExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
+    /// Takes note of the filter that a sort above keeps up, where the scan knows what the order is bound by. It spares rows; those
+    /// that are read are still the sort's to choose from.
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        result: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let filters: Vec<_> = result
+            .parent_filters
+            .iter()
+            .map(|parent| parent.filter.clone())
+            .collect();
+        let propagation = FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]);
+        let dynamic = filters
+            .into_iter()
+            .find(|filter| filter.is::<DynamicFilterPhysicalExpr>());
+        Ok(match (phase, dynamic, &self.scan.order) {
+            (FilterPushdownPhase::Post, Some(filter), Some(order)) => {
+                let sorted = Some(Sorted {
+                    order: order.clone(),
+                    filter,
+                });
+                propagation.with_updated_node(Arc::new(LakeScanExec { sorted, ..self.clone() }))
+            }
+            _ => propagation,
+        })
+    }
+
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let rows = Rows::new(self.scan.clone(), partition, self.partitions, self.limit);
+        let rows = Rows::new(
+            self.scan.clone(),
+            partition,
+            self.partitions,
+            self.limit,
+            self.sorted.clone(),
+        );
         let batches = Batches {
             rows,
             metrics: Metrics::new(&self.metrics, partition),

@@ -166,6 +166,63 @@ impl<'a> Bounds<'a> {
     }
 }
 
+/// What statistics say of a leaf's values in a row group or a page.
+pub(super) struct Extent<'a> {
+    bounds: Bounds<'a>,
+    complete: bool,
+}
+
+impl Extent<'_> {
+    /// Of a row group; `None` if the file lacks the leaf.
+    pub(super) fn of_group<'a>(file: &'a OpenFile, group: usize, path: &str) -> Option<Extent<'a>> {
+        let chunk = file.metadata().row_group(group).column(file.leaf(path)?);
+        let levels = chunk.definition_level_histogram().map(|histogram| histogram.values());
+        Some(Extent {
+            bounds: Bounds::of_chunk(chunk),
+            complete: levels.is_some_and(is_complete),
+        })
+    }
+
+    /// Of a page of a leaf.
+    pub(super) fn of_page(file: &OpenFile, group: usize, leaf: usize, page: usize) -> Extent<'_> {
+        let index = file
+            .metadata()
+            .column_index()
+            .and_then(|index| index.get(group)?.get(leaf));
+        let column = file.metadata().row_group(group).column(leaf).column_descr();
+        let levels = index.and_then(|index| index.definition_level_histogram(page));
+        Extent {
+            bounds: index.map_or(Bounds::Unknown, |index| {
+                Bounds::of_page(index, page, column.max_rep_level() > 0)
+            }),
+            complete: levels.is_some_and(is_complete),
+        }
+    }
+
+    /// Whether it is certain that there is no value.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self.bounds, Bounds::Empty)
+    }
+
+    /// Whether it is certain that the struct that the leaf lies in has no other value without this.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// The least and the greatest number, where that is known.
+    pub(super) fn numbers(&self) -> Option<(i128, i128)> {
+        match self.bounds {
+            Bounds::Numbers(least, greatest) => Some((least, greatest)),
+            _ => None,
+        }
+    }
+}
+
+/// One level below the greatest there is a struct without the leaf.
+fn is_complete(levels: &[i64]) -> bool {
+    levels.len() >= 2 && levels[levels.len() - 2] == 0
+}
+
 fn numbers<T: Copy + Into<i128>>(least: Option<&T>, greatest: Option<&T>) -> Bounds<'static> {
     match (least, greatest) {
         (Some(least), Some(greatest)) => Bounds::Numbers((*least).into(), (*greatest).into()),

@@ -7,6 +7,7 @@ use arrow::array::{BooleanArray, RecordBatch};
 use datafusion::error::DataFusionError;
 
 use super::items::ItemMatch;
+use super::order::Order;
 use super::prune::Prune;
 use crate::fhir::storage::LeafSet;
 
@@ -44,6 +45,10 @@ pub struct ScanRequest {
     pub items: Vec<ItemMatch>,
     /// What can be told from statistics alone.
     pub prune: Prune,
+    /// Whether the text of a decimal is wanted only where the number beside it is missing: `value` beside `value__number`.
+    pub numbers_suffice: bool,
+    /// The order in which a sort above the scan takes rows.
+    pub order: Option<Order>,
     /// Only rows of these owners; `None` for all that the scope shows.
     pub owners: Option<Vec<i64>>,
 }

@@ -18,14 +18,18 @@ use super::error::ScanError;
 use super::file::{OpenFile, ReadBytes};
 use super::items::ItemMatch;
 use super::locator::{FILE, ROW};
+use super::order::{Order, Sorted};
 use super::prune::Prune;
 use super::pruning::{prune, refutation};
 use super::ranges::Ranges;
 use super::report::ScanReport;
 use super::request::{RowPredicate, ScanRequest};
 use super::table::ScopedTable;
-use crate::fhir::storage::LeafSet;
+use crate::fhir::storage::{LeafSet, NUMBER};
 use crate::lake::picture::DataFile;
+
+/// Files of a share that are held open at once so that their row groups can be read in the order of a sort.
+const MOST_RANKED: usize = 256;
 
 /// Rows per batch handed out.
 const BATCH: usize = 8192;
@@ -43,6 +47,8 @@ pub(super) struct Scan {
     predicates: Vec<(SchemaRef, RowPredicate)>,
     items: Vec<ItemMatch>,
     pub(super) prune: Prune,
+    numbers_suffice: bool,
+    pub(super) order: Option<Order>,
     owners: Option<Vec<i64>>,
     pub(super) account: Account,
 }
@@ -55,6 +61,8 @@ impl Scan {
             predicates,
             items,
             prune,
+            numbers_suffice,
+            order,
             owners,
         } = request;
         let early: LeafSet = predicates
@@ -81,6 +89,8 @@ impl Scan {
             predicates,
             items,
             prune,
+            numbers_suffice,
+            order,
             owners,
             account: Account::default(),
         }
@@ -125,6 +135,9 @@ pub(super) struct Rows {
     files: std::vec::IntoIter<(Arc<DataFile>, u64)>,
     /// The table's rows that are this share's, counted over all files.
     share: Range<u64>,
+    sorted: Option<Sorted>,
+    /// All row groups of the share, the best last, where they are read by a sort's order.
+    ranked: Option<Vec<Place>>,
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<usize>)>,
     current: Option<Group>,
     /// Rows still wanted.
@@ -148,8 +161,14 @@ struct Group {
 }
 
 impl Rows {
-    /// Share `part` of `parts`, at most `limit` rows of it.
-    pub(super) fn new(scan: Arc<Scan>, part: usize, parts: usize, limit: Option<usize>) -> Rows {
+    /// Share `part` of `parts`, at most `limit` rows of it; in the order of a sort, if there is one.
+    pub(super) fn new(
+        scan: Arc<Scan>,
+        part: usize,
+        parts: usize,
+        limit: Option<usize>,
+        sorted: Option<Sorted>,
+    ) -> Rows {
         let files = match (&scan.owners, &scan.table.scope.patient) {
             (Some(owners), _) => scan.table.files_of(owners),
             (None, Some(patient)) => scan
@@ -174,6 +193,8 @@ impl Rows {
             scan,
             files,
             share,
+            sorted,
+            ranked: None,
             open: None,
             current: None,
             left: limit.unwrap_or(usize::MAX),
@@ -217,8 +238,27 @@ impl Rows {
         &self.done.report
     }
 
-    /// The next row group of this share.
+    /// The next row group of this share: the best of those that are left where there is an order and the files are not too many
+    /// to hold open, else the next in the table's order.
     fn next_group(&mut self) -> Result<Option<Place>, ScanError> {
+        if let Some(ranked) = &mut self.ranked {
+            return Ok(ranked.pop());
+        }
+        if let Some(order) = self.sorted.as_ref().map(|sorted| sorted.order.clone())
+            && self.files.len() <= MOST_RANKED
+        {
+            let mut ranked = Vec::new();
+            while let Some(place) = self.next_in_table()? {
+                ranked.push((order.best(&place.1, place.2), place));
+            }
+            ranked.sort_by_key(|(best, _)| *best);
+            let ranked = self.ranked.insert(ranked.into_iter().map(|(_, place)| place).collect());
+            return Ok(ranked.pop());
+        }
+        self.next_in_table()
+    }
+
+    fn next_in_table(&mut self) -> Result<Option<Place>, ScanError> {
         loop {
             if let Some((data, file, groups)) = &mut self.open
                 && let Some(group) = groups.pop()
@@ -245,6 +285,11 @@ impl Rows {
         let scan = self.scan.clone();
         let started = Instant::now();
         let mut rows = prune(&file, group, &scan.prune);
+        if let Some(sorted) = &self.sorted
+            && let Some(needed) = sorted.needed()
+        {
+            rows = rows.intersect(&sorted.rows(&file, group, needed));
+        }
         if !rows.is_empty() {
             let visible = scan.table.visible(data, &file, group, scan.owners.as_deref())?;
             rows = rows.intersect(&visible);
@@ -302,7 +347,11 @@ fn filter(
         }
     }
     let started = Instant::now();
-    let mut early = columns::read(file, group, &scan.first, &rows, read)?;
+    let mut leaves = scan.first.leaves(file.fields(), file.sizes());
+    if scan.numbers_suffice {
+        leaves.retain(|leaf| !is_spared(file, group, *leaf));
+    }
+    let mut early = columns::read_leaves(file, group, &scan.first, &leaves, &rows, read)?;
     report.read_time += started.elapsed();
     for (schema, predicate) in &scan.predicates {
         if rows.is_empty() {
@@ -325,6 +374,17 @@ fn filter(
     }
     report.rows_filtered += (before - rows.count()) as u64;
     Ok((early, rows))
+}
+
+/// Whether a leaf is the text of decimals that all have their number beside them in a row group: where as many of either are
+/// null, none has only a text.
+fn is_spared(file: &OpenFile, group: usize, leaf: usize) -> bool {
+    let nulls = |leaf: usize| {
+        let statistics = file.metadata().row_group(group).column(leaf).statistics();
+        statistics.and_then(|statistics| statistics.null_count_opt())
+    };
+    let number = file.leaf(&format!("{}{NUMBER}", file.paths()[leaf]));
+    number.is_some_and(|number| nulls(leaf).is_some() && nulls(leaf) == nulls(number))
 }
 
 /// With null as false.

@@ -126,6 +126,11 @@ pub(crate) struct QuantityValue {
 }
 
 impl QuantityValue {
+    /// Whether only the number is compared.
+    pub(crate) fn is_of_any_unit(&self) -> bool {
+        self.system.is_none() && self.code.is_none()
+    }
+
     /// Parses `number`, `number|system|code` or `number||code`.
     pub(crate) fn parse(text: &str) -> Option<QuantityValue> {
         let parts = escape::split(text, '|');

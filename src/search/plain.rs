@@ -1,0 +1,238 @@
+//! Parameters whose values lie in plain columns: dates and numbers that are elements of the resource itself and occur at most
+//! once. What is asked of them is decided on the columns, without running the parameter's program, which gives the same.
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{Decimal128Type, TimestampMicrosecondType};
+
+use super::criterion::Test;
+use super::matcher::Matcher;
+use super::value::{DateValue, Interval, NumberValue, Stored};
+use crate::fhir::storage::{END, NUMBER, START};
+use crate::fhir::{TypeId, facts};
+use crate::fhirpath::{Program, Selection};
+
+/// Where a parameter's values lie.
+#[derive(Debug)]
+pub(super) struct Plain {
+    places: Vec<Place>,
+}
+
+/// A root element and what is known of its columns.
+#[derive(Debug)]
+struct Place {
+    column: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A date, dateTime or instant.
+    Moment,
+    Period,
+    /// A Quantity or Money.
+    Quantity,
+    /// What is not decided here, but for its absence.
+    Other,
+}
+
+impl Plain {
+    /// The places of a program's values, if it yields all that lies there and nothing else.
+    pub(super) fn of(ty: TypeId, program: &Program) -> Option<Plain> {
+        if program.selection() != Selection::All {
+            return None;
+        }
+        let places = program.origins().map(|origin| {
+            let column = origin.path.filter(|path| !path.is_empty() && !path.contains('.'))?;
+            let once = facts().child(ty, column).is_some_and(|child| !child.element.many);
+            let kind = match facts().get(origin.ty.fhir()?).name {
+                "date" | "dateTime" | "instant" if once => Kind::Moment,
+                "Period" if once => Kind::Period,
+                "Quantity" | "Age" | "Count" | "Distance" | "Duration" | "Money" if once => Kind::Quantity,
+                _ => Kind::Other,
+            };
+            let column = column.to_owned();
+            Some(Place { column, kind })
+        });
+        let places = places.collect::<Option<Vec<_>>>()?;
+        let any = places.iter().any(|place| place.kind != Kind::Other);
+        any.then_some(Plain { places })
+    }
+
+    /// Marks the rows that pass; `false`, and nothing is marked, if this test or these columns are not for here.
+    pub(super) fn mark(&self, test: &Test, batch: &RecordBatch, rows: &mut [bool]) -> bool {
+        let Test::AnyOf { matchers, not } = test else {
+            return false;
+        };
+        let dates = matchers.iter().map(|matcher| match matcher {
+            Matcher::Date(date) => Some(date),
+            _ => None,
+        });
+        let numbers = matchers.iter().map(|matcher| match matcher {
+            Matcher::Quantity(value) if value.is_of_any_unit() => Some(&value.number),
+            _ => None,
+        });
+        let done = if let Some(dates) = dates.collect::<Option<Vec<_>>>() {
+            self.mark_dates(&dates, batch, rows)
+        } else if let Some(numbers) = numbers.collect::<Option<Vec<_>>>() {
+            self.mark_numbers(&numbers, batch, rows)
+        } else {
+            false
+        };
+        if done && *not {
+            rows.iter_mut().for_each(|row| *row = !*row);
+        }
+        done
+    }
+
+    /// The columns of the places that have any, if all of them are of these kinds.
+    fn columns<T>(
+        &self,
+        batch: &RecordBatch,
+        of: impl Fn(&Place, &RecordBatch) -> Result<Option<T>, Undecided>,
+    ) -> Option<Vec<T>> {
+        let columns = self.places.iter().map(|place| of(place, batch));
+        columns.filter_map(Result::transpose).collect::<Result<_, _>>().ok()
+    }
+
+    fn mark_dates(&self, dates: &[&DateValue], batch: &RecordBatch, rows: &mut [bool]) -> bool {
+        let Some(columns) = self.columns(batch, Times::of) else {
+            return false;
+        };
+        for times in columns {
+            for date in dates {
+                times.mark(rows, |target| date.matches(target));
+            }
+        }
+        true
+    }
+
+    fn mark_numbers(&self, numbers: &[&NumberValue], batch: &RecordBatch, rows: &mut [bool]) -> bool {
+        let Some(columns) = self.columns(batch, Numbers::of) else {
+            return false;
+        };
+        for column in columns {
+            for number in numbers {
+                column.mark(rows, |stored| number.matches(stored));
+            }
+        }
+        true
+    }
+}
+
+/// The program has to be run.
+struct Undecided;
+
+/// Beginnings and ends in microseconds.
+struct Times {
+    starts: ArrayRef,
+    ends: ArrayRef,
+    /// Whether a bound that is missing is open; else both or none are there.
+    open: bool,
+}
+
+impl Times {
+    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Times>, Undecided> {
+        let (starts, ends, open) = match place.kind {
+            Kind::Moment => {
+                let bound = |suffix| batch.column_by_name(&format!("{}{suffix}", place.column)).cloned();
+                (bound(START), bound(END), false)
+            }
+            Kind::Period => {
+                let bound = |name, suffix| child(batch, &place.column, &format!("{name}{suffix}"));
+                (bound("start", START)?, bound("end", END)?, true)
+            }
+            _ => return absent(place, batch),
+        };
+        match (starts, ends) {
+            (Some(starts), Some(ends)) if is_time(&starts) && is_time(&ends) => Ok(Some(Times { starts, ends, open })),
+            _ => absent(place, batch),
+        }
+    }
+
+    fn mark(&self, rows: &mut [bool], hit: impl Fn(Interval<i64>) -> bool) {
+        let starts = self.starts.as_primitive::<TimestampMicrosecondType>();
+        let ends = self.ends.as_primitive::<TimestampMicrosecondType>();
+        for (row, marked) in rows.iter_mut().enumerate() {
+            let target = match (starts.is_valid(row), ends.is_valid(row)) {
+                (true, true) => (starts.value(row), ends.value(row)),
+                (true, false) if self.open => (starts.value(row), i64::MAX),
+                (false, true) if self.open => (i64::MIN, ends.value(row)),
+                _ => continue,
+            };
+            *marked |= hit(Interval {
+                start: target.0,
+                end: target.1,
+            });
+        }
+    }
+}
+
+fn is_time(array: &ArrayRef) -> bool {
+    array.as_primitive_opt::<TimestampMicrosecondType>().is_some()
+}
+
+/// Numbers times 10^18, with their texts.
+struct Numbers {
+    numbers: ArrayRef,
+    texts: Option<ArrayRef>,
+}
+
+impl Numbers {
+    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Numbers>, Undecided> {
+        if place.kind != Kind::Quantity {
+            return absent(place, batch);
+        }
+        let numbers = child(batch, &place.column, &format!("value{NUMBER}"))?;
+        let texts = child(batch, &place.column, "value")?.filter(|texts| texts.as_string_opt::<i32>().is_some());
+        match numbers {
+            Some(numbers) if numbers.as_primitive_opt::<Decimal128Type>().is_some() => {
+                Ok(Some(Numbers { numbers, texts }))
+            }
+            _ => absent(place, batch),
+        }
+    }
+
+    fn mark(&self, rows: &mut [bool], hit: impl Fn(Stored<'_>) -> bool) {
+        let numbers = self.numbers.as_primitive::<Decimal128Type>();
+        let texts = self.texts.as_ref().map(|texts| texts.as_string::<i32>());
+        for (row, marked) in rows.iter_mut().enumerate() {
+            let scaled = numbers.is_valid(row).then(|| numbers.value(row));
+            let text = texts.filter(|texts| scaled.is_none() && texts.is_valid(row));
+            let text = text.map(|texts| texts.value(row));
+            if scaled.is_some() || text.is_some() {
+                *marked |= hit(Stored { scaled, text });
+            }
+        }
+    }
+}
+
+/// A child of a root struct, null where the struct is; `None` where either is no column.
+fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRef>, Undecided> {
+    let Some(parent) = batch.column_by_name(column) else {
+        return Ok(None);
+    };
+    let parent = parent.as_struct_opt().ok_or(Undecided)?;
+    let Some(child) = parent.column_by_name(name) else {
+        return Ok(None);
+    };
+    match parent.nulls() {
+        None => Ok(Some(child.clone())),
+        Some(above) => {
+            let nulls = arrow::buffer::NullBuffer::union(Some(above), child.nulls());
+            let data = child.to_data().into_builder().nulls(nulls).build();
+            Ok(Some(arrow::array::make_array(data.map_err(|_| Undecided)?)))
+        }
+    }
+}
+
+/// Nothing lies in a place without columns, or with nothing but nulls in them; elsewhere its values have to be looked at.
+fn absent<T>(place: &Place, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
+    let companion = format!("{}__", place.column);
+    let schema = batch.schema();
+    let mut columns = schema.fields().iter().zip(batch.columns());
+    let empty = columns.all(|(field, array)| {
+        let of_place = *field.name() == place.column || field.name().starts_with(&companion);
+        !of_place || array.null_count() == array.len()
+    });
+    if empty { Ok(None) } else { Err(Undecided) }
+}
