@@ -23,10 +23,20 @@ pub(super) fn leaves(criteria: &[Criterion]) -> LeafSet {
 
 /// For each row whether all criteria hold.
 pub(super) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<BooleanArray, SearchError> {
+    all(criteria, batch, true)
+}
+
+/// The same, where every parameter's program is run.
+pub(super) fn matches_by_programs(criteria: &[Criterion], batch: &RecordBatch) -> Result<BooleanArray, SearchError> {
+    all(criteria, batch, false)
+}
+
+/// `plain` says whether values in plain columns are compared where they lie.
+fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<BooleanArray, SearchError> {
     let mut all = vec![true; batch.num_rows()];
     for criterion in criteria {
         let mut rows = vec![false; batch.num_rows()];
-        mark(criterion, batch, &mut rows)?;
+        mark(criterion, batch, plain, &mut rows)?;
         for (all, row) in all.iter_mut().zip(rows) {
             *all &= row;
         }
@@ -38,30 +48,30 @@ pub(super) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<Boo
 }
 
 /// Marks the rows for which the criterion holds; none is marked before.
-fn mark(criterion: &Criterion, batch: &RecordBatch, rows: &mut [bool]) -> Result<(), SearchError> {
+fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [bool]) -> Result<(), SearchError> {
     match &criterion.condition {
         Condition::Values { compiled, test } => {
-            let plain = compiled.plain.as_ref();
-            if !plain.is_some_and(|plain| plain.mark(test, batch, rows)) {
+            let columns = compiled.plain.as_ref().filter(|_| plain);
+            if !columns.is_some_and(|columns| columns.mark(test, batch, rows)) {
                 mark_values(&values(compiled, batch)?, test, rows);
             }
         }
         Condition::Tuples { compiled, test } => mark_tuples(compiled, test, batch, rows)?,
         Condition::Words { within, words } => mark_words(*within, words, batch, rows),
         Condition::All(parts) => {
-            for (row, holds) in rows.iter_mut().zip(matches(parts, batch)?.values()) {
+            for (row, holds) in rows.iter_mut().zip(all(parts, batch, plain)?.values()) {
                 *row = holds;
             }
         }
         Condition::Any(parts) => {
             for part in parts {
                 let mut of_part = vec![false; rows.len()];
-                mark(part, batch, &mut of_part)?;
+                mark(part, batch, plain, &mut of_part)?;
                 rows.iter_mut().zip(of_part).for_each(|(row, holds)| *row |= holds);
             }
         }
         Condition::Not(part) => {
-            mark(part, batch, rows)?;
+            mark(part, batch, plain, rows)?;
             rows.iter_mut().for_each(|row| *row = !*row);
         }
         Condition::Join(_) => return Err(SearchError::Unanswered),

@@ -225,18 +225,22 @@ fn provider(
     }
     request.prune = Prune::And(necessary);
     if !others.is_empty() {
-        request.predicates.push(predicate(others));
+        request.predicates.push(predicate(others, sessions.pushes_down()));
     }
     table.provider(request)
 }
 
-fn predicate(criteria: Vec<Criterion>) -> RowPredicate {
+fn predicate(criteria: Vec<Criterion>, plain: bool) -> RowPredicate {
     let criteria = Arc::new(criteria);
     let label: Vec<&str> = criteria.iter().map(|criterion| criterion.label.as_str()).collect();
     let label = label.join(" and ").into();
     let leaves = filter::leaves(&criteria);
     let keep: Keep = Arc::new(move |batch: &RecordBatch| {
-        filter::matches(&criteria, batch).map_err(|error| DataFusionError::External(Box::new(error)))
+        let matches = match plain {
+            true => filter::matches(&criteria, batch),
+            false => filter::matches_by_programs(&criteria, batch),
+        };
+        matches.map_err(|error| DataFusionError::External(Box::new(error)))
     });
     RowPredicate { leaves, keep, label }
 }

@@ -4,6 +4,7 @@ mod brute;
 mod conditions;
 mod corpus;
 mod includes;
+mod newest;
 mod order;
 mod pages;
 mod queries;
