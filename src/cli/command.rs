@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use super::{compact, demo, fhirpath, generate, import, info, run as run_view, search, serve, token, validate_view};
+use super::{
+    bench, compact, demo, fhirpath, generate, import, info, run as run_view, search, serve, token, validate_view,
+};
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
 #[derive(Debug, Parser)]
@@ -16,6 +18,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Bench(bench::Args),
     Demo(demo::Args),
     Fhirpath(fhirpath::Args),
     Generate(generate::Args),
@@ -33,6 +36,7 @@ enum Command {
 /// Parses the process's arguments and carries the command out.
 pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Bench(arguments) => bench::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Fhirpath(arguments) => fhirpath::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),

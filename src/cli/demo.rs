@@ -80,6 +80,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             base_url: base_url.clone(),
             limits: Limits::default(),
         },
+        false,
     )
 }
 

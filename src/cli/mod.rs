@@ -15,6 +15,7 @@ macro_rules! println {
 }
 
 mod base_url;
+mod bench;
 mod command;
 mod compact;
 mod definition;

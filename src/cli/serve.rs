@@ -39,6 +39,9 @@ pub(super) struct Args {
     /// What log lines look like; RUST_LOG says how many there are
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
+    /// Stop when standard input ends, as it does when whoever started the server is gone
+    #[arg(long, hide = true)]
+    until_stdin_ends: bool,
 }
 
 /// Serves until told to stop.
@@ -61,6 +64,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             base_url,
             limits: Limits::default(),
         },
+        args.until_stdin_ends,
     )
 }
 
@@ -92,8 +96,8 @@ pub(super) fn listen(address: &str) -> Result<(TcpListener, String), Failure> {
     Ok((listener, local))
 }
 
-/// Serves until SIGTERM, SIGINT or Ctrl-C.
-pub(super) fn serve(listener: TcpListener, options: Options) -> Result<(), Failure> {
+/// Serves until SIGTERM, SIGINT or Ctrl-C, or until standard input ends.
+pub(super) fn serve(listener: TcpListener, options: Options, until_stdin_ends: bool) -> Result<(), Failure> {
     // `token` makes tokens for this address from now on.
     options.store.set_base_url(&options.base_url).map_err(Failure::other)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -102,7 +106,13 @@ pub(super) fn serve(listener: TcpListener, options: Options) -> Result<(), Failu
         .map_err(Failure::other)?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(Failure::other)?;
-        let stop = stop()?;
+        let signal = stop()?;
+        let stop = async {
+            tokio::select! {
+                () = signal => {}
+                () = stdin_ends(), if until_stdin_ends => {}
+            }
+        };
         let upkeep = Upkeep::start(options.lake.clone()).map_err(Failure::other)?;
         tracing::info!(base_url = options.base_url, "serving");
         let service = Service::new(options).map_err(Failure::other)?;
@@ -112,6 +122,16 @@ pub(super) fn serve(listener: TcpListener, options: Options) -> Result<(), Failu
         log_writer::flush();
         served.map_err(Failure::other)
     })
+}
+
+/// Ready when standard input has ended. A thread of its own waits for that, since nothing else can.
+async fn stdin_ends() {
+    let (ended, end) = tokio::sync::oneshot::channel::<()>();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        drop(ended);
+    });
+    let _ = end.await;
 }
 
 /// Ready when the process is told to end. The handlers are in place when this returns.

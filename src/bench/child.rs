@@ -1,0 +1,131 @@
+//! The server that a bench starts: a process of this same program, which ends with the bench however that ends, since it
+//! serves only as long as its standard input stays open.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child as Process, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::error::BenchError;
+
+/// How long a server may take to stop by itself.
+const GRACE: Duration = Duration::from_secs(10);
+/// Bytes kept of what it says on standard error.
+const TAIL: usize = 4 * 1024;
+
+/// A running server.
+#[derive(Debug)]
+pub struct Child {
+    process: Process,
+    /// Closed, it tells the server to stop.
+    input: Option<ChildStdin>,
+    log: Option<JoinHandle<()>>,
+    base_url: String,
+}
+
+impl Child {
+    /// Starts `program serve` over a lake, on a port of the system's choice, and waits until it listens.
+    pub fn start(program: &Path, data: &Path) -> Result<Child, BenchError> {
+        let mut process = Command::new(program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--data"])
+            .arg(data)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let input = process.stdin.take();
+        let output = process.stdout.take();
+        // A log line is written for every request, as in any server, and so has to be read.
+        let tail = Arc::new(Mutex::new(Vec::new()));
+        let log = process.stderr.take().map(|mut errors| {
+            let tail = tail.clone();
+            std::thread::spawn(move || {
+                let mut piece = vec![0; 64 * 1024];
+                while let Ok(read @ 1..) = errors.read(&mut piece) {
+                    let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+                    tail.extend_from_slice(&piece[..read]);
+                    let surplus = tail.len().saturating_sub(TAIL);
+                    tail.drain(..surplus);
+                }
+            })
+        });
+        let mut child = Child {
+            process,
+            input,
+            log,
+            base_url: String::new(),
+        };
+        let mut line = String::new();
+        if let Some(output) = output {
+            BufReader::new(output).read_line(&mut line)?;
+        }
+        match address(&line) {
+            Some(base_url) => base_url.clone_into(&mut child.base_url),
+            None => {
+                child.end();
+                let tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+                let said = String::from_utf8_lossy(&tail);
+                let said = said.lines().last().unwrap_or("it ended without a word").trim();
+                return Err(BenchError::Server(said.trim_start_matches("tabularium: ").to_owned()));
+            }
+        }
+        Ok(child)
+    }
+
+    /// The address that it is known by.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Tells it to stop and waits; what does not stop is ended.
+    fn end(&mut self) {
+        self.input = None;
+        let begun = Instant::now();
+        while let Ok(None) = self.process.try_wait() {
+            if begun.elapsed() > GRACE {
+                let _ = self.process.kill();
+                let _ = self.process.wait();
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if let Some(log) = self.log.take() {
+            let _ = log.join();
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The base address in the line that `serve` prints when it listens.
+fn address(line: &str) -> Option<&str> {
+    let (_, url) = line.trim_end().rsplit_once(" at ")?;
+    url.strip_suffix("/fhir").filter(|url| url.starts_with("http"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_the_end_of_the_line() {
+        assert_eq!(
+            address("Serving at at home at http://127.0.0.1:1/fhir\n"),
+            Some("http://127.0.0.1:1")
+        );
+        for other in ["", "Serving x", "Serving x at home", "Serving x at http://127.0.0.1:1"] {
+            assert_eq!(address(other), None, "{other}");
+        }
+    }
+}

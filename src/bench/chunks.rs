@@ -1,0 +1,118 @@
+//! The `chunked` transfer coding, undone as its bytes arrive.
+
+/// How far into a chunked body one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chunks {
+    /// In a chunk's size.
+    Size { size: u64, digits: u32 },
+    /// Behind the size, before the line's end.
+    Extension { size: u64 },
+    /// In a chunk's bytes.
+    Data { left: u64 },
+    /// Before the line break behind them.
+    End,
+    /// In the lines behind the last chunk; how long this one is.
+    Trailer { length: u32 },
+    /// Behind everything.
+    Done,
+}
+
+/// Bytes that are no chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+impl Chunks {
+    /// Before the first byte.
+    pub(super) fn new() -> Chunks {
+        Chunks::Size { size: 0, digits: 0 }
+    }
+
+    /// Takes bytes and gives how many of them were the body's; the rest came behind its end.
+    pub(super) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, Malformed> {
+        let mut at = 0;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            *self = match *self {
+                Chunks::Done => return Ok(at),
+                Chunks::Data { left } => {
+                    let many = left.min((bytes.len() - at) as u64);
+                    take(&bytes[at..at + many as usize]);
+                    at += many as usize;
+                    *self = if many == left {
+                        Chunks::End
+                    } else {
+                        Chunks::Data { left: left - many }
+                    };
+                    continue;
+                }
+                Chunks::Size { size, digits } => match (byte as char).to_digit(16) {
+                    Some(digit) if digits < 15 => Chunks::Size {
+                        size: size * 16 + u64::from(digit),
+                        digits: digits + 1,
+                    },
+                    None if digits > 0 && byte == b'\n' => Chunks::behind_size(size),
+                    None if digits > 0 => Chunks::Extension { size },
+                    _ => return Err(Malformed),
+                },
+                Chunks::Extension { size } if byte == b'\n' => Chunks::behind_size(size),
+                Chunks::Extension { size } => Chunks::Extension { size },
+                Chunks::End => match byte {
+                    b'\r' => Chunks::End,
+                    b'\n' => Chunks::new(),
+                    _ => return Err(Malformed),
+                },
+                Chunks::Trailer { length } => match byte {
+                    b'\n' if length == 0 => Chunks::Done,
+                    b'\n' => Chunks::Trailer { length: 0 },
+                    b'\r' => Chunks::Trailer { length },
+                    _ => Chunks::Trailer {
+                        length: length.saturating_add(1),
+                    },
+                },
+            };
+            at += 1;
+        }
+        Ok(at)
+    }
+
+    fn behind_size(size: u64) -> Chunks {
+        match size {
+            0 => Chunks::Trailer { length: 0 },
+            left => Chunks::Data { left },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(bytes: &[u8], piece: usize) -> Result<(String, Chunks, usize), Malformed> {
+        let (mut chunks, mut text, mut taken) = (Chunks::new(), Vec::new(), 0);
+        for piece in bytes.chunks(piece) {
+            taken += chunks.feed(piece, |data| text.extend_from_slice(data))?;
+        }
+        Ok((String::from_utf8(text).unwrap(), chunks, taken))
+    }
+
+    #[test]
+    fn a_body_is_the_same_however_its_bytes_arrive() {
+        let text = b"4\r\nWiki\r\n6;name=value\r\npedia \r\nE\r\nin \r\n\r\nchunks.\r\n0\r\nX-Trailer: 1\r\n\r\n";
+        for piece in 1..=text.len() {
+            let (body, chunks, taken) = body(text, piece).unwrap();
+            assert_eq!(
+                (body.as_str(), chunks, taken),
+                ("Wikipedia in \r\n\r\nchunks.", Chunks::Done, text.len())
+            );
+        }
+        assert_eq!(body(b"0\r\n\r\nHTTP", 99).unwrap(), (String::new(), Chunks::Done, 5));
+        assert_ne!(body(b"4\r\nWik", 99).unwrap().1, Chunks::Done);
+    }
+
+    #[test]
+    fn what_is_no_chunk_is_refused() {
+        for bad in [&b"x\r\n"[..], b"\r\n", b"2\r\nabc\r\n", b"11111111111111111\r\n"] {
+            assert_eq!(body(bad, 1).map(|_| ()), Err(Malformed), "{bad:?}");
+        }
+    }
+}

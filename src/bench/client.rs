@@ -1,0 +1,252 @@
+//! One client: a connection, a request at a time, each answer judged by its status and how it begins.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::connection::{Answer, Connection, ExchangeError};
+use super::dice::Dice;
+use super::error::BenchError;
+use super::mix::Who;
+use super::plan::{Plan, Ready};
+use super::row::{Field, Row};
+use super::tally::Tally;
+use super::target::Target;
+use super::tls::Tls;
+
+/// Bytes of an answer in which its type of resource is looked for.
+const BEGINNING: usize = 256;
+/// How long a client waits after a connection that failed.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The longest message that is repeated.
+const MESSAGE: usize = 300;
+
+/// What all clients of a run share.
+pub(super) struct Job {
+    pub(super) target: Target,
+    pub(super) tls: Option<Tls>,
+    pub(super) plan: Plan,
+    pub(super) tokens: Tokens,
+}
+
+/// The tokens that requests carry.
+#[derive(Clone, Default)]
+pub(super) struct Tokens {
+    /// The application's; none for a server that wants none.
+    pub(super) application: Option<Arc<str>>,
+    /// Those of Patients, by id. Whoever has none is asked about with the application's.
+    pub(super) patients: Arc<HashMap<Box<str>, Arc<str>>>,
+}
+
+impl Tokens {
+    /// The token for a query about a row.
+    pub(super) fn of(&self, who: Who, row: &Row) -> Option<&str> {
+        let own = match who {
+            Who::Application => None,
+            Who::Patient => row.get(Field::Patient).and_then(|patient| self.patients.get(patient)),
+        };
+        own.or(self.application.as_ref()).map(|token| &**token)
+    }
+}
+
+/// A client's way to the server.
+pub(super) struct Line<'a> {
+    target: &'a Target,
+    tls: Option<&'a Tls>,
+    connection: Option<Connection>,
+    /// The beginning of the last answer's body.
+    pub(super) kept: Vec<u8>,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(target: &'a Target, tls: Option<&'a Tls>) -> Line<'a> {
+        Line {
+            target,
+            tls,
+            connection: None,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Sends a request; gives the answer and how long it took. Connecting, where that is needed, is not counted.
+    pub(super) async fn send(&mut self, request: &[u8], keep: usize) -> Result<(Answer, Duration), ExchangeError> {
+        loop {
+            let mut connection = match self.connection.take() {
+                Some(connection) => connection,
+                None => Connection::open(self.target, self.tls).await?,
+            };
+            let begun = Instant::now();
+            match connection.exchange(request, keep, &mut self.kept).await {
+                Ok(answer) => {
+                    let took = begun.elapsed();
+                    if !answer.last {
+                        self.connection = Some(connection);
+                    }
+                    return Ok((answer, took));
+                }
+                // The server has closed it while it was idle.
+                Err(ExchangeError::Stale) if connection.used() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Asks until the time is over, once at least.
+pub(super) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
+    let mut tally = tally()?;
+    let mut line = Line::new(&job.target, job.tls.as_ref());
+    let mut request = Vec::new();
+    loop {
+        let drawn = job
+            .plan
+            .draw(&mut dice)
+            .and_then(|ready| Some((ready, ready.row(&mut dice)?)));
+        let Some((ready, row)) = drawn else { return Ok(tally) };
+        ask(&job, ready, row, &mut dice, &mut line, &mut request, &mut tally).await;
+        if Instant::now() >= until {
+            return Ok(tally);
+        }
+    }
+}
+
+/// Asks about each group of rows once, until the time is over.
+pub(super) async fn once(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
+    let mut tally = tally()?;
+    let mut line = Line::new(&job.target, job.tls.as_ref());
+    let mut request = Vec::new();
+    for ready in &job.plan.queries {
+        for group in &ready.groups {
+            let Some(row) = dice.one_of(group) else { continue };
+            ask(&job, ready, row, &mut dice, &mut line, &mut request, &mut tally).await;
+            if Instant::now() >= until {
+                return Ok(tally);
+            }
+        }
+    }
+    Ok(tally)
+}
+
+/// An empty tally.
+pub(super) fn tally() -> Result<Tally, BenchError> {
+    Tally::new().map_err(|error| BenchError::Io(std::io::Error::other(error)))
+}
+
+async fn ask(
+    job: &Job,
+    ready: &Ready,
+    row: &Row,
+    dice: &mut Dice,
+    line: &mut Line<'_>,
+    request: &mut Vec<u8>,
+    tally: &mut Tally,
+) {
+    let token = job.tokens.of(ready.query.token, row);
+    ready.request(row, &job.target, token, dice, request);
+    match line.send(request, BEGINNING).await {
+        Ok((answer, took)) => match judge(&answer, &line.kept, ready.expects) {
+            Ok(()) => tally.good(took, answer.bytes),
+            Err(sort) => tally.bad(sort, || message(&line.kept)),
+        },
+        Err(error) => failed(error, tally).await,
+    }
+}
+
+/// Notes that there was no answer.
+pub(super) async fn failed(error: ExchangeError, tally: &mut Tally) {
+    let sort = match &error {
+        ExchangeError::Late => "timeout",
+        _ => "connection",
+    };
+    tally.bad(sort.to_owned(), || error.to_string());
+    if !matches!(error, ExchangeError::Late) {
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Whether an answer is good; if not, what sort of error it is.
+pub(super) fn judge(answer: &Answer, kept: &[u8], expects: Option<&str>) -> Result<(), String> {
+    if !(200..300).contains(&answer.status) {
+        return Err(answer.status.to_string());
+    }
+    match expects.zip(resource_type(kept)) {
+        Some((expected, found)) if expected.as_bytes() != found => Err("other resource".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// The type of resource that a JSON text begins with, if it stands there.
+fn resource_type(text: &[u8]) -> Option<&[u8]> {
+    let text = &text[..text.len().min(BEGINNING)];
+    let key = b"\"resourceType\"";
+    let at = memchr::memmem::find(text, key)?;
+    let rest = text[at + key.len()..].trim_ascii_start().strip_prefix(b":")?;
+    let rest = rest.trim_ascii_start().strip_prefix(b"\"")?;
+    Some(&rest[..memchr::memchr(b'"', rest)?])
+}
+
+/// What an OperationOutcome says; nothing of other bodies, which may be records.
+pub(super) fn message(body: &[u8]) -> String {
+    let Ok(outcome) = serde_json::from_slice::<Value>(body) else {
+        return String::new();
+    };
+    if outcome["resourceType"] != "OperationOutcome" {
+        return String::new();
+    }
+    let issue = &outcome["issue"][0];
+    let said = [&issue["details"]["text"], &issue["diagnostics"], &issue["code"]];
+    let text = said.into_iter().find_map(Value::as_str).unwrap_or_default();
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.chars().take(MESSAGE).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_judged_by_status_and_beginning() {
+        let judged = |status, body: &str, expects| {
+            let answer = Answer {
+                status,
+                bytes: 0,
+                last: false,
+            };
+            judge(&answer, body.as_bytes(), expects)
+        };
+        let bundle = r#"{ "resourceType" : "Bundle", "id""#;
+        assert_eq!(judged(200, bundle, Some("Bundle")), Ok(()));
+        assert_eq!(judged(200, bundle, None), Ok(()));
+        assert_eq!(judged(200, bundle, Some("Patient")), Err("other resource".to_owned()));
+        assert_eq!(judged(200, "a,b", Some("Patient")), Ok(()));
+        assert_eq!(judged(500, bundle, Some("Bundle")), Err("500".to_owned()));
+        assert_eq!(judged(304, "", None), Err("304".to_owned()));
+        for odd in [
+            "",
+            "\"resourceType\"",
+            "\"resourceType\":",
+            "\"resourceType\":\"",
+            "\"resourceType\":\"x",
+        ] {
+            assert_eq!(judged(200, odd, Some("Bundle")), Ok(()), "{odd}");
+        }
+    }
+
+    #[test]
+    fn only_outcomes_are_repeated() {
+        let outcome =
+            br#"{"resourceType":"OperationOutcome","issue":[{"code":"invalid","details":{"text":"no\n such"}}]}"#;
+        assert_eq!(message(outcome), "no such");
+        let outcome = br#"{"resourceType":"OperationOutcome","issue":[{"code":"invalid"}]}"#;
+        assert_eq!(message(outcome), "invalid");
+        assert_eq!(message(br#"{"resourceType":"Patient","name":[{"family":"Park"}]}"#), "");
+        assert_eq!(message(b"<html>"), "");
+        let long = format!(
+            r#"{{"resourceType":"OperationOutcome","issue":[{{"diagnostics":"{}"}}]}}"#,
+            "x".repeat(999)
+        );
+        assert_eq!(message(long.as_bytes()).len(), MESSAGE);
+    }
+}

@@ -1,0 +1,91 @@
+//! A report beside another: how many times as fast, family by family.
+
+use std::fmt::Write;
+
+use super::report::{Outcome, Report};
+
+/// The ratios of a report to another, as a table; over 1 is better in the first.
+pub fn comparison(report: &Report, other: &Report) -> String {
+    let mut text = format!(
+        "{:<26} {:>7} {:>11} {:>9} {:>9}   (times as good as in the other report)\n",
+        "family", "clients", "answers/s", "p50", "p99"
+    );
+    let (mut logs, mut pairs) = (0.0, 0u32);
+    for outcome in &report.results {
+        let Some(before) = same(outcome, other) else {
+            // Writing to a text cannot fail.
+            let _ = writeln!(
+                text,
+                "{:<26} {:>7}   not in the other report",
+                outcome.family, outcome.clients
+            );
+            continue;
+        };
+        let rates = ratio(outcome.per_second, before.per_second);
+        let p50 = ratio(before.latency_ms.p50, outcome.latency_ms.p50);
+        let p99 = ratio(before.latency_ms.p99, outcome.latency_ms.p99);
+        if let Some(rates) = rates {
+            logs += rates.ln();
+            pairs += 1;
+        }
+        let _ = writeln!(
+            text,
+            "{:<26} {:>7} {:>11} {:>9} {:>9}",
+            outcome.family,
+            outcome.clients,
+            shown(rates),
+            shown(p50),
+            shown(p99)
+        );
+    }
+    if pairs > 0 {
+        let mean = (logs / f64::from(pairs)).exp();
+        let _ = writeln!(text, "{:<26} {:>7} {:>11}", "geometric mean", "", shown(Some(mean)));
+    }
+    for outcome in other.results.iter().filter(|outcome| same(outcome, report).is_none()) {
+        let _ = writeln!(
+            text,
+            "{:<26} {:>7}   only in the other report",
+            outcome.family, outcome.clients
+        );
+    }
+    text
+}
+
+fn same<'a>(outcome: &Outcome, report: &'a Report) -> Option<&'a Outcome> {
+    let same = |other: &&Outcome| other.family == outcome.family && other.clients == outcome.clients;
+    report.results.iter().find(same)
+}
+
+/// `None` where one of them is no figure.
+fn ratio(one: f64, other: f64) -> Option<f64> {
+    (one > 0.0 && other > 0.0).then(|| one / other)
+}
+
+fn shown(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::report::tests::report;
+
+    #[test]
+    fn ratios_are_over_one_where_the_first_is_better() {
+        let mut now = report("read", 300.0);
+        now.results[0].latency_ms.p50 = 0.25;
+        now.results[0].latency_ms.p99 = 0.0;
+        let mut before = report("read", 100.0);
+        now.results.extend(report("new", 1.0).results);
+        before.results.extend(report("old", 1.0).results);
+        expect_test::expect![[r#"
+            family                     clients   answers/s       p50       p99   (times as good as in the other report)
+            read                             8        3.00      2.00         -
+            new                              8   not in the other report
+            geometric mean                            3.00
+            old                              8   only in the other report
+        "#]]
+        .assert_eq(&comparison(&now, &before));
+    }
+}

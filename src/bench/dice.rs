@@ -1,0 +1,124 @@
+//! Chance by a seed: each purpose has a stream of its own, so that one family's draws do not depend on another's.
+
+use std::hash::Hasher;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use siphasher::sip::SipHasher13;
+
+/// A stream of throws.
+#[derive(Clone)]
+pub(super) struct Dice(ChaCha8Rng);
+
+impl Dice {
+    /// The stream for a purpose, and for one of several that share it.
+    pub(super) fn new(seed: u64, purpose: &str, index: u64) -> Dice {
+        let mut hasher = SipHasher13::new_with_keys(seed, index);
+        hasher.write(purpose.as_bytes());
+        Dice(ChaCha8Rng::seed_from_u64(hasher.finish()))
+    }
+
+    /// A number in `0..end`; 0 where `end` is 0.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * end as u128) >> 64) as usize
+    }
+
+    /// One of these; `None` of nothing.
+    pub(super) fn one_of<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        items.get(self.below(items.len()))
+    }
+
+    /// Puts so many items, drawn without repetition, at the front.
+    pub(super) fn deal<T>(&mut self, items: &mut [T], many: usize) {
+        for at in 0..many.min(items.len()) {
+            let other = at + self.below(items.len() - at);
+            items.swap(at, other);
+        }
+    }
+}
+
+/// A sample of a stream of unknown length, each item as likely as any other.
+#[derive(Clone, Debug)]
+pub(super) struct Reservoir<T> {
+    items: Vec<T>,
+    seen: u64,
+    most: usize,
+}
+
+impl<T> Reservoir<T> {
+    /// An empty sample of so many items at most.
+    pub(super) fn new(most: usize) -> Reservoir<T> {
+        Reservoir {
+            items: Vec::new(),
+            seen: 0,
+            most,
+        }
+    }
+
+    /// Considers the next item, which is made only if it is taken.
+    pub(super) fn offer(&mut self, dice: &mut Dice, item: impl FnOnce() -> T) {
+        self.seen += 1;
+        if self.items.len() < self.most {
+            self.items.push(item());
+        } else {
+            let at = dice.below(usize::try_from(self.seen).unwrap_or(usize::MAX));
+            if let Some(place) = self.items.get_mut(at) {
+                *place = item();
+            }
+        }
+    }
+
+    /// How many items there were.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// The sample.
+    pub(super) fn items(&self) -> &[T] {
+        &self.items
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_throws_and_another_others() {
+        let throws = |seed, purpose, index| {
+            let mut dice = Dice::new(seed, purpose, index);
+            (0..20).map(|_| dice.below(1000)).collect::<Vec<_>>()
+        };
+        assert_eq!(throws(1, "a", 0), throws(1, "a", 0));
+        for (seed, purpose, index) in [(2, "a", 0), (1, "b", 0), (1, "a", 1)] {
+            assert_ne!(throws(1, "a", 0), throws(seed, purpose, index));
+        }
+    }
+
+    #[test]
+    fn a_reservoir_takes_early_and_late_items_alike() {
+        let mut halves = [0u32; 2];
+        for seed in 0..200 {
+            let mut dice = Dice::new(seed, "reservoir", 0);
+            let mut reservoir = Reservoir::new(10);
+            for item in 0..1000 {
+                reservoir.offer(&mut dice, || item);
+            }
+            assert_eq!((reservoir.items().len(), reservoir.seen()), (10, 1000));
+            for item in reservoir.items() {
+                halves[usize::from(*item >= 500)] += 1;
+            }
+        }
+        assert!(halves.iter().all(|half| (900..1100).contains(half)), "{halves:?}");
+    }
+
+    #[test]
+    fn dealing_repeats_nothing() {
+        let mut items: Vec<u32> = (0..50).collect();
+        Dice::new(1, "deal", 0).deal(&mut items, 20);
+        assert_ne!(items[..20], (0..20).collect::<Vec<_>>()[..]);
+        items.sort_unstable();
+        assert_eq!(items, (0..50).collect::<Vec<_>>());
+        Dice::new(1, "deal", 0).deal(&mut items, 100);
+    }
+}

@@ -1,0 +1,97 @@
+//! What can keep a bench from running.
+
+use std::path::PathBuf;
+
+use crate::consent;
+use crate::lake::LakeError;
+use crate::views::RunError;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A mix file does not say what a mix file says.
+    #[error("the mix {name}: {reason}")]
+    Mix {
+        /// The file's name.
+        name: String,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// A report to compare with is none.
+    #[error("{path} is no report of tabularium bench: {reason}")]
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An address is none of a FHIR server.
+    #[error("{0:?} is no address of a FHIR server; one looks like http://127.0.0.1:8080/fhir")]
+    Url(String),
+    /// The lake does not hold what any family asks for.
+    #[error("nothing to ask: {0}")]
+    Nothing(String),
+    /// The server that the bench started does not answer.
+    #[error("the server did not start: {0}")]
+    Server(String),
+    /// A server that was given does not answer.
+    #[error("{url} does not answer: {reason}")]
+    Unreachable {
+        /// Its address.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// Certificates for https cannot be had.
+    #[error("https cannot be used: {0}")]
+    Tls(String),
+    /// Somebody pressed Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
+    /// The lake cannot be read.
+    #[error(transparent)]
+    Lake(#[from] LakeError),
+    /// What to ask for cannot be drawn from the lake.
+    #[error("drawing from the lake: {0}")]
+    Draw(#[from] RunError),
+    /// Tokens cannot be made.
+    #[error(transparent)]
+    Tokens(#[from] consent::Error),
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// The page cannot be made.
+    #[error(transparent)]
+    Page(#[from] askama::Error),
+}
+
+impl BenchError {
+    /// Whether what was given is at fault.
+    pub fn is_input(&self) -> bool {
+        match self {
+            BenchError::Read { .. }
+            | BenchError::Mix { .. }
+            | BenchError::Report { .. }
+            | BenchError::Url(_)
+            | BenchError::Nothing(_)
+            | BenchError::Unreachable { .. }
+            | BenchError::Tokens(consent::Error::UnknownApplication(_)) => true,
+            BenchError::Server(_)
+            | BenchError::Tls(_)
+            | BenchError::Interrupted
+            | BenchError::Lake(_)
+            | BenchError::Draw(_)
+            | BenchError::Tokens(_)
+            | BenchError::Io(_)
+            | BenchError::Page(_) => false,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the system says of the machine and of processes. Linux tells through `/proc`; elsewhere less is known.
+
+use super::report::Machine;
+
+/// The machine that the bench runs on.
+pub(super) fn machine() -> Machine {
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    Machine {
+        system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        processor: field(&processors, "model name").map(str::to_owned),
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        memory_bytes: field(&memory, "MemTotal").and_then(kibibytes),
+    }
+}
+
+/// The memory that a process has in use.
+pub(super) fn memory(process: u32) -> Option<u64> {
+    status(process, "VmRSS")
+}
+
+/// The most memory that a process ever had in use.
+pub(super) fn peak_memory(process: u32) -> Option<u64> {
+    status(process, "VmHWM")
+}
+
+fn status(process: u32, name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    field(&status, name).and_then(kibibytes)
+}
+
+/// What stands behind a name and a colon.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim())
+    })
+}
+
+fn kibibytes(text: &str) -> Option<u64> {
+    let number: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
+    number.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let text = "VmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\nmodel name\t: A: B\n";
+        assert_eq!(field(text, "VmRSS").and_then(kibibytes), Some(1_048_576));
+        assert_eq!(field(text, "model name"), Some("A: B"));
+        assert_eq!(field(text, "Vm"), None);
+        assert_eq!(kibibytes("12"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_uses_memory() {
+        let (now, most) = (
+            memory(std::process::id()).unwrap(),
+            peak_memory(std::process::id()).unwrap(),
+        );
+        assert!(now > 0 && most > 0);
+    }
+}

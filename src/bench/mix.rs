@@ -1,0 +1,531 @@
+//! What a mix file says: families of queries. Decides its form and what names in it stand for; what is drawn for the queries,
+//! `plan` decides.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::builtin;
+use super::error::BenchError;
+use super::row::Field;
+use super::template::{Template, resource_type};
+use crate::fhir::{TypeId, facts};
+
+/// The most clients of a family.
+pub(super) const MOST_CLIENTS: usize = 10_000;
+
+/// Families of queries.
+#[derive(Clone, Debug)]
+pub struct Mix {
+    pub(super) name: String,
+    pub(super) families: Vec<Family>,
+}
+
+/// Queries that are timed together.
+#[derive(Clone, Debug)]
+pub(super) struct Family {
+    pub(super) name: String,
+    /// Which of the program's own mixes it is of.
+    mix: String,
+    pub(super) kind: Kind,
+    /// Numbers of clients, if not those that the bench is told.
+    pub(super) clients: Option<Vec<usize>>,
+    /// Whether the rows of the searched table are a figure.
+    pub(super) scans: bool,
+    pub(super) queries: Vec<Query>,
+}
+
+/// How a family's queries follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    /// Any of them, for a time.
+    #[default]
+    Timed,
+    /// Each person once, after a start of the server.
+    Once,
+    /// All pages of one of them, by the `next` links.
+    Pages,
+}
+
+/// Which rows a query's values are taken from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Draw {
+    /// All alike.
+    #[default]
+    Rows,
+    /// A thousand of them.
+    WorkingSet,
+    /// Those of some people, each person alike; where a code is asked for, of those that a person has 100 to 400 rows of.
+    People,
+    /// Codes of 1% of the rows and more, each code alike.
+    Common,
+    /// Codes of 0.1% of the rows and less, each code alike.
+    Rare,
+    /// Codes of 1,000 rows and more, each code alike.
+    Large,
+    /// The code that has closest to 100,000 rows.
+    HundredThousand,
+}
+
+/// Whose token a request carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Who {
+    /// The application's.
+    #[default]
+    Application,
+    /// The Patient's whose row was drawn.
+    Patient,
+}
+
+/// One query.
+#[derive(Clone, Debug)]
+pub(super) struct Query {
+    /// As the mix has it.
+    pub(super) text: String,
+    pub(super) request: Request,
+    pub(super) subject: Subject,
+    pub(super) draw: Draw,
+    pub(super) token: Who,
+    pub(super) weight: u32,
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub(super) enum Request {
+    /// `GET` of this.
+    Get(Template),
+    /// A form, posted to this.
+    Form(Template, Template),
+    /// A body for `ViewDefinition/$run`, answered as CSV.
+    View(Arc<[u8]>),
+}
+
+/// What a query is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Resources of a type.
+    Type(TypeId),
+    /// Resources of any type.
+    Lake,
+    /// The server.
+    Server,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawMix {
+    families: Vec<RawFamily>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawFamily {
+    name: Option<String>,
+    mix: Option<String>,
+    #[serde(rename = "use")]
+    used: Option<String>,
+    clients: Option<Vec<usize>>,
+    kind: Option<Kind>,
+    scans: Option<bool>,
+    #[serde(default)]
+    queries: Vec<RawQuery>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawQuery {
+    query: Option<String>,
+    post: Option<String>,
+    view: Option<String>,
+    #[serde(rename = "use")]
+    used: Option<String>,
+    draw: Option<Draw>,
+    token: Option<Who>,
+    weight: Option<u32>,
+}
+
+impl Mix {
+    /// The program's own mix of this name, else that of a file.
+    pub fn load(name: &str) -> Result<Mix, BenchError> {
+        if builtin::NAMES.contains(&name) {
+            let mut mix = Mix::builtin()?;
+            mix.families.retain(|family| name == "all" || family.mix == name);
+            mix.name = name.to_owned();
+            return Ok(mix);
+        }
+        let path = Path::new(name);
+        if !path.exists() {
+            return Err(bad(
+                name,
+                format!(
+                    "there is no such file, nor a mix of that name; mixes are {}",
+                    builtin::NAMES.join(", ")
+                ),
+            ));
+        }
+        let text = std::fs::read_to_string(path).map_err(|source| BenchError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let mix = Mix::parse(name, &text, path.parent(), &Mix::builtin()?.families)?;
+        match mix.families.is_empty() {
+            true => Err(bad(name, "it has no families".to_owned())),
+            false => Ok(mix),
+        }
+    }
+
+    fn builtin() -> Result<Mix, BenchError> {
+        Mix::parse("all", builtin::FAMILIES, None, &[])
+    }
+
+    /// Reads a mix whose view files lie in `folder`.
+    fn parse(name: &str, text: &str, folder: Option<&Path>, known: &[Family]) -> Result<Mix, BenchError> {
+        let raw: RawMix = serde_json::from_str(text).map_err(|error| bad(name, error.to_string()))?;
+        let mut families: Vec<Family> = Vec::new();
+        for (place, family) in raw.families.into_iter().enumerate() {
+            let at = family.name.clone().unwrap_or_else(|| format!("number {}", place + 1));
+            let read = families_of(family, folder, known);
+            families.extend(read.map_err(|reason| bad(name, format!("family {at}: {reason}")))?);
+        }
+        for (place, family) in families.iter().enumerate() {
+            if families[..place].iter().any(|other| other.name == family.name) {
+                return Err(bad(name, format!("there are two families {}", family.name)));
+            }
+        }
+        Ok(Mix {
+            name: name.to_owned(),
+            families,
+        })
+    }
+}
+
+fn bad(name: &str, reason: String) -> BenchError {
+    BenchError::Mix {
+        name: name.to_owned(),
+        reason,
+    }
+}
+
+/// The families that an entry stands for.
+fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Family>, String> {
+    let clients = match raw.clients {
+        Some(clients) if clients.is_empty() || clients.iter().any(|many| !(1..=MOST_CLIENTS).contains(many)) => {
+            return Err(format!("\"clients\" are numbers from 1 to {MOST_CLIENTS}"));
+        }
+        clients => clients,
+    };
+    if let Some(used) = raw.used {
+        if !raw.queries.is_empty() || raw.kind.is_some() || raw.scans.is_some() {
+            return Err("\"use\" takes \"name\" and \"clients\" beside it, nothing else".to_owned());
+        }
+        let mut families = named(&used, known)?;
+        for family in &mut families {
+            family.clients = clients.clone().or(family.clients.take());
+        }
+        return match (raw.name, families.as_mut_slice()) {
+            (None, _) => Ok(families),
+            (Some(name), [family]) => {
+                family.name = name;
+                Ok(families)
+            }
+            (Some(_), _) => Err(format!("{used:?} is several families, which keep their names")),
+        };
+    }
+    let name = raw.name.ok_or("it has neither a \"name\" nor \"use\"")?;
+    let kind = raw.kind.unwrap_or_default();
+    let mut queries = Vec::new();
+    for query in raw.queries {
+        queries.extend(queries_of(query, folder, known)?);
+    }
+    if queries.is_empty() {
+        return Err("it has no \"queries\"".to_owned());
+    }
+    for query in &queries {
+        let fits = match kind {
+            Kind::Timed => true,
+            Kind::Once => query.draw == Draw::People,
+            Kind::Pages => matches!(query.request, Request::Get(_)),
+        };
+        if !fits {
+            return Err(format!("{:?} is no query for its \"kind\"", query.text));
+        }
+    }
+    Ok(vec![Family {
+        name,
+        mix: raw.mix.unwrap_or_default(),
+        kind,
+        clients,
+        scans: raw.scans.unwrap_or_default(),
+        queries,
+    }])
+}
+
+/// The known families of a name, or of a mix of that name.
+fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
+    let found: Vec<Family> = known
+        .iter()
+        .filter(|family| family.name == name || family.mix == name || name == "all")
+        .cloned()
+        .collect();
+    match found.is_empty() {
+        true => Err(format!("there is no family or mix {name:?} to use")),
+        false => Ok(found),
+    }
+}
+
+/// The queries that an entry stands for.
+fn queries_of(raw: RawQuery, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Query>, String> {
+    let weight = raw.weight.unwrap_or(1);
+    if !(1..=1_000_000).contains(&weight) {
+        return Err("a \"weight\" is a number from 1 to 1000000".to_owned());
+    }
+    let (draw, token) = (raw.draw.unwrap_or_default(), raw.token.unwrap_or_default());
+    let made = |text: String, request, subject| Query {
+        text,
+        request,
+        subject,
+        draw,
+        token,
+        weight,
+    };
+    match (raw.query, raw.post, raw.view, raw.used) {
+        (Some(path), None, None, None) => {
+            let template = Template::parse(&path)?;
+            let subject = subject(&template, &path)?;
+            let query = made(path, Request::Get(template), subject);
+            checked(query).map(|query| vec![query])
+        }
+        (Some(path), Some(form), None, None) => {
+            let (template, body) = (Template::parse(&path)?, Template::parse(&form)?);
+            let subject = subject(&template, &path)?;
+            let query = made(format!("POST {path} {form}"), Request::Form(template, body), subject);
+            checked(query).map(|query| vec![query])
+        }
+        (None, None, Some(view), None) => {
+            let (body, ty) = view_body(&view, folder)?;
+            let text = format!("ViewDefinition/$run?_format=csv of {view}");
+            Ok(vec![made(text, Request::View(body.into()), Subject::Type(ty))])
+        }
+        (None, None, None, Some(used)) => {
+            let families = named(&used, known)?;
+            let weighed = families
+                .into_iter()
+                .flat_map(|family| family.queries)
+                .map(|query| Query {
+                    weight: query.weight.saturating_mul(weight),
+                    ..query
+                });
+            Ok(weighed.collect())
+        }
+        _ => Err("a query has one of \"query\" (with or without \"post\"), \"view\" and \"use\"".to_owned()),
+    }
+}
+
+/// What a path is about.
+fn subject(template: &Template, path: &str) -> Result<Subject, String> {
+    if path.starts_with("{type}/") {
+        return Ok(Subject::Lake);
+    }
+    let end = path.find(['?', '/']).unwrap_or(path.len());
+    match template.start().get(..end) {
+        Some("" | "_search" | "metadata") => Ok(Subject::Server),
+        Some(name) => resource_type(name)
+            .map(Subject::Type)
+            .ok_or_else(|| format!("{path:?} begins with no R4 resource type")),
+        None => Err(format!(
+            "{path:?} begins with no resource type; only {{type}}/{{id}} may be drawn"
+        )),
+    }
+}
+
+/// Refuses placeholders for which there is no row.
+fn checked(query: Query) -> Result<Query, String> {
+    let own = query.own();
+    match query.subject {
+        Subject::Server if !own.is_empty() => Err(format!(
+            "{:?} names no type; write {{Patient.id}} in place of {{id}}",
+            query.text
+        )),
+        Subject::Type(_) if own.contains(&Field::Type) => Err(format!("{:?} has {{type}} behind a type", query.text)),
+        Subject::Lake if own.iter().any(|field| !matches!(field, Field::Type | Field::Id)) => {
+            Err(format!("{:?} has {{type}}, with which only {{id}} goes", query.text))
+        }
+        _ => Ok(query),
+    }
+}
+
+/// The body that runs a view, and the view's type of resource.
+fn view_body(name: &str, folder: Option<&Path>) -> Result<(Vec<u8>, TypeId), String> {
+    let text = match builtin::view(name) {
+        Some(text) => text.to_owned(),
+        None => {
+            let path = folder.unwrap_or(Path::new("")).join(name);
+            std::fs::read_to_string(&path)
+                .map_err(|error| format!("cannot read the view {}: {error}", path.display()))?
+        }
+    };
+    let view: Value = serde_json::from_str(&text).map_err(|error| format!("the view {name}: {error}"))?;
+    let ty = view["resource"].as_str().and_then(resource_type);
+    let ty = ty.ok_or_else(|| format!("the view {name}: its \"resource\" is no R4 resource type"))?;
+    let body = json!({"resourceType": "Parameters", "parameter": [{"name": "viewResource", "resource": view}]});
+    Ok((body.to_string().into_bytes(), ty))
+}
+
+impl Query {
+    fn templates(&self) -> Vec<&Template> {
+        match &self.request {
+            Request::Get(path) => vec![path],
+            Request::Form(path, body) => vec![path, body],
+            Request::View(_) => Vec::new(),
+        }
+    }
+
+    /// The fields that a drawn row must have.
+    pub(super) fn own(&self) -> Vec<Field> {
+        let mut fields: Vec<Field> = self.templates().into_iter().flat_map(Template::own).collect();
+        if self.token == Who::Patient && !fields.contains(&Field::Patient) {
+            fields.push(Field::Patient);
+        }
+        fields
+    }
+
+    /// The fields of rows of other types.
+    pub(super) fn others(&self) -> Vec<(TypeId, Field)> {
+        self.templates().into_iter().flat_map(Template::others).collect()
+    }
+
+    /// Whether it names many people.
+    pub(super) fn names_people(&self) -> bool {
+        self.templates().into_iter().any(Template::names_people)
+    }
+
+    /// The type that a good answer is of, where it can be told.
+    pub(super) fn expects(&self) -> Option<&'static str> {
+        match (&self.request, self.subject) {
+            (Request::View(_), _) | (_, Subject::Lake) => None,
+            (Request::Form(..), _) => Some("Bundle"),
+            (Request::Get(_), subject) => {
+                let path = self.text.split('?').next().unwrap_or_default();
+                match (path.split('/').collect::<Vec<_>>().as_slice(), subject) {
+                    (["metadata"], _) => Some("CapabilityStatement"),
+                    ([_], _) => Some("Bundle"),
+                    ([_, id], Subject::Type(ty)) if !id.starts_with('$') => Some(facts().get(ty).name),
+                    _ => None,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(families: &str) -> Result<Mix, BenchError> {
+        let text = format!(r#"{{"families": [{families}]}}"#);
+        Mix::parse("test", &text, None, &Mix::builtin().unwrap().families)
+    }
+
+    #[test]
+    fn every_family_of_the_program_is_of_a_mix_that_can_be_named() {
+        let all = Mix::load("all").unwrap();
+        for family in &all.families {
+            assert!(builtin::NAMES.contains(&family.mix.as_str()), "{}", family.name);
+        }
+        for name in builtin::NAMES {
+            assert!(!Mix::load(name).unwrap().families.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn families_are_used_renamed_and_mixed() {
+        let mix = parsed(
+            r#"{"use": "read", "clients": [2]}, {"use": "has", "name": "mine"},
+               {"name": "both", "queries": [{"use": "read-hot", "weight": 7}, {"query": "Patient/{id}", "weight": 3}]}"#,
+        )
+        .unwrap();
+        let names: Vec<&str> = mix.families.iter().map(|family| family.name.as_str()).collect();
+        assert_eq!(names, ["read-hot", "read-uniform", "mine", "both"]);
+        assert_eq!(mix.families[0].clients.as_deref(), Some(&[2][..]));
+        let weights: Vec<u32> = mix.families[3].queries.iter().map(|query| query.weight).collect();
+        assert_eq!(weights, [7, 3]);
+        assert_eq!(mix.families[3].queries[1].expects(), Some("Patient"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_mix_is_said_with_its_place() {
+        for (family, word) in [
+            (r#"{"name": "x"}"#, "family x: it has no \"queries\""),
+            (r#"{"queries": [{"query": "Patient"}]}"#, "number 1: it has neither"),
+            (r#"{"use": "nothing"}"#, "no family or mix \"nothing\""),
+            (r#"{"use": "read", "name": "x"}"#, "several families"),
+            (r#"{"use": "has", "scans": true}"#, "nothing else"),
+            (r#"{"use": "has"}, {"use": "has"}"#, "two families has"),
+            (
+                r#"{"name": "x", "clients": [0], "queries": [{"query": "Patient"}]}"#,
+                "\"clients\"",
+            ),
+            (r#"{"name": "x", "colour": 1}"#, "unknown field `colour`"),
+            (
+                r#"{"name": "x", "queries": [{"query": "Patients?a=b"}]}"#,
+                "no R4 resource type",
+            ),
+            (r#"{"name": "x", "queries": [{"query": "{id}"}]}"#, "no resource type"),
+            (
+                r#"{"name": "x", "queries": [{"query": "?_type=Patient&_id={id}"}]}"#,
+                "{Patient.id}",
+            ),
+            (
+                r#"{"name": "x", "queries": [{"query": "Patient/{type}"}]}"#,
+                "behind a type",
+            ),
+            (r#"{"name": "x", "queries": [{"query": "{type}/{date}"}]}"#, "only {id}"),
+            (
+                r#"{"name": "x", "queries": [{"query": "Patient", "view": "patients"}]}"#,
+                "one of",
+            ),
+            (
+                r#"{"name": "x", "queries": [{"query": "Patient", "weight": 0}]}"#,
+                "weight",
+            ),
+            (r#"{"name": "x", "queries": [{"view": "absent.json"}]}"#, "absent.json"),
+            (
+                r#"{"name": "x", "queries": [{"query": "Patient", "draw": "lots"}]}"#,
+                "lots",
+            ),
+            (
+                r#"{"name": "x", "kind": "once", "queries": [{"query": "Patient"}]}"#,
+                "no query for its \"kind\"",
+            ),
+            (
+                r#"{"name": "x", "kind": "pages", "queries": [{"view": "patients"}]}"#,
+                "no query for its \"kind\"",
+            ),
+        ] {
+            let error = parsed(family).unwrap_err().to_string();
+            assert!(error.contains(word), "{family}: {error}");
+        }
+    }
+
+    #[test]
+    fn good_answers_are_told_by_the_query() {
+        for (path, expected) in [
+            ("Patient", Some("Bundle")),
+            ("Patient?x=a/b", Some("Bundle")),
+            ("Patient/{id}", Some("Patient")),
+            ("Patient/$everything", None),
+            ("Patient/{id}/Observation", None),
+            ("?_type=Patient", Some("Bundle")),
+            ("metadata", Some("CapabilityStatement")),
+            ("{type}/{id}", None),
+        ] {
+            let mix = parsed(&format!(r#"{{"name": "x", "queries": [{{"query": "{path}"}}]}}"#)).unwrap();
+            assert_eq!(mix.families[0].queries[0].expects(), expected, "{path}");
+        }
+    }
+}

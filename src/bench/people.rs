@@ -1,0 +1,49 @@
+//! The people of a lake: all of them, in an order that was drawn, and those chosen to be asked about by themselves.
+
+use std::collections::HashSet;
+
+use super::dice::{Dice, Reservoir};
+use super::error::BenchError;
+use super::pool::Pool;
+use crate::lake::scan::ScopedTable;
+
+/// People known by name; of larger lakes a sample.
+const MOST: usize = 200_000;
+/// People whose rows are sampled one by one.
+const CHOSEN: usize = 1_000;
+
+/// People's ids.
+#[derive(Debug, Default)]
+pub(super) struct People {
+    all: Vec<Box<str>>,
+    chosen: HashSet<Box<str>>,
+}
+
+impl People {
+    /// Reads them from the table of Patients.
+    pub(super) fn read(patients: &ScopedTable, seed: u64) -> Result<People, BenchError> {
+        let mut dice = Dice::new(seed, "people", 0);
+        let mut ids: Reservoir<Box<str>> = Reservoir::new(MOST);
+        Pool::ids(patients, |id| ids.offer(&mut dice, || id.into()))?;
+        let mut all = ids.items().to_vec();
+        let many = all.len();
+        dice.deal(&mut all, many);
+        let chosen = all.iter().take(CHOSEN).cloned().collect();
+        Ok(People { all, chosen })
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[Box<str>] {
+        &self.all
+    }
+
+    /// Those asked about by themselves, in their order.
+    pub(super) fn chosen(&self) -> &[Box<str>] {
+        &self.all[..self.all.len().min(CHOSEN)]
+    }
+
+    /// Whether somebody is among them.
+    pub(super) fn is_chosen(&self, id: &str) -> bool {
+        self.chosen.contains(id)
+    }
+}

@@ -1,0 +1,441 @@
+//! A family made ready: of each query the rows it may draw, or why there are none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::dice::{Dice, Reservoir};
+use super::error::BenchError;
+use super::mix::{Draw, Family, Kind, Query, Request, Subject, Who};
+use super::people::People;
+use super::pool::{Code, PersonRows, Pool};
+use super::row::{Field, Row};
+use super::target::Target;
+use super::template::Values;
+use crate::fhir::{TypeId, facts};
+use crate::lake::scan::ScopedTable;
+use crate::lake::{Lake, Scope};
+
+/// Resources known by type and id alone, for reads of any type.
+const ANY: usize = 100_000;
+/// Rows of a working set.
+const WORKING_SET: usize = 1_000;
+/// People of a family that asks for people again and again.
+const HOT_PEOPLE: usize = 200;
+/// How many rows of a person should have a code that is asked for.
+const OF_PERSON: std::ops::RangeInclusive<u32> = 100..=400;
+/// Rows of a code that is found in a large part of a table.
+const LARGE: u64 = 1_000;
+const HUNDRED_THOUSAND: u64 = 100_000;
+
+/// What was drawn from a lake.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    pub(super) people: People,
+    pools: BTreeMap<&'static str, Pool>,
+    any: Vec<Arc<Row>>,
+    seed: u64,
+}
+
+/// A family that can be asked.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) kind: Kind,
+    pub(super) queries: Vec<Ready>,
+    /// Rows of the searched table, where they are a figure.
+    pub(super) table_rows: Option<u64>,
+    /// Queries that are left out, and why.
+    pub(super) left_out: Vec<String>,
+    total_weight: u64,
+}
+
+/// A query with the rows it may draw.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) query: Query,
+    pub(super) expects: Option<&'static str>,
+    /// A group is drawn, then a row of it.
+    pub(super) groups: Vec<Vec<Arc<Row>>>,
+    others: Vec<Others>,
+    people: Arc<[Box<str>]>,
+    /// About how many resources match.
+    matches: u64,
+}
+
+/// The rows of another type that have a field.
+#[derive(Debug)]
+struct Others {
+    ty: TypeId,
+    field: Field,
+    rows: Vec<Arc<Row>>,
+}
+
+impl Drawn {
+    /// Reads what these families ask for.
+    pub(super) fn read(lake: &Lake, scope: &Arc<Scope>, families: &[Family], seed: u64) -> Result<Drawn, BenchError> {
+        let picture = lake.refresh()?;
+        let table = |ty| lake.table(&picture, ty, scope);
+        let queries: Vec<&Query> = families.iter().flat_map(|family| &family.queries).collect();
+        let wanted = types_of(&queries);
+        let people = match crate::fhir::facts().lookup("Patient") {
+            Some(patient) if asks_for_people(&queries) => People::read(&table(patient), seed)?,
+            _ => People::default(),
+        };
+        let mut drawn = Drawn {
+            people,
+            pools: BTreeMap::new(),
+            any: Vec::new(),
+            seed,
+        };
+        for ty in &wanted {
+            let pool = Pool::read(&table(*ty), &drawn.people, seed)?;
+            drawn.pools.insert(facts().get(*ty).name, pool);
+        }
+        if queries.iter().any(|query| query.subject == Subject::Lake) {
+            let tables = picture.tables.values().filter(|table| table.mode == scope.mode);
+            let mut types: Vec<TypeId> = tables.map(|table| table.ty).collect();
+            types.sort_by_key(|ty| facts().get(*ty).name);
+            drawn.any = any(types.into_iter().map(table), seed)?;
+        }
+        Ok(drawn)
+    }
+
+    /// Makes a family ready; `Err` says why it cannot be asked.
+    pub(super) fn plan(&self, family: &Family) -> Result<Plan, String> {
+        let mut left_out = Vec::new();
+        let mut queries = Vec::new();
+        for query in &family.queries {
+            match self.ready(query, family.kind) {
+                Ok(ready) => queries.push(ready),
+                Err(reason) => left_out.push(reason),
+            }
+        }
+        if family.kind == Kind::Pages {
+            // Whatever has closest to a hundred thousand matches.
+            queries.sort_by_key(|ready| distance(ready.matches));
+            queries.truncate(1);
+        }
+        if family.kind == Kind::Once {
+            queries.truncate(1);
+        }
+        if queries.is_empty() {
+            return Err(left_out.into_iter().next().unwrap_or_default());
+        }
+        if family.kind != Kind::Timed {
+            left_out.clear();
+        }
+        let table_rows = queries
+            .first()
+            .and_then(|ready| self.pool(ready.query.subject))
+            .map(|pool| pool.rows);
+        Ok(Plan {
+            kind: family.kind,
+            total_weight: queries.iter().map(|ready| u64::from(ready.query.weight)).sum(),
+            table_rows: table_rows.filter(|_| family.scans && queries.len() == 1),
+            queries,
+            left_out,
+        })
+    }
+
+    fn ready(&self, query: &Query, kind: Kind) -> Result<Ready, String> {
+        let own = query.own();
+        let groups = self.groups(query, &own, kind)?;
+        let mut others = Vec::new();
+        for (ty, field) in query.others() {
+            let name = facts().get(ty).name;
+            let sample = self.pools.get(name).map_or(&[][..], |pool| &pool.sample);
+            let rows: Vec<Arc<Row>> = sample.iter().filter(|row| row.has(&[field])).cloned().collect();
+            if rows.is_empty() {
+                return Err(format!("the lake has no {name} with a {}", field.name()));
+            }
+            others.push(Others { ty, field, rows });
+        }
+        if query.names_people() && self.people.all().is_empty() {
+            return Err("the lake has no Patient".to_owned());
+        }
+        let code = groups.first().and_then(|group| group.first()?.get(Field::Code));
+        let pool = self.pool(query.subject);
+        let matches = pool.map(|pool| match code.filter(|_| own.contains(&Field::Code)) {
+            Some(code) => pool
+                .codes
+                .iter()
+                .find(|other| *other.text == *code)
+                .map_or(0, |code| code.rows),
+            None => pool.rows,
+        });
+        Ok(Ready {
+            query: query.clone(),
+            expects: query.expects(),
+            groups,
+            others,
+            people: match query.names_people() {
+                true => self.people.all().into(),
+                false => Arc::default(),
+            },
+            matches: matches.unwrap_or_default(),
+        })
+    }
+
+    fn pool(&self, subject: Subject) -> Option<&Pool> {
+        match subject {
+            Subject::Type(ty) => self.pools.get(facts().get(ty).name),
+            Subject::Lake | Subject::Server => None,
+        }
+    }
+
+    /// The rows that a query may draw, in groups of like chance.
+    fn groups(&self, query: &Query, own: &[Field], kind: Kind) -> Result<Vec<Vec<Arc<Row>>>, String> {
+        let mut dice = Dice::new(self.seed, &query.text, 0);
+        let nothing = || vec![vec![Arc::new(Row::default())]];
+        let pool = match query.subject {
+            Subject::Server => return Ok(nothing()),
+            Subject::Lake => {
+                let mut rows = self.any.clone();
+                if query.draw == Draw::WorkingSet {
+                    dice.deal(&mut rows, WORKING_SET);
+                    rows.truncate(WORKING_SET);
+                }
+                return some(vec![rows], || "the lake holds nothing".to_owned());
+            }
+            Subject::Type(_) => self.pool(query.subject),
+        };
+        let name = match query.subject {
+            Subject::Type(ty) => facts().get(ty).name,
+            _ => "",
+        };
+        let Some(pool) = pool.filter(|pool| pool.rows > 0) else {
+            return Err(format!("the lake has no {name}"));
+        };
+        if own.is_empty() {
+            return Ok(nothing());
+        }
+        let fit = |rows: &[Arc<Row>]| -> Vec<Arc<Row>> { rows.iter().filter(|row| row.has(own)).cloned().collect() };
+        let groups = match query.draw {
+            Draw::Rows => vec![fit(&pool.sample)],
+            Draw::WorkingSet => {
+                let mut rows = fit(&pool.sample);
+                dice.deal(&mut rows, WORKING_SET);
+                rows.truncate(WORKING_SET);
+                vec![rows]
+            }
+            Draw::People => people(&pool.people, own, kind),
+            Draw::Common => of_codes(
+                pool,
+                |code| code.rows * 100 >= pool.rows,
+                fit,
+                |code| u64::MAX - code.rows,
+            ),
+            Draw::Rare => of_codes(pool, |code| code.rows * 1_000 <= pool.rows, fit, |code| code.rows),
+            Draw::Large => of_codes(pool, |code| code.rows >= LARGE, fit, |code| u64::MAX - code.rows),
+            Draw::HundredThousand => of_codes(pool, |_| false, fit, |code| distance(code.rows)),
+        };
+        some(groups, || {
+            let fields: Vec<&str> = own.iter().map(|field| field.name()).collect();
+            format!("the lake has no {name} with a {}", fields.join(" and a "))
+        })
+    }
+}
+
+/// The groups that have rows, if any has.
+fn some(mut groups: Vec<Vec<Arc<Row>>>, why: impl Fn() -> String) -> Result<Vec<Vec<Arc<Row>>>, String> {
+    groups.retain(|group| !group.is_empty());
+    if groups.is_empty() { Err(why()) } else { Ok(groups) }
+}
+
+/// How far from a hundred thousand, by ratio.
+fn distance(rows: u64) -> u64 {
+    let (rows, wanted) = (rows.max(1), HUNDRED_THOUSAND);
+    rows.max(wanted) * 1_000 / rows.min(wanted)
+}
+
+/// The rows of the codes that are wanted; where none is, of the first by `rank` that has any.
+fn of_codes(
+    pool: &Pool,
+    wanted: impl Fn(&Code) -> bool,
+    fit: impl Fn(&[Arc<Row>]) -> Vec<Arc<Row>>,
+    rank: impl Fn(&Code) -> u64,
+) -> Vec<Vec<Arc<Row>>> {
+    let rows = |code: &Code| Some(fit(&code.sample)).filter(|rows| !rows.is_empty());
+    let found: Vec<Vec<Arc<Row>>> = pool.codes.iter().filter(|code| wanted(code)).filter_map(rows).collect();
+    if !found.is_empty() {
+        return found;
+    }
+    let mut codes: Vec<&Code> = pool.codes.iter().collect();
+    codes.sort_by_key(|code| rank(code));
+    codes.into_iter().find_map(rows).into_iter().collect()
+}
+
+/// The rows of people, who are more where each is asked about once.
+fn people(people: &[PersonRows], own: &[Field], kind: Kind) -> Vec<Vec<Arc<Row>>> {
+    let limit = if kind == Kind::Once { people.len() } else { HOT_PEOPLE };
+    let rows = |wanted: &dyn Fn(u32) -> bool| -> Vec<Vec<Arc<Row>>> {
+        let of_person = |person: &PersonRows| -> Vec<Arc<Row>> {
+            let fits = |(row, many): &&(Arc<Row>, u32)| row.has(own) && wanted(*many);
+            person.sample.iter().filter(fits).map(|(row, _)| row.clone()).collect()
+        };
+        people
+            .iter()
+            .map(of_person)
+            .filter(|rows| !rows.is_empty())
+            .take(limit)
+            .collect()
+    };
+    if own.contains(&Field::Code) {
+        let usual = rows(&|many| OF_PERSON.contains(&many));
+        if !usual.is_empty() {
+            return usual;
+        }
+    }
+    rows(&|_| true)
+}
+
+/// The types whose rows are asked for.
+fn types_of(queries: &[&Query]) -> BTreeSet<TypeId> {
+    let mut types = BTreeSet::new();
+    for query in queries {
+        if let Subject::Type(ty) = query.subject {
+            types.insert(ty);
+        }
+        types.extend(query.others().into_iter().map(|(ty, _)| ty));
+    }
+    types
+}
+
+fn asks_for_people(queries: &[&Query]) -> bool {
+    queries
+        .iter()
+        .any(|query| query.draw == Draw::People || query.token == Who::Patient || query.names_people())
+}
+
+/// A sample of all resources by type and id.
+fn any(tables: impl Iterator<Item = ScopedTable>, seed: u64) -> Result<Vec<Arc<Row>>, BenchError> {
+    let mut dice = Dice::new(seed, "any", 0);
+    let mut rows = Reservoir::new(ANY);
+    for table in tables {
+        let name = facts().get(table.ty()).name;
+        Pool::ids(&table, |id| {
+            rows.offer(&mut dice, || {
+                let mut row = Row::default();
+                row.set(Field::Type, name);
+                row.set(Field::Id, id);
+                Arc::new(row)
+            });
+        })?;
+    }
+    Ok(rows.items().to_vec())
+}
+
+impl Plan {
+    /// Draws a query by weight.
+    pub(super) fn draw(&self, dice: &mut Dice) -> Option<&Ready> {
+        if let [only] = self.queries.as_slice() {
+            return Some(only);
+        }
+        let mut at = dice.below(usize::try_from(self.total_weight).unwrap_or(usize::MAX)) as u64;
+        self.queries.iter().find(|ready| {
+            let weight = u64::from(ready.query.weight);
+            let found = at < weight;
+            at = at.saturating_sub(weight);
+            found
+        })
+    }
+
+    /// The people who are asked about with tokens of their own.
+    pub(super) fn token_people(&self) -> BTreeSet<&str> {
+        let by_patient = self.queries.iter().filter(|ready| ready.query.token == Who::Patient);
+        by_patient
+            .flat_map(|ready| ready.groups.iter().flatten())
+            .filter_map(|row| row.get(Field::Patient))
+            .collect()
+    }
+}
+
+/// A row and what else a template may name.
+struct RowValues<'a> {
+    ready: &'a Ready,
+    row: &'a Row,
+}
+
+impl Values for RowValues<'_> {
+    fn row(&self) -> &Row {
+        self.row
+    }
+
+    fn other(&self, ty: TypeId, field: Field, dice: &mut Dice) -> Option<&Row> {
+        let of_field = |others: &&Others| others.ty == ty && others.field == field;
+        let others = self.ready.others.iter().find(of_field)?;
+        dice.one_of(&others.rows).map(|row| &**row)
+    }
+
+    fn people(&self) -> &[Box<str>] {
+        &self.ready.people
+    }
+}
+
+impl Ready {
+    /// Draws a row.
+    pub(super) fn row(&self, dice: &mut Dice) -> Option<&Arc<Row>> {
+        dice.one_of(&self.groups).and_then(|group| dice.one_of(group))
+    }
+
+    /// Writes the request for a row, in place of what was in `out`.
+    pub(super) fn request(&self, row: &Row, target: &Target, token: Option<&str>, dice: &mut Dice, out: &mut Vec<u8>) {
+        let values = RowValues { ready: self, row };
+        out.clear();
+        match &self.query.request {
+            Request::Get(path) => {
+                begin("GET", target, out);
+                path.render(&values, dice, out);
+                head(target, token, out);
+                out.extend_from_slice(b"\r\n");
+            }
+            Request::Form(path, body) => {
+                let mut form = Vec::new();
+                body.render(&values, dice, &mut form);
+                begin("POST", target, out);
+                path.render(&values, dice, out);
+                head(target, token, out);
+                posted("application/x-www-form-urlencoded", &form, out);
+            }
+            Request::View(body) => {
+                begin("POST", target, out);
+                out.extend_from_slice(b"ViewDefinition/$run?_format=csv");
+                head(target, token, out);
+                posted("application/fhir+json", body, out);
+            }
+        }
+    }
+}
+
+/// A `GET` of a path below the server's root.
+pub(super) fn get_of(path: &str, target: &Target, token: Option<&str>, out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(b"GET ");
+    out.extend_from_slice(path.as_bytes());
+    head(target, token, out);
+    out.extend_from_slice(b"\r\n");
+}
+
+fn begin(method: &str, target: &Target, out: &mut Vec<u8>) {
+    out.extend_from_slice(method.as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(target.path.as_bytes());
+    out.push(b'/');
+}
+
+/// What is behind the path in every request; the empty line is still to come.
+fn head(target: &Target, token: Option<&str>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+    out.extend_from_slice(target.authority.as_bytes());
+    out.extend_from_slice(b"\r\nAccept: application/fhir+json, text/csv;q=0.9\r\n");
+    if let Some(token) = token {
+        out.extend_from_slice(b"Authorization: Bearer ");
+        out.extend_from_slice(token.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn posted(content_type: &str, body: &[u8], out: &mut Vec<u8>) {
+    let head = format!("Content-Type: {content_type}\r\nContent-Length: {}\r\n\r\n", body.len());
+    out.extend_from_slice(head.as_bytes());
+    out.extend_from_slice(body);
+}

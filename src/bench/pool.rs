@@ -1,0 +1,354 @@
+//! What a lake holds of a type, as far as queries can ask for it: a sample of rows, of each code some rows and how many there
+//! are, of some people their rows. Read by a ViewDefinition through the caller's scope, once.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::datatypes::DataType;
+use rustc_hash::FxHasher;
+use serde_json::{Value, json};
+
+use super::dice::{Dice, Reservoir};
+use super::error::BenchError;
+use super::people::People;
+use super::row::{Field, Row, token};
+use crate::fhir::{TypeId, facts};
+use crate::lake::scan::ScopedTable;
+use crate::views::{Resources, Run, View};
+
+/// Rows kept of a type.
+const ROWS: usize = 50_000;
+/// Rows kept of each code.
+const ROWS_OF_CODE: usize = 16;
+/// Codes told apart; further ones are counted among the rows only.
+const CODES: usize = 50_000;
+/// Rows kept of each person.
+const ROWS_OF_PERSON: usize = 64;
+
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<FxHasher>>;
+
+/// A type's rows.
+#[derive(Debug)]
+pub(super) struct Pool {
+    /// How many the scope shows.
+    pub(super) rows: u64,
+    /// Some of them.
+    pub(super) sample: Vec<Arc<Row>>,
+    /// The codes, by their text.
+    pub(super) codes: Vec<Code>,
+    /// The rows of the people that were chosen, in the order of the people.
+    pub(super) people: Vec<PersonRows>,
+}
+
+/// The rows with a code.
+#[derive(Debug)]
+pub(super) struct Code {
+    /// `system|code`.
+    pub(super) text: Box<str>,
+    /// How many there are.
+    pub(super) rows: u64,
+    /// Some of them.
+    pub(super) sample: Vec<Arc<Row>>,
+}
+
+/// The rows of a person.
+#[derive(Debug)]
+pub(super) struct PersonRows {
+    /// Some of them, each with the number of the person's rows that have its code.
+    pub(super) sample: Vec<(Arc<Row>, u32)>,
+}
+
+/// A value of a row and the FHIRPath that may lead to it; of several, the first that the type has.
+const PATHS: [(&str, &[&str]); 6] = [
+    (
+        "patient",
+        &[
+            "subject.getReferenceKey(Patient)",
+            "patient.getReferenceKey(Patient)",
+            "beneficiary.getReferenceKey(Patient)",
+        ],
+    ),
+    ("code", CODINGS),
+    ("category", &["category.coding.first()"]),
+    ("value", &["value.ofType(Quantity).value"]),
+    ("date", DATES),
+    ("id", &["getResourceKey()"]),
+];
+const CODINGS: &[&str] = &[
+    "code.coding.first()",
+    "medication.ofType(CodeableConcept).coding.first()",
+    "vaccineCode.coding.first()",
+    "type.coding.first()",
+];
+const DATES: &[&str] = &[
+    "effective.ofType(dateTime)",
+    "onset.ofType(dateTime)",
+    "performed.ofType(dateTime)",
+    "occurrence.ofType(dateTime)",
+    "authoredOn",
+    "billablePeriod.start",
+    "period.start",
+    "birthDate",
+    "recordedDate",
+    "recorded",
+    "created",
+    "date",
+    "issued",
+];
+
+impl Pool {
+    /// Reads a type's rows, with all that can be asked for.
+    pub(super) fn read(table: &ScopedTable, people: &People, seed: u64) -> Result<Pool, BenchError> {
+        let name = facts().get(table.ty()).name;
+        let mut filling = Filling::new(Dice::new(seed, name, 0), people, name == "Patient");
+        let columns = columns(table.ty());
+        rows(table, &columns, |batch| filling.add(batch))?;
+        Ok(filling.finish())
+    }
+
+    /// Offers the ids of a type's rows; gives how many there are.
+    pub(super) fn ids(table: &ScopedTable, mut take: impl FnMut(&str)) -> Result<u64, BenchError> {
+        let mut many = 0;
+        rows(table, &[("id".to_owned(), "getResourceKey()".to_owned())], |batch| {
+            many += batch.num_rows() as u64;
+            texts(batch, "id")
+                .iter()
+                .flat_map(|ids| ids.iter())
+                .flatten()
+                .for_each(&mut take);
+        })?;
+        Ok(many)
+    }
+}
+
+/// The columns that the type can have: names and paths.
+fn columns(ty: TypeId) -> Vec<(String, String)> {
+    let name = facts().get(ty).name;
+    let compiles = |path: &str| View::parse(definition(name, &[("x".to_owned(), path.to_owned())]).as_bytes()).is_ok();
+    let mut columns = Vec::new();
+    for (column, paths) in PATHS {
+        let coded = matches!(column, "code" | "category");
+        let path = paths.iter().find(|path| match coded {
+            true => compiles(&format!("{path}.system")),
+            false => compiles(path),
+        });
+        let Some(path) = path else { continue };
+        if coded {
+            columns.push((format!("{column}_system"), format!("{path}.system")));
+            columns.push((column.to_owned(), format!("{path}.code")));
+        } else {
+            columns.push((column.to_owned(), (*path).to_owned()));
+        }
+    }
+    columns
+}
+
+fn definition(name: &str, columns: &[(String, String)]) -> String {
+    let column = |(name, path): &(String, String)| json!({"name": name, "path": path});
+    let columns: Vec<Value> = columns.iter().map(column).collect();
+    json!({
+        "resourceType": "ViewDefinition",
+        "name": "draw",
+        "status": "active",
+        "resource": name,
+        "select": [{"column": columns}],
+    })
+    .to_string()
+}
+
+fn rows(
+    table: &ScopedTable,
+    columns: &[(String, String)],
+    mut take: impl FnMut(&RecordBatch),
+) -> Result<(), BenchError> {
+    let definition = definition(facts().get(table.ty()).name, columns);
+    let view = View::parse(definition.as_bytes()).map_err(|error| {
+        // The paths are the program's own and were compiled before.
+        BenchError::Nothing(error.to_string())
+    })?;
+    let run = futures::executor::block_on(Run::new(table, Arc::new(view), &Resources::default(), None))?;
+    for batch in run.rows().batches() {
+        take(&batch?);
+    }
+    Ok(())
+}
+
+/// A column as text, whatever its type; `None` if there is no such column.
+fn texts(batch: &RecordBatch, name: &str) -> Option<StringArray> {
+    let column = batch.column_by_name(name)?;
+    let text = arrow::compute::cast(column, &DataType::Utf8).ok()?;
+    Some(text.as_string::<i32>().clone())
+}
+
+/// A pool in the making.
+struct Filling<'a> {
+    dice: Dice,
+    /// Whether a row's id is its person's.
+    of_patients: bool,
+    people: &'a People,
+    rows: u64,
+    sample: Reservoir<Arc<Row>>,
+    codes: Map<Box<str>, Reservoir<Arc<Row>>>,
+    of_people: Map<Box<str>, Person>,
+}
+
+struct Person {
+    sample: Reservoir<Arc<Row>>,
+    codes: Map<Box<str>, u32>,
+}
+
+impl<'a> Filling<'a> {
+    fn new(dice: Dice, people: &'a People, of_patients: bool) -> Filling<'a> {
+        Filling {
+            dice,
+            of_patients,
+            people,
+            rows: 0,
+            sample: Reservoir::new(ROWS),
+            codes: Map::default(),
+            of_people: Map::default(),
+        }
+    }
+
+    fn add(&mut self, batch: &RecordBatch) {
+        let columns = Columns::new(batch, self.of_patients);
+        let (mut code, mut spare) = (String::new(), String::new());
+        for at in 0..batch.num_rows() {
+            self.rows += 1;
+            code.clear();
+            columns.concept(&columns.code_system, &columns.code, at, &mut code);
+            let mut made: Option<Arc<Row>> = None;
+            let mut row = || {
+                made.get_or_insert_with(|| Arc::new(columns.row(at, &code, &mut spare)))
+                    .clone()
+            };
+            self.sample.offer(&mut self.dice, &mut row);
+            let told_apart = self.codes.len() < CODES || self.codes.contains_key(code.as_str());
+            if !code.is_empty() && told_apart {
+                let rows = entry(&mut self.codes, &code, || Reservoir::new(ROWS_OF_CODE));
+                rows.offer(&mut self.dice, &mut row);
+            }
+            if let Some(patient) = columns.patient(at).filter(|patient| self.people.is_chosen(patient)) {
+                let person = entry(&mut self.of_people, patient, || Person {
+                    sample: Reservoir::new(ROWS_OF_PERSON),
+                    codes: Map::default(),
+                });
+                person.sample.offer(&mut self.dice, &mut row);
+                *entry(&mut person.codes, &code, || 0) += 1;
+            }
+        }
+    }
+
+    fn finish(mut self) -> Pool {
+        let mut codes: Vec<Code> = self
+            .codes
+            .into_iter()
+            .map(|(text, rows)| Code {
+                text,
+                rows: rows.seen(),
+                sample: rows.items().to_vec(),
+            })
+            .collect();
+        codes.sort_by(|one, other| one.text.cmp(&other.text));
+        let people = self.people.chosen().iter().filter_map(|patient| {
+            let person = self.of_people.remove(patient)?;
+            let counted = |row: &Arc<Row>| {
+                let code = row.get(Field::Code).unwrap_or_default();
+                (row.clone(), person.codes.get(code).copied().unwrap_or_default())
+            };
+            Some(PersonRows {
+                sample: person.sample.items().iter().map(counted).collect(),
+            })
+        });
+        Pool {
+            rows: self.rows,
+            people: people.collect(),
+            sample: self.sample.items().to_vec(),
+            codes,
+        }
+    }
+}
+
+/// The entry of a text, which is copied only when it is new.
+fn entry<'a, V>(map: &'a mut Map<Box<str>, V>, key: &str, new: impl FnOnce() -> V) -> &'a mut V {
+    if !map.contains_key(key) {
+        map.insert(key.into(), new());
+    }
+    match map.get_mut(key) {
+        Some(value) => value,
+        None => unreachable!("it was put there"),
+    }
+}
+
+/// A batch's columns.
+struct Columns {
+    id: Option<StringArray>,
+    patient: Option<StringArray>,
+    code_system: Option<StringArray>,
+    code: Option<StringArray>,
+    category_system: Option<StringArray>,
+    category: Option<StringArray>,
+    value: Option<StringArray>,
+    date: Option<StringArray>,
+}
+
+impl Columns {
+    fn new(batch: &RecordBatch, of_patients: bool) -> Columns {
+        let column = |name| texts(batch, name);
+        Columns {
+            id: column("id"),
+            patient: column(if of_patients { "id" } else { "patient" }),
+            code_system: column("code_system"),
+            code: column("code"),
+            category_system: column("category_system"),
+            category: column("category"),
+            value: column("value"),
+            date: column("date"),
+        }
+    }
+
+    fn patient(&self, at: usize) -> Option<&str> {
+        cell(&self.patient, at)
+    }
+
+    /// Appends `system|code`, if there is a code.
+    fn concept(&self, system: &Option<StringArray>, code: &Option<StringArray>, at: usize, out: &mut String) {
+        if let Some(code) = cell(code, at) {
+            token(cell(system, at), code, out);
+        }
+    }
+
+    fn row(&self, at: usize, code: &str, spare: &mut String) -> Row {
+        let mut row = Row::default();
+        for (field, column) in [
+            (Field::Id, &self.id),
+            (Field::Patient, &self.patient),
+            (Field::Value, &self.value),
+        ] {
+            if let Some(text) = cell(column, at) {
+                row.set(field, text);
+            }
+        }
+        if !code.is_empty() {
+            row.set(Field::Code, code);
+        }
+        spare.clear();
+        self.concept(&self.category_system, &self.category, at, spare);
+        if !spare.is_empty() {
+            row.set(Field::Category, spare.as_str());
+        }
+        if let Some(date) = cell(&self.date, at) {
+            row.set_date(date);
+        }
+        row
+    }
+}
+
+fn cell(column: &Option<StringArray>, at: usize) -> Option<&str> {
+    column
+        .as_ref()
+        .filter(|column| column.is_valid(at))
+        .map(|column| column.value(at))
+}

@@ -1,0 +1,440 @@
+//! What a bench found, for people as lines of a table and for programs as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::BenchError;
+
+/// The version of the JSON form.
+pub(super) const FORMAT: u32 = 1;
+
+/// A bench's outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of this form.
+    pub(super) tabularium_bench: u32,
+    /// When it began.
+    pub(super) at: String,
+    pub(super) program: Program,
+    pub(super) machine: Machine,
+    pub(super) server: Server,
+    pub(super) lake: LakeSize,
+    pub(super) mix: String,
+    pub(super) seed: u64,
+    pub(super) seconds: f64,
+    pub(super) warm_up_seconds: f64,
+    pub(super) results: Vec<Outcome>,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// The program that asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Program {
+    pub(super) version: String,
+    /// `release` or `debug`.
+    pub(super) build: String,
+}
+
+/// The machine that it ran on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Machine {
+    pub(super) system: String,
+    pub(super) processor: Option<String>,
+    pub(super) cores: usize,
+    pub(super) memory_bytes: Option<u64>,
+}
+
+/// The server that was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Server {
+    /// Its address, if it was given; the bench started one otherwise.
+    pub(super) url: Option<String>,
+    /// What it calls itself.
+    pub(super) software: Option<String>,
+    pub(super) version: Option<String>,
+    /// The most memory that it ever had in use, if the bench started it.
+    pub(super) peak_memory_bytes: Option<u64>,
+}
+
+/// What was drawn from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct LakeSize {
+    pub(super) snapshot: u64,
+    pub(super) resources: u64,
+    pub(super) bytes: u64,
+    pub(super) types: BTreeMap<String, u64>,
+}
+
+/// A family's figures at a number of clients.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    pub(super) family: String,
+    pub(super) clients: usize,
+    /// How long it took.
+    pub(super) seconds: f64,
+    /// Good answers, and how many a second.
+    pub(super) answers: u64,
+    pub(super) per_second: f64,
+    /// Of good answers.
+    pub(super) latency_ms: Latency,
+    /// Of the bodies of good answers.
+    pub(super) bytes: u64,
+    /// Rows of the searched table that were gone through in a second.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) rows_per_second: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) pages: Option<Pages>,
+    pub(super) failed: u64,
+    pub(super) errors: Vec<ErrorCount>,
+    /// The most memory that the server had in use meanwhile, if the bench started it.
+    pub(super) server_memory_bytes: Option<u64>,
+    /// What was asked.
+    pub(super) queries: Vec<String>,
+}
+
+/// Latencies in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Latency {
+    pub(super) mean: f64,
+    pub(super) p50: f64,
+    pub(super) p90: f64,
+    pub(super) p99: f64,
+    pub(super) p999: f64,
+    pub(super) max: f64,
+}
+
+/// Walks over pages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Pages {
+    /// Whole walks.
+    pub(super) walks: u64,
+    pub(super) resources: u64,
+    /// Over the time of the requests.
+    pub(super) resources_per_second: f64,
+    /// Medians over the walks.
+    pub(super) first_page_ms: f64,
+    pub(super) last_page_ms: f64,
+}
+
+/// Errors of one sort.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ErrorCount {
+    /// A status, `connection`, `timeout` or what else was wrong.
+    pub(super) status: String,
+    pub(super) count: u64,
+    /// What the first of them said.
+    pub(super) message: String,
+}
+
+/// What was not asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct LeftOut {
+    pub(super) family: String,
+    pub(super) reason: String,
+}
+
+/// The line above the figures.
+pub fn heading() -> String {
+    format!(
+        "{:<26} {:>7} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}  {}",
+        "family", "clients", "answers/s", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "MB/s", "errors", "besides"
+    )
+}
+
+impl Report {
+    /// Reads a report.
+    pub fn read(path: &Path) -> Result<Report, BenchError> {
+        let text = std::fs::read(path).map_err(|source| BenchError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let bad = |reason: String| BenchError::Report {
+            path: path.to_owned(),
+            reason,
+        };
+        let report: Report = serde_json::from_slice(&text).map_err(|error| bad(error.to_string()))?;
+        match report.tabularium_bench {
+            FORMAT => Ok(report),
+            version => Err(bad(format!(
+                "it is of version {version}, and this program knows {FORMAT}"
+            ))),
+        }
+    }
+
+    /// Requests that failed, and all.
+    pub fn failed(&self) -> (u64, u64) {
+        let failed = self.results.iter().map(|outcome| outcome.failed).sum();
+        let good: u64 = self.results.iter().map(|outcome| outcome.answers).sum();
+        (failed, failed + good)
+    }
+
+    /// What is to be said behind the figures: errors, what was left out, who was asked where.
+    pub fn notes(&self) -> String {
+        let mut text = String::new();
+        // Writing to a text cannot fail.
+        for outcome in &self.results {
+            for error in &outcome.errors {
+                let ErrorCount { status, count, message } = error;
+                let said = if message.is_empty() {
+                    String::new()
+                } else {
+                    format!(": {message}")
+                };
+                let _ = writeln!(
+                    text,
+                    "{}, {} clients: {count} times {status}{said}",
+                    outcome.family, outcome.clients
+                );
+            }
+        }
+        for left_out in &self.left_out {
+            let _ = writeln!(text, "{}: left out, {}", left_out.family, left_out.reason);
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        for (name, value) in self.facts() {
+            let _ = writeln!(text, "{name}: {value}");
+        }
+        text
+    }
+
+    /// The circumstances, by name.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut server = match (&self.server.software, &self.server.version) {
+            (Some(software), Some(version)) => format!("{software} {version}"),
+            (Some(software), None) => software.clone(),
+            _ => "of unknown make".to_owned(),
+        };
+        match &self.server.url {
+            Some(url) => server.push_str(&format!(" at {url}")),
+            None => server.push_str(", started by the bench"),
+        }
+        if let Some(peak) = self.server.peak_memory_bytes {
+            server.push_str(&format!(", {} of memory at most", mebibytes(peak)));
+        }
+        let mut machine = format!("{} cores, {}", self.machine.cores, self.machine.system);
+        if let Some(processor) = &self.machine.processor {
+            machine = format!("{processor}, {machine}");
+        }
+        if let Some(memory) = self.machine.memory_bytes {
+            machine.push_str(&format!(", {}", mebibytes(memory)));
+        }
+        let LakeSize {
+            snapshot,
+            resources,
+            bytes,
+            ..
+        } = &self.lake;
+        vec![
+            ("server", server),
+            (
+                "lake",
+                format!("{resources} resources, {}, snapshot {snapshot}", mebibytes(*bytes)),
+            ),
+            ("machine", machine),
+            (
+                "bench",
+                format!(
+                    "tabularium {} ({} build), mix {}, seed {}, {} s each after {} s of warming up, {}",
+                    self.program.version,
+                    self.program.build,
+                    self.mix,
+                    self.seed,
+                    self.seconds,
+                    self.warm_up_seconds,
+                    self.at
+                ),
+            ),
+        ]
+    }
+}
+
+impl Outcome {
+    /// Its line of the table.
+    pub(super) fn line(&self) -> String {
+        let Latency {
+            p50, p90, p99, p999, ..
+        } = self.latency_ms;
+        let besides = self.besides().join(", ");
+        let line = format!(
+            "{:<26} {:>7} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}  {besides}",
+            self.family,
+            self.clients,
+            rate(self.per_second),
+            milliseconds(p50),
+            milliseconds(p90),
+            milliseconds(p99),
+            milliseconds(p999),
+            rate(self.megabytes_per_second()),
+            self.failed,
+        );
+        line.trim_end().to_owned()
+    }
+
+    /// Megabytes of bodies in a second.
+    pub(super) fn megabytes_per_second(&self) -> f64 {
+        if self.seconds > 0.0 {
+            self.bytes as f64 / 1e6 / self.seconds
+        } else {
+            0.0
+        }
+    }
+
+    /// Figures that not every family has.
+    pub(super) fn besides(&self) -> Vec<String> {
+        let mut besides = Vec::new();
+        if let Some(rows) = self.rows_per_second {
+            besides.push(format!("{} million rows/s", rate(rows / 1e6)));
+        }
+        if let Some(pages) = self.pages {
+            besides.push(format!(
+                "{} resources/s, first page {} ms, last {} ms, {} walks",
+                rate(pages.resources_per_second),
+                milliseconds(pages.first_page_ms),
+                milliseconds(pages.last_page_ms),
+                pages.walks
+            ));
+        }
+        if let Some(memory) = self.server_memory_bytes {
+            besides.push(mebibytes(memory));
+        }
+        besides
+    }
+}
+
+/// A number with three digits or so.
+pub(super) fn rate(number: f64) -> String {
+    match number {
+        n if n >= 100.0 => format!("{n:.0}"),
+        n if n >= 10.0 => format!("{n:.1}"),
+        n => format!("{n:.2}"),
+    }
+}
+
+/// Milliseconds, to the microsecond where they are few.
+pub(super) fn milliseconds(number: f64) -> String {
+    match number {
+        n if n >= 1000.0 => format!("{n:.0}"),
+        n if n >= 100.0 => format!("{n:.1}"),
+        n if n >= 10.0 => format!("{n:.2}"),
+        n => format!("{n:.3}"),
+    }
+}
+
+pub(super) fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1024 * 1024))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A report of one family with the given rate.
+    pub(in crate::bench) fn report(family: &str, per_second: f64) -> Report {
+        Report {
+            tabularium_bench: FORMAT,
+            at: "2026-01-01T00:00:00Z".to_owned(),
+            program: Program {
+                version: "0.1.0".to_owned(),
+                build: "release".to_owned(),
+            },
+            machine: Machine {
+                system: "linux x86_64".to_owned(),
+                processor: None,
+                cores: 2,
+                memory_bytes: Some(8 << 30),
+            },
+            server: Server {
+                url: None,
+                software: Some("Tabularium".to_owned()),
+                version: Some("0.1.0".to_owned()),
+                peak_memory_bytes: Some(100 << 20),
+            },
+            lake: LakeSize {
+                snapshot: 1,
+                resources: 1000,
+                bytes: 1 << 20,
+                types: BTreeMap::from([("Patient".to_owned(), 1000)]),
+            },
+            mix: "all".to_owned(),
+            seed: 1,
+            seconds: 2.0,
+            warm_up_seconds: 1.0,
+            results: vec![Outcome {
+                family: family.to_owned(),
+                clients: 8,
+                seconds: 2.0,
+                answers: (2.0 * per_second) as u64,
+                per_second,
+                latency_ms: Latency {
+                    mean: 1.0,
+                    p50: 0.5,
+                    p90: 2.0,
+                    p99: 10.0,
+                    p999: 123.4,
+                    max: 1234.5,
+                },
+                bytes: 4_000_000,
+                rows_per_second: Some(25e6),
+                pages: None,
+                failed: 3,
+                errors: vec![ErrorCount {
+                    status: "503".to_owned(),
+                    count: 3,
+                    message: "busy & <tired>".to_owned(),
+                }],
+                server_memory_bytes: Some(50 << 20),
+                queries: vec!["Observation?code={code}".to_owned()],
+            }],
+            left_out: vec![LeftOut {
+                family: "has".to_owned(),
+                reason: "the lake has no Observation".to_owned(),
+            }],
+        }
+    }
+
+    #[test]
+    fn figures_stand_under_their_heading() {
+        let report = report("read", 1234.0);
+        let text = format!("{}\n{}\n\n{}", heading(), report.results[0].line(), report.notes());
+        expect_test::expect![[r#"
+            family                     clients   answers/s    p50 ms    p90 ms    p99 ms  p99.9 ms      MB/s  errors  besides
+            read                             8        1234     0.500     2.000     10.00     123.4      2.00       3  25.0 million rows/s, 50 MiB
+
+            read, 8 clients: 3 times 503: busy & <tired>
+            has: left out, the lake has no Observation
+
+            server: Tabularium 0.1.0, started by the bench, 100 MiB of memory at most
+            lake: 1000 resources, 1 MiB, snapshot 1
+            machine: 2 cores, linux x86_64, 8192 MiB
+            bench: tabularium 0.1.0 (release build), mix all, seed 1, 2 s each after 1 s of warming up, 2026-01-01T00:00:00Z
+        "#]]
+        .assert_eq(&text);
+    }
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.json");
+        let report = report("read", 10.0);
+        std::fs::write(&path, serde_json::to_vec(&report).unwrap()).unwrap();
+        assert_eq!(Report::read(&path).unwrap(), report);
+        let newer = Report {
+            tabularium_bench: 99,
+            ..report
+        };
+        std::fs::write(&path, serde_json::to_vec(&newer).unwrap()).unwrap();
+        assert!(Report::read(&path).unwrap_err().to_string().contains("version 99"));
+        std::fs::write(&path, "{}").unwrap();
+        assert!(
+            Report::read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("tabularium_bench")
+        );
+    }
+}

@@ -1,0 +1,450 @@
+//! The bench itself: draw, start a server where none is given, ask family by family, report.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::child::Child;
+use super::client::{self, Job, Line, Tokens};
+use super::dice::Dice;
+use super::error::BenchError;
+use super::machine;
+use super::mix::{Family, Kind, Mix};
+use super::plan::{Drawn, Plan, get_of};
+use super::report::{ErrorCount, FORMAT, LakeSize, Latency, LeftOut, Outcome, Pages, Program, Report, Server};
+use super::tally::Tally;
+use super::target::Target;
+use super::tls::Tls;
+use super::walk;
+use crate::consent::{Clock, Store};
+use crate::lake::{Lake, Scope};
+
+/// How often the server's memory is looked at.
+const SAMPLE: Duration = Duration::from_millis(100);
+
+/// How to bench.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Numbers of clients, each of which every family is asked with unless its mix says otherwise.
+    pub clients: Vec<usize>,
+    /// How long each family is asked at each number of clients.
+    pub time: Duration,
+    /// How long it is asked before that, without its counting.
+    pub warm_up: Duration,
+    /// What draws depend on.
+    pub seed: u64,
+    /// Whose records are drawn from and, where the bench starts a server, asked for.
+    pub scope: Arc<Scope>,
+}
+
+/// A bench of a lake.
+#[derive(Debug)]
+pub struct Bench {
+    /// What parameters are drawn from.
+    pub lake: Lake,
+    /// What is asked.
+    pub mix: Mix,
+    /// How.
+    pub settings: Settings,
+    /// Whom.
+    pub asked: Asked,
+}
+
+/// Whom to ask.
+#[derive(Debug)]
+pub enum Asked {
+    /// A server that the bench starts over the lake: which program, and the store in which its tokens are made.
+    Own {
+        /// The program.
+        program: PathBuf,
+        /// The store.
+        store: Arc<Store>,
+    },
+    /// A server that runs, with a token if it wants one.
+    Given {
+        /// Where it is.
+        target: Target,
+        /// A bearer token.
+        token: Option<String>,
+    },
+}
+
+impl Asked {
+    /// A server to be started over a lake by this program.
+    pub fn own(lake: &Lake) -> Result<Asked, BenchError> {
+        Ok(Asked::Own {
+            program: std::env::current_exe()?,
+            store: Arc::new(Store::open(lake.folder().path(), Clock::System)?),
+        })
+    }
+}
+
+impl Bench {
+    /// Asks, telling each line of the table as it comes.
+    pub fn run(&self, tell: &mut dyn FnMut(String)) -> Result<Report, BenchError> {
+        let info = self.lake.info()?;
+        let Settings { scope, seed, .. } = &self.settings;
+        let families = &self.mix.families;
+        let drawn = Drawn::read(&self.lake, scope, families, *seed)?;
+        let mode = scope.mode.schema();
+        let tables = info.tables.iter().filter(|table| table.mode == mode);
+        let types: Vec<(String, u64, u64)> = tables
+            .map(|table| (table.table.to_owned(), table.rows, table.bytes))
+            .collect();
+        let mut report = Report {
+            tabularium_bench: FORMAT,
+            at: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+            program: Program {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+            },
+            machine: machine::machine(),
+            server: Server {
+                url: None,
+                software: None,
+                version: None,
+                peak_memory_bytes: None,
+            },
+            lake: LakeSize {
+                snapshot: info.snapshot,
+                resources: types.iter().map(|(_, rows, _)| rows).sum(),
+                bytes: types.iter().map(|(_, _, bytes)| bytes).sum(),
+                types: types.into_iter().map(|(name, rows, _)| (name, rows)).collect(),
+            },
+            mix: self.mix.name.clone(),
+            seed: *seed,
+            seconds: self.settings.time.as_secs_f64(),
+            warm_up_seconds: self.settings.warm_up.as_secs_f64(),
+            results: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let mut plans = Vec::new();
+        for family in families {
+            match self.plan(&drawn, family) {
+                Ok(plan) => {
+                    report
+                        .left_out
+                        .extend(plan.left_out.iter().map(|reason| left_out(family, reason)));
+                    plans.push((family, plan));
+                }
+                Err(reason) => report.left_out.push(left_out(family, &reason)),
+            }
+        }
+        if plans.is_empty() {
+            let reason = report.left_out.first().map(|left_out| left_out.reason.clone());
+            return Err(BenchError::Nothing(reason.unwrap_or_default()));
+        }
+        // What wants a server that nobody has asked yet comes first.
+        plans.sort_by_key(|(_, plan)| plan.kind != Kind::Once);
+        self.ask(plans, &mut report, tell)?;
+        Ok(report)
+    }
+
+    fn plan(&self, drawn: &Drawn, family: &Family) -> Result<Plan, String> {
+        if family.kind == Kind::Once && matches!(self.asked, Asked::Given { .. }) {
+            return Err("it asks a server that was just started, and this one runs already".to_owned());
+        }
+        drawn.plan(family)
+    }
+
+    fn ask(
+        &self,
+        plans: Vec<(&Family, Plan)>,
+        report: &mut Report,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<(), BenchError> {
+        // Clients wait most of the time: half of the processors is more than enough for them.
+        let threads = std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .enable_all()
+            .build()?;
+        let mut running = Running::new(self)?;
+        let outcome = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = tokio::signal::ctrl_c() => Err(BenchError::Interrupted),
+                done = self.families(plans, &mut running, report, tell) => done,
+            }
+        });
+        report.server.peak_memory_bytes = running.end()?;
+        outcome
+    }
+
+    async fn families(
+        &self,
+        plans: Vec<(&Family, Plan)>,
+        running: &mut Running<'_>,
+        report: &mut Report,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<(), BenchError> {
+        running.start()?;
+        (report.server.software, report.server.version) = running.software().await?;
+        let mut untouched = true;
+        for (family, plan) in plans {
+            if plan.kind == Kind::Once && !std::mem::take(&mut untouched) {
+                running.start()?;
+            }
+            let mut job = Job {
+                target: running.target()?,
+                tls: running.tls.clone(),
+                tokens: Tokens::default(),
+                plan,
+            };
+            for clients in family.clients.as_ref().unwrap_or(&self.settings.clients) {
+                // An application's token does not live as long as a bench may take.
+                job.tokens = running.tokens(&job.plan)?;
+                let shared = Arc::new(job);
+                let outcome = self.figures(family, *clients, &shared, running.process()).await;
+                // Nobody holds it when all clients are done, or were told to be.
+                job = match Arc::try_unwrap(shared) {
+                    Ok(job) => job,
+                    Err(_) => return Err(BenchError::Interrupted),
+                };
+                let outcome = outcome?;
+                tell(outcome.line());
+                report.results.push(outcome);
+            }
+            untouched = false;
+        }
+        Ok(())
+    }
+
+    /// Asks a family with so many clients.
+    async fn figures(
+        &self,
+        family: &Family,
+        clients: usize,
+        job: &Arc<Job>,
+        process: Option<u32>,
+    ) -> Result<Outcome, BenchError> {
+        let Settings {
+            time, warm_up, seed, ..
+        } = self.settings;
+        let phase = |purpose: &str, time| phase(job.clone(), clients, seed, format!("{} {purpose}", family.name), time);
+        if job.plan.kind == Kind::Timed && !warm_up.is_zero() {
+            phase("warm-up", warm_up).await?;
+        }
+        let memory = Memory::watch(process);
+        let begun = Instant::now();
+        let tally = phase("clients", time).await?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let per_second = tally.answers() as f64 / seconds;
+        let pages = tally.walks.medians().map(|(first, last)| Pages {
+            walks: tally.walks.ends.len() as u64,
+            resources: tally.walks.resources,
+            resources_per_second: tally.walks.rate,
+            first_page_ms: first,
+            last_page_ms: last,
+        });
+        let errors = tally.errors.iter().map(|(status, failures)| ErrorCount {
+            status: status.clone(),
+            count: failures.count,
+            message: failures.message.clone(),
+        });
+        Ok(Outcome {
+            family: family.name.clone(),
+            clients,
+            seconds,
+            answers: tally.answers(),
+            per_second,
+            latency_ms: Latency {
+                mean: tally.mean(),
+                p50: tally.quantile(0.5),
+                p90: tally.quantile(0.9),
+                p99: tally.quantile(0.99),
+                p999: tally.quantile(0.999),
+                max: tally.quantile(1.0),
+            },
+            bytes: tally.bytes,
+            rows_per_second: job.plan.table_rows.map(|rows| rows as f64 * per_second),
+            pages,
+            failed: tally.failed(),
+            errors: errors.collect(),
+            server_memory_bytes: memory.most(),
+            queries: job.plan.queries.iter().map(|ready| ready.query.text.clone()).collect(),
+        })
+    }
+}
+
+fn left_out(family: &Family, reason: &str) -> LeftOut {
+    LeftOut {
+        family: family.name.clone(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// All clients for a time.
+async fn phase(job: Arc<Job>, clients: usize, seed: u64, purpose: String, time: Duration) -> Result<Tally, BenchError> {
+    let until = Instant::now() + time;
+    let mut tasks = JoinSet::new();
+    for client in 0..clients {
+        let (job, dice) = (job.clone(), Dice::new(seed, &purpose, client as u64));
+        match job.plan.kind {
+            Kind::Timed => tasks.spawn(client::timed(job, dice, until)),
+            Kind::Once => tasks.spawn(client::once(job, dice, until)),
+            Kind::Pages => tasks.spawn(walk::walks(job, dice, time)),
+        };
+    }
+    drop(job);
+    let mut all = client::tally()?;
+    while let Some(tally) = tasks.join_next().await {
+        all.add(tally.map_err(std::io::Error::other)??);
+    }
+    Ok(all)
+}
+
+/// The server that is asked.
+struct Running<'a> {
+    bench: &'a Bench,
+    child: Option<Child>,
+    tls: Option<Tls>,
+    patients: HashMap<Box<str>, Arc<str>>,
+    peak: Option<u64>,
+    /// The address that tokens were made for before the bench's own server had the folder.
+    announced: Option<String>,
+}
+
+impl<'a> Running<'a> {
+    fn new(bench: &'a Bench) -> Result<Running<'a>, BenchError> {
+        let (tls, announced) = match &bench.asked {
+            Asked::Own { store, .. } => (None, store.base_url()?),
+            Asked::Given { target, .. } if target.secure => (Some(Tls::new(&target.host)?), None),
+            Asked::Given { .. } => (None, None),
+        };
+        Ok(Running {
+            bench,
+            child: None,
+            tls,
+            patients: HashMap::new(),
+            peak: None,
+            announced,
+        })
+    }
+
+    /// Starts a server that nobody has asked yet, in place of the one that runs.
+    fn start(&mut self) -> Result<(), BenchError> {
+        if let Asked::Own { program, .. } = &self.bench.asked {
+            self.stop();
+            self.patients.clear();
+            self.child = Some(Child::start(program, self.bench.lake.folder().path())?);
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        if let Some(child) = self.child.take() {
+            self.peak = self.peak.max(machine::peak_memory(child.id()));
+        }
+    }
+
+    fn process(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    fn target(&self) -> Result<Target, BenchError> {
+        match (&self.bench.asked, &self.child) {
+            (Asked::Given { target, .. }, _) => Ok(target.clone()),
+            (Asked::Own { .. }, Some(child)) => Target::parse(&format!("{}/fhir", child.base_url())),
+            (Asked::Own { .. }, None) => Err(BenchError::Server("it ended".to_owned())),
+        }
+    }
+
+    /// The tokens for a family.
+    fn tokens(&mut self, plan: &Plan) -> Result<Tokens, BenchError> {
+        let (store, child) = match (&self.bench.asked, &self.child) {
+            (Asked::Given { token, .. }, _) => {
+                return Ok(Tokens {
+                    application: token.as_deref().map(Arc::from),
+                    patients: Arc::default(),
+                });
+            }
+            (Asked::Own { store, .. }, Some(child)) => (store, child),
+            (Asked::Own { .. }, None) => return Err(BenchError::Server("it ended".to_owned())),
+        };
+        let maker = crate::consent::Tokens::new(store.clone(), self.bench.lake.clone(), child.base_url());
+        let Scope { application, mode, .. } = &*self.bench.settings.scope;
+        for patient in plan.token_people() {
+            if !self.patients.contains_key(patient) {
+                let token = maker.for_patient(application, *mode, patient)?.token;
+                self.patients.insert(patient.into(), token.into());
+            }
+        }
+        Ok(Tokens {
+            application: Some(maker.for_application(application, *mode)?.token.into()),
+            patients: Arc::new(self.patients.clone()),
+        })
+    }
+
+    /// What the server calls itself; an error if it does not answer at all.
+    async fn software(&self) -> Result<(Option<String>, Option<String>), BenchError> {
+        let target = self.target()?;
+        let token = match &self.bench.asked {
+            Asked::Given { token, .. } => token.as_deref(),
+            Asked::Own { .. } => None,
+        };
+        let mut request = Vec::new();
+        get_of(&format!("{}/metadata", target.path), &target, token, &mut request);
+        let mut line = Line::new(&target, self.tls.as_ref());
+        line.send(&request, usize::MAX)
+            .await
+            .map_err(|error| BenchError::Unreachable {
+                url: target.url.clone(),
+                reason: error.to_string(),
+            })?;
+        let statement: Value = serde_json::from_slice(&line.kept).unwrap_or_default();
+        let software = |name: &str| statement["software"][name].as_str().map(str::to_owned);
+        Ok((software("name"), software("version")))
+    }
+
+    /// Ends the server and leaves the store as it was; gives the most memory that the server had in use.
+    fn end(mut self) -> Result<Option<u64>, BenchError> {
+        self.stop();
+        if let (Asked::Own { store, .. }, Some(announced)) = (&self.bench.asked, &self.announced) {
+            store.set_base_url(announced)?;
+        }
+        Ok(self.peak)
+    }
+}
+
+/// Looks at a process's memory until it is dropped.
+struct Memory {
+    most: Arc<AtomicU64>,
+    task: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Memory {
+    fn watch(process: Option<u32>) -> Memory {
+        let most = Arc::new(AtomicU64::new(0));
+        let task = process.map(|process| {
+            let most = most.clone();
+            tokio::spawn(async move {
+                loop {
+                    if let Some(bytes) = machine::memory(process) {
+                        most.fetch_max(bytes, Ordering::Relaxed);
+                    }
+                    tokio::time::sleep(SAMPLE).await;
+                }
+            })
+        });
+        Memory { most, task }
+    }
+
+    /// The most seen, where something was.
+    fn most(&self) -> Option<u64> {
+        Some(self.most.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What came of requests: latencies, counts, errors.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+/// The shortest and longest latencies told apart, in nanoseconds; what is beyond counts as these.
+const SHORTEST: u64 = 1_000;
+const LONGEST: u64 = 3_600_000_000_000;
+/// Latencies are kept to a thousandth of themselves.
+const DIGITS: u8 = 3;
+
+/// What came of some requests.
+#[derive(Clone, Debug)]
+pub(super) struct Tally {
+    /// Latencies of good answers, in nanoseconds.
+    latencies: Histogram<u64>,
+    pub(super) bytes: u64,
+    pub(super) errors: BTreeMap<String, Failures>,
+    pub(super) walks: Walks,
+}
+
+/// Errors of one sort.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failures {
+    pub(super) count: u64,
+    /// What the first of them said.
+    pub(super) message: String,
+}
+
+/// What came of walks over pages.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Walks {
+    /// Of each whole walk, how long its first and last page took.
+    pub(super) ends: Vec<(Duration, Duration)>,
+    pub(super) resources: u64,
+    /// Resources in a second, over the time of the requests, of all clients together.
+    pub(super) rate: f64,
+}
+
+impl Tally {
+    /// Nothing yet.
+    pub(super) fn new() -> Result<Tally, hdrhistogram::CreationError> {
+        Ok(Tally {
+            latencies: Histogram::new_with_bounds(SHORTEST, LONGEST, DIGITS)?,
+            bytes: 0,
+            errors: BTreeMap::new(),
+            walks: Walks::default(),
+        })
+    }
+
+    /// A good answer.
+    pub(super) fn good(&mut self, took: Duration, bytes: u64) {
+        self.latencies
+            .saturating_record(u64::try_from(took.as_nanos()).unwrap_or(LONGEST));
+        self.bytes += bytes;
+    }
+
+    /// Anything else.
+    pub(super) fn bad(&mut self, sort: String, message: impl FnOnce() -> String) {
+        let failures = self.errors.entry(sort).or_insert_with(|| Failures {
+            count: 0,
+            message: message(),
+        });
+        failures.count += 1;
+    }
+
+    /// Adds what came of others.
+    pub(super) fn add(&mut self, other: Tally) {
+        self.latencies += other.latencies;
+        self.bytes += other.bytes;
+        for (sort, failures) in other.errors {
+            let count = failures.count;
+            self.errors
+                .entry(sort)
+                .and_modify(|ours| ours.count += count)
+                .or_insert(failures);
+        }
+        self.walks.ends.extend(other.walks.ends);
+        self.walks.resources += other.walks.resources;
+        self.walks.rate += other.walks.rate;
+    }
+
+    /// Good answers.
+    pub(super) fn answers(&self) -> u64 {
+        self.latencies.len()
+    }
+
+    /// Requests that had no good answer.
+    pub(super) fn failed(&self) -> u64 {
+        self.errors.values().map(|failures| failures.count).sum()
+    }
+
+    /// The latency that this part of the answers did not exceed, in milliseconds; 0 without answers.
+    pub(super) fn quantile(&self, part: f64) -> f64 {
+        if self.latencies.is_empty() {
+            return 0.0;
+        }
+        milliseconds(self.latencies.value_at_quantile(part))
+    }
+
+    /// The mean latency in milliseconds; 0 without answers.
+    pub(super) fn mean(&self) -> f64 {
+        if self.latencies.is_empty() {
+            0.0
+        } else {
+            self.latencies.mean() / 1e6
+        }
+    }
+}
+
+impl Walks {
+    /// The medians of the first and of the last pages, in milliseconds.
+    pub(super) fn medians(&self) -> Option<(f64, f64)> {
+        let median = |of: fn(&(Duration, Duration)) -> Duration| {
+            let mut times: Vec<Duration> = self.ends.iter().map(of).collect();
+            times.sort_unstable();
+            times.get(times.len() / 2).map(|time| time.as_secs_f64() * 1e3)
+        };
+        median(|ends| ends.0).zip(median(|ends| ends.1))
+    }
+}
+
+fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: f64, expected: f64) {
+        assert!(
+            (found - expected).abs() <= expected / 500.0,
+            "{found} is not {expected}"
+        );
+    }
+
+    #[test]
+    fn percentiles_are_those_of_all_answers_together() {
+        let mut all = Tally::new().unwrap();
+        for client in 0..4 {
+            let mut tally = Tally::new().unwrap();
+            for at in (client..1000).step_by(4) {
+                tally.good(Duration::from_micros(10 * (at + 1)), 3);
+            }
+            all.add(tally);
+        }
+        assert_eq!((all.answers(), all.bytes, all.failed()), (1000, 3000, 0));
+        for (part, milliseconds) in [(0.5, 5.0), (0.9, 9.0), (0.99, 9.9), (0.999, 9.99), (1.0, 10.0)] {
+            near(all.quantile(part), milliseconds);
+        }
+        near(all.mean(), 5.005);
+    }
+
+    #[test]
+    fn nothing_has_no_latency_and_extremes_are_kept_at_the_bounds() {
+        let mut tally = Tally::new().unwrap();
+        assert_eq!((tally.quantile(0.5), tally.mean()), (0.0, 0.0));
+        tally.good(Duration::ZERO, 0);
+        assert!(tally.quantile(1.0) <= 0.001);
+        tally.good(Duration::from_secs(1_000_000), 0);
+        near(tally.quantile(1.0), 3.6e6);
+    }
+
+    #[test]
+    fn errors_are_counted_by_sort_with_the_first_message() {
+        let (mut one, mut other) = (Tally::new().unwrap(), Tally::new().unwrap());
+        one.bad("404".to_owned(), || "first".to_owned());
+        one.bad("404".to_owned(), || "second".to_owned());
+        other.bad("404".to_owned(), || "third".to_owned());
+        other.bad("500".to_owned(), || "fourth".to_owned());
+        one.add(other);
+        assert_eq!(one.failed(), 4);
+        assert_eq!(
+            (one.errors["404"].count, one.errors["404"].message.as_str()),
+            (3, "first")
+        );
+        assert_eq!(one.errors["500"].count, 1);
+    }
+
+    #[test]
+    fn walks_have_the_medians_of_their_ends() {
+        let milliseconds = Duration::from_millis;
+        let mut walks = Walks::default();
+        assert_eq!(walks.medians(), None);
+        walks.ends = vec![
+            (milliseconds(3), milliseconds(9)),
+            (milliseconds(1), milliseconds(7)),
+            (milliseconds(2), milliseconds(8)),
+        ];
+        assert_eq!(walks.medians(), Some((2.0, 8.0)));
+    }
+}

@@ -1,0 +1,227 @@
+//! Queries with placeholders: `Observation?code={code}&date=ge{date}`, and what is put in their place.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use super::dice::Dice;
+use super::row::{Field, Row};
+use crate::fhir::{Kind, TypeId, facts};
+
+/// How many people `{patients}` names.
+pub(super) const MANY_PATIENTS: usize = 1_000;
+
+/// What may stand in a query's value as it is.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A query's text, taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Template(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// Text as it is.
+    Text(String),
+    /// A value of the row that is drawn.
+    Own(Field),
+    /// A value of a row of another type, drawn by itself.
+    Of(TypeId, Field),
+    /// The ids of many people, separated by commas.
+    Patients,
+}
+
+/// Where values come from.
+pub(super) trait Values {
+    /// The row that was drawn for this request.
+    fn row(&self) -> &Row;
+    /// A row of another type that has this field.
+    fn other(&self, ty: TypeId, field: Field, dice: &mut Dice) -> Option<&Row>;
+    /// All people's ids.
+    fn people(&self) -> &[Box<str>];
+}
+
+impl Template {
+    /// Takes a text apart; what is wrong is said in a sentence's end.
+    pub(super) fn parse(text: &str) -> Result<Template, String> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(open) = rest.find('{') {
+            let Some(length) = rest[open..].find('}') else {
+                return Err(format!("'{{' without '}}' in {text:?}"));
+            };
+            if open > 0 {
+                parts.push(Part::Text(rest[..open].to_owned()));
+            }
+            parts.push(placeholder(&rest[open + 1..open + length])?);
+            rest = &rest[open + length + 1..];
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Text(rest.to_owned()));
+        }
+        if let Some(Part::Text(text)) = parts.iter().find(|part| match part {
+            Part::Text(text) => text.contains(|character: char| character.is_ascii_control() || character == ' '),
+            _ => false,
+        }) {
+            return Err(format!("a space or control character in {text:?}; percent-encode it"));
+        }
+        Ok(Template(parts))
+    }
+
+    /// The fields that the drawn row must have.
+    pub(super) fn own(&self) -> impl Iterator<Item = Field> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Own(field) => Some(*field),
+            _ => None,
+        })
+    }
+
+    /// The fields of other types.
+    pub(super) fn others(&self) -> impl Iterator<Item = (TypeId, Field)> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Of(ty, field) => Some((*ty, *field)),
+            _ => None,
+        })
+    }
+
+    /// Whether it names many people.
+    pub(super) fn names_people(&self) -> bool {
+        self.0.contains(&Part::Patients)
+    }
+
+    /// The text it begins with.
+    pub(super) fn start(&self) -> &str {
+        match self.0.first() {
+            Some(Part::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// Appends the text with values in their places.
+    pub(super) fn render(&self, values: &impl Values, dice: &mut Dice, out: &mut Vec<u8>) {
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => out.extend_from_slice(text.as_bytes()),
+                Part::Own(field) => encode(values.row().get(*field), out),
+                Part::Of(ty, field) => {
+                    let row = values.other(*ty, *field, dice);
+                    encode(row.and_then(|row| row.get(*field)), out);
+                }
+                Part::Patients => patients(values.people(), dice, out),
+            }
+        }
+    }
+}
+
+/// What stands between braces.
+fn placeholder(name: &str) -> Result<Part, String> {
+    if name == "patients" {
+        return Ok(Part::Patients);
+    }
+    let (ty, field) = match name.split_once('.') {
+        None => (None, name),
+        Some((ty, field)) => (Some(ty), field),
+    };
+    let Some(field) = Field::named(field) else {
+        let known: Vec<String> = Field::ALL.iter().map(|field| format!("{{{}}}", field.name())).collect();
+        return Err(format!(
+            "there is no placeholder {{{name}}}; there are {} and {{patients}}",
+            known.join(", ")
+        ));
+    };
+    match ty {
+        None => Ok(Part::Own(field)),
+        Some(ty) => resource_type(ty)
+            .map(|ty| Part::Of(ty, field))
+            .ok_or_else(|| format!("{ty:?} in {{{name}}} is no R4 resource type")),
+    }
+}
+
+/// The R4 type of this name that resources can be of.
+pub(super) fn resource_type(name: &str) -> Option<TypeId> {
+    let of_resources = |ty: &TypeId| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract;
+    facts().lookup(name).filter(of_resources)
+}
+
+fn encode(value: Option<&str>, out: &mut Vec<u8>) {
+    for piece in utf8_percent_encode(value.unwrap_or_default(), PLAIN) {
+        out.extend_from_slice(piece.as_bytes());
+    }
+}
+
+/// So many people from a random place on, in an order that was drawn beforehand.
+fn patients(people: &[Box<str>], dice: &mut Dice, out: &mut Vec<u8>) {
+    let start = dice.below(people.len());
+    let many = people.iter().cycle().skip(start).take(people.len().min(MANY_PATIENTS));
+    for (place, person) in many.enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        encode(Some(person), out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Fixed(Row, Vec<Box<str>>);
+
+    impl Values for Fixed {
+        fn row(&self) -> &Row {
+            &self.0
+        }
+
+        fn other(&self, _: TypeId, _: Field, _: &mut Dice) -> Option<&Row> {
+            Some(&self.0)
+        }
+
+        fn people(&self) -> &[Box<str>] {
+            &self.1
+        }
+    }
+
+    fn rendered(text: &str) -> String {
+        let mut row = Row::default();
+        row.set(Field::Code, "http://loinc.org|8867-4");
+        row.set(Field::Patient, "p 1");
+        row.set_date("2020-01-31");
+        let values = Fixed(row, vec!["a".into(), "b".into(), "c".into()]);
+        let mut out = Vec::new();
+        let template = Template::parse(text).unwrap();
+        template.render(&values, &mut Dice::new(1, "test", 0), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn values_are_percent_encoded_and_text_stays() {
+        assert_eq!(
+            rendered("Observation?patient={patient}&code={code}&date=ge{date}&date=lt{until}&_sort=-date"),
+            "Observation?patient=p%201&code=http%3A%2F%2Floinc.org%7C8867-4&date=ge2020-01-31&date=lt2020-04-30&_sort=-date"
+        );
+        assert_eq!(
+            rendered("Patient?_has:Observation:patient:code={Observation.code}"),
+            "Patient?_has:Observation:patient:code=http%3A%2F%2Floinc.org%7C8867-4"
+        );
+    }
+
+    #[test]
+    fn many_people_are_all_there_are_when_they_are_few() {
+        let text = rendered("code=x&patient={patients}");
+        let mut people: Vec<&str> = text.strip_prefix("code=x&patient=").unwrap().split(',').collect();
+        people.sort_unstable();
+        assert_eq!(people, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, word) in [
+            ("Observation?code={code", "without '}'"),
+            ("Observation?code={colour}", "{colour}"),
+            ("Patient?x={Colour.code}", "\"Colour\""),
+            ("Patient?x={Quantity.code}", "\"Quantity\""),
+            ("Patient?name=a b", "space"),
+            ("Patient?name=a\r\nHost:", "control"),
+        ] {
+            let error = Template::parse(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Walks over all pages of a search, from link to link.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::client::{Job, Line, failed, judge, message, tally};
+use super::dice::Dice;
+use super::error::BenchError;
+use super::plan::{Ready, get_of};
+use super::tally::Tally;
+
+/// How many times the time of a run the first walk may take, since a walk that is not whole says little.
+const LONGEST: u32 = 20;
+
+/// A page, as far as a walk goes by it.
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    link: Vec<Link>,
+    #[serde(default)]
+    entry: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Link {
+    relation: String,
+    url: String,
+}
+
+/// Walks again and again until the time is over; a walk that has begun is finished.
+pub(super) async fn walks(job: Arc<Job>, mut dice: Dice, time: Duration) -> Result<Tally, BenchError> {
+    let mut tally = tally()?;
+    let begun = Instant::now();
+    let (until, latest) = (begun + time, begun + time * LONGEST);
+    let mut line = Line::new(&job.target, job.tls.as_ref());
+    let mut busy = Duration::ZERO;
+    while let Some(ready) = job.plan.draw(&mut dice) {
+        walk(&job, ready, &mut dice, &mut line, latest, &mut busy, &mut tally).await;
+        if Instant::now() >= until {
+            break;
+        }
+    }
+    if !busy.is_zero() {
+        tally.walks.rate = tally.walks.resources as f64 / busy.as_secs_f64();
+    }
+    Ok(tally)
+}
+
+async fn walk(
+    job: &Job,
+    ready: &Ready,
+    dice: &mut Dice,
+    line: &mut Line<'_>,
+    latest: Instant,
+    busy: &mut Duration,
+    tally: &mut Tally,
+) {
+    let Some(row) = ready.row(dice) else { return };
+    let token = job.tokens.of(ready.query.token, row);
+    let mut request = Vec::new();
+    ready.request(row, &job.target, token, dice, &mut request);
+    let mut first = None;
+    loop {
+        let (answer, took) = match line.send(&request, usize::MAX).await {
+            Ok(answered) => answered,
+            Err(error) => return failed(error, tally).await,
+        };
+        if let Err(sort) = judge(&answer, &line.kept, ready.expects) {
+            return tally.bad(sort, || message(&line.kept));
+        }
+        // Reading the page is the client's own time, which is not the server's.
+        let Ok(page) = serde_json::from_slice::<Page>(&line.kept) else {
+            return tally.bad("no Bundle".to_owned(), String::new);
+        };
+        tally.good(took, answer.bytes);
+        *busy += took;
+        tally.walks.resources += page.entry.len() as u64;
+        let first = *first.get_or_insert(took);
+        let next = page.link.iter().find(|link| link.relation == "next");
+        let Some(next) = next else {
+            return tally.walks.ends.push((first, took));
+        };
+        let Some(path) = job.target.path_of(&next.url) else {
+            return tally.bad("bad link".to_owned(), String::new);
+        };
+        if Instant::now() >= latest {
+            return tally.bad("unfinished walk".to_owned(), || "the pages took too long".to_owned());
+        }
+        get_of(&path, &job.target, token, &mut request);
+    }
+}

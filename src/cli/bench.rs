@@ -1,0 +1,227 @@
+//! `tabularium bench`: how fast a server answers what is drawn from a lake.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::failure::Failure;
+use super::lake_scope::LOCAL;
+use super::mode::Mode;
+use crate::bench::{Asked, Bench, BenchError, Mix, Report, Settings, Target, comparison, heading, page};
+use crate::lake::{Lake, Scope};
+
+/// The variable that holds a token for a server that is given.
+const TOKEN: &str = "TABULARIUM_TOKEN";
+/// The longest time that a family may be asked, in seconds.
+const LONGEST: f64 = 86_400.0;
+
+const MIXES: &str = "\
+Mixes: read, patient-search, population, includes, paging, views, all.
+
+A mix file is JSON:
+  {\"families\": [
+    {\"use\": \"read-hot\", \"clients\": [1, 64]},
+    {\"name\": \"mine\", \"queries\": [
+      {\"query\": \"Condition?code={code}&patient={patient}\", \"weight\": 3},
+      {\"query\": \"Observation/_search\", \"post\": \"code={code}&date=ge{date}\", \"draw\": \"common\"},
+      {\"view\": \"mine.view.json\"}]}]}
+benches/README.md says what else may stand in it.
+
+Exit codes: 0 all requests were answered well; 2 what was given is at fault; 3 some requests failed, and the report
+says how; 1 another failure.";
+
+/// Measure how fast a server answers: reads, searches, includes, pages and views
+///
+/// Ids, codes, people, dates and values are drawn from the lake, always the same ones for a seed. Without --url a server is
+/// started over the lake, with tokens of its own; it ends with the bench.
+#[derive(Debug, clap::Args)]
+#[command(after_help = MIXES)]
+pub(super) struct Args {
+    /// Folder that holds the lake
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// FHIR base address of a server that runs, of whatever make; it should hold what the lake holds
+    ///
+    /// Its bearer token is read from --token-file or the variable TABULARIUM_TOKEN.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// File with the token for --url
+    #[arg(long, value_name = "FILE", requires = "url")]
+    token_file: Option<PathBuf>,
+    /// What to ask: a mix's name or file
+    #[arg(long, value_name = "MIX", default_value = "all")]
+    mix: String,
+    /// How many clients ask at once, one number after the other
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,8,32",
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    clients: Vec<u64>,
+    /// How long to ask each family at each number of clients
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    seconds: Duration,
+    /// How long to ask it before that, without counting
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    warm_up: Duration,
+    /// What is drawn depends on this number
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Draw from, and ask for, the live or the test records
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+    /// The application whose records to draw from and to ask for
+    #[arg(long, value_name = "ID", default_value = LOCAL)]
+    application: String,
+    /// Write the report as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print the report as JSON instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Write a page with charts to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print how many times as good the figures are as those of this report
+    #[arg(long, value_name = "REPORT.json")]
+    compare: Option<PathBuf>,
+}
+
+/// Measures and reports.
+pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    let mix = Mix::load(&arguments.mix).map_err(failure)?;
+    let other = arguments
+        .compare
+        .as_deref()
+        .map(Report::read)
+        .transpose()
+        .map_err(failure)?;
+    for path in arguments.out.iter().chain(&arguments.html) {
+        writable(path)?;
+    }
+    let asked = match &arguments.url {
+        Some(url) => Some(Asked::Given {
+            target: Target::parse(url).map_err(failure)?,
+            token: token(arguments.token_file.as_deref())?,
+        }),
+        None => None,
+    };
+    let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    let asked = match asked {
+        Some(asked) => asked,
+        None => Asked::own(&lake).map_err(failure)?,
+    };
+    let mut clients: Vec<usize> = Vec::new();
+    for many in &arguments.clients {
+        let many = usize::try_from(*many).map_err(Failure::other)?;
+        if !clients.contains(&many) {
+            clients.push(many);
+        }
+    }
+    let bench = Bench {
+        lake,
+        mix,
+        settings: Settings {
+            clients,
+            time: arguments.seconds,
+            warm_up: arguments.warm_up,
+            seed: arguments.seed,
+            scope: Arc::new(Scope {
+                mode: arguments.mode.into(),
+                application: arguments.application.as_str().into(),
+                patient: None,
+            }),
+        },
+        asked,
+    };
+    let table = !arguments.json;
+    let mut lines = 0;
+    let report = bench
+        .run(&mut |line| {
+            if table {
+                if lines == 0 {
+                    println!("{}", heading());
+                }
+                println!("{line}");
+                lines += 1;
+            }
+        })
+        .map_err(failure)?;
+    give(&arguments, &report, other.as_ref())
+}
+
+/// The report in all its forms.
+fn give(arguments: &Args, report: &Report, other: Option<&Report>) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(report).map_err(Failure::other)?;
+    if let Some(path) = &arguments.out {
+        write(path, &json)?;
+    }
+    if let Some(path) = &arguments.html {
+        write(path, &page(report).map_err(failure)?)?;
+    }
+    let ratios = other.map(|other| comparison(report, other));
+    if arguments.json {
+        println!("{json}");
+        if let Some(ratios) = ratios {
+            eprint!("{ratios}");
+        }
+    } else {
+        print!("\n{}", report.notes());
+        if let Some(ratios) = ratios {
+            print!("\n{ratios}");
+        }
+    }
+    match report.failed() {
+        (0, _) => Ok(()),
+        (failed, all) => Err(Failure::partial(format!("{failed} of {all} requests failed"))),
+    }
+}
+
+fn failure(error: BenchError) -> Failure {
+    match error {
+        BenchError::Lake(error) => Failure::from_lake(error),
+        error if error.is_input() => Failure::input(error.to_string()),
+        error => Failure::other(error),
+    }
+}
+
+/// A token is read from where other users of the machine do not see it.
+fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let (text, source) = match file {
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Failure::input(format!("cannot read {}: {error}", path.display())))?;
+            (text, path.display().to_string())
+        }
+        None => match std::env::var(TOKEN) {
+            Ok(text) => (text, TOKEN.to_owned()),
+            Err(_) => return Ok(None),
+        },
+    };
+    let text = text.trim();
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Failure::input(format!("there is no bearer token in {source}")));
+    }
+    Ok(Some(text.to_owned()))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| "it is no number of seconds".to_owned())?;
+    match (0.0..=LONGEST).contains(&number) {
+        true => Ok(Duration::from_secs_f64(number)),
+        false => Err(format!("it is no number from 0 to {LONGEST}")),
+    }
+}
+
+/// Refuses a place that cannot be written before an hour of measuring.
+fn writable(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(Failure::input(format!(
+            "cannot write {}: no such folder, or it is one",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))
+}
