@@ -79,6 +79,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             terminology: Arc::default(),
             base_url: base_url.clone(),
             limits: Limits::default(),
+            explain: false,
         },
         false,
     )

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::lake_scope::LakeScope;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{Kind, TypeId, facts};
-use crate::search::{Engine, Handling, Request, SearchError, raw};
+use crate::search::{Engine, Form, Handling, Request, SearchError, raw};
 
 /// Search a lake and print the Bundle
 ///
@@ -17,13 +17,21 @@ pub(super) struct SearchArgs {
     query: String,
 }
 
-/// Run a search and say how it was run: plan, files and row groups kept and pruned, leaves and bytes read, time per step
+/// Run a search and say how it was run: files and row groups read and skipped and why, leaves and bytes, time per step
+///
+/// A server started with --allow-explain says the same to application tokens that send X-Explain: true.
 #[derive(Debug, clap::Args)]
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     lake: LakeScope,
     /// Resource type and parameters, as for `search`
     query: String,
+    /// Print JSON; times are in microseconds
+    #[arg(long)]
+    json: bool,
+    /// Run it so often and explain the last time: the first finds nothing in memory
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
 }
 
 /// Prints the page.
@@ -37,10 +45,17 @@ pub(super) fn search(arguments: SearchArgs) -> Result<(), Failure> {
 
 /// Prints the explanation.
 pub(super) fn explain(arguments: ExplainArgs) -> Result<(), Failure> {
-    let text = with_engine(&arguments.lake, &arguments.query, async |engine, request| {
-        engine.explain(&request).await
+    let explanation = with_engine(&arguments.lake, &arguments.query, async |engine, request| {
+        for _ in 1..arguments.runs {
+            engine.search(&request).await?;
+        }
+        let (_, explanation) = engine.search_explained(&request, Form::Text).await?;
+        Ok(explanation)
     })?;
-    print!("{text}");
+    match arguments.json {
+        true => println!("{}", explanation.to_json()),
+        false => print!("{explanation}"),
+    }
     Ok(())
 }
 

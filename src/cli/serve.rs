@@ -36,6 +36,9 @@ pub(super) struct Args {
     /// CodeSystems and ValueSets for :in, :not-in, :below and :above: a JSON or NDJSON file, or a folder of them
     #[arg(long, value_name = "FILE_OR_DIR")]
     terminology: Option<PathBuf>,
+    /// Let application tokens ask by `X-Explain: true` how the answer of a search came about; that tells how much the lake holds
+    #[arg(long)]
+    allow_explain: bool,
     /// What log lines look like; RUST_LOG says how many there are
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
@@ -63,6 +66,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             terminology,
             base_url,
             limits: Limits::default(),
+            explain: args.allow_explain,
         },
         args.until_stdin_ends,
     )

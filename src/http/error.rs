@@ -31,6 +31,9 @@ pub(super) enum Error {
     /// A test-mode application token on a FHIR route.
     #[error("the FHIR API takes live-mode application tokens, and this is one of test mode")]
     TestMode,
+    /// The caller may not ask for this.
+    #[error("{0}")]
+    Forbidden(&'static str),
     /// There is no such resource within the caller's sight.
     #[error("there is no {ty} with the id {id:?}")]
     NotFound {
@@ -130,7 +133,7 @@ impl Error {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) => StatusCode::SERVICE_UNAVAILABLE,
             Error::NoToken | Error::BadToken(_) => StatusCode::UNAUTHORIZED,
-            Error::TestMode => StatusCode::FORBIDDEN,
+            Error::TestMode | Error::Forbidden(_) => StatusCode::FORBIDDEN,
             Error::NotFound { .. } | Error::NotSupported(_) => StatusCode::NOT_FOUND,
             Error::Invalid(_) | Error::Parameter { .. } | Error::Faulty(_) => StatusCode::BAD_REQUEST,
             Error::Processing(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -150,7 +153,7 @@ impl Error {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) | Error::Internal(_) => IssueType::Exception,
             Error::NoToken | Error::BadToken(_) => IssueType::Login,
-            Error::TestMode => IssueType::Forbidden,
+            Error::TestMode | Error::Forbidden(_) => IssueType::Forbidden,
             Error::NotFound { .. } => IssueType::NotFound,
             Error::NotSupported(_)
             | Error::NotAcceptable(_)

@@ -11,6 +11,7 @@ mod coding;
 mod compress;
 mod conditional;
 mod error;
+mod explain;
 mod frame;
 mod limits;
 mod negotiate;

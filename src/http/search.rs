@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
+use bytes::Bytes;
 
 use super::auth::Caller;
 use super::error::Error;
@@ -15,12 +16,12 @@ use super::negotiate::{FHIR_JSON, Preferred, json_admitted, pretty_value};
 use super::pretty::pretty;
 use super::resource_type::resource_type;
 use super::service::Service;
-use super::{body, patient_wildcard};
+use super::{body, explain, patient_wildcard};
 use crate::consent::Access;
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
 use crate::search::raw::{self, RawParameter};
-use crate::search::{Request, SystemRequest};
+use crate::search::{Explanation, Request, SystemRequest};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -152,6 +153,7 @@ async fn answer(
     json_admitted(headers, last(&parameters, "_format"))?;
     let indented = pretty_value(last(&parameters, "_pretty"))?;
     patient_wildcard::in_query(&mut parameters, &access)?;
+    let explained = explain::wanted(headers, &access, &service)?;
     let turn = service.turn().await?;
     let preferred = Preferred::by(headers);
     let handling = preferred.handling();
@@ -173,7 +175,10 @@ async fn answer(
                         now,
                         base,
                     };
-                    service.engine.search(&request).await
+                    match explained {
+                        None => service.engine.search(&request).await.map(|page| (page, None)),
+                        Some(form) => service.engine.search_explained(&request, form).await.map(timed),
+                    }
                 }
                 Place::System => {
                     let request = SystemRequest {
@@ -183,12 +188,15 @@ async fn answer(
                         now,
                         base,
                     };
-                    service.engine.search_system(&request).await
+                    match explained {
+                        None => service.engine.search_system(&request).await.map(|page| (page, None)),
+                        Some(form) => service.engine.search_system_explained(&request, form).await.map(timed),
+                    }
                 }
             }
         }
     };
-    let bundle = service.workers.run(search).await??;
+    let (bundle, timing) = service.workers.run(search).await??;
     let mut response = Response::new(if indented {
         Body::from(pretty(&bundle))
     } else {
@@ -196,7 +204,16 @@ async fn answer(
     });
     response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
     preferred.confirm(response.headers_mut());
+    if let Some(timing) = timing {
+        let timing = HeaderValue::from_str(&timing).map_err(Error::internal)?;
+        response.headers_mut().insert(explain::SERVER_TIMING, timing);
+    }
     Ok(response)
+}
+
+/// A page, and how long its steps took.
+fn timed((page, explanation): (Bytes, Explanation)) -> (Bytes, Option<String>) {
+    (page, Some(explanation.server_timing()))
 }
 
 /// The value of a parameter, the last when it comes several times.

@@ -28,6 +28,8 @@ pub struct Options {
     pub base_url: String,
     /// The bounds it holds to.
     pub limits: Limits,
+    /// Whether searches of application tokens are explained to them on request.
+    pub explain: bool,
 }
 
 /// A service ready to answer.
@@ -43,6 +45,7 @@ pub struct Service {
     /// `{base_url}/fhir/`.
     pub(super) fhir_base: String,
     pub(super) limits: Limits,
+    pub(super) explain: bool,
     pub(super) requests: Semaphore,
     pub(super) workers: Workers,
     queries: Arc<Semaphore>,
@@ -67,6 +70,7 @@ impl Service {
             terminology,
             base_url,
             limits,
+            explain,
         } = options;
         Ok(Arc::new(Service {
             workers: Workers::start()?,
@@ -81,6 +85,7 @@ impl Service {
             queries: Arc::new(Semaphore::new(limits.queries)),
             views: Arc::new(Semaphore::new(limits.views)),
             limits,
+            explain,
             lake,
         }))
     }

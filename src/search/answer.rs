@@ -66,7 +66,8 @@ impl Answer<'_> {
             let text = "these matches bring more along than one answer holds; the next link goes on with it";
             remarks.push(Issue::information(IssueType::Incomplete, text));
         }
-        Ok(Page {
+        remarks.extend(query.trace.remark());
+        let page = Page {
             base: self.base,
             now: self.now,
             total: self.total,
@@ -76,6 +77,8 @@ impl Answer<'_> {
             included: &included.finish(),
             subset: &query.subset,
         }
-        .render())
+        .render();
+        query.trace.lap("render", None);
+        Ok(page)
     }
 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::answer::Answer;
 use super::binding::{self, Bound};
+use super::explain::Part;
 use super::include::Include;
 use super::included::{IncludeLimits, Included};
 use super::matches::Found;
@@ -18,6 +19,7 @@ use super::query::Query;
 use super::raw::RawParameter;
 use super::resolve::{Resolver, Surroundings};
 use super::result::Total;
+use super::trace::Trace;
 use super::{SearchError, compartment, person};
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
 use crate::fhir::terminology::Terminology;
@@ -105,9 +107,18 @@ impl Engine {
 
     /// Carries out a search and renders its page as a Bundle.
     pub async fn search(&self, request: &Request<'_>) -> Result<Bytes, SearchError> {
+        self.search_traced(request, Trace::default()).await
+    }
+
+    /// The same, noting how it goes.
+    pub(super) async fn search_traced(&self, request: &Request<'_>, trace: Trace) -> Result<Bytes, SearchError> {
         let mut query = self.resolve(request)?;
-        let table = self.table(&query, request)?;
+        query.trace = trace.clone();
+        let table = trace.watched(self.table(&query, request)?);
+        trace.lap("resolve", None);
         self.settle(&table, &mut query.criteria).await?;
+        trace.lap("others", None);
+        trace.part(|| Part::of(&query, &table, &self.bound(&query, &table)));
         let name = facts().get(query.ty).name;
         let address = match request.compartment {
             None => format!("{}{name}", request.base),
@@ -124,15 +135,19 @@ impl Engine {
         };
         if query.counts_only() {
             answer.total = Some(self.count(&table, &query).await?);
+            trace.lap("count", answer.total);
             return answer.render(&[], Included::nothing());
         }
         let mut found = self.matches(&table, &query).await?;
+        trace.lap("match", Some(found.locators.len()));
         let matches = self.fetch(&table, &mut found)?;
+        trace.lap("fetch", Some(matches.len()));
         if query.total == Total::Accurate {
             answer.total = match found.total {
                 Some(total) => Some(total),
                 None => Some(self.count(&table, &query).await?),
             };
+            trace.lap("count", answer.total);
         }
         answer.more = found.more;
         self.complete(&table, answer, matches, &query.includes).await
@@ -157,6 +172,9 @@ impl Engine {
             matches.truncate(matches.len().div_ceil(2));
             answer.more = true;
             included = self.include(table, includes, skip, &matches).await?;
+        }
+        if !includes.is_empty() {
+            answer.query.trace.lap("include", Some(included.len()));
         }
         answer.render(&matches, included)
     }

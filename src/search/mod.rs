@@ -37,11 +37,13 @@ mod subset;
 mod system;
 mod targets;
 mod terminology;
+mod trace;
 mod value;
 mod words;
 
 pub use engine::{Engine, Handling, MAX_PAGE_BYTES, Request};
 pub use error::SearchError;
+pub use explain::{Explanation, Form};
 pub use included::IncludeLimits;
 pub use result::{DEFAULT_COUNT, MAX_COUNT, Pin};
 pub use system::SystemRequest;

@@ -66,7 +66,8 @@ pub(super) async fn page(
     owners: Option<Vec<i64>>,
 ) -> Result<Found, SearchError> {
     let planned = physical(sessions, table, query, owners).await?;
-    let batches = collect(planned.plan, planned.state.task_ctx()).await?;
+    let batches = collect(planned.plan.clone(), planned.state.task_ctx()).await?;
+    query.trace.plan(planned.plan.as_ref());
     let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
     let more = locators.len() > query.count;
     locators.truncate(query.count);
@@ -87,7 +88,8 @@ pub(super) async fn count(
     let plan = counted(scan(query, &provider(sessions, table, query, owners, LeafSet::new()))?)?;
     let state = sessions.parallel.state();
     let plan = state.create_physical_plan(&plan).await?;
-    let batches = collect(plan, state.task_ctx()).await?;
+    let batches = collect(plan.clone(), state.task_ctx()).await?;
+    query.trace.plan(plan.as_ref());
     let count = batches
         .first()
         .and_then(|batch| batch.column(0).as_any().downcast_ref::<Int64Array>().cloned());
@@ -115,16 +117,14 @@ pub(super) async fn rows(
     Ok(())
 }
 
-/// A page's plan, ready to run, for `explain`.
-pub(super) struct Planned {
-    pub(super) plan: Arc<dyn ExecutionPlan>,
-    pub(super) state: SessionState,
-    /// Knows what the scan did, once the plan has run.
-    pub(super) provider: Arc<LakeProvider>,
+/// A page's plan, ready to run.
+struct Planned {
+    plan: Arc<dyn ExecutionPlan>,
+    state: SessionState,
 }
 
 /// The physical plan of a page, or of the count where only that is asked for.
-pub(super) async fn physical(
+async fn physical(
     sessions: &Sessions,
     table: &ScopedTable,
     query: &Query,
@@ -144,7 +144,7 @@ pub(super) async fn physical(
     };
     let state = session.state();
     let plan = state.create_physical_plan(&plan).await?;
-    Ok(Planned { plan, state, provider })
+    Ok(Planned { plan, state })
 }
 
 fn counted(scan: LogicalPlanBuilder) -> Result<LogicalPlan, SearchError> {

@@ -11,6 +11,7 @@ use super::raw::RawParameter;
 use super::resolve::{Resolver, refuse_modifier};
 use super::result::{self, Pin, Summary, Total};
 use super::subset::Subset;
+use super::trace::Trace;
 use super::{Handling, SearchError};
 use crate::fhir::outcome::Issue;
 use crate::fhir::search_parameter::SearchType;
@@ -57,6 +58,8 @@ pub(super) struct Query {
     pub(super) pin: Option<Pin>,
     /// What the answer says about how the query was taken.
     pub(super) remarks: Vec<Issue>,
+    /// Notes how the search goes, where that is asked.
+    pub(super) trace: Trace,
     /// Understood parameters but for `_count`, `_offset`, `_included` and the pin.
     pub(super) understood: Vec<(String, String)>,
 }
@@ -76,6 +79,7 @@ impl Query {
             included: 0,
             pin: None,
             remarks: Vec::new(),
+            trace: Trace::default(),
             understood: Vec::new(),
         }
     }

@@ -17,7 +17,8 @@ use super::query::{Query, SortKey, written};
 use super::raw::RawParameter;
 use super::resolve::{Resolver, resource_type};
 use super::result::{Total, invalid};
-use super::{MAX_PAGE_BYTES, SearchError};
+use super::trace::Trace;
+use super::{MAX_PAGE_BYTES, SearchError, explain};
 use crate::fhir::{TypeId, facts};
 use crate::lake::Scope;
 use crate::lake::scan::{Locator, Row, ScopedTable};
@@ -51,6 +52,15 @@ struct Part {
 impl Engine {
     /// Carries out a search over the types that `_type` names, all types without it, and renders its page as a Bundle.
     pub async fn search_system(&self, request: &SystemRequest<'_>) -> Result<Bytes, SearchError> {
+        self.search_system_traced(request, Trace::default()).await
+    }
+
+    /// The same, noting how it goes.
+    pub(super) async fn search_system_traced(
+        &self,
+        request: &SystemRequest<'_>,
+        trace: Trace,
+    ) -> Result<Bytes, SearchError> {
         let (mut types, parameters) = types(request.parameters)?;
         let resolver = || self.resolver(request.now, request.base);
         if types.is_empty() {
@@ -69,14 +79,17 @@ impl Engine {
             let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
             let table = match other {
                 Some(table) => table,
-                None => self.lake().table(&self.picture(&query)?, ty, request.scope),
+                None => trace.watched(self.lake().table(&self.picture(&query)?, ty, request.scope)),
             };
+            query.trace = trace.clone();
             self.settle(&table, &mut query.criteria).await?;
+            trace.part(|| explain::Part::of(&query, &table, &self.bound(&query, &table)));
             parts.push(Part { query, table });
         }
         let Some(mut lead) = parts.first().map(|part| part.query.clone()) else {
             return Err(SearchError::Unanswered);
         };
+        trace.lap("resolve", None);
         lead.understood = understood(request.parameters, &parts);
         let address = request.base.trim_end_matches('/');
         let mut answer = Answer {
@@ -94,6 +107,7 @@ impl Engine {
                 total += self.count(&part.table, &part.query).await?;
             }
             answer.total = Some(total);
+            trace.lap("count", answer.total);
         }
         if lead.counts_only() {
             return answer.render(&[], Included::nothing());
@@ -102,6 +116,7 @@ impl Engine {
             true => self.one_after_the_other(&parts, &lead, &mut answer.more).await?,
             false => self.merged(&parts, &lead, &mut answer.more).await?,
         };
+        trace.lap("match", Some(matches.len()));
         let includes: Vec<_> = parts
             .iter()
             .flat_map(|part| part.query.includes.iter().cloned())

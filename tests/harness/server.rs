@@ -115,7 +115,22 @@ impl Server {
         Server::knowing(folder, lake, limits, Arc::default())
     }
 
+    /// A server over a lake in a folder that explains its answers to those who may ask.
+    pub(crate) fn explaining(folder: tempfile::TempDir, lake: Lake) -> Server {
+        Server::run(folder, lake, Limits::default(), Arc::default(), true)
+    }
+
     fn knowing(folder: tempfile::TempDir, lake: Lake, limits: Limits, terminology: Arc<Terminology>) -> Server {
+        Server::run(folder, lake, limits, terminology, false)
+    }
+
+    fn run(
+        folder: tempfile::TempDir,
+        lake: Lake,
+        limits: Limits,
+        terminology: Arc<Terminology>,
+        explain: bool,
+    ) -> Server {
         let store = Arc::new(Store::open(folder.path(), Clock::at(START)).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -133,6 +148,7 @@ impl Server {
             terminology,
             base_url,
             limits,
+            explain,
         })
         .unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

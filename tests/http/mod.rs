@@ -2,5 +2,6 @@
 
 mod coding;
 mod conditional;
+mod explain;
 mod routes;
 mod wishes;

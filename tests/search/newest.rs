@@ -10,7 +10,7 @@ use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
 use tabularium::lake::{Lake, Mode, Scope};
-use tabularium::search::{Engine, Handling, Request, raw};
+use tabularium::search::{Engine, Form, Handling, Request, raw};
 
 struct Records {
     engine: Engine,
@@ -159,10 +159,9 @@ fn the_first_by_date_are_those_that_reading_everything_gives() {
 
     // The best twenty of a code lie in one or two of the files; most pages of the others stay unread.
     let parameters = raw::parse("code=c3&_sort=date&date=ge2001-01-01&_count=20");
-    let plan = records
-        .runtime
-        .block_on(records.engine.explain(&records.request(&parameters)))
-        .unwrap();
+    let request = records.request(&parameters);
+    let explained = records.engine.search_explained(&request, Form::Text);
+    let plan = records.runtime.block_on(explained).unwrap().1.to_string();
     assert!(plan.contains("best first"), "{plan}");
 }
 

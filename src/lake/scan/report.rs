@@ -46,6 +46,10 @@ pub struct FilterStep {
     pub rows_in: u64,
     /// Rows it kept.
     pub rows_out: u64,
+    /// Row groups it was asked about.
+    pub row_groups: usize,
+    /// Of these, those of which it kept nothing: by their dictionaries alone, where it can.
+    pub row_groups_emptied: usize,
     /// Time inside, over all threads.
     pub time: Duration,
 }
@@ -54,6 +58,8 @@ impl FilterStep {
     fn add(&mut self, other: FilterStep) {
         self.rows_in += other.rows_in;
         self.rows_out += other.rows_out;
+        self.row_groups += other.row_groups;
+        self.row_groups_emptied += other.row_groups_emptied;
         self.time += other.time;
     }
 }
@@ -64,6 +70,8 @@ impl ScanReport {
         let step = FilterStep {
             rows_in: rows.0 as u64,
             rows_out: rows.1 as u64,
+            row_groups: 1,
+            row_groups_emptied: usize::from(rows.1 == 0),
             time,
         };
         self.filter_time += time;

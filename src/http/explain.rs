@@ -1,0 +1,37 @@
+//! `X-Explain`: whether the answer of a search says how it came about, and who may ask that.
+//!
+//! What is said counts rows and bytes of the whole lake, other applications' among them. So it is for those who ask on behalf of an
+//! application, on a server that was started to allow it.
+
+use axum::http::{HeaderMap, HeaderName};
+
+use super::error::Error;
+use super::service::Service;
+use crate::consent::Access;
+use crate::search::Form;
+
+const X_EXPLAIN: HeaderName = HeaderName::from_static("x-explain");
+/// How long each step took, as browsers and proxies read it.
+pub(super) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// The form in which a request wants its answer explained, if it does.
+pub(super) fn wanted(headers: &HeaderMap, access: &Access, service: &Service) -> Result<Option<Form>, Error> {
+    let Some(value) = headers.get(X_EXPLAIN) else {
+        return Ok(None);
+    };
+    let form = match value.to_str().unwrap_or_default().trim() {
+        text if text.eq_ignore_ascii_case("false") => return Ok(None),
+        text if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("text") => Form::Text,
+        text if text.eq_ignore_ascii_case("json") => Form::Json,
+        _ => return Err(Error::Invalid("X-Explain is true, json or false".to_owned())),
+    };
+    if !service.explain {
+        return Err(Error::Forbidden(
+            "this server does not explain its answers (serve --allow-explain)",
+        ));
+    }
+    if access.patients().is_some() {
+        return Err(Error::Forbidden("answers are explained to application tokens only"));
+    }
+    Ok(Some(form))
+}

@@ -1,0 +1,109 @@
+//! A search that is watched: which steps it takes, how long each, and what each reads. One that nobody watches notes nothing.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::display::DisplayableExecutionPlan;
+
+use super::explain::{Explanation, Form, Part, Step};
+use crate::fhir::outcome::{Issue, IssueType};
+use crate::lake::scan::{ScopedTable, Watch};
+
+/// Goes along with a query.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trace(Option<Arc<Tracing>>);
+
+#[derive(Debug)]
+struct Tracing {
+    /// How the answer says it.
+    form: Form,
+    watch: Arc<Watch>,
+    noted: Mutex<Noted>,
+}
+
+#[derive(Debug)]
+struct Noted {
+    /// When the step under way began.
+    since: Instant,
+    /// The plans of the step under way.
+    plans: Vec<String>,
+    explanation: Explanation,
+}
+
+impl Trace {
+    /// A trace that notes what happens from now on.
+    pub(super) fn on(form: Form) -> Trace {
+        Trace(Some(Arc::new(Tracing {
+            form,
+            watch: Arc::default(),
+            noted: Mutex::new(Noted {
+                since: Instant::now(),
+                plans: Vec::new(),
+                explanation: Explanation::default(),
+            }),
+        })))
+    }
+
+    /// The table, with what is read of it noted.
+    pub(super) fn watched(&self, table: ScopedTable) -> ScopedTable {
+        match &self.0 {
+            Some(tracing) => table.watched(&tracing.watch),
+            None => table,
+        }
+    }
+
+    /// What is searched for and how, told only if it is wanted.
+    pub(super) fn part(&self, part: impl FnOnce() -> Part) {
+        if let Some(mut noted) = self.noted() {
+            noted.explanation.parts.push(part());
+        }
+    }
+
+    /// A plan that has run.
+    pub(super) fn plan(&self, plan: &dyn ExecutionPlan) {
+        if let Some(mut noted) = self.noted() {
+            let text = DisplayableExecutionPlan::with_metrics(plan).indent(false).to_string();
+            noted.plans.push(text);
+        }
+    }
+
+    /// A step has ended, and given so many rows.
+    pub(super) fn lap(&self, name: &'static str, rows: Option<usize>) {
+        let (Some(tracing), Some(mut noted)) = (&self.0, self.noted()) else {
+            return;
+        };
+        let now = Instant::now();
+        let step = Step {
+            name,
+            time: now - noted.since,
+            rows,
+            plans: std::mem::take(&mut noted.plans),
+            seen: tracing.watch.take(),
+        };
+        noted.since = now;
+        noted.explanation.steps.push(step);
+    }
+
+    /// The explanation so far, as an answer says it.
+    pub(super) fn remark(&self) -> Option<Issue> {
+        let noted = self.noted()?;
+        let text = match self.0.as_deref()?.form {
+            Form::Text => noted.explanation.to_string(),
+            Form::Json => noted.explanation.to_json().to_string(),
+        };
+        let issue = Issue::information(IssueType::Informational, "how this answer came about");
+        Some(issue.diagnostics(text))
+    }
+
+    /// The whole explanation, once the search has ended.
+    pub(super) fn explanation(self) -> Explanation {
+        let noted = self.noted();
+        noted.map_or_else(Explanation::default, |mut noted| std::mem::take(&mut noted.explanation))
+    }
+
+    fn noted(&self) -> Option<MutexGuard<'_, Noted>> {
+        let tracing = self.0.as_deref()?;
+        Some(tracing.noted.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,197 @@
+//! How an answer came about, told to those who may ask: over HTTP by `X-Explain`, on the command line by `explain`.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::harness::records::{self, Record};
+use crate::harness::server::{Answer, Server};
+
+fn observation(id: &str, patient: &str, code: &str, year: &str) -> Value {
+    json!({"resourceType": "Observation", "id": id, "status": "final", "effectiveDateTime": year,
+        "code": {"coding": [{"system": "http://loinc.org", "code": code}]},
+        "subject": {"reference": format!("Patient/{patient}")}})
+}
+
+/// Two files of Observations, of which one has the code `8867-4` and is of 2020.
+fn server() -> Server {
+    let (folder, lake) = records::lake();
+    let of = |patient: &str, json| Record::new(json).of(&lake, patient);
+    let first = [
+        of(
+            "anna",
+            json!({"resourceType": "Patient", "id": "anna", "name": [{"family": "Secretive"}]}),
+        ),
+        of("ben", json!({"resourceType": "Patient", "id": "ben"})),
+        of("anna", observation("a1", "anna", "8867-4", "2020")),
+        of("ben", observation("b1", "ben", "8867-4", "2020")),
+    ];
+    records::commit(&lake, &first);
+    records::commit(&lake, &[of("ben", observation("b2", "ben", "1234-5", "2024"))]);
+    Server::explaining(folder, lake)
+}
+
+fn explained(server: &Server, token: &str, path: &str, form: &str) -> Answer {
+    let bearer = format!("Bearer {token}");
+    server.send("GET", path, &[("authorization", &bearer), ("x-explain", form)], "")
+}
+
+/// Takes what is said out of a Bundle: its last entry.
+fn plan(bundle: &mut Value) -> String {
+    let last = bundle["entry"].as_array_mut().unwrap().pop().unwrap();
+    assert_eq!(last["search"]["mode"], "outcome");
+    assert_eq!(last["resource"]["resourceType"], "OperationOutcome");
+    let issue = &last["resource"]["issue"][0];
+    assert_eq!(
+        (&issue["severity"], &issue["code"]),
+        (&json!("information"), &json!("informational"))
+    );
+    issue["diagnostics"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_answer_says_how_it_came_about() {
+    let server = server();
+    let token = server.application_token();
+    let path = "/fhir/Observation?code=http://loinc.org|8867-4&date=lt2022&_sort=-_id&_include=Observation:subject&_total=accurate";
+    let plain = server.get(path, &token).json();
+    let answer = explained(&server, &token, path, "true");
+    let mut bundle = answer.json();
+    let text = plan(&mut bundle);
+    assert_eq!(bundle["entry"], plain["entry"], "the answer is the same");
+    for part in [
+        "Observation in snapshot 2: a scan of the table",
+        "code=http://loinc.org|8867-4  reads code.coding.code, code.coding.system",
+        "sorted by -_id, then id",
+        "files       1 of 2 read, 1 opened in vain",
+        "row groups  1 of 2 met are read; 1 skipped: statistics of effective",
+        "2 met, 0 pruned, 0 dropped by conditions, 2 out",
+        "code=http://loinc.org|8867-4: 2 in, 2 out, nothing left of 0 of 1 row groups",
+        "SortExec: TopK",
+        "Patient: 2 of 2 resources fetched",
+        "footers and page indexes:",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("Secretive"), "a plan holds nothing of the records");
+    let timing = answer.header("server-timing");
+    let steps: Vec<&str> = timing.split(", ").map(|step| step.split(';').next().unwrap()).collect();
+    assert_eq!(
+        steps,
+        ["resolve", "others", "match", "fetch", "count", "include", "render"]
+    );
+    assert!(timing.contains(";dur="), "{timing}");
+}
+
+#[test]
+fn programs_read_the_same_as_json() {
+    let server = server();
+    let token = server.application_token();
+    let told = |path: &str| -> Value {
+        let mut bundle = explained(&server, &token, path, "json").json();
+        serde_json::from_str(&plan(&mut bundle)).unwrap()
+    };
+    let step = |plan: &Value, name: &str| -> Value {
+        let steps = plan["steps"].as_array().unwrap();
+        steps
+            .iter()
+            .find(|step| step["step"] == name)
+            .unwrap_or_else(|| panic!("no {name}: {plan}"))
+            .clone()
+    };
+    let scanned = told("/fhir/Observation?date=ge2023&code=8867-4");
+    let matched = step(&scanned, "match");
+    let scan = &matched["scans"][0];
+    assert_eq!(scan["files"]["all"], 2);
+    let reasons = scan["rowGroups"]["why"].as_object().unwrap();
+    assert_eq!(reasons.values().collect::<Vec<_>>(), [1]);
+    assert!(
+        reasons
+            .keys()
+            .all(|reason| reason.starts_with("statistics of effective")),
+        "{reasons:?}"
+    );
+    let conditions = scan["conditions"].as_array().unwrap();
+    let of_code = conditions
+        .iter()
+        .find(|condition| condition["condition"] == "code=8867-4")
+        .unwrap();
+    assert_eq!(
+        (&of_code["rowsIn"], &of_code["rowsOut"], &of_code["rowGroupsEmptied"]),
+        (&json!(1), &json!(0), &json!(1))
+    );
+    assert!(scan["bytes"].as_u64().unwrap() > 0 && scan["time"]["read"].is_number());
+    let one = told("/fhir/Observation?code=8867-4&_count=1");
+    assert_eq!(step(&one, "fetch")["fetched"][0]["found"], 1);
+
+    // A person's columns are read once.
+    let path = "/fhir/Observation?subject=Patient/ben&code=1234-5";
+    let columns = |plan: &Value| {
+        let person = step(plan, "match")["people"][0].clone();
+        (
+            person["columnsRead"].as_u64().unwrap(),
+            person["columnsInMemory"].as_u64().unwrap(),
+        )
+    };
+    let (read, kept) = columns(&told(path));
+    assert!(read > 0 && kept == 0);
+    assert_eq!(columns(&told(path)), (0, read));
+    assert_eq!(
+        step(&told(path), "match")["memory"]["places of people's rows"],
+        json!({"hits": 1, "misses": 0})
+    );
+
+    let joined = told("/fhir/Observation?subject:Patient.family=secretive");
+    assert_eq!(step(&joined, "others")["scans"][0]["type"], "Patient");
+    let counted = told("/fhir/Observation?code=1234-5&_summary=count");
+    assert_eq!(step(&counted, "count")["rows"], 1);
+    let system = told("/fhir?_type=Observation,Patient&_id=ben,b2");
+    assert_eq!(system["searches"].as_array().unwrap().len(), 2);
+    assert_eq!(step(&system, "match")["rows"], 2);
+}
+
+#[test]
+fn it_is_told_to_those_who_may_ask() {
+    let server = server();
+    let (application, patient) = (server.application_token(), server.patient_token("anna"));
+    let path = "/fhir/Observation?code=8867-4";
+    for form in ["true", "json"] {
+        let answer = explained(&server, &patient, path, form);
+        assert_eq!((answer.status, answer.issue().as_str()), (403, "forbidden"));
+    }
+    let odd = explained(&server, &application, path, "maybe");
+    assert_eq!((odd.status, odd.issue().as_str()), (400, "invalid"));
+    for token in [&application, &patient] {
+        let answer = explained(&server, token, path, "false");
+        assert_eq!((answer.status, answer.header("server-timing")), (200, ""));
+        assert!(!answer.text.contains("outcome"));
+    }
+    let silent = Server::start(&[json!({"resourceType": "Patient", "id": "anna"})]);
+    let answer = explained(&silent, &silent.application_token(), "/fhir/Patient", "true");
+    assert_eq!((answer.status, answer.issue().as_str()), (403, "forbidden"));
+}
+
+#[test]
+fn the_command_explains_as_the_server_does() {
+    let server = server();
+    let explain = |more: &[&str]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_tabularium"))
+            .args([
+                "explain",
+                "--data",
+                server.folder().to_str().unwrap(),
+                "Observation?date=ge2023",
+            ])
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let text = explain(&[]);
+    assert!(text.contains("1 skipped: statistics of effective"), "{text}");
+    assert!(text.contains("footers and page indexes: 0 found, 2 read"), "{text}");
+    assert!(explain(&["--runs", "2"]).contains("footers and page indexes: 2 found, 0 read"));
+    let json: Value = serde_json::from_str(&explain(&["--json"])).unwrap();
+    assert_eq!(json["steps"][0]["step"], "resolve");
+}
