@@ -83,6 +83,10 @@ const QUERIES: &[(&str, Reading)] = &[
     ("Patient?gender:missing=true", |r| !has(r, "gender")),
     ("Patient?gender:missing=false", |r| has(r, "gender")),
     ("Patient?active=true", |r| r["active"] == true),
+    ("Organization?active=http://hl7.org/fhir/special-values|true", |r| {
+        r["active"] == true
+    }),
+    ("Organization?active=http://loinc.org|true", |_| false),
     ("Patient?deceased=true", |r| {
         r["deceasedBoolean"] == true || has(r, "deceasedDateTime")
     }),

@@ -4,6 +4,9 @@ use super::{mark_items, only_text, string, type_name};
 use crate::fhirpath::{Collection, Items, Typed};
 use crate::search::value::{TokenValue, TypedIdentifier, fold};
 
+/// The code system that `true` and `false` are of (R4 search, 3.1.1.4.10).
+const BOOLEANS: &str = "http://hl7.org/fhir/special-values";
+
 pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
     match type_name(part) {
         "CodeableConcept" => {
@@ -23,6 +26,13 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
             mark_items(part, rows, |_, item| pairs.matches(value, item));
         }
         "boolean" | "Boolean" => {
+            if value
+                .system
+                .as_deref()
+                .is_some_and(|system| !matches!(system, "" | BOOLEANS))
+            {
+                return;
+            }
             let Some(wanted) = value.code.as_deref().and_then(|code| code.parse::<bool>().ok()) else {
                 return;
             };
