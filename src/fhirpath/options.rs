@@ -22,7 +22,8 @@ pub struct CompileOptions<'a> {
     pub lenient: bool,
     /// The expression is a search parameter's: a union of paths over the types that the parameter is for, of which those of
     /// other types are empty rather than errors, and whose `as` selects among several items. Its `resolve()` goes by the
-    /// reference alone: it looks for no target among contained resources, and so does not read their column.
+    /// reference alone: it looks for no target among contained resources, and so does not read their column. A choice may be
+    /// named as in JSON, with its type (`valueDateTime`), as parameters of published packages do.
     pub search: bool,
     /// Functions that depend on the order of items are errors after those that leave it open: `children().first()`.
     pub ordered: bool,

@@ -116,6 +116,12 @@ impl Compiler<'_> {
             };
             return Ok((step, found));
         }
+        if self.options.search
+            && let Some((element, test)) = choice(shape, name)
+        {
+            let (step, shape) = self.step(on, shape, element, at)?;
+            return Ok(of_type(step, shape, test));
+        }
         if shape.sources.is_empty() || self.lenient {
             return Ok((Node::Empty, Shape::default()));
         }
@@ -185,6 +191,19 @@ fn child(source: &Source, branch: &Branch) -> Source {
         },
         inside: source.inside || branch.storage == Storage::Json,
     }
+}
+
+/// The choice and its type that a JSON property stands for: published search parameters say `servicedDate` where FHIRPath has
+/// `serviced.as(date)`.
+fn choice(shape: &Shape, name: &str) -> Option<(&'static str, TypeTest)> {
+    let types = shape.sources.iter().filter_map(|source| source.ty.fhir());
+    let mut children = types.filter_map(|ty| facts().child(ty, name));
+    let child = children.find(|child| child.element.choice)?;
+    let test = TypeTest {
+        fhir: Some(child.ty),
+        system: None,
+    };
+    Some((child.element.name, test))
 }
 
 /// The elements of this name that resources have.
