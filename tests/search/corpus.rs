@@ -13,7 +13,7 @@ use tabularium::search::{Engine, Handling, Request, SearchError, SystemRequest, 
 use crate::harness;
 
 /// When the searches are made: 2024-06-01T00:00:00Z.
-const NOW: i64 = 1_717_200_000_000_000;
+pub(super) const NOW: i64 = 1_717_200_000_000_000;
 pub(super) const BASE: &str = "http://records.example/fhir/";
 
 /// An engine over the real records.

@@ -3,6 +3,7 @@
 mod brute;
 mod conditions;
 mod corpus;
+mod differential;
 mod includes;
 mod newest;
 mod order;

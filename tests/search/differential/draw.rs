@@ -1,0 +1,511 @@
+//! Searches drawn at random, from a seed, out of what the resources say: whole values, parts of them, values altered so that they
+//! match more, less or nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::Value;
+
+use super::definition::Definition;
+use super::expression::{Item, relative};
+use super::values::{BOUND, escaped, span, strings};
+use super::world::{Query, World};
+use crate::search::corpus::BASE;
+
+/// The most steps of a chain.
+const DEPTH: usize = 2;
+
+/// Draws searches.
+pub(super) struct Draw<'w, 'a> {
+    random: ChaCha8Rng,
+    world: &'w World<'a>,
+    types: Vec<&'w str>,
+    /// For each type, which reference parameters of which types lead to it.
+    referring: BTreeMap<String, BTreeSet<(String, String)>>,
+}
+
+impl<'w, 'a> Draw<'w, 'a> {
+    pub(super) fn new(world: &'w World<'a>, seed: u64) -> Draw<'w, 'a> {
+        let mut types: Vec<&str> = world.types().map(|(ty, _)| ty).collect();
+        // Half of all searches go to the larger half of the types.
+        let mut by_rows: Vec<(usize, &str)> = world.types().map(|(ty, rows)| (rows, ty)).collect();
+        by_rows.sort();
+        types.extend(
+            by_rows
+                .iter()
+                .rev()
+                .take(by_rows.len() / 3)
+                .flat_map(|(_, ty)| [*ty, *ty, *ty]),
+        );
+        let mut referring: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
+        for (source, _) in world.types() {
+            let references = world.definitions.own(source).filter(|of| of.kind == "reference");
+            for definition in references {
+                let values = world.values(source, &definition.code).unwrap();
+                for item in values.iter().flatten() {
+                    let Some(name) = relative(item.value) else { continue };
+                    let Some((ty, _)) = world.place(&name) else { continue };
+                    if definition.targets.is_empty() || definition.targets.iter().any(|target| target == ty) {
+                        let through = (source.to_owned(), definition.code.clone());
+                        referring.entry(ty.to_owned()).or_default().insert(through);
+                    }
+                }
+            }
+        }
+        Draw {
+            random: ChaCha8Rng::seed_from_u64(seed),
+            world,
+            types,
+            referring,
+        }
+    }
+
+    pub(super) fn below(&mut self, count: usize) -> usize {
+        self.random.next_u32() as usize % count.max(1)
+    }
+
+    pub(super) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(super) fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
+        &from[self.below(from.len())]
+    }
+
+    /// The next search, and a resource that it is likely to mean.
+    pub(super) fn query(&mut self) -> (Query, &'w str) {
+        let types = self.types.clone();
+        let ty = (*self.pick(&types)).to_owned();
+        let world = self.world;
+        let rows = world.rows(&ty);
+        let meant = self.below(rows.len());
+        let mut conditions = Vec::new();
+        for _ in 0..=self.below(3).saturating_sub(self.below(2)) {
+            let row = if self.chance(80) { meant } else { self.below(rows.len()) };
+            conditions.extend(self.condition(&ty, row, 0));
+        }
+        let sort = match self.chance(45) {
+            true => self.sort(&ty),
+            false => Vec::new(),
+        };
+        (Query { ty, conditions, sort }, &rows[meant].name)
+    }
+
+    fn sort(&mut self, ty: &str) -> Vec<(String, bool)> {
+        let has_values = |code: &str| {
+            let values = self.world.values(ty, code);
+            values.is_some_and(|values| values.iter().any(|items| !items.is_empty()))
+        };
+        let ordered =
+            |of: &&Rc<Definition>| !["composite", "special"].contains(&of.kind.as_str()) && has_values(&of.code);
+        let own = self.world.definitions.own(ty).filter(ordered);
+        let mut codes: Vec<String> = own.map(|of| of.code.clone()).collect();
+        codes.extend(["_id", "_lastUpdated"].map(str::to_owned));
+        let mut keys: Vec<(String, bool)> = Vec::new();
+        for _ in 0..=self.below(3) {
+            let code = self.pick(&codes).clone();
+            if keys.iter().all(|(other, _)| *other != code) {
+                let down = self.chance(50);
+                keys.push((code, down));
+            }
+        }
+        keys
+    }
+
+    /// A condition that a row of the type is likely to meet.
+    fn condition(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
+        match self.below(100) {
+            0..14 if depth < DEPTH => self.chain(ty, row, depth),
+            14..26 if depth < DEPTH => self.has(ty, row, depth),
+            26..38 => self.common(ty, row),
+            _ => self.own(ty, row),
+        }
+    }
+
+    fn own(&mut self, ty: &str, row: usize) -> Option<(String, String)> {
+        let all: Vec<Rc<Definition>> = self.world.definitions.own(ty).cloned().collect();
+        if all.is_empty() {
+            return self.common(ty, row);
+        }
+        // Parameters of which the row has a value are tried first.
+        for _ in 0..8 {
+            let definition = self.pick(&all).clone();
+            if !self.world.values(ty, &definition.code)?[row].is_empty() {
+                return Some(self.asked(ty, &definition, row));
+            }
+        }
+        let definition = self.pick(&all).clone();
+        Some(self.asked(ty, &definition, row))
+    }
+
+    fn common(&mut self, ty: &str, row: usize) -> Option<(String, String)> {
+        let code = *self.pick(&[
+            "_id",
+            "_lastUpdated",
+            "_tag",
+            "_profile",
+            "_security",
+            "_source",
+            "_profile",
+        ]);
+        let definition = self.world.definitions.get(ty, code)?.clone();
+        Some(self.asked(ty, &definition, row))
+    }
+
+    fn chain(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
+        let mut steps = Vec::new();
+        for definition in self.world.definitions.own(ty).filter(|of| of.kind == "reference") {
+            for item in &self.world.values(ty, &definition.code)?[row] {
+                let Some(name) = relative(item.value) else { continue };
+                if self.world.place(&name).is_some() {
+                    steps.push((definition.clone(), name));
+                }
+            }
+        }
+        if steps.is_empty() {
+            return None;
+        }
+        let (definition, name) = self.pick(&steps).clone();
+        let (target, place) = self.world.place(&name)?;
+        let (rest, value) = self.condition(target, place, depth + 1)?;
+        // Without its type, a chain goes to all types of its parameter; those that it may not lead to are named.
+        let plain = definition.targets.iter().any(|of| of == target) && self.chance(50);
+        let code = &definition.code;
+        Some(match plain {
+            true => (format!("{code}.{rest}"), value),
+            false => (format!("{code}:{target}.{rest}"), value),
+        })
+    }
+
+    fn has(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
+        let through: Vec<(String, String)> = self.referring.get(ty)?.iter().cloned().collect();
+        let (source, code) = self.pick(&through).clone();
+        let name = &self.world.rows(ty)[row].name;
+        let values = self.world.values(&source, &code)?;
+        let refers = |items: &Vec<Item<'_>>| items.iter().any(|item| relative(item.value).as_deref() == Some(name));
+        let row = values.iter().position(refers);
+        let row = row.or_else(|| values.iter().position(|items| !items.is_empty()))?;
+        let (rest, value) = self.condition(&source, row, depth + 1)?;
+        Some((format!("_has:{source}:{code}:{rest}"), value))
+    }
+
+    /// A parameter with a modifier and values like those of a row.
+    fn asked(&mut self, ty: &str, definition: &Definition, row: usize) -> (String, String) {
+        let code = &definition.code;
+        let values = self.world.values(ty, code).unwrap();
+        let can_miss = definition.kind != "composite" && definition.kind != "special";
+        if can_miss && code != "_id" && (self.chance(5) || values.iter().all(Vec::is_empty) && self.chance(50)) {
+            let missing = if self.chance(50) { "true" } else { "false" };
+            return (format!("{code}:missing"), missing.to_owned());
+        }
+        let modifiers: &[&str] = match definition.kind.as_str() {
+            _ if code == "_id" => &[""],
+            "string" => &["", "", ":exact", ":contains"],
+            "token" => &["", "", "", "", ":not", ":text", ":of-type"],
+            "uri" => &["", "", ":below", ":above"],
+            "reference" => &["", "", ":identifier", ":Type"],
+            _ => &[""],
+        };
+        let mut modifier = (*self.pick(modifiers)).to_owned();
+        let of_row: Vec<Item<'_>> = match values[row].is_empty() {
+            false => values[row].clone(),
+            true => values.iter().flatten().take(20).copied().collect(),
+        };
+        let item = (!of_row.is_empty()).then(|| *self.pick(&of_row));
+        let identifies = item.is_some_and(|item| item.value.get("identifier").is_some());
+        let typed = item.is_some_and(|item| item.value.get("type").is_some() && item.value.get("value").is_some());
+        if modifier == ":identifier" && !identifies || modifier == ":of-type" && !typed {
+            modifier.clear();
+        }
+        if modifier == ":Type" {
+            let target = item.and_then(|item| relative(item.value));
+            modifier = target.map_or(String::new(), |name| format!(":{}", name.split('/').next().unwrap()));
+        }
+        let mut alternatives = vec![self.value(ty, definition, &modifier, item)];
+        while alternatives.len() < 4 && self.chance(22) {
+            let row = self.below(values.len());
+            let other = values[row].first().copied();
+            alternatives.push(self.value(ty, definition, &modifier, other));
+        }
+        (format!("{code}{modifier}"), alternatives.join(","))
+    }
+
+    fn value(&mut self, ty: &str, definition: &Definition, modifier: &str, item: Option<Item<'_>>) -> String {
+        let item = item.filter(|_| !self.chance(5));
+        let drawn = match (definition.kind.as_str(), item) {
+            ("composite", Some(item)) => return self.tuple(definition, item.value),
+            ("composite", None) => {
+                let kinds = definition.components.iter().map(|(kind, _)| absent(kind));
+                return kinds.collect::<Vec<_>>().join("$");
+            }
+            (kind, Some(item)) if definition.code != "_id" => {
+                self.of_kind(ty, &definition.code, kind, modifier, item.value)
+            }
+            (_, Some(item)) => item.value.as_str().map(str::to_owned),
+            (_, None) => None,
+        };
+        let absent = match modifier {
+            ":of-type" => "http://example.org|x|absent",
+            _ => absent(&definition.kind),
+        };
+        drawn
+            .filter(|text| !text.is_empty())
+            .unwrap_or_else(|| absent.to_owned())
+    }
+
+    fn tuple(&mut self, definition: &Definition, part: &Value) -> String {
+        let mut texts = Vec::new();
+        for (kind, expression) in &definition.components {
+            let items = expression.of(part, part);
+            let drawn = match items.is_empty() {
+                true => None,
+                false => {
+                    let item = *self.pick(&items);
+                    self.of_kind("", "", kind, "", item.value)
+                }
+            };
+            texts.push(drawn.unwrap_or_else(|| absent(kind).to_owned()));
+        }
+        texts.join("$")
+    }
+
+    fn of_kind(&mut self, ty: &str, code: &str, kind: &str, modifier: &str, value: &Value) -> Option<String> {
+        match (kind, modifier) {
+            ("token", ":text") => self.label(value),
+            ("token", ":of-type") => {
+                let coding = &value["type"]["coding"][0];
+                let part = |value: &Value| escaped(value.as_str().unwrap_or("x"));
+                Some([part(&coding["system"]), part(&coding["code"]), part(&value["value"])].join("|"))
+            }
+            ("token", _) => self.token(ty, code, value),
+            ("reference", ":identifier") => self.token("", "", &value["identifier"]),
+            ("reference", modifier) => self.reference(modifier, value),
+            ("string", _) => self.string(modifier, value),
+            ("date", _) => self.date(value),
+            ("number", _) => self.number(value.as_f64()?),
+            ("quantity", _) => self.quantity(value),
+            ("uri", _) => self.uri(modifier, value.as_str()?),
+            ("special", _) => self.place(value),
+            _ => None,
+        }
+    }
+
+    fn token(&mut self, ty: &str, code: &str, value: &Value) -> Option<String> {
+        let bound = BOUND.iter().find(|(of, element, _)| *of == ty && *element == code);
+        let (system, code) = match value {
+            Value::String(text) => {
+                let text = escaped(&self.cased(text));
+                return Some(match (bound, self.below(4)) {
+                    (Some((_, _, system)), 0) => format!("{}|{text}", escaped(system)),
+                    (Some(_), 1) => format!("http://example.org/none|{text}"),
+                    (_, 2) => format!("|{text}"),
+                    _ => text,
+                });
+            }
+            Value::Bool(value) => {
+                let system = *self.pick(&["", "", "|", "http://example.org/none|"]);
+                return Some(format!("{system}{}", *value ^ self.chance(30)));
+            }
+            value => {
+                let codings = value["coding"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_else(|| vec![value.clone()]);
+                let coding = if codings.is_empty() {
+                    value.clone()
+                } else {
+                    self.pick(&codings).clone()
+                };
+                let text = |name: &str| coding[name].as_str().map(str::to_owned);
+                let code = if value.get("coding").is_none() && value.get("value").is_some() {
+                    "value"
+                } else {
+                    "code"
+                };
+                (text("system"), text(code))
+            }
+        };
+        let code = code.map(|code| escaped(&self.cased(&code)));
+        Some(match (system.map(|system| escaped(&system)), code, self.below(7)) {
+            (Some(system), _, 0) => format!("{system}|"),
+            (_, Some(code), 1) => format!("|{code}"),
+            (_, Some(code), 2) => format!("http://example.org/none|{code}"),
+            (Some(system), Some(code), 3 | 4) => format!("{system}|{code}"),
+            (_, Some(code), _) => code,
+            (Some(system), None, _) => format!("{system}|"),
+            (None, None, _) => return None,
+        })
+    }
+
+    /// The text, now and then in other letters.
+    fn cased(&mut self, text: &str) -> String {
+        match self.below(8) {
+            0 => text.to_uppercase(),
+            1 => text.to_lowercase(),
+            _ => text.to_owned(),
+        }
+    }
+
+    fn label(&mut self, value: &Value) -> Option<String> {
+        let texts = [
+            &value["text"],
+            &value["display"],
+            &value["coding"][0]["display"],
+            &value["type"]["text"],
+        ];
+        let text = texts.into_iter().find_map(Value::as_str)?;
+        Some(escaped(&self.part(text, true)))
+    }
+
+    /// A part of a text, from its beginning or from anywhere.
+    fn part(&mut self, text: &str, beginning: bool) -> String {
+        let letters: Vec<char> = text.chars().collect();
+        let from = if beginning { 0 } else { self.below(letters.len()) };
+        let to = match self.chance(40) {
+            true => letters.len(),
+            false => from + 1 + self.below(letters.len() - from),
+        };
+        let part: String = letters[from..to].iter().collect();
+        let part = self.cased(&part);
+        if self.chance(10) {
+            part.replace('o', "ö").replace('e', "é")
+        } else {
+            part
+        }
+    }
+
+    fn string(&mut self, modifier: &str, value: &Value) -> Option<String> {
+        let texts: Vec<&str> = strings(value).collect();
+        if texts.is_empty() {
+            return None;
+        }
+        let text = *self.pick(&texts);
+        Some(escaped(&match modifier {
+            ":exact" => self.cased(text),
+            ":contains" => self.part(text, false),
+            _ => self.part(text, true),
+        }))
+    }
+
+    fn prefix(&mut self) -> &'static str {
+        const ALL: [&str; 11] = ["", "", "eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
+        ALL[self.below(ALL.len())]
+    }
+
+    fn date(&mut self, value: &Value) -> Option<String> {
+        let texts = [
+            value,
+            &value["start"],
+            &value["end"],
+            &value["event"][0],
+            &value["repeat"]["boundsPeriod"]["start"],
+        ];
+        let texts: Vec<&str> = texts.into_iter().filter_map(Value::as_str).collect();
+        if texts.is_empty() {
+            return None;
+        }
+        let text = *self.pick(&texts);
+        let text = match self.below(6) {
+            0 => text.get(..4)?.to_owned(),
+            1 => text.get(..7).unwrap_or(text).to_owned(),
+            2 => text.get(..10).unwrap_or(text).to_owned(),
+            3 if text.len() > 16 => format!("{}Z", &text[..16]),
+            // The same moment in another zone.
+            4 if text.len() > 10 => {
+                let moment = chrono::DateTime::from_timestamp_micros(span(text)?.0)?;
+                let zone = chrono::FixedOffset::east_opt(19_800)?;
+                moment.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S%:z").to_string()
+            }
+            _ => text.to_owned(),
+        };
+        Some(format!("{}{text}", self.prefix()))
+    }
+
+    fn number(&mut self, number: f64) -> Option<String> {
+        let text = match self.below(7) {
+            0 => format!("{number:.0}"),
+            1 => format!("{number:.1}"),
+            2 => format!("{number:.2}"),
+            3 => format!("{number:.1e}"),
+            4 => format!("{number:.0e}"),
+            5 => format!("{:.3}", number * 1.05),
+            _ => number.to_string(),
+        };
+        let text = if text.len() > 15 { format!("{number:.3}") } else { text };
+        Some(format!("{}{text}", self.prefix()))
+    }
+
+    fn quantity(&mut self, value: &Value) -> Option<String> {
+        let value = if value.get("low").is_some() {
+            &value["low"]
+        } else {
+            value
+        };
+        let number = self.number(value["value"].as_f64()?)?;
+        let text = |name: &str| value[name].as_str().map(escaped);
+        let (system, code) = match text("currency") {
+            Some(currency) => (Some("urn:iso:std:iso:4217".to_owned()), Some(currency)),
+            None => (text("system"), text("code")),
+        };
+        Some(match (system, code, text("unit"), self.below(6)) {
+            (Some(system), Some(code), _, 0 | 1) => format!("{number}|{system}|{code}"),
+            (_, Some(code), _, 2) => format!("{number}||{code}"),
+            (_, _, Some(unit), 3) => format!("{number}||{unit}"),
+            (Some(_), Some(code), _, 4) => format!("{number}|http://example.org/none|{code}"),
+            _ => number,
+        })
+    }
+
+    fn reference(&mut self, modifier: &str, value: &Value) -> Option<String> {
+        let Some(name) = relative(value) else {
+            let text = value.as_str().or_else(|| value["reference"].as_str())?;
+            let text = if self.chance(40) { text.split('|').next()? } else { text };
+            // A text of letters alone would be an id.
+            return text.contains([':', '/', '#']).then(|| escaped(text));
+        };
+        let id = name.split('/').nth(1)?;
+        Some(match self.below(4) {
+            0 | 1 if modifier.is_empty() => name.clone(),
+            2 if modifier.is_empty() => format!("{BASE}{name}"),
+            _ => id.to_owned(),
+        })
+    }
+
+    fn uri(&mut self, modifier: &str, text: &str) -> Option<String> {
+        Some(escaped(&match modifier {
+            ":below" => {
+                let slashes: Vec<usize> = text.match_indices('/').map(|(at, _)| at).filter(|at| *at > 8).collect();
+                match slashes.is_empty() {
+                    true => text.to_owned(),
+                    false => {
+                        let cut = *self.pick(&slashes) + self.below(3);
+                        text.get(..cut).unwrap_or(text).to_owned()
+                    }
+                }
+            }
+            ":above" => format!("{text}{}", self.pick(&["", "/x", "x", "|1.0", "/a/b"])),
+            _ if self.chance(15) => text.to_uppercase(),
+            _ => text.to_owned(),
+        }))
+    }
+
+    fn place(&mut self, value: &Value) -> Option<String> {
+        let (latitude, longitude) = (value["latitude"].as_f64()?, value["longitude"].as_f64()?);
+        let distance = *self.pick(&["", "|30", "|30|km", "|250|km", "|800000|m", "|12|[mi_us]"]);
+        Some(format!("{latitude:.4}|{longitude:.4}{distance}"))
+    }
+}
+
+/// A value that no resource has.
+fn absent(kind: &str) -> &'static str {
+    match kind {
+        "date" => "1897-03",
+        "number" => "123456.75",
+        "quantity" => "gt12345678.75",
+        "uri" => "http://example.org/absent",
+        "special" => "0|0|1|km",
+        _ => "absent",
+    }
+}

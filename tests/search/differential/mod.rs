@@ -1,0 +1,372 @@
+//! Random searches over real records against a plain reading of each resource, in every way that a search can be run and over
+//! lakes of several layouts.
+//!
+//! Nothing here comes from the engine: search parameters, expressions, values and their comparison are read anew.
+
+mod definition;
+mod draw;
+mod expression;
+mod lakes;
+mod values;
+mod world;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tabularium::lake::{Lake, Scope};
+use tabularium::search::Engine;
+
+use self::draw::Draw;
+use self::lakes::{Engines, Held};
+use self::world::{Query, World};
+use super::corpus::{BASE, Corpus, corpus, link, name, resources};
+use crate::harness::records;
+
+/// How many searches each test draws, where `TABULARIUM_QUERIES` does not say.
+const QUERIES: usize = 250;
+
+fn queries() -> usize {
+    std::env::var("TABULARIUM_QUERIES")
+        .ok()
+        .map_or(QUERIES, |count| count.parse().unwrap())
+}
+
+/// A way of running a search.
+struct Way<'a> {
+    label: String,
+    engine: &'a Engine,
+    scope: Arc<Scope>,
+    seen: Option<&'a std::collections::HashSet<String>>,
+}
+
+/// What is asked besides the search itself.
+#[derive(Clone, Copy)]
+enum Form {
+    /// All pages, by their links.
+    Walk(usize),
+    /// One page from somewhere: first match and most matches.
+    Page(usize, usize),
+    /// The number of matches.
+    Count,
+}
+
+fn entries(page: &Value) -> Vec<String> {
+    resources(page, "match").iter().map(name).collect()
+}
+
+/// What is wrong with the answers to a search, if anything is.
+fn fault(corpus: &Corpus, world: &World<'_>, way: &Way<'_>, query: &Query, form: Form) -> Option<String> {
+    let expected = world.matches(query, way.seen);
+    let ask = |query: &str| corpus.page_of(way.engine, &way.scope, query);
+    match form {
+        Form::Count => match ask(&query.text("_summary=count")) {
+            Err(error) => Some(error.to_string()),
+            Ok(page) if page["total"] == expected.len() => None,
+            Ok(page) => Some(format!("counts {} not {}", page["total"], expected.len())),
+        },
+        Form::Page(offset, count) => {
+            let more = format!("_count={count}&_offset={offset}&_total=accurate&_elements=id");
+            let page = match ask(&query.text(&more)) {
+                Err(error) => return Some(error.to_string()),
+                Ok(page) => page,
+            };
+            if page["total"] != expected.len() {
+                return Some(format!("total {} not {}", page["total"], expected.len()));
+            }
+            let found = entries(&page);
+            let of_page: Vec<&str> = expected.iter().skip(offset).take(count).copied().collect();
+            if query.sort.is_empty() {
+                let fits = found.len() == of_page.len() && found.iter().all(|name| expected.contains(&name.as_str()));
+                return (!fits).then(|| differ(&expected, &found));
+            }
+            (found != of_page).then(|| differ(&of_page, &found))
+        }
+        Form::Walk(count) => {
+            let mut found = Vec::new();
+            let mut next = Some(query.text(&format!("_count={count}&_elements=id")));
+            while let Some(text) = next {
+                let page = match ask(&text) {
+                    Err(error) => return Some(format!("{error} ({text})")),
+                    Ok(page) => page,
+                };
+                found.extend(entries(&page));
+                next = link(&page, "next").map(|url| url.strip_prefix(BASE).unwrap().to_owned());
+                if found.len() > expected.len() + count {
+                    return Some(format!(
+                        "goes on beyond {} matches: {}",
+                        expected.len(),
+                        differ(&expected, &found)
+                    ));
+                }
+            }
+            let same = match query.sort.is_empty() {
+                false => found == expected,
+                true => {
+                    let set: BTreeSet<&str> = found.iter().map(String::as_str).collect();
+                    found.len() == expected.len() && set == expected.iter().copied().collect()
+                }
+            };
+            (!same).then(|| differ(&expected, &found))
+        }
+    }
+}
+
+/// Where two lists of ids differ.
+fn differ(expected: &[&str], found: &[String]) -> String {
+    let (of, is): (BTreeSet<&str>, BTreeSet<&str>) = (
+        expected.iter().copied().collect(),
+        found.iter().map(String::as_str).collect(),
+    );
+    let some = |names: Vec<&&str>| names.iter().take(3).map(|name| (**name).to_owned()).collect::<Vec<_>>();
+    let (missing, extra) = (some(of.difference(&is).collect()), some(is.difference(&of).collect()));
+    let at = expected.iter().zip(found).position(|(one, other)| one != other);
+    let order = match at {
+        Some(at) if of == is => format!(", in another order from {at}: {} not {}", found[at], expected[at]),
+        _ => String::new(),
+    };
+    format!(
+        "{} not {} matches, missing {missing:?}, extra {extra:?}{order}",
+        found.len(),
+        expected.len()
+    )
+}
+
+/// Leaves out of a faulty search what it is faulty without.
+fn shrink(query: &Query, faulty: impl Fn(&Query) -> bool) -> Query {
+    let mut least = query.clone();
+    let mut tried = 0;
+    while let Some(smaller) = smaller(&least).into_iter().find(|query| faulty(query)) {
+        least = smaller;
+        tried += 1;
+        if tried > 20 {
+            break;
+        }
+    }
+    least
+}
+
+fn smaller(query: &Query) -> Vec<Query> {
+    let mut all = Vec::new();
+    for at in 0..query.sort.len() {
+        let mut less = query.clone();
+        less.sort.remove(at);
+        all.push(less);
+    }
+    for at in 0..query.conditions.len() {
+        let mut less = query.clone();
+        less.conditions.remove(at);
+        all.push(less);
+        let alternatives = values::split(&query.conditions[at].1, ',');
+        for left_out in 0..alternatives.len().min(4) {
+            let mut others = alternatives.clone();
+            others.remove(left_out);
+            if !others.is_empty() {
+                let mut less = query.clone();
+                less.conditions[at].1 = others.join(",");
+                all.push(less);
+            }
+        }
+    }
+    all
+}
+
+/// What a run of searches found.
+#[derive(Default)]
+struct Outcome {
+    wrong: Vec<String>,
+    with_matches: usize,
+    names: BTreeSet<String>,
+}
+
+/// A lake, what it holds, and the engines over it.
+struct Trial<'a> {
+    corpus: &'a Corpus,
+    lake: &'a Lake,
+    engines: &'a Engines,
+    held: &'a Held,
+    world: &'a World<'a>,
+}
+
+/// Draws searches and runs each in some of the ways.
+fn run(trial: &Trial<'_>, seed: u64, count: usize, out: &mut Outcome) {
+    let Trial {
+        corpus,
+        lake,
+        engines,
+        held,
+        world,
+    } = *trial;
+    let mut draw = Draw::new(world, seed);
+    let patients: Vec<&String> = held.seen.keys().collect();
+    for at in 0..count {
+        let (mut query, meant) = draw.query();
+        // Somebody who sees what is meant, if anybody does.
+        let first = draw.below(patients.len());
+        let mut from_first = patients[first..].iter().chain(&patients[..first]);
+        let patient = from_first.find(|patient| held.seen[**patient].contains(meant));
+        let patient = *patient.unwrap_or(&patients[first]);
+        let scope = match at % 4 {
+            // A patient's token, or a patient that the search names.
+            1 => Some(records::patient(lake, "local", patient)),
+            3 if world.definitions.get(&query.ty, "patient").is_some() => {
+                let form = *draw.pick(&["", "Patient/"]);
+                query
+                    .conditions
+                    .push(("patient".to_owned(), format!("{form}{patient}")));
+                None
+            }
+            _ => None,
+        };
+        let way = |engine, label: &str| Way {
+            label: format!(
+                "{label}{}",
+                if scope.is_some() {
+                    format!(" for {patient}")
+                } else {
+                    String::new()
+                }
+            ),
+            engine,
+            scope: scope.clone().unwrap_or_else(|| corpus.application()),
+            seen: scope.is_some().then(|| &held.seen[patient]),
+        };
+        let ways = [
+            way(&engines.usual, "as usual"),
+            way(&engines.plain, "without shortcuts"),
+        ];
+        let matches = world.matches(&query, ways[0].seen).len();
+        out.with_matches += usize::from(matches > 0);
+        out.names.extend(query.conditions.iter().map(|(name, _)| name.clone()));
+        let form = match draw.below(10) {
+            0..3 => Form::Count,
+            3..6 => Form::Page(draw.below(matches + 2), 1 + draw.below(30)),
+            _ => Form::Walk((matches / 3).max(1 + draw.below(40))),
+        };
+        for way in &ways {
+            let is_faulty = |query: &Query| fault(corpus, world, way, query, form).is_some();
+            if let Some(found) = fault(corpus, world, way, &query, form) {
+                let least = shrink(&query, is_faulty);
+                let of_least = fault(corpus, world, way, &least, form).unwrap_or_default();
+                out.wrong.push(format!(
+                    "{} {}:\n   {found}\n   least: {}: {of_least}",
+                    query.text(""),
+                    way.label,
+                    least.text("")
+                ));
+            }
+        }
+    }
+}
+
+fn one_file(seed: u64) {
+    let Some(corpus) = corpus("random searches") else {
+        return;
+    };
+    let shared = crate::harness::shared("random searches").unwrap();
+    let (parameters, definitions) = lakes::parameters(&shared);
+    let lake = corpus.lake();
+    let held = Held::of(&lake);
+    let trial = Trial {
+        corpus,
+        lake: &lake,
+        engines: &lakes::engines(&lake, &parameters),
+        held: &held,
+        world: &World::new(&definitions, &held.resources),
+    };
+    let mut out = Outcome::default();
+    run(&trial, seed, queries(), &mut out);
+    report(out, queries());
+}
+
+fn report(out: Outcome, count: usize) {
+    if std::env::var_os("TABULARIUM_QUERIES").is_some() {
+        println!(
+            "{} of {count} with matches; {} wrong; {:?}",
+            out.with_matches,
+            out.wrong.len(),
+            out.names
+        );
+    }
+    assert!(
+        out.wrong.is_empty(),
+        "{} of {count} wrong:\n{}",
+        out.wrong.len(),
+        out.wrong.join("\n")
+    );
+    assert!(
+        out.with_matches * 5 > count * 2,
+        "{} of {count} have matches",
+        out.with_matches
+    );
+}
+
+#[test]
+fn random_searches_over_one_file() {
+    one_file(1);
+}
+
+#[test]
+fn more_random_searches_over_one_file() {
+    one_file(2);
+}
+
+#[test]
+fn random_searches_over_many_files_and_what_becomes_of_them() {
+    let Some(corpus) = corpus("random searches") else {
+        return;
+    };
+    let shared = crate::harness::shared("random searches").unwrap();
+    let (parameters, definitions) = lakes::parameters(&shared);
+    let (_folder, lake) = lakes::crowded(&shared);
+    let held = Held::of(&lake);
+    let trial = Trial {
+        corpus,
+        lake: &lake,
+        engines: &lakes::engines(&lake, &parameters),
+        held: &held,
+        world: &World::new(&definitions, &held.resources),
+    };
+    let count = queries() / 3;
+    let mut out = Outcome::default();
+    run(&trial, 3, count, &mut out);
+    lakes::compact(&lake);
+    run(&trial, 4, count, &mut out);
+    report(out, count * 2);
+}
+
+/// Published parameters name choices as JSON does (`servicedDate`), and found nothing.
+#[test]
+fn parameters_of_packages_find_what_they_mean() {
+    let Some(corpus) = corpus("searches by packages' parameters") else {
+        return;
+    };
+    let shared = crate::harness::shared("searches by packages' parameters").unwrap();
+    let (parameters, definitions) = lakes::parameters(&shared);
+    let lake = corpus.lake();
+    let held = Held::of(&lake);
+    let world = World::new(&definitions, &held.resources);
+    let engines = lakes::engines(&lake, &parameters);
+    let way = Way {
+        label: String::new(),
+        engine: &engines.usual,
+        scope: corpus.application(),
+        seen: None,
+    };
+    for (ty, name, value) in [
+        ("ExplanationOfBenefit", "service-start-date", "ge2021"),
+        ("ExplanationOfBenefit", "service-date", "2019"),
+        ("Condition", "asserted-date:missing", "false"),
+        ("Patient", "race", "2106-3"),
+        ("Patient", "gender-identity:missing", "true"),
+        ("Encounter", "discharge-disposition:missing", "true"),
+    ] {
+        let query = Query {
+            ty: ty.to_owned(),
+            conditions: vec![(name.to_owned(), value.to_owned())],
+            sort: Vec::new(),
+        };
+        assert!(!world.matches(&query, None).is_empty(), "{name}");
+        assert_eq!(fault(corpus, &world, &way, &query, Form::Walk(500)), None, "{name}");
+    }
+}

@@ -1,0 +1,323 @@
+//! Every resource of a lake as JSON, and which of them a search means: condition by condition, row by row.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use super::definition::{Definition, Definitions};
+use super::expression::{Item, relative};
+use super::values::{self, BOUND, Wanted, amount, fold, plain, split, time_of};
+
+/// `Type/id` of the resources that somebody sees; all, where it is `None`.
+pub(super) type Seen<'s> = Option<&'s HashSet<String>>;
+
+/// A resource and its `Type/id`.
+pub(super) struct Row<'a> {
+    pub(super) name: String,
+    pub(super) resource: &'a Value,
+}
+
+/// A search.
+#[derive(Clone, Debug)]
+pub(super) struct Query {
+    pub(super) ty: String,
+    /// Name with modifiers, and value.
+    pub(super) conditions: Vec<(String, String)>,
+    /// Codes, and whether the greatest comes first.
+    pub(super) sort: Vec<(String, bool)>,
+}
+
+impl Query {
+    /// As it stands in an address, with more parameters.
+    pub(super) fn text(&self, more: &str) -> String {
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in &self.conditions {
+            text.append_pair(name, value);
+        }
+        if !self.sort.is_empty() {
+            let keys = self
+                .sort
+                .iter()
+                .map(|(code, down)| format!("{}{code}", if *down { "-" } else { "" }));
+            text.append_pair("_sort", &keys.collect::<Vec<_>>().join(","));
+        }
+        format!("{}?{}&{more}", self.ty, text.finish())
+    }
+}
+
+type Values<'a> = Rc<Vec<Vec<Item<'a>>>>;
+
+/// The resources by type.
+pub(super) struct World<'a> {
+    pub(super) definitions: &'a Definitions,
+    rows: BTreeMap<String, Vec<Row<'a>>>,
+    places: HashMap<String, usize>,
+    values: RefCell<HashMap<(String, String), Values<'a>>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Amount(i128),
+    Text(String),
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(definitions: &'a Definitions, resources: &'a [Value]) -> World<'a> {
+        let mut rows: BTreeMap<String, Vec<Row<'a>>> = BTreeMap::new();
+        let mut places = HashMap::new();
+        for resource in resources {
+            let ty = resource["resourceType"].as_str().unwrap();
+            let name = format!("{ty}/{}", resource["id"].as_str().unwrap());
+            let of_type = rows.entry(ty.to_owned()).or_default();
+            places.insert(name.clone(), of_type.len());
+            of_type.push(Row { name, resource });
+        }
+        World {
+            definitions,
+            rows,
+            places,
+            values: RefCell::default(),
+        }
+    }
+
+    pub(super) fn types(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.rows.iter().map(|(ty, rows)| (ty.as_str(), rows.len()))
+    }
+
+    pub(super) fn rows(&self, ty: &str) -> &[Row<'a>] {
+        self.rows.get(ty).map_or(&[], Vec::as_slice)
+    }
+
+    /// Type and place of a resource.
+    pub(super) fn place<'n>(&self, name: &'n str) -> Option<(&'n str, usize)> {
+        Some((name.split('/').next()?, *self.places.get(name)?))
+    }
+
+    /// The values of a parameter, row by row.
+    pub(super) fn values(&self, ty: &str, code: &str) -> Option<Values<'a>> {
+        let key = (ty.to_owned(), code.to_owned());
+        if let Some(known) = self.values.borrow().get(&key) {
+            return Some(known.clone());
+        }
+        let definition = self.definitions.get(ty, code)?;
+        let rows = self.rows(ty).iter();
+        let values: Vec<_> = rows
+            .map(|row| definition.expression.of(row.resource, row.resource))
+            .collect();
+        let values = Rc::new(values);
+        self.values.borrow_mut().insert(key, values.clone());
+        Some(values)
+    }
+
+    /// The matches of a search in their order, where it asks for one.
+    pub(super) fn matches(&self, query: &Query, seen: Seen<'_>) -> Vec<&str> {
+        let rows = self.rows(&query.ty);
+        let mut left: Vec<usize> = (0..rows.len()).filter(|row| is_seen(seen, &rows[*row].name)).collect();
+        for (name, value) in &query.conditions {
+            let held = self.holds(&query.ty, name, value, seen);
+            let held = held.unwrap_or_else(|| panic!("{}?{name}={value}", query.ty));
+            left.retain(|row| held[*row]);
+        }
+        let keys: Vec<(Vec<Option<Key>>, bool)> = query
+            .sort
+            .iter()
+            .map(|(code, down)| (self.keys(&query.ty, code, *down), *down))
+            .collect();
+        left.sort_by(|a, b| {
+            let by_key = keys.iter().map(|(keys, down)| match (&keys[*a], &keys[*b]) {
+                (Some(a), Some(b)) if *down => b.cmp(a),
+                (Some(a), Some(b)) => a.cmp(b),
+                // What has no value comes last either way.
+                (a, b) => b.is_some().cmp(&a.is_some()),
+            });
+            let first = by_key.reduce(Ordering::then).unwrap_or(Ordering::Equal);
+            first.then_with(|| rows[*a].name.cmp(&rows[*b].name))
+        });
+        left.into_iter().map(|row| rows[row].name.as_str()).collect()
+    }
+
+    /// Row by row whether a condition holds; `None` where the type has no such parameter, or none that such a value is for.
+    fn holds(&self, ty: &str, written: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
+        if let Some(path) = written.strip_prefix("_has:") {
+            let parts: Vec<&str> = path.splitn(3, ':').collect();
+            let (source, reference, rest) = (parts[0], parts[1], parts[2]);
+            let held = self.holds(source, rest, value, seen)?;
+            let mut referred = HashSet::new();
+            for (row, items) in self.values(source, reference)?.iter().enumerate() {
+                if held[row] && is_seen(seen, &self.rows(source)[row].name) {
+                    referred.extend(items.iter().filter_map(|item| relative(item.value)));
+                }
+            }
+            return Some(self.rows(ty).iter().map(|row| referred.contains(&row.name)).collect());
+        }
+        if let Some((first, rest)) = written.split_once('.') {
+            return self.chain(ty, first, rest, value, seen);
+        }
+        let (code, modifier) = match written.split_once(':') {
+            Some((code, modifier)) => (code, Some(modifier)),
+            None => (written, None),
+        };
+        let definition = self.definitions.get(ty, code)?.clone();
+        let values = self.values(ty, code)?;
+        if modifier == Some("missing") {
+            return Some(
+                values
+                    .iter()
+                    .map(|items| items.is_empty() == (value == "true"))
+                    .collect(),
+            );
+        }
+        let alternatives = split(value, ',');
+        if code == "_id" {
+            let wanted: Vec<String> = alternatives.iter().map(|id| plain(id)).collect();
+            let is = |item: &Item<'_>| wanted.iter().any(|id| item.value == id.as_str());
+            return Some(values.iter().map(|items| items.iter().any(is)).collect());
+        }
+        if definition.kind == "composite" {
+            return self.tuples(ty, &definition, &values, &alternatives);
+        }
+        let bound = BOUND.iter().find(|(of, element, _)| *of == ty && *element == code);
+        let wanted = alternatives.iter().map(|text| Wanted {
+            kind: &definition.kind,
+            modifier,
+            text,
+            bound: bound.map(|(_, _, system)| *system),
+        });
+        let wanted: Vec<Wanted<'_>> = wanted.collect();
+        if !wanted
+            .iter()
+            .all(|wanted| values::is_valid(wanted.kind, wanted.modifier, wanted.text))
+        {
+            return None;
+        }
+        let not = modifier == Some("not");
+        let any = |items: &Vec<Item<'_>>| {
+            let mut pairs = items
+                .iter()
+                .flat_map(|item| wanted.iter().map(move |wanted| (item, wanted)));
+            pairs.any(|(item, wanted)| wanted.holds(item) == Some(true)) != not
+        };
+        Some(values.iter().map(any).collect())
+    }
+
+    fn chain(&self, ty: &str, first: &str, rest: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
+        let (code, only) = match first.split_once(':') {
+            Some((code, only)) => (code, Some(only)),
+            None => (first, None),
+        };
+        let definition = self.definitions.get(ty, code)?;
+        let targets: Vec<String> = match only {
+            Some(only) => vec![only.to_owned()],
+            None if definition.targets.is_empty() => self.rows.keys().cloned().collect(),
+            None => definition.targets.clone(),
+        };
+        let mut meant: HashSet<&str> = HashSet::new();
+        let mut known = false;
+        for target in &targets {
+            let Some(held) = self.holds(target, rest, value, seen) else {
+                continue;
+            };
+            known = true;
+            let rows = self.rows(target).iter().zip(held);
+            let held = rows.filter(|(row, held)| *held && is_seen(seen, &row.name));
+            meant.extend(held.map(|(row, _)| row.name.as_str()));
+        }
+        let leads = |item: &Item<'_>| relative(item.value).is_some_and(|name| meant.contains(name.as_str()));
+        let values = self.values(ty, code)?;
+        known.then(|| values.iter().map(|items| items.iter().any(leads)).collect())
+    }
+
+    fn tuples(
+        &self,
+        ty: &str,
+        definition: &Definition,
+        values: &Values<'a>,
+        alternatives: &[String],
+    ) -> Option<Vec<bool>> {
+        let alternatives: Vec<Vec<String>> = alternatives.iter().map(|text| split(text, '$')).collect();
+        let rows = self.rows(ty).iter().zip(values.iter());
+        let held = rows.map(|(row, items)| {
+            let tuple = |item: &Item<'a>, texts: &Vec<String>| {
+                let mut parts = definition.components.iter().zip(texts);
+                parts.all(|((kind, expression), text)| {
+                    let wanted = Wanted {
+                        kind,
+                        modifier: None,
+                        text,
+                        bound: None,
+                    };
+                    let of = expression.of(item.value, row.resource);
+                    of.iter().any(|item| wanted.holds(item) == Some(true))
+                })
+            };
+            items
+                .iter()
+                .any(|item| alternatives.iter().any(|texts| tuple(item, texts)))
+        });
+        Some(held.collect())
+    }
+
+    /// For each row what it is sorted by: of several values the least, or the greatest where that comes first.
+    fn keys(&self, ty: &str, code: &str, down: bool) -> Vec<Option<Key>> {
+        let kind = self.definitions.get(ty, code).unwrap().kind.clone();
+        let key = |item: &Item<'_>| match kind.as_str() {
+            "date" if item.ty == Some("String") => None,
+            "date" => time_of(item.value).map(|span| Key::Amount(i128::from(if down { span.1 } else { span.0 }))),
+            "number" | "quantity" => amount(item.value, down).map(Key::Amount),
+            kind => text_of(kind, item.value).map(Key::Text),
+        };
+        let best = |items: &Vec<Item<'_>>| {
+            let keys = items.iter().filter_map(key);
+            if down { keys.max() } else { keys.min() }
+        };
+        self.values(ty, code).unwrap().iter().map(best).collect()
+    }
+}
+
+fn is_seen(seen: Seen<'_>, name: &str) -> bool {
+    seen.is_none_or(|seen| seen.contains(name))
+}
+
+/// The text that a value is sorted by.
+fn text_of(kind: &str, value: &Value) -> Option<String> {
+    let child = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+    match value {
+        Value::String(text) if kind == "string" => Some(fold(text)),
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ if kind == "reference" => relative(value).or_else(|| child("reference")),
+        _ if kind == "string" => {
+            // A name by its family, an address by its country, and so on.
+            let names = [
+                "family",
+                "given",
+                "country",
+                "state",
+                "city",
+                "line",
+                "postalCode",
+                "text",
+            ];
+            let texts = names
+                .iter()
+                .filter_map(|name| value.get(*name))
+                .flat_map(|value| match value {
+                    Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+                    value => value.as_str().into_iter().collect::<Vec<_>>(),
+                });
+            let texts: String = texts.map(|text| fold(text) + "\u{1}").collect();
+            Some(texts).filter(|texts| !texts.is_empty())
+        }
+        _ => match value.get("coding") {
+            Some(codings) => {
+                let mut codings = codings.as_array()?.iter();
+                codings.find_map(|coding| coding.get("code")?.as_str().map(str::to_owned))
+            }
+            None if value.get("value").is_some() => child("value"),
+            None => child("code"),
+        },
+    }
+}
