@@ -435,6 +435,12 @@ fn values_of(
         Storage::Struct | Storage::Reference => Values::Struct(main?.as_struct_opt()?.clone()),
         Storage::Decimal => {
             let number = number.as_ref().and_then(number_array);
+            // Every number has a text, so texts that are all missing beside numbers were not read, and say nothing of presence.
+            let unread = |text: &ArrayRef| {
+                let numbers = number.as_ref().map_or(0, |number| number.len() - number.null_count());
+                numbers > 0 && text.null_count() == text.len()
+            };
+            let main = main.filter(|text| !unread(text));
             let main = if number.is_none() {
                 main.or_else(|| blank(&DataType::Utf8))
             } else {
