@@ -16,6 +16,7 @@ mod http;
 mod import;
 mod isolation;
 mod old_lake;
+mod owners;
 mod population;
 mod scan;
 mod search;

@@ -111,7 +111,8 @@ impl Server {
         Server::knowing(folder, lake, Limits::default(), Arc::new(terminology))
     }
 
-    fn over(folder: tempfile::TempDir, lake: Lake, limits: Limits) -> Server {
+    /// A server over a lake that is filled already.
+    pub(crate) fn over(folder: tempfile::TempDir, lake: Lake, limits: Limits) -> Server {
         Server::knowing(folder, lake, limits, Arc::default())
     }
 

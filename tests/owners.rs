@@ -1,0 +1,558 @@
+//! Whatever is asked, by whichever door, a token sees what is its holder's and learns nothing of anybody else: requests drawn at
+//! random, each entry of each answer held against whose it was made, and each answer to a person held against that of a server
+//! on which nobody else's records ever were.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+use tabularium::consent::LOCAL_APPLICATION;
+use tabularium::http::Limits;
+use tabularium::ingest::{Options, Session};
+use tabularium::lake::{Lake, Mode};
+
+use crate::harness::server::{Answer, Server};
+
+/// Whose a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Of(&'static str),
+    Everybody,
+    /// Of several people, or of one who cannot be told.
+    Nobody,
+}
+
+/// Ann's and Ben's records, what they share and what neither may see; each bears `label` and whose it is.
+fn records(label: &str) -> Vec<(Whose, Value)> {
+    let mut all = surroundings();
+    for (id, other) in [("ann", "ben"), ("ben", "ann")] {
+        all.extend(own(id, other).into_iter().map(|resource| (Whose::Of(id), resource)));
+    }
+    for (whose, resource) in &mut all {
+        let code = match whose {
+            Whose::Of(id) => format!("{label}-{id}"),
+            Whose::Everybody => format!("{label}-all"),
+            Whose::Nobody => format!("{label}-nobody"),
+        };
+        resource["meta"] = json!({"tag":[{"system":"urn:whose","code":code}]});
+    }
+    all
+}
+
+fn surroundings() -> Vec<(Whose, Value)> {
+    let shared = [
+        json!({"resourceType":"Practitioner","id":"doc","name":[{"family":"Shared"}]}),
+        json!({"resourceType":"Practitioner","id":"stranger","name":[{"family":"Unrelated"}]}),
+        json!({"resourceType":"PractitionerRole","id":"role","practitioner":{"reference":"Practitioner/doc"},
+               "organization":{"reference":"Organization/clinic"}}),
+        json!({"resourceType":"Organization","id":"clinic","name":"Clinic","partOf":{"reference":"Organization/trust"}}),
+        json!({"resourceType":"Organization","id":"trust","name":"Trust"}),
+        json!({"resourceType":"Organization","id":"elsewhere","name":"Elsewhere"}),
+        json!({"resourceType":"Organization","id":"payer-ann","name":"Payer"}),
+        json!({"resourceType":"Organization","id":"payer-ben","name":"Payer"}),
+        json!({"resourceType":"Location","id":"ward","name":"Ward","managingOrganization":{"reference":"Organization/clinic"}}),
+        json!({"resourceType":"Device","id":"pump","owner":{"reference":"Organization/clinic"},
+               "identifier":[{"system":"urn:d","value":"1"}]}),
+        json!({"resourceType":"Device","id":"unused"}),
+        json!({"resourceType":"Medication","id":"pill","code":{"text":"Pill"},"manufacturer":{"reference":"Organization/elsewhere"}}),
+    ];
+    let of_both = [
+        json!({"resourceType":"Group","id":"household","type":"person","actual":true,
+               "member":[{"entity":{"reference":"Patient/ann"}},{"entity":{"reference":"Patient/ben"}}]}),
+        json!({"resourceType":"Appointment","id":"both","status":"booked","participant":[
+               {"actor":{"reference":"Patient/ann"},"status":"accepted"},
+               {"actor":{"reference":"Patient/ben"},"status":"accepted"}]}),
+    ];
+    let shared = shared.into_iter().map(|resource| (Whose::Everybody, resource));
+    shared
+        .chain(of_both.into_iter().map(|resource| (Whose::Nobody, resource)))
+        .collect()
+}
+
+/// A person's own records, several of which speak of the other person.
+fn own(id: &str, other: &str) -> Vec<Value> {
+    let me = json!({"reference":format!("Patient/{id}")});
+    let them = json!({"reference":format!("Patient/{other}")});
+    let mut all = vec![
+        json!({"resourceType":"Patient","id":id,"gender":"other","name":[{"family":id}],"birthDate":"1980-02-03",
+               "generalPractitioner":[{"reference":"PractitionerRole/role"}],"link":[{"other":them,"type":"seealso"}]}),
+        json!({"resourceType":"Encounter","id":format!("visit-{id}"),"status":"finished","class":{"code":"AMB"},"subject":me,
+               "location":[{"location":{"reference":"Location/ward"}}]}),
+        json!({"resourceType":"MedicationRequest","id":format!("order-{id}"),"status":"active","intent":"order","subject":me,
+               "requester":{"reference":"Practitioner/doc"},"medicationReference":{"reference":"Medication/pill"}}),
+        json!({"resourceType":"Coverage","id":format!("cover-{id}"),"status":"active","beneficiary":me,"subscriber":them,
+               "policyHolder":them,"payor":[{"reference":format!("Organization/payer-{id}")}]}),
+        json!({"resourceType":"ExplanationOfBenefit","id":format!("claim-{id}"),"status":"active","use":"claim",
+               "type":{"text":"t"},"created":"2024-01-01","patient":me,"provider":{"reference":"Organization/clinic"},
+               "insurer":{"reference":format!("Organization/payer-{id}")},"outcome":"complete",
+               "insurance":[{"focal":true,"coverage":{"reference":format!("Coverage/cover-{other}")}}]}),
+        json!({"resourceType":"List","id":format!("list-{id}"),"status":"current","mode":"working","subject":me,"entry":[
+               {"item":{"reference":format!("Observation/obs-{other}-0")}},{"item":{"reference":format!("Observation/obs-{id}-1")}}]}),
+        json!({"resourceType":"Condition","id":format!("ill-{id}"),"subject":me,"asserter":them,"code":{"text":format!("of {id}")}}),
+    ];
+    for at in 0..3 {
+        all.push(
+            json!({"resourceType":"Observation","id":format!("obs-{id}-{at}"),"status":"final","subject":me,
+            "code":{"coding":[{"system":"urn:c","code":format!("c{at}")}],"text":format!("of {id}")},
+            "valueQuantity":{"value":at},"effectiveDateTime":format!("2024-01-0{}", at + 1),
+            "performer":[{"reference":"Practitioner/doc"},them],"device":{"reference":"Device/pump"},
+            "encounter":{"reference":format!("Encounter/visit-{other}")},
+            "hasMember":[{"reference":format!("Observation/obs-{other}-{at}")},{"reference":format!("Observation/obs-{id}-0")}]}),
+        );
+    }
+    all
+}
+
+fn name(resource: &Value) -> String {
+    let part = |name: &str| resource[name].as_str().unwrap_or_default().to_owned();
+    format!("{}/{}", part("resourceType"), part("id"))
+}
+
+/// What a person may see: their own, the shared records that those refer to, and what these refer to.
+fn visible(records: &[(Whose, Value)], id: &str) -> Vec<Value> {
+    let mut seen: Vec<&Value> = records
+        .iter()
+        .filter(|(whose, _)| matches!(whose, Whose::Of(of) if *of == id))
+        .map(|(_, resource)| resource)
+        .collect();
+    let mut next = 0;
+    while next < seen.len() {
+        let text = seen[next].to_string();
+        for (whose, resource) in records {
+            let refers = text.contains(&format!("\"reference\":\"{}\"", name(resource)));
+            if refers && *whose == Whose::Everybody && !seen.contains(&resource) {
+                seen.push(resource);
+            }
+        }
+        next += 1;
+    }
+    seen.into_iter().cloned().collect()
+}
+
+/// `Type/id` and whose it is, as the record itself says.
+type Shown = BTreeSet<(String, String)>;
+
+fn mark(resource: &Value) -> (String, String) {
+    let tags = resource["meta"]["tag"].as_array().cloned().unwrap_or_default();
+    let whose = tags.iter().find(|tag| tag["system"] == "urn:whose");
+    (
+        name(resource),
+        whose.map_or(String::new(), |tag| tag["code"].to_string()),
+    )
+}
+
+fn import(lake: &Lake, mode: Mode, application: &str, resources: impl Iterator<Item = Value>) {
+    let mut writer = lake.writer().unwrap();
+    let options = Options {
+        mode,
+        application: application.to_owned(),
+        ..Options::default()
+    };
+    let mut session = Session::begin(&mut writer, options).unwrap();
+    for resource in resources {
+        session.add_document(resource.to_string().as_bytes()).unwrap();
+    }
+    assert_eq!(session.finish().unwrap().refused, 0);
+}
+
+/// Everybody's records, and the same of Ann alone.
+struct Servers {
+    whole: Server,
+    alone: Server,
+    /// Tokens of the whole server, with what each may see.
+    tokens: BTreeMap<&'static str, (String, Shown)>,
+    anns_alone: String,
+}
+
+fn servers() -> Servers {
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let places = [
+        ("local", Mode::Live, LOCAL_APPLICATION),
+        ("other", Mode::Live, "other"),
+        ("test", Mode::Test, LOCAL_APPLICATION),
+    ];
+    for (label, mode, application) in places {
+        let resources = records(label).into_iter().map(|(_, resource)| resource);
+        import(&lake, mode, application, resources);
+    }
+    let whole = Server::over(folder, lake, Limits::default());
+    whole.store.register_application("other").unwrap();
+    let mut tokens = BTreeMap::new();
+    let all = |label: &str| {
+        records(label)
+            .iter()
+            .map(|(_, resource)| mark(resource))
+            .collect::<Shown>()
+    };
+    let some = |label: &str, id: &str| visible(&records(label), id).iter().map(mark).collect::<Shown>();
+    let patient = |application: &str, mode, id: &str| whole.tokens.for_patient(application, mode, id).unwrap().token;
+    let application = |application: &str| whole.tokens.for_application(application, Mode::Live).unwrap().token;
+    tokens.insert("all", (application(LOCAL_APPLICATION), all("local")));
+    tokens.insert(
+        "ann",
+        (patient(LOCAL_APPLICATION, Mode::Live, "ann"), some("local", "ann")),
+    );
+    tokens.insert(
+        "ben",
+        (patient(LOCAL_APPLICATION, Mode::Live, "ben"), some("local", "ben")),
+    );
+    tokens.insert("others", (application("other"), all("other")));
+    tokens.insert("other ann", (patient("other", Mode::Live, "ann"), some("other", "ann")));
+    tokens.insert(
+        "test ann",
+        (patient(LOCAL_APPLICATION, Mode::Test, "ann"), some("test", "ann")),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let anns = visible(&records("local"), "ann").into_iter();
+    import(&lake, Mode::Live, LOCAL_APPLICATION, anns);
+    let alone = Server::over(folder, lake, Limits::default());
+    let anns_alone = alone.patient_token("ann");
+    Servers {
+        whole,
+        alone,
+        tokens,
+        anns_alone,
+    }
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+enum Ask {
+    Get(String),
+    Form { path: String, body: String },
+    Run { path: String, body: String },
+}
+
+impl Ask {
+    fn of(&self, server: &Server, token: &str) -> Answer {
+        let bearer = format!("Bearer {token}");
+        let send = |path: &str, ty: &str, body: &str| {
+            server.send("POST", path, &[("authorization", &bearer), ("content-type", ty)], body)
+        };
+        match self {
+            Ask::Get(path) => server.get(path, token),
+            Ask::Form { path, body } => send(path, "application/x-www-form-urlencoded", body),
+            Ask::Run { path, body } => send(path, "application/fhir+json", body),
+        }
+    }
+}
+
+const TYPES: [&str; 18] = [
+    "Observation",
+    "Observation",
+    "Patient",
+    "Practitioner",
+    "PractitionerRole",
+    "Organization",
+    "Location",
+    "Device",
+    "Medication",
+    "Group",
+    "Appointment",
+    "Encounter",
+    "MedicationRequest",
+    "Coverage",
+    "ExplanationOfBenefit",
+    "List",
+    "Condition",
+    "Patient",
+];
+
+const NAMES: [&str; 62] = [
+    "_id",
+    "subject",
+    "subject:Patient",
+    "patient",
+    "performer",
+    "has-member",
+    "device",
+    "encounter",
+    "requester",
+    "beneficiary",
+    "subscriber",
+    "coverage",
+    "insurer",
+    "member",
+    "actor",
+    "item",
+    "asserter",
+    "link",
+    "general-practitioner",
+    "organization",
+    "practitioner",
+    "payor",
+    "family",
+    "name:contains",
+    "_list",
+    "_content",
+    "subject:missing",
+    "patient:not-there",
+    "subject.family",
+    "subject:Patient.name",
+    "patient.link.family",
+    "patient.link._id",
+    "asserter:Patient.family",
+    "performer:Patient.family",
+    "subscriber:Patient.gender",
+    "has-member.subject:Patient.family",
+    "has-member:Observation.subject:Patient._id",
+    "has-member:Observation.code",
+    "encounter.subject._id",
+    "encounter.status",
+    "coverage.subscriber:Patient.family",
+    "coverage.payor:Organization.name",
+    "item:Observation.subject:Patient._id",
+    "performer:Practitioner._has:Observation:performer:patient",
+    "patient._has:Observation:performer:_id",
+    "device._has:Observation:device:patient",
+    "_has:Observation:subject:_id",
+    "_has:Observation:subject:code",
+    "_has:Observation:performer:_id",
+    "_has:Observation:performer:subject:Patient.family",
+    "_has:Observation:device:patient",
+    "_has:Observation:device:subject:Patient.family",
+    "_has:Observation:has-member:subject",
+    "_has:Observation:encounter:patient",
+    "_has:Group:member:_id",
+    "_has:Patient:link:_id",
+    "_has:Patient:general-practitioner:family",
+    "_has:Coverage:subscriber:_id",
+    "_has:Coverage:payor:beneficiary",
+    "_has:List:item:patient",
+    "_has:Appointment:actor:_id",
+    "_has:Condition:asserter:_id",
+];
+
+const VALUES: [&str; 24] = [
+    "ann",
+    "ben",
+    "ann,ben",
+    "Patient/ann",
+    "Patient/ben",
+    "$PATIENT_ID",
+    "Patient/$PATIENT_ID",
+    "obs-ann-0",
+    "obs-ben-0",
+    "Observation/obs-ben-1",
+    "visit-ben",
+    "cover-ben",
+    "list-ben",
+    "list-ann",
+    "household",
+    "both",
+    "doc",
+    "pump",
+    "payer-ben",
+    "claim-ben,claim-ann",
+    "true",
+    "c1",
+    "final",
+    "Unrelated",
+];
+
+const WHOLE: [(&str, &str); 34] = [
+    ("_filter", "subject eq Patient/ben"),
+    ("_filter", "subject.family eq \"ben\" or status eq final"),
+    ("_filter", "not (subject eq Patient/ann)"),
+    ("_filter", "_id eq obs-ben-0 or _id eq obs-ann-0"),
+    ("_filter", "patient.link.family sw b"),
+    ("_filter", "has-member.code eq c1 and subject pr true"),
+    ("_include", "*"),
+    ("_revinclude", "*"),
+    ("_include", "Observation:subject"),
+    ("_include", "Observation:has-member"),
+    ("_include:iterate", "Observation:has-member"),
+    ("_include", "Observation:performer"),
+    ("_include", "Observation:device"),
+    ("_include", "Observation:encounter"),
+    ("_include", "Patient:link"),
+    ("_include:iterate", "Patient:link"),
+    ("_include", "Patient:general-practitioner"),
+    ("_include:iterate", "PractitionerRole:organization"),
+    ("_include", "Coverage:subscriber"),
+    ("_include", "ExplanationOfBenefit:coverage"),
+    ("_include:iterate", "Coverage:payor"),
+    ("_include", "List:item"),
+    ("_revinclude", "Observation:subject"),
+    ("_revinclude", "Observation:performer"),
+    ("_revinclude:iterate", "Observation:has-member"),
+    ("_revinclude", "Group:member"),
+    ("_revinclude", "Coverage:subscriber"),
+    ("_revinclude", "Condition:asserter"),
+    ("_revinclude", "Observation:device"),
+    ("_sort", "-_id"),
+    ("_sort", "_lastUpdated,-_id"),
+    ("_total", "accurate"),
+    ("_summary", "count"),
+    ("_elements", "id"),
+];
+
+fn parameters() -> impl Strategy<Value = String> {
+    let pair = prop_oneof![
+        3 => (select(&NAMES[..]), select(&VALUES[..])),
+        2 => select(&WHOLE[..]),
+        1 => select(vec![("_count", "1"), ("_count", "2"), ("_count", "3"), ("_count", "50"), ("_offset", "1")]),
+    ];
+    proptest::collection::vec(pair, 0..4).prop_map(|pairs| {
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        text.extend_pairs(pairs);
+        text.finish()
+    })
+}
+
+fn asks() -> impl Strategy<Value = Ask> {
+    let ty = || select(&TYPES[..]);
+    let person = || select(vec!["ann", "ben", "$PATIENT_ID", "zoe"]);
+    let run = (
+        ty(),
+        proptest::option::of(select(vec!["Patient/ann", "Patient/ben", "Patient/zoe"])),
+    );
+    let ids: Vec<String> = records("").iter().map(|(_, resource)| name(resource)).collect();
+    prop_oneof![
+        5 => (ty(), parameters()).prop_map(|(ty, query)| Ask::Get(format!("/fhir/{ty}?{query}"))),
+        2 => (ty(), parameters()).prop_map(|(ty, body)| Ask::Form { path: format!("/fhir/{ty}/_search"), body }),
+        2 => (person(), ty(), parameters()).prop_map(|(id, ty, query)| Ask::Get(format!("/fhir/Patient/{id}/{ty}?{query}"))),
+        2 => (ty(), ty(), parameters()).prop_map(|(one, two, query)| Ask::Get(format!("/fhir?_type={one},{two}&{query}"))),
+        1 => parameters().prop_map(|query| Ask::Get(format!("/fhir?{query}"))),
+        1 => select(ids).prop_map(|name| Ask::Get(format!("/fhir/{name}"))),
+        1 => run.prop_map(|(ty, patient)| run_of(ty, patient)),
+    ]
+}
+
+fn run_of(ty: &str, patient: Option<&str>) -> Ask {
+    let columns =
+        json!([{"name":"id","path":"id"},{"name":"whose","path":"meta.tag.where(system = 'urn:whose').code.first()"}]);
+    let view = json!({"resourceType":"ViewDefinition","status":"active","resource":ty,"select":[{"column":columns}]});
+    let mut parameters = vec![json!({"name":"viewResource","resource":view})];
+    parameters.extend(patient.map(|patient| json!({"name":"patient","valueReference":{"reference":patient}})));
+    Ask::Run {
+        path: format!("/fhir/ViewDefinition/$run?{ty}"),
+        body: json!({"resourceType":"Parameters","parameter":parameters}).to_string(),
+    }
+}
+
+/// The records in an answer, match or not, in their order; those of an OperationOutcome are no records.
+fn shown(ask: &Ask, answer: &Answer) -> Vec<(String, String)> {
+    assert!(answer.status < 500, "{ask:?}: {}", answer.text);
+    if answer.status != 200 {
+        return Vec::new();
+    }
+    let body = answer.json();
+    if let Ask::Run { path, .. } = ask {
+        let ty = path.rsplit('?').next().unwrap();
+        let rows = body["rows"].as_array().unwrap().clone();
+        let row = |row: Value| {
+            (
+                format!("{ty}/{}", row["id"].as_str().unwrap()),
+                row["whose"].to_string(),
+            )
+        };
+        return rows.into_iter().map(row).collect();
+    }
+    let entries = match body["resourceType"].as_str() {
+        Some("Bundle") => body["entry"].as_array().cloned().unwrap_or_default(),
+        _ => vec![json!({"resource": body})],
+    };
+    let resources = entries.iter().map(|entry| &entry["resource"]);
+    resources
+        .filter(|resource| resource["resourceType"] != "OperationOutcome")
+        .map(mark)
+        .collect()
+}
+
+fn links(server: &Server, answer: &Answer) -> BTreeMap<String, String> {
+    if answer.status != 200 {
+        return BTreeMap::new();
+    }
+    let links = answer.json()["link"].as_array().cloned().unwrap_or_default();
+    let base = format!("http://{}", server.address);
+    let link = |link: &Value| {
+        let path = link["url"].as_str().unwrap().strip_prefix(&base).unwrap().to_owned();
+        (link["relation"].as_str().unwrap().to_owned(), path)
+    };
+    links.iter().map(link).collect()
+}
+
+/// Holds what somebody is shown against what they may see.
+fn within(who: &str, ask: &Ask, answer: &Answer, may_see: &Shown) {
+    for record in shown(ask, answer) {
+        assert!(may_see.contains(&record), "{who} sees {record:?} by {ask:?}");
+    }
+}
+
+/// Everything in an answer that its reader can learn from.
+fn told(server: &Server, ask: &Ask, answer: &Answer) -> Value {
+    let text = answer.text.replace(&server.address.to_string(), "");
+    let about = match answer.status {
+        200 => answer.json()["total"].clone(),
+        // What went wrong, in words; the snapshot that a link names is no secret.
+        _ => json!(text),
+    };
+    let relations: Vec<String> = links(server, answer).into_keys().collect();
+    let counted = answer.header("x-resource-count");
+    json!({"status": answer.status, "shown": shown(ask, answer), "about": about, "links": relations, "counted": counted})
+}
+
+#[test]
+fn nobody_sees_or_learns_of_anothers_records() {
+    let servers = servers();
+    let Servers {
+        whole,
+        alone,
+        tokens,
+        anns_alone,
+    } = &servers;
+    let config = ProptestConfig {
+        cases: 160,
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(7),
+        ..ProptestConfig::default()
+    };
+    let anns = &tokens["ann"];
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let all_asked = std::cell::RefCell::new((0, 0));
+    let held = runner.run(&asks(), |ask| {
+        for (who, (token, may_see)) in tokens {
+            let answer = ask.of(whole, token);
+            within(who, &ask, &answer, may_see);
+            let mut counts = all_asked.borrow_mut();
+            *counts = (counts.0 + 1, counts.1 + usize::from(!shown(&ask, &answer).is_empty()));
+            drop(counts);
+            if !["all", "ben", "others"].contains(who) {
+                continue;
+            }
+            // Another's links lead Ann no further than her own.
+            for (relation, path) in links(whole, &answer) {
+                let followed = Ask::Get(path);
+                let answer = followed.of(whole, &anns.0);
+                within(
+                    &format!("Ann, by {who}'s {relation} link,"),
+                    &followed,
+                    &answer,
+                    &anns.1,
+                );
+            }
+        }
+        // Page by page, Ann is told what she would be told if there were nobody else.
+        let mut pages = Some((ask.clone(), ask.clone()));
+        for _ in 0..6 {
+            let Some((here, there)) = pages.take() else { break };
+            let (answer, expected) = (here.of(whole, &anns.0), there.of(alone, anns_alone));
+            let (is, should) = (told(whole, &here, &answer), told(alone, &there, &expected));
+            prop_assert_eq!(is, should, "{:?}", here);
+            let next = |server, answer| links(server, answer).remove("next");
+            if let (Some(here), Some(there)) = (next(whole, &answer), next(alone, &expected)) {
+                pages = Some((Ask::Get(here), Ask::Get(there)));
+            }
+        }
+        Ok(())
+    });
+    if let Err(error) = held {
+        panic!("{error}");
+    }
+    let (asked, with_rows) = all_asked.into_inner();
+    assert!(with_rows * 4 > asked, "{with_rows} of {asked} show something");
+}
