@@ -129,9 +129,14 @@ impl Sample {
 
     /// Carries out a search of Observations; gives the Bundle's length.
     pub(crate) async fn search(&self, engine: &Engine, query: &str) -> usize {
+        self.search_of(engine, "Observation", query).await
+    }
+
+    /// Carries out a search of a type; gives the Bundle's length.
+    pub(crate) async fn search_of(&self, engine: &Engine, ty: &str, query: &str) -> usize {
         let request = Request {
             scope: &self.scope,
-            ty: observation(),
+            ty: facts().lookup(ty).unwrap(),
             parameters: &raw::parse(query),
             compartment: None,
             handling: Handling::Strict,

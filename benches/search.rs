@@ -58,5 +58,48 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
             bencher.iter(|| black_box(runtime.block_on(sample.search(&engine, &query))));
         });
     }
+
+    // As many names as a cohort has; the sample has fewer people, so that most are found nowhere.
+    let known = sample.people.iter().cloned();
+    let nobody = (sample.people.len()..1_000).map(|at| format!("Patient/nobody-{at}"));
+    let cohort: Vec<String> = known.chain(nobody).collect();
+    let observations: Vec<String> = draw(&sample.observations).take(1_000).collect();
+    let queries = [
+        (
+            "others/code-of-1000-patients",
+            "Observation",
+            format!("code={PULSE}&subject={}&_summary=count", cohort.join(",")),
+        ),
+        (
+            "others/1000-ids",
+            "Observation",
+            format!("_id={}&_summary=count", observations.join(",")),
+        ),
+        (
+            "others/chain-to-patients",
+            "Observation",
+            format!("code={PULSE}&subject:Patient.gender=female&_summary=count"),
+        ),
+        (
+            "others/chain-to-encounters",
+            "Observation",
+            format!("code={PULSE}&encounter.class=AMB&_summary=count"),
+        ),
+        (
+            "others/has",
+            "Patient",
+            format!("_has:Observation:patient:code={PULSE}&_summary=count"),
+        ),
+        (
+            "others/has-in-has",
+            "Patient",
+            format!("_has:Encounter:patient:_has:Observation:encounter:code={PULSE}&_summary=count"),
+        ),
+    ];
+    for (name, ty, query) in queries {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| black_box(runtime.block_on(sample.search_of(&engine, ty, &query))));
+        });
+    }
     group.finish();
 }

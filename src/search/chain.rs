@@ -99,8 +99,14 @@ pub(super) fn has(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter) -> Re
     let through = resolver.programs.get(source, reference, Reading::Targets)?;
     let through = through.ok_or_else(form)?;
     let targets = &through.parameter.targets;
-    if through.parameter.ty != SearchType::Reference || !(targets.is_empty() || targets.contains(&ty)) {
+    if through.parameter.ty != SearchType::Reference {
         return Err(form());
+    }
+    if !(targets.is_empty() || targets.contains(&ty)) {
+        return match resolver.among_others {
+            true => Ok(Some(Condition::Any(Vec::new()))),
+            false => Err(form()),
+        };
     }
     let rest = RawParameter::named(rest, &raw.value);
     let (Some(criterion), Some(ids)) = (resolver.criterion(source, &rest)?, resolver.ids(ty)?) else {

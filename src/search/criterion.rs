@@ -140,7 +140,7 @@ impl Test {
         if all(|matcher| {
             matches!(
                 matcher,
-                Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_)
+                Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_) | Matcher::PointsTo(_)
             )
         }) {
             Reading::Targets
@@ -172,6 +172,16 @@ impl Criterion {
         match &self.condition {
             Condition::Values { compiled, test } => Some((compiled, test)),
             _ => None,
+        }
+    }
+
+    /// Whether it speaks of other resources, so that it must be answered before rows are decided by it.
+    pub(super) fn has_join(&self) -> bool {
+        match &self.condition {
+            Condition::All(parts) | Condition::Any(parts) => parts.iter().any(Criterion::has_join),
+            Condition::Not(part) => part.has_join(),
+            Condition::Join(_) => true,
+            Condition::Values { .. } | Condition::Tuples { .. } | Condition::Words { .. } => false,
         }
     }
 

@@ -170,7 +170,7 @@ pub(super) fn target(table: &ScopedTable, ty: TypeId, id: &str) -> Result<Option
 pub(super) fn referring_query(include: &Include, ty: TypeId, rows: &[Row]) -> Query {
     let targets = Targets {
         ty,
-        ids: rows.iter().map(|row| row.id.clone()).collect(),
+        ids: Arc::new(rows.iter().map(|row| &row.id).collect()),
     };
     let label = format!("{} refers to {} matches", include.compiled.parameter.code, rows.len());
     let test = Test::AnyOf {

@@ -8,37 +8,57 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use futures::future::BoxFuture;
-use rustc_hash::FxHashSet;
 
 use super::criterion::{Condition, Criterion, Join, Test};
 use super::engine::Engine;
-use super::matcher::{Matcher, Targets};
+use super::matcher::Matcher;
+use super::near::{Near, criterion, reach, refers_to};
 use super::parameter::Compiled;
+use super::population::{self, Take};
 use super::query::Query;
-use super::{SearchError, filter, population, targets};
+use super::{SearchError, filter, targets};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Tape;
-use crate::lake::scan::ScopedTable;
+use crate::lake::scan::{IdSet, ScopedTable};
 
 /// The most resources that a condition on other resources may be met by.
 const MAX_JOINED: usize = 5_000_000;
 
-type Ids = FxHashSet<String>;
-
 impl Engine {
-    /// Answers every condition on other resources among the criteria of a search of `table`.
+    /// Answers every condition on other resources among the criteria of a search of `table`, those that lead to few resources
+    /// first: what is found there narrows the search of others.
     pub(super) fn settle<'a>(
         &'a self,
         table: &'a ScopedTable,
         criteria: &'a mut [Criterion],
     ) -> BoxFuture<'a, Result<(), SearchError>> {
         Box::pin(async move {
-            for criterion in criteria {
-                match &mut criterion.condition {
-                    Condition::All(parts) | Condition::Any(parts) => self.settle(table, parts).await?,
-                    Condition::Not(part) => self.settle(table, std::slice::from_mut(part)).await?,
-                    Condition::Join(join) => criterion.condition = self.answer(table, join).await?,
+            let joins = criteria.iter().enumerate();
+            let mut joins: Vec<(u64, usize)> = joins
+                .filter_map(|(at, criterion)| Some((reach(table, criterion)?, at)))
+                .collect();
+            joins.sort_unstable();
+            for (_, at) in joins {
+                let near = Near::of(self, table, criteria);
+                self.settle_parts(table, near.as_ref(), &mut criteria[at..=at]).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn settle_parts<'a>(
+        &'a self,
+        table: &'a ScopedTable,
+        near: Option<&'a Near<'a>>,
+        parts: &'a mut [Criterion],
+    ) -> BoxFuture<'a, Result<(), SearchError>> {
+        Box::pin(async move {
+            for part in parts {
+                match &mut part.condition {
+                    Condition::All(parts) | Condition::Any(parts) => self.settle_parts(table, near, parts).await?,
+                    Condition::Not(part) => self.settle_parts(table, near, std::slice::from_mut(part)).await?,
+                    Condition::Join(join) => part.condition = self.answer(table, near, join).await?,
                     Condition::Values { .. } | Condition::Tuples { .. } | Condition::Words { .. } => {}
                 }
             }
@@ -46,13 +66,22 @@ impl Engine {
         })
     }
 
-    async fn answer(&self, table: &ScopedTable, join: &mut Join) -> Result<Condition, SearchError> {
+    async fn answer(
+        &self,
+        table: &ScopedTable,
+        near: Option<&Near<'_>>,
+        join: &Join,
+    ) -> Result<Condition, SearchError> {
         match join {
             Join::Chain { compiled, targets } => {
                 let mut matchers = Vec::with_capacity(targets.len());
                 for (ty, criterion) in targets {
-                    let ids = self.meeting(&table.other(*ty), criterion).await?;
-                    matchers.push(refers_to(*ty, ids));
+                    let other = table.other(*ty);
+                    let mut criteria = vec![criterion.clone()];
+                    if let Some(near) = near {
+                        criteria.extend(near.referred(self, compiled, &other).await?);
+                    }
+                    matchers.push(refers_to(*ty, self.meeting(&other, &mut criteria).await?));
                 }
                 Ok(values(compiled, matchers))
             }
@@ -62,13 +91,16 @@ impl Engine {
                 criterion,
                 ids,
             } => {
-                let found = self
-                    .referred(&table.other(*source), through, criterion, table.ty())
-                    .await?;
+                let other = table.other(*source);
+                let mut criteria = vec![criterion.as_ref().clone()];
+                if let Some(near) = near {
+                    criteria.extend(near.referring(self, through, &other).await?);
+                }
+                let found = self.referred(&other, through, &mut criteria, table.ty()).await?;
                 Ok(values(ids, vec![Matcher::OneOf(Arc::new(found))]))
             }
             Join::List { lists, ids } => {
-                let mut named = Ids::default();
+                let mut named = IdSet::default();
                 for list in lists {
                     listed(table, list, &mut named)?;
                 }
@@ -93,39 +125,63 @@ impl Engine {
         }
     }
 
-    /// Ids of the rows of a table that meet a criterion.
-    async fn meeting(&self, table: &ScopedTable, criterion: &mut Criterion) -> Result<Ids, SearchError> {
-        self.settle(table, std::slice::from_mut(criterion)).await?;
-        let query = Query::of_criteria(table.ty(), vec![criterion.clone()]);
-        let mut ids = Ids::default();
-        let take = |batch: &RecordBatch| {
-            add_ids(batch, &mut ids);
-            bounded(&ids)
-        };
-        self.rows(table, &query, LeafSet::from(["id".to_owned()]), take).await?;
-        Ok(ids)
+    /// Ids of the rows of a table that meet some criteria.
+    pub(super) async fn meeting(&self, table: &ScopedTable, criteria: &mut [Criterion]) -> Result<IdSet, SearchError> {
+        self.settle(table, criteria).await?;
+        let query = Query::of_criteria(table.ty(), criteria.to_vec());
+        let take: Take = Arc::new(|batch, ids| {
+            add_ids(batch, ids);
+            bounded(ids)
+        });
+        self.collect(table, &query, LeafSet::from(["id".to_owned()]), take)
+            .await
     }
 
-    /// Ids of the resources of type `ty` that the rows of a table refer to which meet a criterion.
-    async fn referred(
+    /// Ids of the resources of type `ty` that the rows of a table refer to which meet some criteria.
+    pub(super) async fn referred(
         &self,
         table: &ScopedTable,
-        through: &Compiled,
-        criterion: &mut Criterion,
+        through: &Arc<Compiled>,
+        criteria: &mut [Criterion],
         ty: TypeId,
-    ) -> Result<Ids, SearchError> {
-        self.settle(table, std::slice::from_mut(criterion)).await?;
-        let query = Query::of_criteria(table.ty(), vec![criterion.clone()]);
-        let (mut ids, wanted) = (Ids::default(), facts().get(ty).name);
-        let take = |batch: &RecordBatch| {
-            targets::each(through, batch, |ty, id| {
-                if ty == wanted && !ids.contains(id) {
-                    ids.insert(id.to_owned());
+    ) -> Result<IdSet, SearchError> {
+        self.settle(table, criteria).await?;
+        let query = Query::of_criteria(table.ty(), criteria.to_vec());
+        let (through, wanted) = (through.clone(), facts().get(ty).name);
+        let leaves = through.program.leaves().clone();
+        let take: Take = Arc::new(move |batch, ids| {
+            // A person's rows lie together, and most of them refer to that person.
+            let mut last = String::new();
+            targets::each(&through, batch, |ty, id| {
+                if ty == wanted && id != last {
+                    ids.insert(id);
+                    id.clone_into(&mut last);
                 }
             })?;
-            bounded(&ids)
-        };
-        self.rows(table, &query, through.program.leaves().clone(), take).await?;
+            bounded(ids)
+        });
+        self.collect(table, &query, leaves, take).await
+    }
+
+    /// Ids that are taken from the rows of a table which meet a query's criteria.
+    async fn collect(
+        &self,
+        table: &ScopedTable,
+        query: &Query,
+        leaves: LeafSet,
+        take: Take,
+    ) -> Result<IdSet, SearchError> {
+        let bound = self.bound(query, table);
+        let mut ids = IdSet::default();
+        if !table.has_files() {
+            return Ok(ids);
+        }
+        if bound.person.is_none() {
+            ids = population::ids(self.sessions(), table, query, bound.owners, leaves, take).await?;
+            bounded(&ids)?;
+        } else {
+            self.rows(table, query, leaves, |batch| take(batch, &mut ids)).await?;
+        }
         Ok(ids)
     }
 
@@ -136,28 +192,19 @@ impl Engine {
         parent: &Arc<Compiled>,
         start: Vec<String>,
         below: bool,
-    ) -> Result<Ids, SearchError> {
-        let (mut all, mut next): (Ids, Ids) = (start.iter().cloned().collect(), start.into_iter().collect());
+    ) -> Result<IdSet, SearchError> {
+        let (mut all, mut next): (IdSet, IdSet) = (start.iter().collect(), start.iter().collect());
         while !next.is_empty() {
             let mut found = if below {
-                let label = "under those found before".to_owned();
-                let test = Test::AnyOf {
-                    matchers: vec![refers_to(table.ty(), next)],
-                    not: false,
-                };
-                let mut criterion = Criterion::of_values(parent.clone(), test, label);
-                self.meeting(table, &mut criterion).await?
+                let under = criterion(parent, refers_to(table.ty(), next), "under those found before");
+                self.meeting(table, &mut [under]).await?
             } else {
                 let Some(ids) = self.ids_of(table.ty())? else { break };
-                let test = Test::AnyOf {
-                    matchers: vec![Matcher::OneOf(Arc::new(next))],
-                    not: false,
-                };
-                let mut criterion = Criterion::of_values(ids, test, "those found before".to_owned());
-                self.referred(table, parent, &mut criterion, table.ty()).await?
+                let before = criterion(&ids, Matcher::OneOf(Arc::new(next)), "those found before");
+                self.referred(table, parent, &mut [before], table.ty()).await?
             };
-            found.retain(|id| !all.contains(id));
-            all.extend(found.iter().cloned());
+            found.subtract(&all);
+            all.merge(found.clone());
             bounded(&all)?;
             next = found;
         }
@@ -184,10 +231,6 @@ impl Engine {
     }
 }
 
-fn refers_to(ty: TypeId, ids: Ids) -> Matcher {
-    Matcher::RefersTo(Arc::new(Targets { ty, ids }))
-}
-
 fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
     Condition::Values {
         compiled: compiled.clone(),
@@ -195,22 +238,24 @@ fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
     }
 }
 
-fn bounded(ids: &Ids) -> Result<(), SearchError> {
+fn bounded(ids: &IdSet) -> Result<(), SearchError> {
     match ids.len() > MAX_JOINED {
         true => Err(SearchError::TooManyJoined(MAX_JOINED)),
         false => Ok(()),
     }
 }
 
-fn add_ids(batch: &RecordBatch, ids: &mut Ids) {
+fn add_ids(batch: &RecordBatch, ids: &mut IdSet) {
     let column = batch
         .column_by_name("id")
         .and_then(|column| column.as_string_opt::<i32>());
-    ids.extend(column.into_iter().flatten().flatten().map(str::to_owned));
+    column.into_iter().flatten().flatten().for_each(|id| {
+        ids.insert(id);
+    });
 }
 
 /// Adds the ids of the resources of the table's type that a List names as its entries.
-fn listed(table: &ScopedTable, list: &str, ids: &mut Ids) -> Result<(), SearchError> {
+fn listed(table: &ScopedTable, list: &str, ids: &mut IdSet) -> Result<(), SearchError> {
     let Some(lists) = facts().lookup("List") else {
         return Ok(());
     };
@@ -230,7 +275,9 @@ fn listed(table: &ScopedTable, list: &str, ids: &mut Ids) -> Result<(), SearchEr
         let id = reference
             .as_deref()
             .and_then(|reference| reference.strip_prefix(&prefix));
-        ids.extend(id.map(|id| id.split('/').next().unwrap_or(id).to_owned()));
+        if let Some(id) = id {
+            ids.insert(id.split('/').next().unwrap_or(id));
+        }
     }
     Ok(())
 }

@@ -22,6 +22,7 @@ mod key_function;
 mod links;
 mod matcher;
 mod matches;
+mod near;
 mod page;
 mod parameter;
 mod person;

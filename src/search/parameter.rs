@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use super::SearchError;
 use super::plain::Plain;
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType, Usage};
-use crate::fhir::storage::{END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
+use crate::fhir::storage::{ELEMENT, END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
 use crate::fhir::{Kind, TypeId, facts};
-use crate::fhirpath::{CompileOptions, FhirPathError, Program, compile};
+use crate::fhirpath::{CompileOptions, FhirPathError, Program, Selection, compile};
 
 /// A search parameter compiled for one resource type.
 #[derive(Debug)]
@@ -30,6 +30,31 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
+    /// Of a reference, the one type that it may point to, where R4 allows one only.
+    pub(super) fn sole_target(&self) -> Option<TypeId> {
+        if self.parameter.ty != SearchType::Reference {
+            return None;
+        }
+        if let Selection::PointingTo(ty) = self.program.selection() {
+            return Some(ty);
+        }
+        let mut targets = self.program.origins().map(|origin| {
+            let (mut within, mut sole) = (self.ty, None);
+            for name in origin.path?.split('.') {
+                let child = facts().child(within, name.strip_suffix(ELEMENT).unwrap_or(name))?;
+                within = child.ty;
+                sole = match child.element.targets.as_slice() {
+                    [only] => Some(*only),
+                    _ => None,
+                };
+            }
+            sole.filter(|_| facts().get(within).name == "Reference")
+        });
+        let first = targets.next()??;
+        let is_resource = facts().get(first).name != "Resource";
+        (is_resource && targets.all(|target| target == Some(first))).then_some(first)
+    }
+
     /// What evaluating it may fail with.
     pub(super) fn failed(&self, source: FhirPathError) -> SearchError {
         SearchError::Expression {

@@ -10,16 +10,17 @@ use datafusion::datasource::provider_as_source;
 use datafusion::execution::context::{SessionConfig, SessionContext, SessionState};
 use datafusion::functions_aggregate::count::count_all;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, SortExpr};
-use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream, execute_stream_partitioned};
 use datafusion::prelude::ident;
 use futures::StreamExt;
+use tokio::task::JoinSet;
 
 use super::criterion::Criterion;
 use super::matches::Found;
 use super::query::Query;
 use super::{SearchError, filter, key_function, pushdown};
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{FILE, Keep, LakeProvider, Locator, Prune, ROW, RowPredicate, ScanRequest, ScopedTable};
+use crate::lake::scan::{FILE, IdSet, Keep, LakeProvider, Locator, Prune, ROW, RowPredicate, ScanRequest, ScopedTable};
 
 /// The sessions that plans run in: one for whole scans, one whose plans keep the order of the table.
 pub(super) struct Sessions {
@@ -115,6 +116,40 @@ pub(super) async fn rows(
         take(&batch?)?;
     }
     Ok(())
+}
+
+/// Adds ids to a set that it takes from a batch of rows.
+pub(super) type Take = Arc<dyn Fn(&RecordBatch, &mut IdSet) -> Result<(), SearchError> + Send + Sync>;
+
+/// The ids that `take` finds in the rows that meet a query's criteria, with these columns; every partition collects its own.
+pub(super) async fn ids(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+    leaves: LeafSet,
+    take: Take,
+) -> Result<IdSet, SearchError> {
+    let plan = scan(query, &provider(sessions, table, query, owners, leaves))?.build()?;
+    let state = sessions.parallel.state();
+    let plan = state.create_physical_plan(&plan).await?;
+    let mut parts = JoinSet::new();
+    for mut batches in execute_stream_partitioned(plan, state.task_ctx())? {
+        let take = take.clone();
+        parts.spawn(async move {
+            let mut ids = IdSet::default();
+            while let Some(batch) = batches.next().await {
+                take(&batch?, &mut ids)?;
+            }
+            Ok::<IdSet, SearchError>(ids)
+        });
+    }
+    let mut all = IdSet::default();
+    while let Some(part) = parts.join_next().await {
+        let part = part.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?;
+        all.merge(part?);
+    }
+    Ok(all)
 }
 
 /// A page's plan, ready to run.
@@ -213,14 +248,15 @@ fn provider(
     let mut others = Vec::new();
     let mut necessary = Vec::new();
     for criterion in &query.criteria {
+        if sessions.pushes_down() {
+            necessary.push(pushdown::necessary(criterion));
+        }
         match pushdown::exact(query.ty, criterion) {
-            Some(exact) if sessions.pushes_down() => request.items.push(exact),
-            _ => {
-                if sessions.pushes_down() {
-                    necessary.push(pushdown::necessary(criterion));
-                }
-                others.push(criterion.clone());
-            }
+            Some(mut exact) if sessions.pushes_down() => match exact.len() {
+                1 => request.items.append(&mut exact),
+                _ => request.either.push(exact),
+            },
+            _ => others.push(criterion.clone()),
         }
     }
     request.prune = Prune::And(necessary);

@@ -6,27 +6,46 @@
 
 use std::sync::Arc;
 
-use super::criterion::{Criterion, Test};
+use super::criterion::{Condition, Criterion, Test};
 use super::matcher::Matcher;
 use super::parameter::Compiled;
 use super::value::{DateValue, Prefix, ReferenceValue, TokenValue};
 use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::fhirpath::{Origin, Selection};
-use crate::lake::scan::{ItemMatch, Prune, Wish};
+use crate::lake::scan::{IdSet, ItemMatch, Prune, Wish};
 
 /// Alternatives beyond this many are left to the row predicate, which looks ids up in a set.
 const MOST_ALTERNATIVES: usize = 64;
 
-/// The criterion as a condition that the scan decides exactly, where it is one.
-pub(super) fn exact(ty: TypeId, criterion: &Criterion) -> Option<ItemMatch> {
-    let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
-        return None;
-    };
-    let mut origins = compiled.program.origins();
-    let (origin, None) = (origins.next()?, origins.next()) else {
-        return None;
-    };
+/// The criterion as conditions that the scan decides exactly, one of which must hold; `None` where it is not of that kind.
+pub(super) fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
+    match &criterion.condition {
+        Condition::Values {
+            compiled,
+            test: Test::AnyOf { matchers, not: false },
+        } => {
+            let origins = compiled.program.origins();
+            let found = origins.map(|origin| item_match(ty, criterion, compiled, origin, matchers));
+            found.collect::<Option<Vec<_>>>().filter(|found| !found.is_empty())
+        }
+        Condition::Any(parts) => {
+            let found = parts.iter().map(|part| exact(ty, part));
+            let found = found.collect::<Option<Vec<_>>>()?.concat();
+            (!found.is_empty()).then_some(found)
+        }
+        _ => None,
+    }
+}
+
+/// That an item at one of a parameter's origins matches.
+fn item_match(
+    ty: TypeId,
+    criterion: &Criterion,
+    compiled: &Compiled,
+    origin: Origin<'_>,
+    matchers: &[Matcher],
+) -> Option<ItemMatch> {
     let names = leaf_names(origin, matchers.first()?)?;
     let path = origin.path.filter(|path| !path.is_empty())?;
     if *names == [""] && facts().child(ty, path).is_none_or(|child| child.element.many) {
@@ -55,9 +74,14 @@ fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'stati
         (Matcher::Token(_), "CodeableConcept") => Some(&["coding.system", "coding.code"]),
         (Matcher::Token(_), "Coding") => Some(&["system", "code"]),
         (Matcher::Token(_), "Identifier" | "ContactPoint") => Some(&["system", "value"]),
-        (Matcher::Reference(ReferenceValue::Relative { .. }), "Reference") => Some(&[REFERENCE_TYPE, REFERENCE_ID]),
+        (
+            Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_) | Matcher::PointsTo(_),
+            "Reference",
+        ) => Some(&[REFERENCE_TYPE, REFERENCE_ID]),
         // Of primitives only those of the root that do not repeat: a list of texts is no struct's leaf.
-        (Matcher::Token(_) | Matcher::Id(_) | Matcher::Uri(_) | Matcher::Exact(_), _) if is_text(ty.kind) => {
+        (Matcher::Token(_) | Matcher::Id(_) | Matcher::OneOf(_) | Matcher::Uri(_) | Matcher::Exact(_), _)
+            if is_text(ty.kind) =>
+        {
             Some(&[""])
         }
         _ => None,
@@ -76,10 +100,17 @@ fn is_text(kind: Kind) -> bool {
 /// What a matcher wishes of each of the leaves.
 fn wishes(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<Vec<Wish>> {
     let selection = compiled.program.selection();
-    if let Matcher::Reference(ReferenceValue::Relative { ty, id }) = matcher {
-        let ty = pointed(selection, *ty)?;
-        let of_type = ty.map_or(Wish::Any, |ty| Wish::Is(facts().get(ty).name.into()));
-        return Some(vec![of_type, Wish::Is(id.as_str().into())]);
+    let reference = |ty: Option<TypeId>, id: Wish| {
+        let of_type = pointed(selection, ty)?.map_or(Wish::Any, |ty| Wish::Is(facts().get(ty).name.into()));
+        Some(vec![of_type, id])
+    };
+    match matcher {
+        Matcher::Reference(ReferenceValue::Relative { ty, id }) => {
+            return reference(*ty, Wish::Is(id.as_str().into()));
+        }
+        Matcher::RefersTo(targets) => return reference(Some(targets.ty), Wish::In(targets.ids.clone())),
+        Matcher::PointsTo(ids) => return reference(None, Wish::In(ids.clone())),
+        _ => {}
     }
     if selection != Selection::All {
         return None;
@@ -89,7 +120,9 @@ fn wishes(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Option<
             Some(vec![token.code.as_deref().map(code)?])
         }
         Matcher::Token(token) => pair(token),
-        Matcher::Id(text) | Matcher::Uri(text) | Matcher::Exact(text) => Some(vec![Wish::Is(text.as_str().into())]),
+        Matcher::Id(id) => Some(vec![Wish::In(Arc::new(IdSet::from_iter([id])))]),
+        Matcher::OneOf(ids) => Some(vec![Wish::In(ids.clone())]),
+        Matcher::Uri(text) | Matcher::Exact(text) => Some(vec![Wish::Is(text.as_str().into())]),
         _ => None,
     }
 }
@@ -131,6 +164,9 @@ pub(super) fn necessary(criterion: &Criterion) -> Prune {
     let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return Prune::Keep;
     };
+    if matchers.iter().all(Matcher::is_vain) {
+        return Prune::Nothing;
+    }
     let dates = matchers.iter().map(|matcher| match matcher {
         Matcher::Date(date) => Some(date),
         _ => None,

@@ -9,7 +9,7 @@ use super::chain;
 use super::criterion::{Condition, Criterion, Join, Test, TupleTest, Within};
 use super::filter_expression;
 use super::hierarchy;
-use super::matcher::Matcher;
+use super::matcher::{self, Matcher};
 use super::parameter::{Compiled, Programs, Reading};
 use super::query::written;
 use super::raw::RawParameter;
@@ -38,6 +38,8 @@ pub(super) struct Surroundings<'a> {
 pub(super) struct Resolver<'a> {
     pub(super) programs: &'a Programs,
     pub(super) around: Surroundings<'a>,
+    /// Whether several types are searched together: what concerns others of them may be out of the question for one.
+    pub(super) among_others: bool,
     joins: Cell<usize>,
 }
 
@@ -46,7 +48,16 @@ impl<'a> Resolver<'a> {
         Resolver {
             programs,
             around,
+            among_others: false,
             joins: Cell::new(0),
+        }
+    }
+
+    /// The same for a search of several types.
+    pub(super) fn among_others(self) -> Resolver<'a> {
+        Resolver {
+            among_others: true,
+            ..self
         }
     }
 
@@ -104,6 +115,9 @@ impl<'a> Resolver<'a> {
         if let (Test::AnyOf { matchers, .. }, Some(system)) = (&mut test, compiled.code_system) {
             matchers.iter_mut().for_each(|matcher| matcher.bind(system));
         }
+        if let (Test::AnyOf { matchers, .. }, Some(target)) = (&mut test, compiled.sole_target()) {
+            matchers.iter_mut().for_each(|matcher| matcher.aim(target));
+        }
         Ok(Some(Condition::Values { compiled, test }))
     }
 
@@ -117,6 +131,7 @@ impl<'a> Resolver<'a> {
             .into_iter()
             .map(|alternative| Matcher::parse(parameter, raw, alternative, self.around))
             .collect::<Result<Vec<_>, _>>()?;
+        let matchers = matcher::gather(matchers);
         Ok(Test::AnyOf { matchers, not })
     }
 

@@ -70,7 +70,7 @@ impl Engine {
         let parameters = common(&resolver, &types, &parameters, request.handling)?;
         let mut parts: Vec<Part> = Vec::with_capacity(types.len());
         // One for all parts: it counts the tables that their conditions lead to.
-        let resolver = resolver();
+        let resolver = resolver().among_others();
         for ty in types {
             let other = parts.first().map(|first| first.table.other(ty));
             if other.as_ref().is_some_and(|table| !table.has_files()) {
@@ -263,15 +263,21 @@ fn common<'r>(
 ) -> Result<Vec<RawParameter>, SearchError> {
     let mut common = Vec::with_capacity(parameters.len());
     'parameters: for parameter in parameters {
+        let (mut fits, mut refused) = (false, None);
         for ty in types {
             let alone = Query::resolve(&resolver(), *ty, std::slice::from_ref(parameter), Handling::Strict);
             match alone {
-                Ok(_) => {}
+                Ok(_) => fits = true,
+                // The reference need not lead to all of the types: the others' resources do not match.
+                Err(error @ SearchError::Value { .. }) if parameter.name == "_has" => refused = Some(error),
                 // An include speaks of one type's references, and need not concern the others.
                 Err(SearchError::Unknown { .. }) if matches!(&*parameter.name, "_include" | "_revinclude") => {}
                 Err(SearchError::Unknown { .. }) if handling == Handling::Lenient => continue 'parameters,
                 Err(error) => return Err(error),
             }
+        }
+        if let (Some(error), false) = (refused, fits) {
+            return Err(error);
         }
         common.push(parameter.clone());
     }

@@ -90,6 +90,7 @@ fn brute(rows: &[Value], condition: &ItemMatch) -> BTreeSet<String> {
                 Wish::Any => true,
                 Wish::Absent => value.is_none(),
                 Wish::Is(text) => value == Some(text),
+                Wish::In(texts) => value.is_some_and(|value| texts.contains(value)),
                 Wish::Like(text) => value.is_some_and(|value| value.eq_ignore_ascii_case(text)),
             }
         })
@@ -110,6 +111,8 @@ fn wish() -> impl Strategy<Value = Wish> {
         Just(Wish::Any),
         Just(Wish::Absent),
         (0..TEXTS.len()).prop_map(|n| Wish::Is(TEXTS[n].into())),
+        prop::collection::vec(prop::sample::select(TEXTS.to_vec()), 0..3)
+            .prop_map(|texts| Wish::In(Arc::new(texts.iter().collect()))),
         (0..TEXTS.len()).prop_map(|n| Wish::Like(TEXTS[n].to_uppercase().into())),
     ]
 }

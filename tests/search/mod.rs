@@ -5,6 +5,7 @@ mod conditions;
 mod corpus;
 mod differential;
 mod includes;
+mod joins;
 mod newest;
 mod order;
 mod pages;

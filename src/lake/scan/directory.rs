@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use super::columns::{read_leaf, texts};
 use super::error::ScanError;
 use super::file::OpenFile;
+use super::owner_set::OwnerSet;
 use super::ranges::Ranges;
 use crate::lake::owner::SHARED;
 use crate::lake::scope::{PatientScope, Scope};
@@ -98,15 +99,14 @@ impl Directory {
     }
 
     /// Rows that the scope shows as its own, of these owners only if any are named.
-    pub(super) fn own(&self, scope: &Scope, owners: Option<&[i64]>) -> Ranges {
+    pub(super) fn own(&self, scope: &Scope, owners: Option<&OwnerSet>) -> Ranges {
         let Some(application) = self.applications.find(&scope.application) else {
             return Ranges::default();
         };
         let mut shown = Ranges::default();
-        let of_scope = scope.patient.as_deref().map(|patient| patient.owners.as_slice());
-        for at in self.candidates(owners.or(of_scope)) {
+        for at in self.candidates(owners) {
             let run = &self.runs[at];
-            let named = owners.is_none_or(|owners| owners.contains(&run.owner));
+            let named = owners.is_none_or(|owners| owners.holds(run.owner));
             if named && run.application == application && self.shown(run, scope) == Shown::Own {
                 shown.push(run.start..self.end(at));
             }
@@ -139,18 +139,19 @@ impl Directory {
     }
 
     /// Places of the runs that may be of one of the owners, ascending.
-    fn candidates(&self, owners: Option<&[i64]>) -> Vec<usize> {
-        let Some(owners) = owners.filter(|_| self.sorted) else {
+    fn candidates(&self, owners: Option<&OwnerSet>) -> Vec<usize> {
+        let Some((owners, (first, last))) = owners
+            .filter(|_| self.sorted)
+            .zip(self.runs.first().zip(self.runs.last()))
+        else {
             return (0..self.runs.len()).collect();
         };
-        let mut owners = owners.to_vec();
-        owners.sort_unstable();
-        owners.dedup();
-        let place = |owner: i64| {
-            let from = self.runs.partition_point(|run| run.owner < owner);
-            from..from + self.runs[from..].partition_point(|run| run.owner == owner)
+        let place = |owner: &i64| {
+            let from = self.runs.partition_point(|run| run.owner < *owner);
+            from..from + self.runs[from..].partition_point(|run| run.owner == *owner)
         };
-        owners.into_iter().flat_map(place).collect()
+        let here = owners.within(&(first.owner..=last.owner));
+        here.iter().flat_map(place).collect()
     }
 
     fn run(&self, row: u32) -> Option<&Run> {

@@ -8,6 +8,7 @@ use arrow::buffer::NullBuffer;
 
 use super::error::ScanError;
 use super::file::{OpenFile, ReadBytes};
+use super::id_set::IdSet;
 use super::ranges::Ranges;
 use super::table::ScopedTable;
 use super::{codes, columns};
@@ -18,7 +19,8 @@ use crate::fhir::storage::LeafSet;
 pub struct ItemMatch {
     /// Dotted paths of text leaves of one and the same struct, or of the table's root.
     pub leaves: Vec<Arc<str>>,
-    /// Combinations, each with one wish for each leaf. At least one wish of each is [`Wish::Is`] or [`Wish::Like`].
+    /// Combinations, each with one wish for each leaf. At least one wish of each is [`Wish::Is`], [`Wish::Like`] or
+    /// [`Wish::In`].
     pub any_of: Vec<Vec<Wish>>,
     /// How `explain` shows it.
     pub label: Arc<str>,
@@ -35,6 +37,8 @@ pub enum Wish {
     Is(Arc<str>),
     /// This text, where ASCII letters differ in case at most.
     Like(Arc<str>),
+    /// One of these ids.
+    In(Arc<IdSet>),
 }
 
 /// Alternatives that are decided on codes: they are bits of a word.
@@ -46,11 +50,23 @@ impl ItemMatch {
         self.leaves.iter().map(|leaf| leaf.to_string()).collect()
     }
 
+    /// The ids that rows must have, where that is all that is asked.
+    pub(super) fn ids(&self) -> Option<&IdSet> {
+        match (self.leaves.as_slice(), self.any_of.as_slice()) {
+            ([leaf], [wishes]) if &**leaf == "id" => wishes.iter().find_map(|wish| match wish {
+                Wish::In(ids) => Some(&**ids),
+                _ => None,
+            }),
+            _ => None,
+        }
+    }
+
     /// Alternatives that a leaf's value, or its absence, allows.
     pub(super) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
         let fits = |wishes: &Vec<Wish>| match (wishes.get(leaf), value) {
             (Some(Wish::Any), _) | (Some(Wish::Absent), None) => true,
             (Some(Wish::Is(text)), Some(value)) => text.as_bytes() == value,
+            (Some(Wish::In(ids)), Some(value)) => ids.holds(value),
             (Some(Wish::Like(text)), Some(value)) => text.as_bytes().eq_ignore_ascii_case(value),
             _ => false,
         };
@@ -67,6 +83,14 @@ impl ItemMatch {
         rows: &Ranges,
         read: &Arc<ReadBytes>,
     ) -> Result<Ranges, ScanError> {
+        let few = match self.ids() {
+            Some(ids) => table.rows_of_ids(file, group, ids)?.map(|found| rows.intersect(&found)),
+            None => None,
+        };
+        let rows = few.as_ref().unwrap_or(rows);
+        if rows.is_empty() {
+            return Ok(Ranges::default());
+        }
         // A few rows are cheaper to decode than the codes of all.
         let most = rows.count() * 4 >= file.groups()[group].rows as usize;
         if most
@@ -131,6 +155,7 @@ impl ItemMatch {
                         Wish::Any => true,
                         Wish::Absent => value.is_none(),
                         Wish::Is(text) => value == Some(text),
+                        Wish::In(ids) => value.is_some_and(|value| ids.contains(value)),
                         Wish::Like(text) => value.is_some_and(|value| value.eq_ignore_ascii_case(text)),
                     }
                 })

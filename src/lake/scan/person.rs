@@ -18,6 +18,7 @@ use super::error::ScanError;
 use super::file::ReadBytes;
 use super::locator;
 use super::memory::Weigh;
+use super::owner_set::OwnerSet;
 use super::ranges::Ranges;
 use super::request::Person;
 use super::table::ScopedTable;
@@ -162,12 +163,13 @@ impl ScopedTable {
     fn gather(&self, owners: &[i64], shared: bool, files: Vec<Arc<DataFile>>) -> Result<PersonRowsBase, ScanError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let (mut parts, mut ids, mut positions) = (Vec::new(), Vec::new(), Vec::new());
+        let (owners, of_nobody) = (OwnerSet::of(owners), OwnerSet::of(&[SHARED]));
         for data in files {
             let file = self.open(&data)?;
             for (group, place) in file.groups().iter().enumerate() {
-                let mut rows = self.visible(&data, &file, group, Some(owners))?;
+                let mut rows = self.visible(&data, &file, group, Some(&owners))?;
                 if shared {
-                    let referred = self.visible(&data, &file, group, Some(&[SHARED]))?;
+                    let referred = self.visible(&data, &file, group, Some(&of_nobody))?;
                     rows = rows.union(&referred);
                 }
                 if !rows.is_empty() {

@@ -169,7 +169,17 @@ impl ScopedTable {
 
     /// Rows of a row group whose id has the hash of this one. The bloom filter is asked first where no index was built yet.
     pub(super) fn candidates(&self, file: &Arc<OpenFile>, group: usize, id: &str) -> Result<Vec<u32>, ScanError> {
-        let hash = hash_id(id);
+        self.candidates_of(file, group, hash_id(id), id)
+    }
+
+    /// The same with the hash at hand.
+    pub(super) fn candidates_of(
+        &self,
+        file: &Arc<OpenFile>,
+        group: usize,
+        hash: u64,
+        id: &str,
+    ) -> Result<Vec<u32>, ScanError> {
         if let Some(index) = file.ids_if_built(group) {
             return Ok(index.rows(hash).collect());
         }

@@ -10,6 +10,7 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 
 use super::file::OpenFile;
+use super::owner_set::OwnerSet;
 use super::prune::Prune;
 use super::ranges::Ranges;
 
@@ -246,11 +247,11 @@ fn decimal(bytes: &[u8]) -> Option<i128> {
     Some(i128::from_be_bytes(wide))
 }
 
-/// Whether a row group may hold rows of an owner.
-pub(super) fn may_hold_owner(file: &OpenFile, group: usize, owner: i64) -> bool {
+/// Whether a row group may hold rows of one of these owners.
+pub(super) fn may_hold_owners(file: &OpenFile, group: usize, owners: &OwnerSet) -> bool {
     let Some(leaf) = file.leaf("owner") else { return true };
     match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {
-        Bounds::Numbers(least, greatest) => (least..=greatest).contains(&i128::from(owner)),
+        Bounds::Numbers(least, greatest) => !owners.within(&(least as i64..=greatest as i64)).is_empty(),
         _ => true,
     }
 }

@@ -43,6 +43,8 @@ pub struct ScanRequest {
     pub predicates: Vec<RowPredicate>,
     /// Exact conditions that the scan decides itself, before any predicate; all of them must hold.
     pub items: Vec<ItemMatch>,
+    /// The same with a choice: of each of these lists one condition must hold.
+    pub either: Vec<Vec<ItemMatch>>,
     /// What can be told from statistics alone.
     pub prune: Prune,
     /// Whether the text of a decimal is wanted only where the number beside it is missing: `value` beside `value__number`.

@@ -19,6 +19,7 @@ use super::file::{OpenFile, ReadBytes};
 use super::items::ItemMatch;
 use super::locator::{FILE, ROW};
 use super::order::{Order, Sorted};
+use super::owner_set::OwnerSet;
 use super::prune::Prune;
 use super::pruning::{prune, refutation};
 use super::ranges::Ranges;
@@ -49,7 +50,8 @@ pub(super) struct Scan {
     pub(super) prune: Prune,
     numbers_suffice: bool,
     pub(super) order: Option<Order>,
-    owners: Option<Vec<i64>>,
+    owners: Option<OwnerSet>,
+    either: Vec<Vec<ItemMatch>>,
     pub(super) account: Account,
 }
 
@@ -59,12 +61,15 @@ impl Scan {
         let ScanRequest {
             leaves: output_leaves,
             predicates,
-            items,
+            mut items,
+            either,
             prune,
             numbers_suffice,
             order,
             owners,
         } = request;
+        // Ids are looked up, and leave few rows to the others.
+        items.sort_by_key(|condition| condition.ids().is_none());
         let early: LeafSet = predicates
             .iter()
             .flat_map(|predicate| predicate.leaves.iter().cloned())
@@ -91,19 +96,21 @@ impl Scan {
             prune,
             numbers_suffice,
             order,
-            owners,
+            owners: owners.map(|owners| OwnerSet::of(&owners)),
+            either,
             account: Account::default(),
         }
     }
 
     /// Whether every live row of the table that the scope shows comes out.
     pub(super) fn is_total(&self) -> bool {
-        self.predicates.is_empty() && self.items.is_empty() && self.prune == Prune::Keep && self.owners.is_none()
+        let conditions = self.predicates.is_empty() && self.items.is_empty() && self.either.is_empty();
+        conditions && self.prune == Prune::Keep && self.owners.is_none()
     }
 
     /// The owners that it is narrowed to.
     pub(super) fn owners(&self) -> Option<&[i64]> {
-        self.owners.as_deref()
+        self.owners.as_ref().map(OwnerSet::all)
     }
 
     /// Why nothing of a row group is left.
@@ -111,10 +118,7 @@ impl Scan {
         if let Some(reason) = refutation(file, group, &self.prune) {
             return Ok(reason);
         }
-        let hidden = self
-            .table
-            .visible(data, file, group, self.owners.as_deref())?
-            .is_empty();
+        let hidden = self.table.visible(data, file, group, self.owners.as_ref())?.is_empty();
         Ok(match (hidden, self.owners.is_some()) {
             (true, true) => "no row of the owners asked for".into(),
             (true, false) => "no row within the scope".into(),
@@ -124,7 +128,11 @@ impl Scan {
 
     /// The labels of its predicates, for `explain`.
     pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
-        let items = self.items.iter().map(|condition| &*condition.label);
+        let items = self
+            .items
+            .iter()
+            .chain(self.either.iter().flatten())
+            .map(|condition| &*condition.label);
         items.chain(self.predicates.iter().map(|(_, predicate)| &*predicate.label))
     }
 }
@@ -170,7 +178,7 @@ impl Rows {
         sorted: Option<Sorted>,
     ) -> Rows {
         let files = match (&scan.owners, &scan.table.scope.patient) {
-            (Some(owners), _) => scan.table.files_of(owners),
+            (Some(owners), _) => scan.table.files_of(owners.all()),
             (None, Some(patient)) => scan
                 .table
                 .files_of(&[patient.owners.as_slice(), &[crate::lake::owner::SHARED]].concat()),
@@ -291,7 +299,7 @@ impl Rows {
             rows = rows.intersect(&sorted.rows(&file, group, needed));
         }
         if !rows.is_empty() {
-            let visible = scan.table.visible(data, &file, group, scan.owners.as_deref())?;
+            let visible = scan.table.visible(data, &file, group, scan.owners.as_ref())?;
             rows = rows.intersect(&visible);
         }
         let (place, count) = (&file.groups()[group], rows.count());
@@ -344,6 +352,17 @@ fn filter(
             let (started, count) = (Instant::now(), rows.count());
             rows = condition.matching(&scan.table, file, group, &rows, read)?;
             report.filtered(&condition.label, (count, rows.count()), started.elapsed());
+        }
+    }
+    for conditions in &scan.either {
+        let (started, count) = (Instant::now(), rows.count());
+        let mut found = Ranges::default();
+        for condition in conditions.iter().filter(|_| !rows.is_empty()) {
+            found = found.union(&condition.matching(&scan.table, file, group, &rows, read)?);
+        }
+        rows = found;
+        if let Some(first) = conditions.first() {
+            report.filtered(&first.label, (count, rows.count()), started.elapsed());
         }
     }
     let started = Instant::now();

@@ -14,6 +14,7 @@ use super::directory::Shown;
 use super::error::ScanError;
 use super::file::OpenFile;
 use super::memory::Weigh;
+use super::owner_set::OwnerSet;
 use super::point::has_id;
 use super::ranges::Ranges;
 use super::table::{Reader, ScopedTable};
@@ -159,10 +160,11 @@ impl Search<'_> {
             .collect();
         for ty in types {
             let table = self.table(ty);
-            for data in table.files_of(&patient.owners) {
+            let owners = OwnerSet::of(&patient.owners);
+            for data in table.files_of(owners.all()) {
                 let file = self.reader.memory.file(&data)?;
                 for group in 0..file.groups().len() {
-                    let rows = table.visible(&data, &file, group, Some(&patient.owners))?;
+                    let rows = table.visible(&data, &file, group, Some(&owners))?;
                     self.references(&file, group, &rows, &mut targets)?;
                 }
             }

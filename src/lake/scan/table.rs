@@ -11,8 +11,9 @@ use super::directory::Directory;
 use super::error::ScanError;
 use super::file::OpenFile;
 use super::memory::{Memory, MemoryLimits};
+use super::owner_set::OwnerSet;
 use super::provider::LakeProvider;
-use super::pruning::{may_hold_owner, proves_application};
+use super::pruning::{may_hold_owners, proves_application};
 use super::ranges::Ranges;
 use super::request::ScanRequest;
 use super::shared::SharedRows;
@@ -120,6 +121,11 @@ impl ScopedTable {
         self.picture.snapshot
     }
 
+    /// How many resources of the type are stored, whoever may see them.
+    pub fn stored(&self) -> u64 {
+        self.table.as_ref().map_or(0, |table| table.rows)
+    }
+
     /// Whether anything of the type is stored, whoever may see it.
     pub fn has_files(&self) -> bool {
         !self.files().is_empty()
@@ -161,12 +167,12 @@ impl ScopedTable {
         data: &DataFile,
         file: &Arc<OpenFile>,
         group: usize,
-        owners: Option<&[i64]>,
+        owners: Option<&OwnerSet>,
     ) -> Result<Ranges, ScanError> {
         let first = file.groups()[group].first;
         let mut shown = self.own(file, group, owners)?;
         if self.scope.patient.is_some()
-            && owners.is_none_or(|owners| owners.contains(&SHARED))
+            && owners.is_none_or(|owners| owners.holds(SHARED))
             && data.owners.contains(&SHARED)
         {
             shown = shown.union(&self.shared()?.rows(self.ty, file, group));
@@ -181,14 +187,22 @@ impl ScopedTable {
     }
 
     /// The rows that are the scope's own, deleted ones included.
-    pub(super) fn own(&self, file: &Arc<OpenFile>, group: usize, owners: Option<&[i64]>) -> Result<Ranges, ScanError> {
+    pub(super) fn own(
+        &self,
+        file: &Arc<OpenFile>,
+        group: usize,
+        owners: Option<&OwnerSet>,
+    ) -> Result<Ranges, ScanError> {
         let patient = self.scope.patient.as_deref();
-        if let Some(owners) = owners.or(patient.map(|patient| patient.owners.as_slice()))
-            && !owners.iter().any(|owner| may_hold_owner(file, group, *owner))
-        {
+        let of_scope = match (owners, patient) {
+            (None, Some(patient)) => Some(OwnerSet::of(&patient.owners)),
+            _ => None,
+        };
+        let owners = owners.or(of_scope.as_ref());
+        if owners.is_some_and(|owners| !may_hold_owners(file, group, owners)) {
             return Ok(Ranges::default());
         }
-        if owners.is_none() && patient.is_none() && proves_application(file, group, &self.scope.application) {
+        if owners.is_none() && proves_application(file, group, &self.scope.application) {
             return Ok(Ranges::all(file.groups()[group].rows));
         }
         self.directory(file, group, |rows| rows.own(&self.scope, owners))
@@ -213,6 +227,11 @@ impl ScopedTable {
     /// The files that may hold rows of one of these owners, each once.
     pub(super) fn files_of(&self, owners: &[i64]) -> Vec<Arc<DataFile>> {
         let Some(table) = &self.table else { return Vec::new() };
+        if owners.len() > table.files.len() {
+            let owners = OwnerSet::of(owners);
+            let may_hold = |file: &&Arc<DataFile>| !owners.within(&file.owners).is_empty();
+            return table.files.iter().filter(may_hold).cloned().collect();
+        }
         let mut files: Vec<Arc<DataFile>> = owners
             .iter()
             .flat_map(|owner| table.files_of_owner(*owner))

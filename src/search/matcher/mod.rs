@@ -4,6 +4,7 @@
 
 mod codes;
 mod date;
+mod many;
 mod near;
 pub(super) mod number;
 mod quantity;
@@ -13,8 +14,6 @@ mod token;
 mod uri;
 
 use std::sync::Arc;
-
-use rustc_hash::FxHashSet;
 
 use super::query::written;
 use super::raw::RawParameter;
@@ -28,6 +27,7 @@ use super::{SearchError, terminology};
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhirpath::{Collection, Items, Typed};
+use crate::lake::scan::IdSet;
 
 /// What a search asks of one value.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub(super) enum Matcher {
     /// `_id`: ids are case sensitive, and have no system.
     Id(String),
     /// One of many ids.
-    OneOf(Arc<FxHashSet<String>>),
+    OneOf(Arc<IdSet>),
     /// `:text` of a token: what people read begins with it, folded.
     Label(String),
     /// `:of-type` of an identifier.
@@ -57,6 +57,8 @@ pub(super) enum Matcher {
     Number(NumberValue),
     Quantity(QuantityValue),
     Reference(ReferenceValue),
+    /// To a resource, whatever its type, that has one of many ids.
+    PointsTo(Arc<IdSet>),
     /// To one of many resources of a type.
     RefersTo(Arc<Targets>),
     /// `:identifier` of a reference.
@@ -74,7 +76,7 @@ pub(super) enum Matcher {
 #[derive(Debug)]
 pub(super) struct Targets {
     pub(super) ty: TypeId,
-    pub(super) ids: FxHashSet<String>,
+    pub(super) ids: Arc<IdSet>,
 }
 
 impl Matcher {
@@ -165,6 +167,30 @@ impl Matcher {
         }
     }
 
+    /// Takes account of the one type that the references compared may point to.
+    pub(super) fn aim(&mut self, target: TypeId) {
+        match self {
+            Matcher::Reference(ReferenceValue::Relative { ty: ty @ None, .. }) => *ty = Some(target),
+            Matcher::PointsTo(ids) => {
+                *self = Matcher::RefersTo(Arc::new(Targets {
+                    ty: target,
+                    ids: ids.clone(),
+                }));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether no value can match.
+    pub(super) fn is_vain(&self) -> bool {
+        match self {
+            Matcher::OneOf(ids) | Matcher::PointsTo(ids) => ids.is_empty(),
+            Matcher::RefersTo(targets) => targets.ids.is_empty(),
+            Matcher::Nothing => true,
+            _ => false,
+        }
+    }
+
     /// Marks the rows of which one of these items matches.
     pub(super) fn mark(&self, part: &Typed, rows: &mut [bool]) {
         match self {
@@ -187,7 +213,8 @@ impl Matcher {
             Matcher::Number(value) => number::mark(value, part, rows),
             Matcher::Quantity(value) => quantity::mark(value, part, rows),
             Matcher::Reference(value) => reference::mark(value, part, rows),
-            Matcher::RefersTo(targets) => reference::mark_targets(targets, part, rows),
+            Matcher::PointsTo(ids) => reference::mark_targets(None, ids, part, rows),
+            Matcher::RefersTo(targets) => reference::mark_targets(Some(targets.ty), &targets.ids, part, rows),
             Matcher::ReferenceIdentifier(value) => reference::mark_identifier(value, part, rows),
             Matcher::Uri(uri) => uri::mark(part, rows, &|candidate| candidate == uri),
             Matcher::UriTree(tree) => uri::mark(part, rows, &|candidate| tree.holds(candidate)),
@@ -199,6 +226,7 @@ impl Matcher {
 
 pub(super) use codes::{CodesTest, CodesValue};
 pub(super) use date::interval as date_interval;
+pub(super) use many::gather;
 
 /// Marks the rows of which `hit` says yes for one item. A row that is marked already is not looked at again.
 fn mark_items(part: &Typed, rows: &mut [bool], hit: impl Fn(&Items, usize) -> bool) {

@@ -1,10 +1,11 @@
 //! Reference parameters against References, and canonicals and URIs where a parameter yields those.
 
 use super::token::Pairs;
-use super::{Targets, mark_items, only_text, type_name};
-use crate::fhir::facts;
+use super::{mark_items, only_text, type_name};
 use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
+use crate::fhir::{TypeId, facts};
 use crate::fhirpath::Typed;
+use crate::lake::scan::IdSet;
 use crate::search::value::{ReferenceValue, TokenValue};
 
 pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
@@ -33,11 +34,12 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-pub(super) fn mark_targets(targets: &Targets, part: &Typed, rows: &mut [bool]) {
-    let wanted = facts().get(targets.ty).name;
+pub(super) fn mark_targets(ty: Option<TypeId>, wanted: &IdSet, part: &Typed, rows: &mut [bool]) {
+    let ty = ty.map(|ty| facts().get(ty).name);
     let (types, ids) = (part.items.child(REFERENCE_TYPE), part.items.child(REFERENCE_ID));
     mark_items(part, rows, |_, item| {
-        only_text(&types, item) == Some(wanted) && only_text(&ids, item).is_some_and(|id| targets.ids.contains(id))
+        only_text(&types, item).is_some_and(|found| ty.is_none_or(|ty| ty == found))
+            && only_text(&ids, item).is_some_and(|id| wanted.contains(id))
     });
 }
 

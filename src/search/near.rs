@@ -1,0 +1,140 @@
+//! From which of two tables a condition on other resources is answered. What the search itself leaves of its rows may be so
+//! little that it is found first: then only resources that these rows refer to, or that refer to them, are asked for the rest.
+
+use std::sync::Arc;
+
+use super::SearchError;
+use super::criterion::{Condition, Criterion, Join, Test};
+use super::engine::Engine;
+use super::matcher::{Matcher, Targets};
+use super::parameter::Compiled;
+use super::query::Query;
+use crate::fhir::TypeId;
+use crate::lake::scan::{IdSet, ScopedTable};
+
+/// How many rows one person is taken to have, where that is not known.
+const ROWS_OF_A_PERSON: u64 = 1_000;
+/// So many times the rows of the search must be in the other table for the search's to be found first.
+const TIMES: u64 = 4;
+/// More ids than this do not narrow the other search enough to be worth looking for.
+const MOST: usize = 65_536;
+
+/// What is known of the rows of a search before its conditions on other resources are answered.
+pub(super) struct Near<'a> {
+    table: &'a ScopedTable,
+    /// What is asked of the rows themselves.
+    known: Vec<Criterion>,
+    /// About how many rows have to be looked at for it.
+    rows: u64,
+}
+
+impl<'a> Near<'a> {
+    /// What the criteria of a search of `table` say of its rows; `None` where they say nothing, or where everything is one person's
+    /// anyway.
+    pub(super) fn of(engine: &Engine, table: &'a ScopedTable, criteria: &[Criterion]) -> Option<Near<'a>> {
+        if table.scope().patient.is_some() || !engine.sessions().pushes_down() {
+            return None;
+        }
+        let known: Vec<Criterion> = criteria.iter().filter(|known| !known.has_join()).cloned().collect();
+        if known.is_empty() {
+            return None;
+        }
+        let query = Query::of_criteria(table.ty(), known);
+        let bound = engine.bound(&query, table);
+        let of_people = match (bound.person, &bound.owners) {
+            (Some(_), _) => ROWS_OF_A_PERSON,
+            (None, Some(owners)) => owners.len() as u64 * ROWS_OF_A_PERSON,
+            (None, None) => u64::MAX,
+        };
+        let of_ids = query.criteria.iter().filter_map(ids).min().unwrap_or(usize::MAX) as u64;
+        Some(Near {
+            table,
+            rows: table.stored().min(of_people).min(of_ids),
+            known: query.criteria,
+        })
+    }
+
+    fn is_nearer_than(&self, other: &ScopedTable) -> bool {
+        self.rows.saturating_mul(TIMES) < other.stored()
+    }
+
+    /// That a resource of `ty` is one of those that the rows refer to; `None` where that does not narrow its search enough.
+    pub(super) async fn referred(
+        &self,
+        engine: &Engine,
+        through: &Arc<Compiled>,
+        other: &ScopedTable,
+    ) -> Result<Option<Criterion>, SearchError> {
+        let Some(ids) = engine.ids_of(other.ty())?.filter(|_| self.is_nearer_than(other)) else {
+            return Ok(None);
+        };
+        let found = engine
+            .referred(self.table, through, &mut self.known.clone(), other.ty())
+            .await?;
+        let of_rows = |found| Matcher::OneOf(Arc::new(found));
+        Ok(few(found).map(|found| criterion(&ids, of_rows(found), "referred to by the rows searched")))
+    }
+
+    /// That a resource of another type refers to one of the rows; `None` where that does not narrow its search enough.
+    pub(super) async fn referring(
+        &self,
+        engine: &Engine,
+        through: &Arc<Compiled>,
+        other: &ScopedTable,
+    ) -> Result<Option<Criterion>, SearchError> {
+        if !self.is_nearer_than(other) {
+            return Ok(None);
+        }
+        let found = engine.meeting(self.table, &mut self.known.clone()).await?;
+        let to_rows = |found| refers_to(self.table.ty(), found);
+        Ok(few(found).map(|found| criterion(through, to_rows(found), "refers to the rows searched")))
+    }
+}
+
+/// To one of these resources of a type.
+pub(super) fn refers_to(ty: TypeId, ids: IdSet) -> Matcher {
+    let ids = Arc::new(ids);
+    Matcher::RefersTo(Arc::new(Targets { ty, ids }))
+}
+
+/// That a value of a parameter matches.
+pub(super) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, label: &str) -> Criterion {
+    let test = Test::AnyOf {
+        matchers: vec![matcher],
+        not: false,
+    };
+    Criterion::of_values(compiled.clone(), test, label.to_owned())
+}
+
+/// How many resources are looked at to answer a criterion's conditions on others; `None` where it has none.
+pub(super) fn reach(table: &ScopedTable, criterion: &Criterion) -> Option<u64> {
+    match &criterion.condition {
+        Condition::All(parts) | Condition::Any(parts) => parts.iter().filter_map(|part| reach(table, part)).max(),
+        Condition::Not(part) => reach(table, part),
+        Condition::Join(join) => Some(match join.as_ref() {
+            Join::Chain { targets, .. } => targets.iter().map(|(ty, _)| table.other(*ty).stored()).sum(),
+            Join::Has { source, .. } => table.other(*source).stored(),
+            Join::Hierarchy { parents, .. } => parents.iter().map(|(ty, _)| table.other(*ty).stored()).sum(),
+            Join::List { .. } => 0,
+        }),
+        Condition::Values { .. } | Condition::Tuples { .. } | Condition::Words { .. } => None,
+    }
+}
+
+/// How many ids a criterion leaves, where it is of ids.
+fn ids(criterion: &Criterion) -> Option<usize> {
+    let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
+        return None;
+    };
+    let count = |matcher: &Matcher| match matcher {
+        Matcher::Id(_) => Some(1),
+        Matcher::OneOf(ids) => Some(ids.len()),
+        _ => None,
+    };
+    let is_of_ids = &*compiled.parameter.code == "_id";
+    is_of_ids.then(|| matchers.iter().map(count).sum::<Option<usize>>())?
+}
+
+fn few(found: IdSet) -> Option<IdSet> {
+    (found.len() <= MOST).then_some(found)
+}

@@ -1,0 +1,508 @@
+//! Conditions on other resources and long lists of ids and people: what they are answered by (sets of ids, owners, dictionaries,
+//! indexes, the smaller side first) gives what reading every resource gives, and leads a patient's token to nobody else's rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+use tabularium::fhir::facts;
+use tabularium::fhir::search_parameter::SearchParameters;
+use tabularium::ingest::{Options, import};
+use tabularium::lake::{Lake, Mode, PatientScope, Scope};
+use tabularium::search::{Engine, Handling, Request, SystemRequest, raw};
+
+const PEOPLE: usize = 40;
+const CODES: [&str; 5] = ["pulse", "weight", "glucose", "rare", "never"];
+const GENDERS: [&str; 3] = ["female", "male", "unknown"];
+
+/// What a search asks of a resource.
+#[derive(Clone, Debug)]
+enum Ask {
+    Code(&'static str),
+    Gender(&'static str),
+    Class(&'static str),
+    Ids(Vec<String>),
+    /// A reference to one of these; where `typed`, they are Patients.
+    People {
+        parameter: &'static str,
+        typed: bool,
+        ids: Vec<String>,
+    },
+    Chain {
+        parameter: &'static str,
+        ty: &'static str,
+        rest: Box<Ask>,
+    },
+    Has {
+        source: &'static str,
+        parameter: &'static str,
+        rest: Box<Ask>,
+    },
+}
+
+/// Resources by `Type/id`.
+type World = BTreeMap<String, Value>;
+
+struct Records {
+    world: World,
+    lake: Lake,
+    engine: Engine,
+    plain: Engine,
+    runtime: tokio::runtime::Runtime,
+    _folder: tempfile::TempDir,
+}
+
+/// A person's id: of a UUID's form every second time.
+fn person(at: usize) -> String {
+    match at % 2 {
+        0 => format!("00000000-0000-4000-8000-{at:012x}"),
+        _ => format!("p{at}"),
+    }
+}
+
+fn uuid(kind: usize, at: usize) -> String {
+    format!("{kind:08x}-0000-4000-9000-{at:012x}")
+}
+
+fn records() -> &'static Records {
+    static RECORDS: OnceLock<Records> = OnceLock::new();
+    RECORDS.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let mut random = ChaCha8Rng::seed_from_u64(5);
+        let mut world = World::new();
+        for part in 0..3 {
+            let mut lines = String::new();
+            for resource in resources(&mut random, part) {
+                writeln!(lines, "{resource}").unwrap();
+                world.insert(name(&resource), resource);
+            }
+            let path = folder.path().join(format!("{part}.ndjson"));
+            std::fs::write(&path, lines).unwrap();
+            let mut writer = lake.writer().unwrap();
+            import(&mut writer, Options::default(), &[path]).unwrap();
+        }
+        let engine = || Engine::new(lake.clone(), SearchParameters::builtin());
+        Records {
+            world,
+            engine: engine(),
+            plain: engine().without_shortcuts(),
+            lake,
+            runtime: tokio::runtime::Runtime::new().unwrap(),
+            _folder: folder,
+        }
+    })
+}
+
+/// One import: new resources, and some that were there before, now about somebody else.
+fn resources(random: &mut ChaCha8Rng, part: usize) -> Vec<Value> {
+    let mut all = Vec::new();
+    let patient = |at: usize| json!({"reference": format!("Patient/{}", person(at))});
+    if part == 0 {
+        for at in 0..PEOPLE {
+            all.push(json!({"resourceType": "Patient", "id": person(at), "gender": GENDERS[at % 3]}));
+            // An id says nothing without its type.
+            all.push(json!({"resourceType": "Group", "id": person(at), "type": "person", "actual": false}));
+        }
+        for at in 0..4 {
+            all.push(json!({"resourceType": "Practitioner", "id": format!("doc{at}"), "gender": GENDERS[at % 2]}));
+        }
+    }
+    for at in part * 60..part * 60 + 80 {
+        let class = ["AMB", "EMER", "IMP"][random.random_range(0..3)];
+        all.push(
+            json!({"resourceType": "Encounter", "id": uuid(1, at), "status": "finished", "class": {"code": class},
+            "subject": patient(random.random_range(0..PEOPLE))}),
+        );
+    }
+    for at in part * 600..part * 600 + 700 {
+        let code = CODES[[0, 0, 0, 1, 1, 2][random.random_range(0..6)]];
+        let code = if at % 331 == 0 { "rare" } else { code };
+        let mut observation = json!({"resourceType": "Observation", "id": uuid(2, at), "status": "final",
+            "code": {"coding": [{"system": "http://codes.example", "code": code}]},
+            "encounter": {"reference": format!("Encounter/{}", uuid(1, random.random_range(0..220)))},
+            "performer": [{"reference": format!("Practitioner/doc{}", random.random_range(0..4))}]});
+        match random.random_range(0..20) {
+            0 => {
+                observation["subject"] =
+                    json!({"reference": format!("Group/{}", person(random.random_range(0..PEOPLE)))})
+            }
+            // Nobody is the subject: the row is filed under the one who performs.
+            1 => observation["performer"] = json!([patient(random.random_range(0..PEOPLE))]),
+            2 => {
+                observation["subject"] = patient(random.random_range(0..PEOPLE));
+                observation["performer"] = json!([patient(random.random_range(0..PEOPLE))]);
+            }
+            _ => observation["subject"] = patient(random.random_range(0..PEOPLE)),
+        }
+        all.push(observation);
+    }
+    for at in part * 20..part * 20 + 30 {
+        all.push(json!({"resourceType": "Condition", "id": format!("c{at}"), "subject": patient(random.random_range(0..PEOPLE)),
+            "code": {"coding": [{"code": CODES[random.random_range(0..3)]}]}}));
+    }
+    all
+}
+
+fn name(resource: &Value) -> String {
+    format!(
+        "{}/{}",
+        resource["resourceType"].as_str().unwrap(),
+        resource["id"].as_str().unwrap()
+    )
+}
+
+/// What a resource refers to by a parameter.
+fn referred(resource: &Value, parameter: &str) -> Vec<String> {
+    let element = match parameter {
+        "patient" => "subject",
+        other => other,
+    };
+    let found = match &resource[element] {
+        Value::Array(several) => several.clone(),
+        Value::Null => Vec::new(),
+        one => vec![one.clone()],
+    };
+    let targets = found.iter().map(|one| one["reference"].as_str().unwrap().to_owned());
+    targets
+        .filter(|target| parameter != "patient" || target.starts_with("Patient/"))
+        .collect()
+}
+
+/// The resources of a type that meet what is asked, by plain reading.
+fn meeting(world: &World, ty: &str, ask: &Ask) -> BTreeSet<String> {
+    let targets = match ask {
+        Ask::Chain { ty, rest, .. } => meeting(world, ty, rest),
+        Ask::Has {
+            source,
+            parameter,
+            rest,
+        } => meeting(world, source, rest)
+            .iter()
+            .flat_map(|found| referred(&world[found], parameter))
+            .collect(),
+        _ => BTreeSet::new(),
+    };
+    let holds = |name: &String, resource: &Value| match ask {
+        Ask::Code(code) => resource["code"]["coding"][0]["code"] == *code,
+        Ask::Gender(gender) => resource["gender"] == *gender,
+        Ask::Class(class) => resource["class"]["code"] == *class,
+        Ask::Ids(ids) => ids.iter().any(|id| resource["id"] == *id),
+        Ask::People { parameter, typed, ids } => referred(resource, parameter).iter().any(|target| {
+            let (ty, id) = target.split_once('/').unwrap();
+            (!typed || ty == "Patient") && ids.iter().any(|wanted| wanted == id)
+        }),
+        Ask::Chain { parameter, .. } => referred(resource, parameter)
+            .iter()
+            .any(|target| targets.contains(target)),
+        Ask::Has { .. } => targets.contains(name),
+    };
+    let of_type = world.iter().filter(|(_, resource)| resource["resourceType"] == ty);
+    of_type
+        .filter(|(name, resource)| holds(name, resource))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// Name and value of the parameter.
+fn parameter(ask: &Ask) -> (String, String) {
+    match ask {
+        Ask::Code(code) => ("code".to_owned(), (*code).to_owned()),
+        Ask::Gender(gender) => ("gender".to_owned(), (*gender).to_owned()),
+        Ask::Class(class) => ("class".to_owned(), (*class).to_owned()),
+        Ask::Ids(ids) => ("_id".to_owned(), ids.join(",")),
+        Ask::People { parameter, typed, ids } => {
+            let value = |id: &String| if *typed { format!("Patient/{id}") } else { id.clone() };
+            (
+                (*parameter).to_owned(),
+                ids.iter().map(value).collect::<Vec<_>>().join(","),
+            )
+        }
+        Ask::Chain {
+            parameter: by,
+            ty,
+            rest,
+        } => {
+            let (name, value) = parameter(rest);
+            (format!("{by}:{ty}.{name}"), value)
+        }
+        Ask::Has {
+            source,
+            parameter: by,
+            rest,
+        } => {
+            let (name, value) = parameter(rest);
+            (format!("_has:{source}:{by}:{name}"), value)
+        }
+    }
+}
+
+fn some_ids(random: &mut ChaCha8Rng, id: impl Fn(usize) -> String, of: usize) -> Vec<String> {
+    let count = [1, 2, 3, 5, 30, 80][random.random_range(0..6)];
+    (0..count).map(|_| id(random.random_range(0..of))).collect()
+}
+
+fn people(random: &mut ChaCha8Rng) -> Ask {
+    Ask::People {
+        parameter: ["patient", "subject"][random.random_range(0..2)],
+        typed: random.random_bool(0.5),
+        // Some are nobody.
+        ids: some_ids(random, person, PEOPLE + 10),
+    }
+}
+
+fn ask(random: &mut ChaCha8Rng, ty: &str, depth: usize) -> Ask {
+    let deeper = |random: &mut ChaCha8Rng, ty: &str| Box::new(ask(random, ty, depth - 1));
+    let chain = |parameter, ty: &'static str, rest| Ask::Chain { parameter, ty, rest };
+    let has = |source, parameter, rest| Ask::Has {
+        source,
+        parameter,
+        rest,
+    };
+    let kind = random.random_range(0..if depth == 0 { 3 } else { 8 });
+    match (ty, kind) {
+        ("Observation", 0) => Ask::Code(CODES[random.random_range(0..5)]),
+        ("Observation", 1) => Ask::Ids(some_ids(random, |at| uuid(2, at), 2_500)),
+        ("Observation", 3 | 4) => chain("subject", "Patient", deeper(random, "Patient")),
+        ("Observation", 5 | 6) => chain("encounter", "Encounter", deeper(random, "Encounter")),
+        ("Observation", 7) => chain(
+            "performer",
+            ["Practitioner", "Patient"][random.random_range(0..2)],
+            Box::new(Ask::Gender("male")),
+        ),
+        ("Condition", 0 | 1) => Ask::Code(CODES[random.random_range(0..5)]),
+        ("Condition", 3..) => chain("patient", "Patient", deeper(random, "Patient")),
+        ("Encounter", 0) => Ask::Class(["AMB", "EMER", "VR"][random.random_range(0..3)]),
+        ("Encounter", 1) => Ask::Ids(some_ids(random, |at| uuid(1, at), 300)),
+        ("Encounter", 3 | 4) => chain("patient", "Patient", deeper(random, "Patient")),
+        ("Encounter", 5..) => has("Observation", "encounter", deeper(random, "Observation")),
+        ("Patient", 0) => Ask::Gender(GENDERS[random.random_range(0..3)]),
+        ("Patient", 1 | 2) => Ask::Ids(some_ids(random, person, PEOPLE + 5)),
+        ("Patient", 3) => has("Condition", "patient", deeper(random, "Condition")),
+        ("Patient", 4) => has("Encounter", "patient", deeper(random, "Encounter")),
+        ("Patient", 5) => has("Observation", "performer", deeper(random, "Observation")),
+        ("Patient", _) => has("Observation", "patient", deeper(random, "Observation")),
+        _ => people(random),
+    }
+}
+
+impl Records {
+    fn application(&self) -> Arc<Scope> {
+        Arc::new(Scope {
+            mode: Mode::Live,
+            application: "local".into(),
+            patient: None,
+        })
+    }
+
+    fn patient(&self, id: &str) -> Arc<Scope> {
+        let patient = PatientScope {
+            patients: vec![id.to_owned()],
+            owners: vec![self.lake.owner_of("local", id)],
+            authorizations: Vec::new(),
+        };
+        Arc::new(Scope {
+            patient: Some(Arc::new(patient)),
+            ..(*self.application()).clone()
+        })
+    }
+
+    fn bundle(&self, engine: &Engine, scope: &Arc<Scope>, compartment: Option<&str>, query: &str) -> Value {
+        let (ty, parameters) = query.split_once('?').unwrap();
+        let request = Request {
+            scope,
+            ty: facts().lookup(ty).unwrap(),
+            parameters: &raw::parse(parameters),
+            compartment,
+            handling: Handling::Strict,
+            now: 1_717_200_000_000_000,
+            base: "http://records.example/fhir/",
+        };
+        let bundle = self.runtime.block_on(engine.search(&request));
+        serde_json::from_slice(&bundle.unwrap_or_else(|error| panic!("{query}: {error}"))).unwrap()
+    }
+
+    /// All matches, which this many resources do not exceed, in the order found; the number of them is asked apart.
+    fn found(&self, engine: &Engine, scope: &Arc<Scope>, compartment: Option<&str>, query: &str) -> Vec<String> {
+        let count = self.bundle(engine, scope, compartment, &format!("{query}&_summary=count"))["total"].as_u64();
+        let mut all = Vec::new();
+        for page in 0.. {
+            let query = format!("{query}&_count=1000&_offset={}", page * 1_000);
+            let bundle = self.bundle(engine, scope, compartment, &query);
+            let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
+            let full = entries.len() == 1_000;
+            all.extend(entries.iter().map(|entry| name(&entry["resource"])));
+            if !full {
+                break;
+            }
+        }
+        assert_eq!(count, Some(all.len() as u64), "{query}");
+        all
+    }
+}
+
+fn set(names: &[String]) -> BTreeSet<String> {
+    names.iter().cloned().collect()
+}
+
+#[test]
+fn sets_and_shortcuts_find_what_reading_everything_finds() {
+    let records = records();
+    let application = records.application();
+    let mut random = ChaCha8Rng::seed_from_u64(23);
+    let (mut some, mut none) = (0, 0);
+    for at in 0..140 {
+        let ty = *["Observation", "Observation", "Patient", "Encounter", "Condition"]
+            .choose(&mut random)
+            .unwrap();
+        let asks: Vec<Ask> = (0..random.random_range(1..4))
+            .map(|_| ask(&mut random, ty, 2))
+            .collect();
+        let parameters = asks
+            .iter()
+            .map(parameter)
+            .map(|(name, value)| format!("{name}={value}"));
+        let query = format!("{ty}?{}", parameters.collect::<Vec<_>>().join("&"));
+        let sets = asks.iter().map(|ask| meeting(&records.world, ty, ask));
+        let expected = sets.reduce(|all, one| &all & &one).unwrap();
+        let found = records.found(&records.engine, &application, None, &query);
+        assert_eq!(set(&found), expected, "{query}");
+        if at % 4 == 0 {
+            let plain = records.found(&records.plain, &application, None, &query);
+            assert_eq!(found, plain, "{query}");
+            let sorted = format!("{query}&_sort=-_id");
+            let newest = records.found(&records.engine, &application, None, &sorted);
+            assert_eq!(newest, expected.iter().rev().cloned().collect::<Vec<_>>(), "{sorted}");
+        }
+        match expected.is_empty() {
+            true => none += 1,
+            false => some += 1,
+        }
+    }
+    assert!(
+        some > 50 && none > 10,
+        "{some} queries with matches and {none} without say little"
+    );
+}
+
+#[test]
+fn a_compartment_holds_what_others_rows_say_of_the_patient() {
+    let records = records();
+    let application = records.application();
+    let mut of_others = 0;
+    for at in 0..PEOPLE + 3 {
+        let id = person(at);
+        let reference = format!("Patient/{id}");
+        let names = |resource: &&Value, parameter| referred(resource, parameter).contains(&reference);
+        let observations = records
+            .world
+            .values()
+            .filter(|one| one["resourceType"] == "Observation");
+        let expected: BTreeSet<String> = observations
+            .clone()
+            .filter(|one| names(one, "subject") || names(one, "performer"))
+            .map(name)
+            .collect();
+        of_others += observations
+            .filter(|one| !names(one, "subject") && names(one, "performer"))
+            .count();
+        let found = records.found(&records.engine, &application, Some(&id), "Observation?status=final");
+        assert_eq!(set(&found), expected, "{id}");
+    }
+    assert!(of_others > 20);
+}
+
+#[test]
+fn a_patients_conditions_on_other_resources_stay_within_their_rows() {
+    let records = records();
+    let mut random = ChaCha8Rng::seed_from_u64(31);
+    let mut some = 0;
+    for at in 0..120 {
+        let id = person(random.random_range(0..PEOPLE));
+        let reference = format!("Patient/{id}");
+        let scope = records.patient(&id);
+        let own = |resource: &Value| {
+            let subject = referred(resource, "subject");
+            let alone = subject.is_empty() && referred(resource, "performer").contains(&reference);
+            name(resource) == reference || subject.contains(&reference) || alone
+        };
+        // Of the shared rows those alone can be seen that own rows refer to, and only these lead there.
+        let is_seen = |resource: &Value| own(resource) || resource["resourceType"] == "Practitioner";
+        let seen: World = records
+            .world
+            .iter()
+            .filter(|(_, resource)| is_seen(resource))
+            .map(|(name, resource)| (name.clone(), resource.clone()))
+            .collect();
+        let ty = ["Observation", "Patient", "Encounter", "Condition"][at % 4];
+        let ask = ask(&mut random, ty, 2);
+        let (parameter, value) = parameter(&ask);
+        let query = format!("{ty}?{parameter}={value}");
+        let expected = meeting(&seen, ty, &ask);
+        assert_eq!(
+            set(&records.found(&records.engine, &scope, None, &query)),
+            expected,
+            "{id}: {query}"
+        );
+        some += usize::from(!expected.is_empty());
+    }
+    assert!(some > 15, "{some} of the queries had matches");
+}
+
+#[test]
+fn several_types_are_asked_who_refers_to_them() {
+    let records = records();
+    let found = |query: &str| {
+        let request = SystemRequest {
+            scope: &records.application(),
+            parameters: &raw::parse(query),
+            handling: Handling::Strict,
+            now: 1_717_200_000_000_000,
+            base: "http://records.example/fhir/",
+        };
+        let bundle = records.runtime.block_on(records.engine.search_system(&request))?;
+        let bundle: Value = serde_json::from_slice(&bundle).unwrap();
+        let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
+        Ok::<_, tabularium::search::SearchError>(
+            entries
+                .iter()
+                .map(|entry| name(&entry["resource"]))
+                .collect::<BTreeSet<_>>(),
+        )
+    };
+    let rest = Ask::Has {
+        source: "Observation",
+        parameter: "patient",
+        rest: Box::new(Ask::Code("rare")),
+    };
+    let expected = meeting(&records.world, "Patient", &rest);
+    assert!(!expected.is_empty());
+    // No Encounter is what the parameter refers to; that is no fault of a search of both.
+    let both = found("_type=Encounter,Patient&_has:Observation:patient:code=rare&_count=1000").unwrap();
+    assert_eq!(both, expected);
+    // A subject can be a Group as well as a Patient.
+    let rest = |ty| {
+        meeting(
+            &records.world,
+            ty,
+            &Ask::Has {
+                source: "Observation",
+                parameter: "subject",
+                rest: Box::new(Ask::Code("rare")),
+            },
+        )
+    };
+    let both = found("_type=Group,Patient&_has:Observation:subject:code=rare&_count=1000").unwrap();
+    assert_eq!(both, &rest("Patient") | &rest("Group"));
+    for wrong in [
+        "_type=Encounter,Condition&_has:Observation:patient:code=rare",
+        "_type=Encounter,Patient&_has:Nothing:patient:code=rare",
+        "_type=Encounter,Patient&_has:Observation:patient:nothing=rare",
+    ] {
+        assert!(found(wrong).is_err(), "{wrong}");
+    }
+}
