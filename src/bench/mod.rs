@@ -20,6 +20,7 @@ mod people;
 mod plan;
 mod pool;
 mod report;
+mod request;
 mod row;
 mod run;
 mod tally;

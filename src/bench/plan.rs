@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use super::dice::{Dice, Reservoir};
 use super::error::BenchError;
-use super::mix::{Draw, Family, Kind, Query, Request, Subject, Who};
+use super::mix::{Draw, Family, Kind, Query, Subject, Who};
 use super::people::People;
 use super::pool::{Code, PersonRows, Pool};
 use super::row::{Field, Row};
-use super::target::Target;
-use super::template::Values;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 use crate::lake::{Lake, Scope};
@@ -55,18 +53,18 @@ pub(super) struct Ready {
     pub(super) expects: Option<&'static str>,
     /// A group is drawn, then a row of it.
     pub(super) groups: Vec<Vec<Arc<Row>>>,
-    others: Vec<Others>,
-    people: Arc<[Box<str>]>,
+    pub(super) others: Vec<Others>,
+    pub(super) people: Arc<[Box<str>]>,
     /// About how many resources match.
     matches: u64,
 }
 
 /// The rows of another type that have a field.
 #[derive(Debug)]
-struct Others {
-    ty: TypeId,
-    field: Field,
-    rows: Vec<Arc<Row>>,
+pub(super) struct Others {
+    pub(super) ty: TypeId,
+    pub(super) field: Field,
+    pub(super) rows: Vec<Arc<Row>>,
 }
 
 impl Drawn {
@@ -76,7 +74,7 @@ impl Drawn {
         let table = |ty| lake.table(&picture, ty, scope);
         let queries: Vec<&Query> = families.iter().flat_map(|family| &family.queries).collect();
         let wanted = types_of(&queries);
-        let people = match crate::fhir::facts().lookup("Patient") {
+        let people = match facts().lookup("Patient") {
             Some(patient) if asks_for_people(&queries) => People::read(&table(patient), seed)?,
             _ => People::default(),
         };
@@ -349,93 +347,185 @@ impl Plan {
     }
 }
 
-/// A row and what else a template may name.
-struct RowValues<'a> {
-    ready: &'a Ready,
-    row: &'a Row,
-}
-
-impl Values for RowValues<'_> {
-    fn row(&self) -> &Row {
-        self.row
-    }
-
-    fn other(&self, ty: TypeId, field: Field, dice: &mut Dice) -> Option<&Row> {
-        let of_field = |others: &&Others| others.ty == ty && others.field == field;
-        let others = self.ready.others.iter().find(of_field)?;
-        dice.one_of(&others.rows).map(|row| &**row)
-    }
-
-    fn people(&self) -> &[Box<str>] {
-        &self.ready.people
-    }
-}
-
 impl Ready {
     /// Draws a row.
     pub(super) fn row(&self, dice: &mut Dice) -> Option<&Arc<Row>> {
         dice.one_of(&self.groups).and_then(|group| dice.one_of(group))
     }
+}
 
-    /// Writes the request for a row, in place of what was in `out`.
-    pub(super) fn request(&self, row: &Row, target: &Target, token: Option<&str>, dice: &mut Dice, out: &mut Vec<u8>) {
-        let values = RowValues { ready: self, row };
-        out.clear();
-        match &self.query.request {
-            Request::Get(path) => {
-                begin("GET", target, out);
-                path.render(&values, dice, out);
-                head(target, token, out);
-                out.extend_from_slice(b"\r\n");
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::mix::Mix;
+    use crate::bench::target::Target;
+    use crate::ingest::{self, Session};
+    use crate::lake::Mode;
+
+    const RECORDS: &[&str] = &[
+        r#"{"resourceType":"Patient","id":"p1","birthDate":"1970-02-03"}"#,
+        r#"{"resourceType":"Patient","id":"p2"}"#,
+        r#"{"resourceType":"Observation","id":"o1","status":"final","subject":{"reference":"Patient/p1"},
+            "code":{"coding":[{"system":"http://loinc.org","code":"8867-4"}]},"effectiveDateTime":"2020-01-31T10:00:00Z",
+            "category":[{"coding":[{"system":"http://c","code":"vital,signs"}]}],"valueQuantity":{"value":72.50}}"#,
+        r#"{"resourceType":"Observation","id":"o2","status":"final","subject":{"reference":"Patient/p1"},
+            "code":{"coding":[{"system":"http://loinc.org","code":"8867-4"}]}}"#,
+        r#"{"resourceType":"Observation","id":"o3","status":"final","subject":{"reference":"Patient/p2"},
+            "code":{"coding":[{"code":"local"}]},"effectivePeriod":{"start":"2021-01-01"}}"#,
+    ];
+
+    struct Fixture {
+        _folder: tempfile::TempDir,
+        lake: Lake,
+    }
+
+    fn fixture() -> Fixture {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let mut writer = lake.writer().unwrap();
+        for (application, records) in [("ours", RECORDS), ("theirs", &RECORDS[..0])] {
+            let options = ingest::Options {
+                application: application.to_owned(),
+                ..ingest::Options::default()
+            };
+            let mut session = Session::begin(&mut writer, options).unwrap();
+            for record in records {
+                session.add_document(record.as_bytes()).unwrap();
             }
-            Request::Form(path, body) => {
-                let mut form = Vec::new();
-                body.render(&values, dice, &mut form);
-                begin("POST", target, out);
-                path.render(&values, dice, out);
-                head(target, token, out);
-                posted("application/x-www-form-urlencoded", &form, out);
+            if application == "theirs" {
+                let foreign = r#"{"resourceType":"Observation","id":"x","status":"final","code":{"coding":[{"code":"foreign"}]}}"#;
+                session.add_document(foreign.as_bytes()).unwrap();
             }
-            Request::View(body) => {
-                begin("POST", target, out);
-                out.extend_from_slice(b"ViewDefinition/$run?_format=csv");
-                head(target, token, out);
-                posted("application/fhir+json", body, out);
-            }
+            assert_eq!(session.finish().unwrap().refused, 0);
+        }
+        drop(writer);
+        Fixture { _folder: folder, lake }
+    }
+
+    /// Requests for a query, drawn again and again: their first lines and bodies, each once.
+    fn drawn(fixture: &Fixture, query: &str, seed: u64) -> Result<BTreeSet<String>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mix.json");
+        std::fs::write(
+            &path,
+            format!(r#"{{"families":[{{"name":"x","queries":[{{{query}}}]}}]}}"#),
+        )
+        .unwrap();
+        let mix = Mix::load(path.to_str().unwrap()).unwrap();
+        let scope = Arc::new(Scope {
+            mode: Mode::Live,
+            application: "ours".into(),
+            patient: None,
+        });
+        let drawn = Drawn::read(&fixture.lake, &scope, &mix.families, seed).unwrap();
+        let plan = drawn.plan(&mix.families[0])?;
+        let target = Target::parse("http://localhost/fhir").unwrap();
+        let (mut dice, mut out) = (Dice::new(seed, "test", 0), Vec::new());
+        let mut requests = BTreeSet::new();
+        for _ in 0..50 {
+            let ready = plan.draw(&mut dice).unwrap();
+            let row = ready.row(&mut dice).unwrap();
+            ready.request(row, &target, Some("t0ken"), &mut dice, &mut out);
+            let text = String::from_utf8(out.clone()).unwrap();
+            assert!(text.contains("\r\nAuthorization: Bearer t0ken\r\n") && text.contains("\r\nHost: localhost\r\n"));
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            let line = head.lines().next().unwrap().strip_suffix(" HTTP/1.1").unwrap();
+            requests.insert(format!("{line} {body}").trim_end().to_owned());
+        }
+        Ok(requests)
+    }
+
+    fn set(requests: &[&str]) -> BTreeSet<String> {
+        requests.iter().map(|request| (*request).to_owned()).collect()
+    }
+
+    #[test]
+    fn queries_ask_for_what_the_lake_holds_and_nothing_else() {
+        let fixture = fixture();
+        let observations = "GET /fhir/Observation";
+        for (query, requests) in [
+            (
+                r#""query": "Observation?code={code}""#,
+                &["?code=http%3A%2F%2Floinc.org%7C8867-4", "?code=local"][..],
+            ),
+            (
+                r#""query": "Observation?value-quantity={value}&date=ge{date}&date=lt{until}&category={category}""#,
+                &[
+                    "?value-quantity=72.50&date=ge2020-01-31&date=lt2020-04-30&category=http%3A%2F%2Fc%7Cvital%5C%2Csigns",
+                ],
+            ),
+            (
+                r#""query": "Observation?patient={patient}&code={code}", "draw": "people""#,
+                &[
+                    "?patient=p1&code=http%3A%2F%2Floinc.org%7C8867-4",
+                    "?patient=p2&code=local",
+                ],
+            ),
+            (
+                r#""query": "Observation/{id}", "draw": "working-set""#,
+                &["/o1", "/o2", "/o3"],
+            ),
+            (
+                r#""query": "Observation?code={code}", "draw": "rare""#,
+                &["?code=local"],
+            ),
+            (
+                r#""query": "Observation?code={code}", "draw": "large""#,
+                &["?code=http%3A%2F%2Floinc.org%7C8867-4"],
+            ),
+            (
+                r#""query": "Observation?patient.birthdate={Patient.date}""#,
+                &["?patient.birthdate=1970-02-03"],
+            ),
+        ] {
+            let expected: Vec<String> = requests.iter().map(|rest| format!("{observations}{rest}")).collect();
+            assert_eq!(
+                drawn(&fixture, query, 1).unwrap(),
+                expected.into_iter().collect(),
+                "{query}"
+            );
+        }
+        assert_eq!(
+            drawn(&fixture, r#""query": "{type}/{id}""#, 1).unwrap(),
+            set(&[
+                "Patient/p1",
+                "Patient/p2",
+                "Observation/o1",
+                "Observation/o2",
+                "Observation/o3"
+            ]
+            .map(|path| format!("GET /fhir/{path}"))
+            .each_ref()
+            .map(String::as_str))
+        );
+        assert_eq!(
+            drawn(
+                &fixture,
+                r#""query": "Observation/_search", "post": "patient={patients}", "token": "patient""#,
+                1
+            )
+            .unwrap(),
+            set(&[
+                "POST /fhir/Observation/_search patient=p1,p2",
+                "POST /fhir/Observation/_search patient=p2,p1"
+            ])
+        );
+    }
+
+    #[test]
+    fn what_the_lake_lacks_is_said() {
+        let fixture = fixture();
+        for (query, reason) in [
+            (r#""query": "Condition?code={code}""#, "no Condition"),
+            (r#""query": "Patient?x={code}""#, "no Patient with a code"),
+            (
+                r#""query": "Patient?x={Observation.until}&y={Condition.code}""#,
+                "no Condition with a code",
+            ),
+            (r#""view": "eob_adjudication""#, "no ExplanationOfBenefit"),
+        ] {
+            let error = drawn(&fixture, query, 1).unwrap_err();
+            assert!(error.contains(reason), "{query}: {error}");
         }
     }
-}
-
-/// A `GET` of a path below the server's root.
-pub(super) fn get_of(path: &str, target: &Target, token: Option<&str>, out: &mut Vec<u8>) {
-    out.clear();
-    out.extend_from_slice(b"GET ");
-    out.extend_from_slice(path.as_bytes());
-    head(target, token, out);
-    out.extend_from_slice(b"\r\n");
-}
-
-fn begin(method: &str, target: &Target, out: &mut Vec<u8>) {
-    out.extend_from_slice(method.as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(target.path.as_bytes());
-    out.push(b'/');
-}
-
-/// What is behind the path in every request; the empty line is still to come.
-fn head(target: &Target, token: Option<&str>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
-    out.extend_from_slice(target.authority.as_bytes());
-    out.extend_from_slice(b"\r\nAccept: application/fhir+json, text/csv;q=0.9\r\n");
-    if let Some(token) = token {
-        out.extend_from_slice(b"Authorization: Bearer ");
-        out.extend_from_slice(token.as_bytes());
-        out.extend_from_slice(b"\r\n");
-    }
-}
-
-fn posted(content_type: &str, body: &[u8], out: &mut Vec<u8>) {
-    let head = format!("Content-Type: {content_type}\r\nContent-Length: {}\r\n\r\n", body.len());
-    out.extend_from_slice(head.as_bytes());
-    out.extend_from_slice(body);
 }

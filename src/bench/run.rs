@@ -15,8 +15,9 @@ use super::dice::Dice;
 use super::error::BenchError;
 use super::machine;
 use super::mix::{Family, Kind, Mix};
-use super::plan::{Drawn, Plan, get_of};
+use super::plan::{Drawn, Plan};
 use super::report::{ErrorCount, FORMAT, LakeSize, Latency, LeftOut, Outcome, Pages, Program, Report, Server};
+use super::request::get;
 use super::tally::Tally;
 use super::target::Target;
 use super::tls::Tls;
@@ -389,7 +390,7 @@ impl<'a> Running<'a> {
             Asked::Own { .. } => None,
         };
         let mut request = Vec::new();
-        get_of(&format!("{}/metadata", target.path), &target, token, &mut request);
+        get(&format!("{}/metadata", target.path), &target, token, &mut request);
         let mut line = Line::new(&target, self.tls.as_ref());
         line.send(&request, usize::MAX)
             .await

@@ -9,7 +9,8 @@ use serde::de::IgnoredAny;
 use super::client::{Job, Line, failed, judge, message, tally};
 use super::dice::Dice;
 use super::error::BenchError;
-use super::plan::{Ready, get_of};
+use super::plan::Ready;
+use super::request::get;
 use super::tally::Tally;
 
 /// How many times the time of a run the first walk may take, since a walk that is not whole says little.
@@ -89,6 +90,6 @@ async fn walk(
         if Instant::now() >= latest {
             return tally.bad("unfinished walk".to_owned(), || "the pages took too long".to_owned());
         }
-        get_of(&path, &job.target, token, &mut request);
+        get(&path, &job.target, token, &mut request);
     }
 }
