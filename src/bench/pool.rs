@@ -227,16 +227,24 @@ impl<'a> Filling<'a> {
             self.sample.offer(&mut self.dice, &mut row);
             let told_apart = self.codes.len() < CODES || self.codes.contains_key(code.as_str());
             if !code.is_empty() && told_apart {
-                let rows = entry(&mut self.codes, &code, || Reservoir::new(ROWS_OF_CODE));
-                rows.offer(&mut self.dice, &mut row);
+                let (codes, dice) = (&mut self.codes, &mut self.dice);
+                with_entry(
+                    codes,
+                    &code,
+                    || Reservoir::new(ROWS_OF_CODE),
+                    |rows| rows.offer(dice, &mut row),
+                );
             }
             if let Some(patient) = columns.patient(at).filter(|patient| self.people.is_chosen(patient)) {
-                let person = entry(&mut self.of_people, patient, || Person {
+                let new = || Person {
                     sample: Reservoir::new(ROWS_OF_PERSON),
                     codes: Map::default(),
+                };
+                let (people, dice) = (&mut self.of_people, &mut self.dice);
+                with_entry(people, patient, new, |person| {
+                    person.sample.offer(dice, &mut row);
+                    with_entry(&mut person.codes, &code, || 0, |many| *many += 1);
                 });
-                person.sample.offer(&mut self.dice, &mut row);
-                *entry(&mut person.codes, &code, || 0) += 1;
             }
         }
     }
@@ -271,15 +279,12 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// The entry of a text, which is copied only when it is new.
-fn entry<'a, V>(map: &'a mut Map<Box<str>, V>, key: &str, new: impl FnOnce() -> V) -> &'a mut V {
-    if !map.contains_key(key) {
-        map.insert(key.into(), new());
+/// Does something with the entry of a text, which is copied only when it is new.
+fn with_entry<V>(map: &mut Map<Box<str>, V>, key: &str, new: impl FnOnce() -> V, act: impl FnOnce(&mut V)) {
+    if let Some(value) = map.get_mut(key) {
+        return act(value);
     }
-    match map.get_mut(key) {
-        Some(value) => value,
-        None => unreachable!("it was put there"),
-    }
+    act(map.entry(key.into()).or_insert_with(new));
 }
 
 /// A batch's columns.

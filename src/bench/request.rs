@@ -2,7 +2,7 @@
 
 use super::dice::Dice;
 use super::mix::Request;
-use super::plan::Ready;
+use super::plan::{Others, Ready};
 use super::row::{Field, Row};
 use super::target::Target;
 use super::template::Values;

@@ -106,7 +106,10 @@ impl Bench {
             },
             machine: machine::machine(),
             server: Server {
-                url: None,
+                url: match &self.asked {
+                    Asked::Own { .. } => None,
+                    Asked::Given { target, .. } => Some(target.url.clone()),
+                },
                 software: None,
                 version: None,
                 peak_memory_bytes: None,
