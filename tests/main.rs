@@ -23,3 +23,4 @@ mod scan;
 mod search;
 mod tokens;
 mod views;
+mod walk;

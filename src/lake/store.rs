@@ -149,8 +149,13 @@ impl Lake {
         if newest.snapshot == snapshot {
             return Ok(newest);
         }
-        if let Some(held) = self.older().find(snapshot) {
-            return Ok(held);
+        let held = self.older().find(snapshot);
+        if let Some(held) = held {
+            // Another process may have let it go, and its files with it.
+            return match catalog::is_kept(&lock(&self.0.reader), snapshot)? {
+                true => Ok(held),
+                false => Err(LakeError::SnapshotGone(snapshot)),
+            };
         }
         let newest = if snapshot > newest.snapshot {
             self.refresh()?

@@ -82,6 +82,11 @@ pub(in crate::lake) fn load(
     }
 }
 
+/// Whether a snapshot can still be read: expiry, maybe by another process, has not dropped it.
+pub(in crate::lake) fn is_kept(connection: &Connection, id: u64) -> Result<bool, LakeError> {
+    Ok(snapshot(connection, "snapshot_id = ?1", id)?.is_some())
+}
+
 /// An older snapshot's picture. `newest` lends its layouts: columns are only ever added, and a column that no file of the
 /// older snapshot has is null in all its rows.
 pub(in crate::lake) fn load_at(

@@ -19,4 +19,4 @@ pub(super) use create::{check_version, create, owner_key};
 pub use expire::Expired;
 pub(super) use expire::{expire, forget_scheduled, referenced_paths, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
-pub(super) use load::{history, load, load_at};
+pub(super) use load::{history, is_kept, load, load_at};
