@@ -97,6 +97,28 @@ impl Corpus {
         Ok(serde_json::from_slice(&bundle).unwrap())
     }
 
+    /// One page of a search as it may stand in an address, of a type or of several; `None` where its type is none.
+    pub(super) fn any(&self, scope: &Arc<Scope>, text: &str, handling: Handling) -> Option<Result<Value, SearchError>> {
+        let (name, parameters) = text.split_once('?').unwrap_or((text, ""));
+        if name.is_empty() {
+            return Some(self.system(scope, text, handling));
+        }
+        let ty = facts()
+            .lookup(name)
+            .filter(|ty| facts().resources().any(|of| of == *ty))?;
+        let request = Request {
+            scope,
+            ty,
+            parameters: &raw::parse(parameters),
+            compartment: None,
+            handling,
+            now: NOW,
+            base: BASE,
+        };
+        let bundle = self.runtime.block_on(self.engine.search(&request));
+        Some(bundle.map(|bundle| serde_json::from_slice(&bundle).unwrap()))
+    }
+
     /// One page of a search over several types.
     pub(super) fn system(&self, scope: &Arc<Scope>, query: &str, handling: Handling) -> Result<Value, SearchError> {
         let parameters = query.split_once('?').map_or("", |(_, parameters)| parameters);

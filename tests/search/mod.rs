@@ -6,6 +6,7 @@ mod corpus;
 mod differential;
 mod includes;
 mod joins;
+mod mutations;
 mod newest;
 mod order;
 mod pages;
