@@ -1,30 +1,40 @@
 //! What this server can do, as a CapabilityStatement: the types it reads and searches, and the search parameters and includes
 //! that really work. Whatever stands here is answered, and what is answered stands here.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::response::Response;
 use bytes::Bytes;
 use chrono::{DateTime, NaiveDate};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::coding::{Coding, Taken};
 use super::error::Error;
 use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
 use super::pretty::pretty;
 use super::service::Service;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
-use crate::search::Engine;
+use crate::search::{COMMON, Engine, PREFIXES};
 
 /// The statement of the current day; it is made anew when the date changes.
 #[derive(Debug, Default)]
 pub(super) struct Capability {
-    made: RwLock<Option<(NaiveDate, Bytes)>>,
+    made: RwLock<Option<Arc<Made>>>,
+}
+
+/// A day's statement, in the codings in which it was asked for.
+#[derive(Debug)]
+struct Made {
+    date: NaiveDate,
+    plain: Bytes,
+    coded: [OnceLock<Bytes>; 2],
 }
 
 /// `GET /fhir/metadata`: the one FHIR route that needs no token.
@@ -34,30 +44,57 @@ pub(super) async fn metadata(
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     json_admitted(&headers, parameter(query.as_deref(), "_format").as_deref())?;
-    let statement = service.capability.today(&service)?;
-    let body = if wants_pretty(query.as_deref())? {
-        Body::from(pretty(&statement))
-    } else {
-        Body::from(statement)
-    };
-    let mut response = Response::new(body);
+    let indented = wants_pretty(query.as_deref())?;
+    let coding = Taken::by(&headers).and_then(|taken| taken.coding).filter(|_| !indented);
+    let making = tokio::task::spawn_blocking(move || {
+        let made = service.capability.today(&service)?;
+        match coding {
+            Some(coding) => made.coded(coding),
+            None => Ok(made.plain.clone()),
+        }
+    });
+    let statement = making.await.map_err(Error::internal)??;
+    let mut response = Response::new(match indented {
+        true => Body::from(pretty(&statement)),
+        false => Body::from(statement),
+    });
     response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
+    if let Some(coding) = coding {
+        response.headers_mut().insert(CONTENT_ENCODING, coding.name());
+    }
     Ok(response)
 }
 
 impl Capability {
-    fn today(&self, service: &Service) -> Result<Bytes, Error> {
+    fn today(&self, service: &Service) -> Result<Arc<Made>, Error> {
         let now = DateTime::from_timestamp(service.store.clock().now(), 0).unwrap_or_default();
-        let today = now.date_naive();
-        if let Some((date, bytes)) = self.made.read().unwrap_or_else(PoisonError::into_inner).as_ref()
-            && *date == today
-        {
-            return Ok(bytes.clone());
+        let date = now.date_naive();
+        let made = self.made.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(made) = made.filter(|made| made.date == date) {
+            return Ok(made);
         }
-        let statement = statement(&service.base_url, today, &service.engine);
-        let bytes = Bytes::from(serde_json::to_vec(&statement).map_err(Error::internal)?);
-        *self.made.write().unwrap_or_else(PoisonError::into_inner) = Some((today, bytes.clone()));
-        Ok(bytes)
+        let statement = statement(&service.base_url, date, &service.engine);
+        let made = Arc::new(Made {
+            date,
+            plain: Bytes::from(serde_json::to_vec(&statement).map_err(Error::internal)?),
+            coded: Default::default(),
+        });
+        *self.made.write().unwrap_or_else(PoisonError::into_inner) = Some(made.clone());
+        Ok(made)
+    }
+}
+
+impl Made {
+    fn coded(&self, coding: Coding) -> Result<Bytes, Error> {
+        let slot = &self.coded[match coding {
+            Coding::Zstd => 0,
+            Coding::Gzip => 1,
+        }];
+        if let Some(coded) = slot.get() {
+            return Ok(coded.clone());
+        }
+        let coded = Bytes::from(coding.encode(&self.plain).map_err(Error::internal)?);
+        Ok(slot.get_or_init(|| coded).clone())
     }
 }
 
@@ -95,15 +132,32 @@ struct Implementation {
 #[derive(Serialize)]
 struct Rest<'a> {
     mode: &'static str,
+    documentation: &'static str,
     security: Security,
-    interaction: [Interaction; 1],
     resource: Vec<Resource<'a>>,
+    interaction: [Interaction; 1],
+    #[serde(rename = "searchParam")]
+    search_param: Vec<Parameter<'a>>,
+    compartment: [&'static str; 1],
 }
 
 #[derive(Serialize)]
 struct Security {
     cors: bool,
+    service: [Concept; 1],
     description: &'static str,
+}
+
+#[derive(Serialize)]
+struct Concept {
+    coding: [Coded; 1],
+    text: &'static str,
+}
+
+#[derive(Serialize)]
+struct Coded {
+    system: &'static str,
+    code: &'static str,
 }
 
 #[derive(Serialize)]
@@ -130,10 +184,19 @@ struct Interaction {
 #[derive(Serialize)]
 struct Parameter<'a> {
     name: &'a str,
-    definition: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    definition: Option<&'a str>,
     #[serde(rename = "type")]
     ty: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    documentation: Cow<'static, str>,
 }
+
+/// What holds of all searches and has no element of its own.
+const DOCUMENTATION: &str = "The documentation of a search parameter lists its modifiers and the prefixes of its values. \
+     Parameters of references can be chained (subject:Patient.name), to any depth. Types are searched by GET and by POST to \
+     _search, several at once at the base address, and those of a Patient at Patient/[id]/[type]. $PATIENT_ID in a path or value \
+     stands for the patient of the token.";
 
 fn statement<'a>(base_url: &str, today: NaiveDate, engine: &'a Engine) -> Statement<'a> {
     Statement {
@@ -158,12 +221,22 @@ fn statement<'a>(base_url: &str, today: NaiveDate, engine: &'a Engine) -> Statem
         format: ["application/fhir+json", "json"],
         rest: [Rest {
             mode: "server",
+            documentation: DOCUMENTATION,
             security: Security {
                 cors: false,
+                service: [Concept {
+                    coding: [Coded {
+                        system: "http://terminology.hl7.org/CodeSystem/restful-security-service",
+                        code: "OAuth",
+                    }],
+                    text: "Bearer access tokens (RFC 6750)",
+                }],
                 description: "Send a patient or application access token as Authorization: Bearer; /fhir/metadata needs none",
             },
             interaction: [Interaction { code: "search-system" }],
             resource: resources(engine),
+            search_param: of_all(engine),
+            compartment: ["http://hl7.org/fhir/CompartmentDefinition/patient"],
         }],
     }
 }
@@ -179,7 +252,10 @@ fn resources(engine: &Engine) -> Vec<Resource<'_>> {
             conditional_read: "full-support",
             search_include: including.forward.remove(&ty).unwrap_or_default(),
             search_rev_include: including.reverse.remove(&ty).unwrap_or_default(),
-            search_param: engine.supported(ty).map(|parameter| described(parameter)).collect(),
+            search_param: engine
+                .supported(ty)
+                .map(|parameter| described(engine, parameter))
+                .collect(),
         })
         .collect()
 }
@@ -206,19 +282,48 @@ impl Includes {
                     .resources()
                     .filter(|target| any || parameter.targets.contains(target))
                 {
-                    found.reverse.entry(target).or_default().push(pair.clone());
+                    let reverse = found.reverse.entry(target).or_insert_with(|| vec!["*".to_owned()]);
+                    reverse.push(pair.clone());
                 }
-                found.forward.entry(source).or_default().push(pair);
+                let forward = found.forward.entry(source).or_insert_with(|| vec!["*".to_owned()]);
+                forward.push(pair);
             }
         }
         found
     }
 }
 
-fn described(parameter: &SearchParameter) -> Parameter<'_> {
+fn described<'a>(engine: &Engine, parameter: &'a SearchParameter) -> Parameter<'a> {
+    let mut words: Vec<String> = engine
+        .modifiers(parameter)
+        .iter()
+        .map(|modifier| format!(":{modifier}"))
+        .collect();
+    if engine.takes_prefixes(parameter) {
+        words.extend(PREFIXES.map(str::to_owned));
+    }
     Parameter {
         name: &parameter.code,
-        definition: &parameter.url,
+        definition: Some(&parameter.url),
         ty: parameter.ty.as_str(),
+        documentation: words.join(" ").into(),
     }
+}
+
+/// The parameters of searches of all types: those that R4 defines for every resource or narrative, and those without a definition.
+fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
+    let of_patients = facts()
+        .lookup("Patient")
+        .into_iter()
+        .flat_map(|ty| engine.supported(ty));
+    let defined = of_patients
+        .filter(|parameter| parameter.code.starts_with('_'))
+        .map(|parameter| described(engine, parameter));
+    let others = COMMON.iter().map(|common| Parameter {
+        name: common.name,
+        definition: None,
+        ty: common.ty,
+        documentation: common.documentation.into(),
+    });
+    defined.chain(others).collect()
 }

@@ -13,7 +13,7 @@ use crate::fhir::TypeId;
 use crate::fhir::search_parameter::SearchParameter;
 
 /// Codes of the parameters that lead to a parent.
-const PARENTS: [&str; 2] = ["partof", "part-of"];
+pub(super) const PARENTS: [&str; 2] = ["partof", "part-of"];
 
 /// The condition, or an error where the type pointed to has no hierarchy.
 pub(super) fn condition(

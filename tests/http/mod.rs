@@ -2,6 +2,8 @@
 
 mod coding;
 mod conditional;
+mod drawn;
 mod explain;
+mod metadata;
 mod routes;
 mod wishes;

@@ -1,0 +1,101 @@
+//! What searches accept beside the parameters of a type, and which modifiers and prefixes each parameter takes: for a statement of
+//! what a server can do. What is accepted is decided where requests are read; a test holds this to it.
+
+use super::engine::Engine;
+use crate::fhir::search_parameter::{SearchParameter, SearchType};
+
+/// A parameter that every search accepts and that no SearchParameter of R4 defines.
+#[derive(Clone, Copy, Debug)]
+pub struct Common {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type, by R4's code.
+    pub ty: &'static str,
+    /// What its value may be.
+    pub documentation: &'static str,
+}
+
+const fn common(name: &'static str, ty: &'static str, documentation: &'static str) -> Common {
+    Common {
+        name,
+        ty,
+        documentation,
+    }
+}
+
+/// Parameters of all searches.
+pub const COMMON: [Common; 14] = [
+    common("_has", "special", "_has:Type:reference:parameter=value, to any depth"),
+    common("_list", "special", "ids of Lists"),
+    common("_filter", "special", "R4's filter expressions"),
+    common("_type", "special", "of searches over several types: which"),
+    common(
+        "_include",
+        "special",
+        "Type:parameter, Type:parameter:Target, Type:*, *; :iterate",
+    ),
+    common(
+        "_revinclude",
+        "special",
+        "Type:parameter, Type:parameter:Target, Type:*, *; :iterate",
+    ),
+    common("_sort", "special", "parameters of the type, - before those descending"),
+    common(
+        "_count",
+        "number",
+        "matches on a page: 20 unless said, 1000 at most, 0 for their number alone",
+    ),
+    common("_offset", "number", "matches before the page"),
+    common("_total", "special", "none, accurate, estimate (which is exact too)"),
+    common("_summary", "special", "true, text, data, count, false"),
+    common("_elements", "special", "elements of the type"),
+    common(
+        "_format",
+        "special",
+        "json, application/fhir+json, application/json, text/json",
+    ),
+    common("_pretty", "special", "true, false"),
+];
+
+/// Prefixes of numbers, dates and quantities.
+pub const PREFIXES: [&str; 9] = ["eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
+
+impl Engine {
+    /// The modifiers that a parameter takes; `[type]` stands for the name of any resource type.
+    pub fn modifiers(&self, parameter: &SearchParameter) -> &'static [&'static str] {
+        match parameter.ty {
+            _ if parameter.expression.is_none() => &[],
+            SearchType::String => &["missing", "exact", "contains"],
+            SearchType::Token => &["missing", "text", "not", "in", "not-in", "below", "above", "of-type"],
+            SearchType::Uri => &["missing", "below", "above"],
+            SearchType::Reference if self.leads_into_hierarchy(parameter) => {
+                &["missing", "identifier", "[type]", "below", "above"]
+            }
+            SearchType::Reference => &["missing", "identifier", "[type]"],
+            SearchType::Number
+            | SearchType::Date
+            | SearchType::Quantity
+            | SearchType::Composite
+            | SearchType::Special => &["missing"],
+        }
+    }
+
+    /// Whether a parameter's values take prefixes.
+    pub fn takes_prefixes(&self, parameter: &SearchParameter) -> bool {
+        matches!(
+            parameter.ty,
+            SearchType::Number | SearchType::Date | SearchType::Quantity
+        )
+    }
+
+    fn leads_into_hierarchy(&self, parameter: &SearchParameter) -> bool {
+        let has_parent = |target: &_| {
+            let mut parents = super::hierarchy::PARENTS.into_iter().filter_map(|code| {
+                let mut supported = self.supported(*target);
+                supported.find(|parameter| parameter.code == code).cloned()
+            });
+            parents.any(|parent| parent.ty == SearchType::Reference && parent.targets.contains(target))
+        };
+        parameter.targets.is_empty() || parameter.targets.iter().any(has_parent)
+    }
+}

@@ -1,0 +1,565 @@
+//! The CapabilityStatement: what it lists is answered over real records, and what it does not list is refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+use tabularium::fhir::search_parameter::{SearchParameter, SearchParameters};
+use tabularium::fhir::{Kind, TypeId, facts};
+use tabularium::ingest::{Options, import};
+use tabularium::lake::Lake;
+
+use super::drawn;
+use crate::harness;
+use crate::harness::server::{Answer, Server};
+
+struct Walk {
+    server: Server,
+    bearer: String,
+    statement: Value,
+    /// Some resources of each type.
+    records: BTreeMap<String, Vec<Value>>,
+}
+
+/// A server of the real records and what it says of itself, or `None` after saying that the test was skipped.
+fn walk(test: &str) -> Option<&'static Walk> {
+    static WALK: OnceLock<Walk> = OnceLock::new();
+    let shared = harness::shared(test)?;
+    Some(WALK.get_or_init(|| {
+        let folders = ["synthea", "synthea-2021", "uscore", "carin/ig-2.0.0", "pdex"];
+        let paths: Vec<_> = folders.iter().map(|folder| shared.join("data").join(folder)).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open_or_create(folder.path()).unwrap();
+        import(&mut lake.writer().unwrap(), Options::default(), &paths).unwrap();
+        let server = Server::explaining(folder, lake);
+        let bearer = format!("Bearer {}", server.application_token());
+        let statement = server.send("GET", "/fhir/metadata", &[], "").json();
+        let mut walk = Walk {
+            server,
+            bearer,
+            statement,
+            records: BTreeMap::new(),
+        };
+        for resource in walk.resources() {
+            let name = resource["type"].as_str().unwrap();
+            let page = walk.get(&format!("/fhir/{name}?_count=300"));
+            let mut entries = page.json()["entry"].as_array().cloned().unwrap_or_default();
+            let found: Vec<Value> = entries.iter_mut().map(|entry| entry["resource"].take()).collect();
+            walk.records.insert(name.to_owned(), found);
+        }
+        walk
+    }))
+}
+
+impl Walk {
+    fn resources(&self) -> Vec<Value> {
+        self.statement["rest"][0]["resource"].as_array().unwrap().clone()
+    }
+
+    fn common(&self) -> Vec<Value> {
+        self.statement["rest"][0]["searchParam"].as_array().unwrap().clone()
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        let headers = [("authorization", self.bearer.as_str()), ("prefer", "handling=strict")];
+        self.server.send("GET", path, &headers, "")
+    }
+
+    /// A strict search by POST.
+    fn search(&self, place: &str, parameters: &[(&str, &str)]) -> Answer {
+        let form = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(parameters)
+            .finish();
+        let headers = [
+            ("authorization", self.bearer.as_str()),
+            ("prefer", "handling=strict"),
+            ("content-type", "application/x-www-form-urlencoded"),
+        ];
+        self.server
+            .send("POST", &format!("/fhir{place}/_search"), &headers, &form)
+    }
+
+    /// Whether a parameter of this name is refused as unknown; what its value is does not matter.
+    fn is_unknown(&self, place: &str, name: &str) -> bool {
+        let answer = self.search(place, &[(name, "x"), ("_count", "0")]);
+        answer.status == 400 && answer.text.contains("is not a search parameter of")
+    }
+}
+
+fn texts<'a>(value: &'a Value, name: &str) -> Vec<&'a str> {
+    let items = value[name].as_array().map(Vec::as_slice).unwrap_or_default();
+    items.iter().map(|item| item.as_str().unwrap()).collect()
+}
+
+fn parameters(resource: &Value) -> &[Value] {
+    resource["searchParam"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+fn definition(parameter: &Value) -> SearchParameter {
+    let url = text(parameter, "definition");
+    let found = SearchParameters::builtin();
+    let found = found.by_url(url).unwrap_or_else(|| panic!("no definition {url:?}"));
+    assert_eq!(
+        (&*found.code, found.ty.as_str()),
+        (text(parameter, "name"), text(parameter, "type"))
+    );
+    (**found).clone()
+}
+
+#[test]
+fn every_parameter_finds_what_its_value_was_drawn_from() {
+    let Some(walk) = walk("every_parameter_finds_what_its_value_was_drawn_from") else {
+        return;
+    };
+    let (mut drawn_from, mut wrong) = (0, Vec::new());
+    for resource in walk.resources() {
+        let ty = text(&resource, "type").to_owned();
+        for parameter in parameters(&resource) {
+            let (name, definition) = (text(parameter, "name"), definition(parameter));
+            match drawn::value(&definition, &ty, &walk.records[&ty]) {
+                Some((value, id)) => {
+                    drawn_from += 1;
+                    let answer = walk.search(
+                        &format!("/{ty}"),
+                        &[(name, &value), ("_id", &id), ("_summary", "count")],
+                    );
+                    if answer.status != 200 || answer.json()["total"] != 1 {
+                        wrong.push(format!("{ty}?{name}={value} does not find {id}: {}", answer.text));
+                    }
+                }
+                None => {
+                    let value = drawn::plausible(&definition, SearchParameters::builtin().as_ref());
+                    let answer = walk.search(&format!("/{ty}"), &[(name, &value), ("_summary", "count")]);
+                    if answer.status != 200 {
+                        wrong.push(format!("{ty}?{name}={value}: {}", answer.text));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(drawn_from > 250, "{drawn_from} values were found in the records");
+}
+
+/// All modifiers that there are, and one that there is not.
+const MODIFIERS: [&str; 13] = [
+    "missing",
+    "exact",
+    "contains",
+    "text",
+    "not",
+    "in",
+    "not-in",
+    "below",
+    "above",
+    "of-type",
+    "identifier",
+    "[type]",
+    "nonsense",
+];
+
+#[test]
+fn every_modifier_that_is_listed_is_taken_and_no_other() {
+    let Some(walk) = walk("every_modifier_that_is_listed_is_taken_and_no_other") else {
+        return;
+    };
+    // One parameter of each kind: its type, and what is said of it.
+    let mut kinds = BTreeMap::new();
+    for resource in walk.resources() {
+        for parameter in parameters(&resource) {
+            let kind = (
+                text(parameter, "type").to_owned(),
+                text(parameter, "documentation").to_owned(),
+            );
+            kinds
+                .entry(kind)
+                .or_insert((text(&resource, "type").to_owned(), parameter.clone()));
+        }
+    }
+    assert!(kinds.len() >= 9, "{kinds:?}");
+    for ((ty, documentation), (resource, parameter)) in kinds {
+        let listed: BTreeSet<&str> = documentation
+            .split(' ')
+            .filter_map(|word| word.strip_prefix(':'))
+            .collect();
+        let definition = definition(&parameter);
+        for modifier in MODIFIERS {
+            let (written, value) = match modifier {
+                "missing" => ("missing".to_owned(), "true".to_owned()),
+                "of-type" => ("of-type".to_owned(), "http://system|code|value".to_owned()),
+                "[type]" => {
+                    let target = definition.targets.first().map_or("Patient", |ty| facts().get(*ty).name);
+                    (target.to_owned(), "an-id".to_owned())
+                }
+                // Hierarchies are those of some types.
+                "below" | "above" if ty == "reference" && definition.targets.is_empty() => {
+                    (modifier.to_owned(), "Organization/an-id".to_owned())
+                }
+                "below" | "above" if ty == "token" => (modifier.to_owned(), "http://system|code".to_owned()),
+                other => (
+                    other.to_owned(),
+                    drawn::plausible(&definition, SearchParameters::builtin().as_ref()),
+                ),
+            };
+            let name = format!("{}:{written}", text(&parameter, "name"));
+            let answer = walk.search(&format!("/{resource}"), &[(&name, &value), ("_summary", "count")]);
+            // Which value sets and code systems there are is no question of the modifier.
+            let taken = answer.status == 200 || answer.text.contains("is not known here");
+            assert_eq!(
+                taken,
+                listed.contains(modifier),
+                "{resource}?{name}={value}: {}",
+                answer.text
+            );
+            assert!(taken || answer.text.contains("modifier"), "{name}: {}", answer.text);
+        }
+        let prefixes: Vec<&str> = documentation.split(' ').filter(|word| word.len() == 2).collect();
+        assert_eq!(
+            prefixes.is_empty(),
+            !["number", "date", "quantity"].contains(&ty.as_str()),
+            "{documentation}"
+        );
+        for prefix in prefixes {
+            let value = format!("{prefix}2020");
+            let answer = walk.search(
+                &format!("/{resource}"),
+                &[(text(&parameter, "name"), &value), ("_summary", "count")],
+            );
+            assert_eq!(answer.status, 200, "{resource}?{}={value}", text(&parameter, "name"));
+        }
+    }
+}
+
+#[test]
+fn every_include_is_taken_and_no_other() {
+    let Some(walk) = walk("every_include_is_taken_and_no_other") else {
+        return;
+    };
+    let mut pairs: BTreeSet<String> = BTreeSet::new();
+    for resource in walk.resources() {
+        pairs.extend(texts(&resource, "searchInclude").into_iter().map(str::to_owned));
+    }
+    let pairs: Vec<String> = pairs.into_iter().collect();
+    for (at, resource) in walk.resources().into_iter().enumerate() {
+        let place = format!("/{}", text(&resource, "type"));
+        for (name, element) in [("_include", "searchInclude"), ("_revinclude", "searchRevInclude")] {
+            let listed = texts(&resource, element);
+            assert_eq!(listed.iter().collect::<BTreeSet<_>>().len(), listed.len(), "each once");
+            // A page of nothing: whether they are taken is the question here, what they bring along the next test's.
+            let mut all: Vec<(&str, &str)> = listed.iter().map(|value| (name, *value)).collect();
+            all.push(("_id", "nobody"));
+            let answer = walk.search(&place, &all);
+            assert_eq!(answer.status, 200, "{place} {name}: {}", answer.text);
+            let strange = pairs
+                .iter()
+                .skip(at)
+                .step_by(149)
+                .filter(|pair| !listed.contains(&pair.as_str()));
+            for pair in strange.take(3) {
+                let answer = walk.search(&place, &[(name, pair), ("_id", "nobody")]);
+                assert_eq!(answer.status, 400, "{place}?{name}={pair} is not listed");
+            }
+        }
+    }
+}
+
+#[test]
+fn includes_bring_along_what_is_referred_to() {
+    let Some(walk) = walk("includes_bring_along_what_is_referred_to") else {
+        return;
+    };
+    let stored = |reference: &str| {
+        let (ty, id) = reference.split_once('/')?;
+        walk.records.get(ty)?.iter().find(|record| record["id"] == id)?;
+        Some((ty.to_owned(), id.to_owned()))
+    };
+    let holds = |answer: &Answer, mode: &str, id: &str| {
+        let bundle = answer.json();
+        let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
+        entries
+            .iter()
+            .any(|entry| entry["search"]["mode"] == mode && entry["resource"]["id"] == id)
+    };
+    let mut followed = 0;
+    for resource in walk.resources() {
+        let ty = text(&resource, "type");
+        let reverse: BTreeMap<String, Vec<String>> = walk
+            .resources()
+            .iter()
+            .map(|one| {
+                let listed = texts(one, "searchRevInclude").into_iter().map(str::to_owned);
+                (text(one, "type").to_owned(), listed.collect())
+            })
+            .collect();
+        for parameter in parameters(&resource)
+            .iter()
+            .filter(|parameter| text(parameter, "type") == "reference")
+        {
+            let definition = definition(parameter);
+            let pair = format!("{ty}:{}", definition.code);
+            let listed = texts(&resource, "searchInclude").contains(&pair.as_str());
+            assert!(listed, "{pair} is a reference");
+            let mut targets = walk.records[ty].iter().flat_map(|record| {
+                let references = drawn::references(&definition, ty, record);
+                references.into_iter().map(move |reference| (record, reference))
+            });
+            let Some((record, (target, id))) =
+                targets.find_map(|(record, reference)| Some((record, stored(&reference)?)))
+            else {
+                continue;
+            };
+            followed += 1;
+            let from = record["id"].as_str().unwrap();
+            let answer = walk.search(&format!("/{ty}"), &[("_id", from), ("_include", &pair)]);
+            // What is included is not included again where it is a match itself.
+            let mode = if id == from && target == ty { "match" } else { "include" };
+            assert!(
+                holds(&answer, mode, &id),
+                "{ty}/{from} _include={pair} brings {target}/{id}: {}",
+                answer.text
+            );
+            assert!(reverse[&target].contains(&pair), "{target} lists {pair}");
+            let answer = walk.search(&format!("/{target}"), &[("_id", &id), ("_revinclude", &pair)]);
+            let mode = if mode == "match" { "match" } else { "include" };
+            assert!(
+                holds(&answer, mode, from),
+                "{target}/{id} _revinclude={pair} brings {ty}/{from}"
+            );
+        }
+    }
+    assert!(followed > 60, "{followed} references were followed");
+}
+
+#[test]
+fn what_is_not_listed_is_refused() {
+    let Some(walk) = walk("what_is_not_listed_is_refused") else {
+        return;
+    };
+    let names = |parameters: &[Value]| -> BTreeSet<String> {
+        parameters
+            .iter()
+            .map(|parameter| text(parameter, "name").to_owned())
+            .collect()
+    };
+    let common = names(&walk.common());
+    let every: BTreeSet<String> = SearchParameters::builtin()
+        .all()
+        .map(|parameter| parameter.code.to_string())
+        .collect();
+    let every: Vec<String> = every.into_iter().collect();
+    for (at, resource) in walk.resources().into_iter().enumerate() {
+        let (place, own) = (format!("/{}", text(&resource, "type")), names(parameters(&resource)));
+        let mut strange = every
+            .iter()
+            .cycle()
+            .skip(at * 7)
+            .step_by(41)
+            .filter(|name| !own.contains(*name) && !common.contains(*name));
+        for name in strange.by_ref().take(4) {
+            assert!(walk.is_unknown(&place, name), "{place}?{name} is not listed");
+        }
+    }
+    // Whatever R4 has for all types, and names that R4 does not have.
+    let patient = walk
+        .resources()
+        .into_iter()
+        .find(|resource| resource["type"] == "Patient")
+        .unwrap();
+    let own = names(parameters(&patient));
+    for name in [
+        "_id",
+        "_lastUpdated",
+        "_tag",
+        "_profile",
+        "_security",
+        "_source",
+        "_text",
+        "_content",
+        "_list",
+        "_filter",
+        "_query",
+        "_language",
+        "_contained",
+        "_containedType",
+        "_score",
+        "_count",
+        "_offset",
+        "_sort",
+        "_total",
+        "_summary",
+        "_elements",
+        "_include",
+        "_revinclude",
+        "_format",
+        "_pretty",
+        "_since",
+        "_at",
+        "_maxresults",
+        "_graph",
+        "_cursor",
+        "_page",
+        "colour",
+        "phonetic",
+        "PHONE",
+    ] {
+        let listed = own.contains(name) || common.contains(name);
+        assert_eq!(walk.is_unknown("/Patient", name), !listed, "{name}");
+    }
+    for name in &common {
+        assert!(!walk.is_unknown("", name), "{name} of a search over all types");
+    }
+    for modifier in [":exact", ":missing"] {
+        for name in ["_count", "_sort", "_filter", "_list", "_include", "_summary"] {
+            assert_eq!(
+                walk.search("/Patient", &[(&format!("{name}{modifier}"), "true")])
+                    .status,
+                400,
+                "{name}{modifier}"
+            );
+        }
+    }
+}
+
+#[test]
+fn interactions_are_those_that_are_listed() {
+    let Some(walk) = walk("interactions_are_those_that_are_listed") else {
+        return;
+    };
+    let rest = &walk.statement["rest"][0];
+    assert_eq!(rest["interaction"], json!([{"code": "search-system"}]));
+    assert!(rest.get("operation").is_none());
+    assert_eq!(
+        rest["compartment"],
+        json!(["http://hl7.org/fhir/CompartmentDefinition/patient"])
+    );
+    assert_eq!(walk.get("/fhir/Patient/nobody/Observation").status, 200);
+    let all: Vec<&str> = facts().resources().map(|ty| facts().get(ty).name).collect();
+    let resources = walk.resources();
+    let listed: Vec<&str> = resources.iter().map(|resource| text(resource, "type")).collect();
+    assert_eq!(listed, all);
+    for resource in &resources {
+        let ty = text(resource, "type");
+        assert_eq!(
+            resource["interaction"],
+            json!([{"code": "read"}, {"code": "search-type"}]),
+            "{ty}"
+        );
+        assert!(resource.get("operation").is_none());
+        let issue = |method: &str, path: &str| {
+            let answer = walk.server.send(method, path, &[("authorization", &walk.bearer)], "");
+            (answer.status, answer.issue())
+        };
+        assert_eq!(
+            issue("GET", &format!("/fhir/{ty}/nobody")),
+            (404, "not-found".to_owned())
+        );
+        if let Some(record) = walk.records[ty].first() {
+            let path = format!("/fhir/{ty}/{}", record["id"].as_str().unwrap());
+            let read = walk.get(&path);
+            assert_eq!((read.status, read.json()), (200, record.clone()), "{path}");
+            let held = [
+                ("authorization", walk.bearer.as_str()),
+                ("if-none-match", read.header("etag")),
+            ];
+            assert_eq!(
+                walk.server.send("GET", &path, &held, "").status,
+                304,
+                "a conditional read"
+            );
+        }
+        for (method, path) in [
+            ("PUT", format!("/fhir/{ty}/nobody")),
+            ("DELETE", format!("/fhir/{ty}/nobody")),
+            ("PATCH", format!("/fhir/{ty}/nobody")),
+            ("POST", format!("/fhir/{ty}")),
+            ("GET", format!("/fhir/{ty}/nobody/_history/1")),
+            ("GET", format!("/fhir/{ty}/nobody/_history")),
+            ("GET", format!("/fhir/{ty}/_history")),
+            ("GET", format!("/fhir/{ty}/nobody/$everything")),
+        ] {
+            assert_eq!(
+                issue(method, &path),
+                (404, "not-supported".to_owned()),
+                "{method} {path}"
+            );
+        }
+    }
+    let post = |path: &str| {
+        walk.server
+            .send("POST", path, &[("authorization", &walk.bearer)], "")
+            .status
+    };
+    assert_eq!((post("/fhir"), post("/fhir/Patient/x/$summary")), (404, 404));
+}
+
+/// What is wrong with a JSON object by R4's definition of its type.
+fn faults(ty: TypeId, value: &Value, place: &str, found: &mut Vec<String>) {
+    let def = facts().get(ty);
+    let Some(object) = value.as_object() else {
+        let is_primitive = matches!(def.kind, Kind::Primitive(_)) && !value.is_array() && !value.is_null();
+        if !is_primitive {
+            found.push(format!("{place} is no {}", def.name));
+        }
+        return;
+    };
+    for (name, value) in object.iter().filter(|(name, _)| *name != "resourceType") {
+        let place = format!("{place}.{name}");
+        let Some(child) = facts().child(ty, name) else {
+            found.push(format!("{place} is not of R4"));
+            continue;
+        };
+        match value {
+            Value::Array(items) if child.element.many && !items.is_empty() => {
+                items.iter().for_each(|item| faults(child.ty, item, &place, found));
+            }
+            Value::Array(_) => found.push(format!("{place} is a list, or an empty one")),
+            _ if child.element.many => found.push(format!("{place} is no list")),
+            one => faults(child.ty, one, &place, found),
+        }
+    }
+    for element in def.elements.iter().filter(|element| element.min > 0 && !element.choice) {
+        if !object.contains_key(element.name) {
+            found.push(format!("{place}.{} is missing", element.name));
+        }
+    }
+}
+
+#[test]
+fn the_statement_is_one_of_r4() {
+    let server = Server::start(&[]);
+    let statement = server.send("GET", "/fhir/metadata", &[], "").json();
+    let mut found = Vec::new();
+    faults(
+        facts().lookup("CapabilityStatement").unwrap(),
+        &statement,
+        "CapabilityStatement",
+        &mut found,
+    );
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    for name in ["patchFormat", "messaging", "document", "instantiates"] {
+        assert!(statement.get(name).is_none(), "{name}");
+    }
+    let security = &statement["rest"][0]["security"];
+    assert_eq!(security["service"][0]["coding"][0]["code"], "OAuth");
+    for resource in statement["rest"][0]["resource"].as_array().unwrap() {
+        let names: Vec<&str> = parameters(resource)
+            .iter()
+            .map(|parameter| text(parameter, "name"))
+            .collect();
+        assert_eq!(
+            names.iter().collect::<BTreeSet<_>>().len(),
+            names.len(),
+            "cpb-12: each name once"
+        );
+        for name in ["_id", "_lastUpdated", "_tag", "_profile", "_security"] {
+            assert!(names.contains(&name), "{name} of {}", resource["type"]);
+        }
+    }
+}
