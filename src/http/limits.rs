@@ -40,8 +40,9 @@ impl Default for Limits {
             queries: (processors * 4).max(8),
             views: (processors * 2).max(4),
             patience: Duration::from_secs(10),
-            url: 8 * 1_024,
-            headers: 64 * 1_024,
+            // Links to further pages repeat what a POST said, a list of a thousand patients for one.
+            url: 60 * 1_024,
+            headers: 96 * 1_024,
             body: 2 * 1_024 * 1_024,
             header_time: Duration::from_secs(30),
             body_time: Duration::from_secs(30),

@@ -9,8 +9,9 @@ use super::page::{Entry, Page};
 use super::query::Query;
 use crate::fhir::outcome::{Issue, IssueType};
 
-/// The longest link to another page: what a POST said at length could not be asked for by GET.
-const MAX_LINK_BYTES: usize = 8_000;
+/// The longest link to another page, shorter than the longest URL that is taken: what a POST said at more length could not be
+/// asked for by GET. A thousand references fit.
+const MAX_LINK_BYTES: usize = 60_000;
 
 /// All of an answer but its resources.
 #[derive(Debug)]

@@ -229,11 +229,54 @@ fn every_route_of_the_openapi_document_is_answered() {
 fn long_urls_are_refused_with_an_outcome() {
     let server = Server::start(&records());
     let answer = server.get(
-        &format!("/fhir/Patient/anna?x={}", "y".repeat(9_000)),
+        &format!("/fhir/Patient/anna?x={}", "y".repeat(62_000)),
         &server.application_token(),
     );
     assert_eq!((answer.status, answer.issue().as_str()), (414, "too-long"));
     assert!(uuid::Uuid::parse_str(answer.header("x-request-id")).is_ok());
+}
+
+/// A cohort's search is posted, and its pages are walked by links that repeat the cohort.
+#[test]
+fn pages_of_a_thousand_patients_are_walked_by_their_links() {
+    let id = |at: usize| format!("{at:08x}-0000-4000-8000-000000000000");
+    let mut all = Vec::new();
+    for at in 0..30 {
+        all.push(json!({"resourceType": "Patient", "id": id(at)}));
+        all.push(
+            json!({"resourceType": "Observation", "id": format!("o{at:02}"), "status": "final", "code": {"text": "c"},
+            "subject": {"reference": format!("Patient/{}", id(at))}}),
+        );
+    }
+    let server = Server::imported(&all);
+    let token = server.application_token();
+    let cohort: Vec<String> = (10..1_010).map(|at| format!("Patient/{}", id(at))).collect();
+    let headers = [
+        ("authorization", format!("Bearer {token}")),
+        ("content-type", "application/x-www-form-urlencoded".to_owned()),
+    ];
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let body = format!("subject={}&_sort=_id&_count=8", cohort.join(","));
+    let mut page = server.send("POST", "/fhir/Observation/_search", &headers, &body);
+    let mut found = Vec::new();
+    loop {
+        assert_eq!(page.status, 200, "{}", page.text);
+        let bundle = page.json();
+        let entries = bundle["entry"].as_array().unwrap();
+        found.extend(
+            entries
+                .iter()
+                .map(|entry| entry["resource"]["id"].as_str().unwrap().to_owned()),
+        );
+        let links = bundle["link"].as_array().unwrap();
+        let Some(next) = links.iter().find(|link| link["relation"] == "next") else {
+            break;
+        };
+        let (_, path) = next["url"].as_str().unwrap().split_once("/fhir/").unwrap();
+        page = server.get(&format!("/fhir/{path}"), &token);
+    }
+    let expected: Vec<String> = (10..30).map(|at| format!("o{at:02}")).collect();
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -176,7 +176,10 @@ fn links_that_would_be_too_long_are_refused() {
         .map(|encounter| encounter["id"].as_str().unwrap())
         .take(300)
         .collect();
-    let query = format!("Encounter?_id={}", ids.join(","));
+    let nobody: Vec<String> = (0..2_000)
+        .map(|at| format!("{at:08}-of-nobody-at-all-in-these-records"))
+        .collect();
+    let query = format!("Encounter?_id={},{}", ids.join(","), nobody.join(","));
     let error = corpus.page(&scope, &format!("{query}&_count=10")).unwrap_err();
     assert!(error.is_input() && error.to_string().contains("_count"), "{error}");
     let page = corpus.page(&scope, &format!("{query}&_count=1000")).unwrap();
