@@ -213,9 +213,10 @@ impl From<SearchError> for Error {
             | SearchError::Chain { .. }
             | SearchError::Operator { .. }
             | SearchError::Joins { .. } => Error::Invalid(error.to_string()),
-            SearchError::TooManyIncluded(_) | SearchError::TooManyJoined(_) | SearchError::LongLinks(_) => {
-                Error::TooCostly(error.to_string())
-            }
+            SearchError::TooManyIncluded(_)
+            | SearchError::TooManyJoined(_)
+            | SearchError::TooManyContained(_)
+            | SearchError::LongLinks(_) => Error::TooCostly(error.to_string()),
             SearchError::NoCompartment(_) => Error::NotSupported(error.to_string()),
             SearchError::Expired => Error::Gone(error.to_string()),
             error => Error::internal(error),

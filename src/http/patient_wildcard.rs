@@ -3,6 +3,7 @@
 use super::error::Error;
 use crate::consent::Access;
 use crate::search::raw::RawParameter;
+use crate::search::with_alternatives;
 
 pub(super) const WILDCARD: &str = "$PATIENT_ID";
 
@@ -29,11 +30,18 @@ pub(super) fn in_body(id: &str, access: &Access) -> Result<Vec<String>, Error> {
 /// Query values with the wildcard replaced by all Patients of the caller's consent: alternatives that hold it are repeated
 /// once per Patient.
 pub(super) fn in_query(parameters: &mut [RawParameter], access: &Access) -> Result<(), Error> {
-    for RawParameter { value, .. } in parameters
+    for RawParameter { name, value, .. } in parameters
         .iter_mut()
         .filter(|parameter| parameter.value.contains(WILDCARD))
     {
         let patients = access.patients().ok_or_else(needs_patient)?;
+        if name == "_filter" {
+            // What is no filter is refused by the search itself.
+            if let Some(filter) = with_alternatives(value, WILDCARD, patients) {
+                *value = filter;
+            }
+            continue;
+        }
         let mut replaced = Vec::new();
         for alternative in value.split(',') {
             if alternative.contains(WILDCARD) {

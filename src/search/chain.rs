@@ -1,8 +1,10 @@
 //! Chained parameters (`subject:Patient.name`) and reverse chaining (`_has`), R4 search 3.1.1.4.3 and 3.1.1.4.4.
 
+use std::sync::Arc;
+
 use super::SearchError;
 use super::criterion::{Condition, Criterion, Join};
-use super::parameter::Reading;
+use super::parameter::{Compiled, Reading};
 use super::query::written;
 use super::raw::RawParameter;
 use super::resolve::{Resolver, resource_type};
@@ -38,6 +40,18 @@ pub(super) fn along(
     let Some(compiled) = resolver.programs.get(ty, code, Reading::Targets)? else {
         return Ok(None);
     };
+    follow(resolver, compiled, only, chain, &|target| ask(target, rest))
+}
+
+/// Asks something of each type that a reference may lead to, or of the one that is named.
+pub(super) fn follow(
+    resolver: &Resolver<'_>,
+    compiled: Arc<Compiled>,
+    only: Option<&str>,
+    chain: &str,
+    ask: &dyn Fn(TypeId) -> Result<Option<Criterion>, SearchError>,
+) -> Result<Option<Condition>, SearchError> {
+    let code = &*compiled.parameter.code;
     if compiled.parameter.ty != SearchType::Reference {
         return Err(SearchError::Chain {
             parameter: code.to_owned(),
@@ -58,7 +72,7 @@ pub(super) fn along(
     let (mut found, mut failed) = (Vec::new(), None);
     for target in follow {
         resolver.join(chain)?;
-        match ask(target, rest) {
+        match ask(target) {
             Ok(Some(criterion)) => found.push((target, criterion)),
             Ok(None) => {}
             // A value or modifier that is right for one type may be wrong for another's parameter of the same name.

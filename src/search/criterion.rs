@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::contained;
 use super::matcher::Matcher;
 use super::parameter::{Compiled, Reading};
 use super::value::ReferenceValue;
@@ -51,6 +52,22 @@ pub(super) enum Condition {
     Any(Vec<Criterion>),
     /// This does not hold.
     Not(Box<Criterion>),
+    /// All of this holds of one and the same item of an element.
+    Item {
+        /// Yields the items.
+        items: Arc<Compiled>,
+        /// What is asked of each; its programs are evaluated on the items.
+        holds: Box<Criterion>,
+    },
+    /// The row contains a resource of this type, as far as its text tells at a glance.
+    Holds(TypeId),
+    /// A reference leads to a resource that the row contains.
+    Inside {
+        /// Yields the references, with their text.
+        references: Arc<Compiled>,
+        /// For each type that is followed, what is asked there.
+        targets: Vec<(TypeId, Criterion)>,
+    },
     /// Something of other resources.
     Join(Box<Join>),
 }
@@ -131,6 +148,15 @@ pub(super) enum Join {
 }
 
 impl Test {
+    /// Takes account of the one code system that the elements compared are bound to.
+    pub(super) fn bind(&mut self, system: &'static str) {
+        match self {
+            Test::AnyOf { matchers, .. } => matchers.iter_mut().for_each(|matcher| matcher.bind(system)),
+            Test::Differs(matcher) => matcher.bind(system),
+            Test::Missing(_) => {}
+        }
+    }
+
     /// The columns of the values that deciding it reads.
     pub(super) fn reading(&self) -> Reading {
         let Test::AnyOf { matchers, .. } = self else {
@@ -179,9 +205,26 @@ impl Criterion {
     pub(super) fn has_join(&self) -> bool {
         match &self.condition {
             Condition::All(parts) | Condition::Any(parts) => parts.iter().any(Criterion::has_join),
-            Condition::Not(part) => part.has_join(),
+            Condition::Not(part) | Condition::Item { holds: part, .. } => part.has_join(),
             Condition::Join(_) => true,
-            Condition::Values { .. } | Condition::Tuples { .. } | Condition::Words { .. } => false,
+            Condition::Values { .. }
+            | Condition::Tuples { .. }
+            | Condition::Words { .. }
+            | Condition::Holds(_)
+            | Condition::Inside { .. } => false,
+        }
+    }
+
+    /// Whether deciding it takes the digits that a decimal was written with, which the number beside it has not.
+    pub(super) fn reads_digits(&self) -> bool {
+        match &self.condition {
+            Condition::Values { test, .. } => match test {
+                Test::AnyOf { matchers, .. } => matchers.iter().any(|matcher| matches!(matcher, Matcher::Imprecise(_))),
+                Test::Missing(_) | Test::Differs(_) => false,
+            },
+            Condition::All(parts) | Condition::Any(parts) => parts.iter().any(Criterion::reads_digits),
+            Condition::Not(part) | Condition::Item { holds: part, .. } => part.reads_digits(),
+            _ => false,
         }
     }
 
@@ -200,6 +243,17 @@ impl Criterion {
             }
             Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| part.add_leaves(leaves)),
             Condition::Not(part) => part.add_leaves(leaves),
+            Condition::Item { items, holds } => {
+                leaves.extend(items.program.leaves().iter().cloned());
+                holds.add_leaves(leaves);
+            }
+            Condition::Holds(_) => {
+                leaves.insert(contained::COLUMN.to_owned());
+            }
+            Condition::Inside { references, .. } => {
+                leaves.insert(contained::COLUMN.to_owned());
+                leaves.extend(references.program.leaves().iter().cloned());
+            }
             Condition::Join(_) => {}
         }
     }

@@ -8,19 +8,20 @@ use bytes::Bytes;
 
 use super::answer::Answer;
 use super::binding::{self, Bound};
-use super::explain::Part;
+use super::contained::Which;
 use super::include::Include;
 use super::included::{IncludeLimits, Included};
 use super::matches::Found;
 use super::page::Entry;
 use super::parameter::{Compiled, Programs, Reading};
+use super::parts::Part;
 use super::population::{self, Sessions};
 use super::query::Query;
 use super::raw::RawParameter;
 use super::resolve::{Resolver, Surroundings};
 use super::result::Total;
 use super::trace::Trace;
-use super::{SearchError, compartment, person};
+use super::{SearchError, compartment, explain, person};
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
 use crate::fhir::terminology::Terminology;
 use crate::fhir::{TypeId, facts};
@@ -116,14 +117,26 @@ impl Engine {
         query.trace = trace.clone();
         let table = trace.watched(self.table(&query, request)?);
         trace.lap("resolve", None);
-        self.settle(&table, &mut query.criteria).await?;
-        trace.lap("others", None);
-        trace.part(|| Part::of(&query, &table, &self.bound(&query, &table)));
         let name = facts().get(query.ty).name;
         let address = match request.compartment {
             None => format!("{}{name}", request.base),
             Some(patient) => format!("{}Patient/{patient}/{name}", request.base),
         };
+        if query.contained.which != Which::Outer {
+            let answer = Answer {
+                base: request.base,
+                address: &address,
+                now: request.now,
+                query: &query,
+                snapshot: table.snapshot(),
+                total: None,
+                more: false,
+            };
+            return self.answer_parts(vec![Part::new(query.clone(), table)], answer).await;
+        }
+        self.settle(&table, &mut query.criteria).await?;
+        trace.lap("others", None);
+        trace.part(|| explain::Part::of(&query, &table, &self.bound(&query, &table)));
         let mut answer = Answer {
             base: request.base,
             address: &address,
@@ -237,6 +250,10 @@ impl Engine {
         self.programs.get(ty, "_id", Reading::Values)
     }
 
+    pub(super) fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
     pub(super) fn lake(&self) -> &Lake {
         &self.lake
     }
@@ -267,7 +284,7 @@ impl Engine {
                     found.more = true;
                     return Ok(entries);
                 }
-                entries.push(Entry { ty: table.ty(), row });
+                entries.push(Entry::of(table.ty(), row));
             }
         }
         Ok(entries)

@@ -78,6 +78,9 @@ pub enum SearchError {
     /// A condition on other resources reached the rows without having been answered.
     #[error("a condition on other resources was not answered before the rows were searched")]
     Unanswered,
+    /// More contained resources match than can be put in order (422).
+    #[error("more than {0} contained resources match; narrow the search")]
+    TooManyContained(usize),
     /// More resources would be brought along than one page may hold (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
@@ -126,6 +129,7 @@ impl SearchError {
                 | SearchError::Operator { .. }
                 | SearchError::Joins { .. }
                 | SearchError::TooManyJoined(_)
+                | SearchError::TooManyContained(_)
                 | SearchError::TooManyIncluded(_)
                 | SearchError::LongLinks(_)
                 | SearchError::Expired

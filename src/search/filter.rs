@@ -6,8 +6,9 @@ use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::datatypes::DataType;
 
 use super::SearchError;
+use super::contained;
 use super::criterion::{Condition, Criterion, Test, TupleTest, Within};
-use super::matcher::Matcher;
+use super::matcher::{Matcher, only_text};
 use super::parameter::Compiled;
 use super::words::{Words, split_into};
 use crate::fhir::storage::LeafSet;
@@ -56,6 +57,18 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
                 mark_values(&values(compiled, batch)?, test, rows);
             }
         }
+        Condition::Item { items, holds } => {
+            let found = values(items, batch)?;
+            let focus = Focus::root(batch, items.ty).enter(&found);
+            let holds = of_items(holds, &focus)?;
+            let hits = holds.into_iter().enumerate().filter(|(_, holds)| *holds);
+            hits.for_each(|(item, _)| rows[focus.row(item)] = true);
+        }
+        Condition::Holds(ty) => contained::mark_holding(*ty, batch, rows),
+        Condition::Inside { references, targets } => {
+            let inner = inner_references(&values(references, batch)?, rows.len());
+            contained::mark_led_to(&inner, targets, batch, rows)?;
+        }
         Condition::Tuples { compiled, test } => mark_tuples(compiled, test, batch, rows)?,
         Condition::Words { within, words } => mark_words(*within, words, batch, rows),
         Condition::All(parts) => {
@@ -83,6 +96,57 @@ fn mark(criterion: &Criterion, batch: &RecordBatch, plain: bool, rows: &mut [boo
 fn values(compiled: &Compiled, batch: &RecordBatch) -> Result<Collection, SearchError> {
     let evaluation = compiled.program.evaluate(batch);
     Ok(evaluation.map_err(|source| compiled.failed(source))?.lenient())
+}
+
+/// For each row the ids of the contained resources that its references lead to.
+fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
+    let mut found = vec![Vec::new(); rows];
+    for part in values.typed() {
+        let texts = part.items.child("reference");
+        for (row, found) in found.iter_mut().enumerate() {
+            let references = part.offsets.range(row).filter_map(|item| only_text(&texts, item));
+            found.extend(references.filter_map(|text| text.strip_prefix('#')).map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// For each item whether a criterion holds whose programs are evaluated on items.
+fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchError> {
+    let mut items = vec![false; focus.len()];
+    match &criterion.condition {
+        Condition::Values { compiled, test } => {
+            let evaluation = compiled.program.evaluate_on(focus);
+            let values = evaluation.map_err(|source| compiled.failed(source))?.lenient();
+            mark_values(&values, test, &mut items);
+        }
+        Condition::All(parts) => {
+            items.fill(true);
+            for part in parts {
+                let of_part = of_items(part, focus)?;
+                items.iter_mut().zip(of_part).for_each(|(item, holds)| *item &= holds);
+            }
+        }
+        Condition::Any(parts) => {
+            for part in parts {
+                let of_part = of_items(part, focus)?;
+                items.iter_mut().zip(of_part).for_each(|(item, holds)| *item |= holds);
+            }
+        }
+        Condition::Not(part) => {
+            items = of_items(part, focus)?;
+            items.iter_mut().for_each(|item| *item = !*item);
+        }
+        Condition::Tuples { .. }
+        | Condition::Words { .. }
+        | Condition::Item { .. }
+        | Condition::Holds(_)
+        | Condition::Inside { .. }
+        | Condition::Join(_) => {
+            return Err(SearchError::Unanswered);
+        }
+    }
+    Ok(items)
 }
 
 /// Marks the rows of which one value is not what the matcher asks for.

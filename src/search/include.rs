@@ -27,8 +27,13 @@ pub(super) struct Include {
 
 impl Include {
     /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty where it can never find anything for a search
-    /// of `ty`, because it speaks of another type's references.
-    pub(super) fn parse(programs: &Programs, ty: TypeId, raw: &RawParameter) -> Result<Vec<Include>, SearchError> {
+    /// of `ty`, because it speaks of another type's references; `of_any`: resources of other types may be among the matches, too.
+    pub(super) fn parse(
+        programs: &Programs,
+        ty: TypeId,
+        raw: &RawParameter,
+        of_any: bool,
+    ) -> Result<Vec<Include>, SearchError> {
         let iterate = match raw.modifier.as_deref() {
             None => false,
             // The name that `:iterate` had before R4.
@@ -47,6 +52,7 @@ impl Include {
             raw,
             reverse: raw.name == "_revinclude",
             iterate,
+            of_any,
         };
         let parts: Vec<&str> = raw.value.split(':').collect();
         match parts.as_slice() {
@@ -78,6 +84,8 @@ struct Asked<'a> {
     raw: &'a RawParameter,
     reverse: bool,
     iterate: bool,
+    /// Whether matches may be of other types.
+    of_any: bool,
 }
 
 impl Asked<'_> {
@@ -131,6 +139,6 @@ impl Asked<'_> {
             true => include.leads_to(self.ty),
             false => source == self.ty,
         };
-        (touches || self.iterate).then_some(include)
+        (touches || self.iterate || self.of_any).then_some(include)
     }
 }

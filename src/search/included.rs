@@ -104,7 +104,7 @@ impl Included {
                 self.full = true;
                 return false;
             }
-            self.entries.push(Entry { ty, row: row.clone() });
+            self.entries.push(Entry::of(ty, row.clone()));
         }
         self.met += 1;
         self.seen.insert((ty, row.id.clone()));

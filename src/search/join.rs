@@ -16,7 +16,7 @@ use super::near::{Near, criterion, reach, refers_to};
 use super::parameter::Compiled;
 use super::population::{self, Take};
 use super::query::Query;
-use super::{SearchError, filter, targets};
+use super::{SearchError, contained, filter, targets};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Tape;
@@ -41,25 +41,41 @@ impl Engine {
             joins.sort_unstable();
             for (_, at) in joins {
                 let near = Near::of(self, table, criteria);
-                self.settle_parts(table, near.as_ref(), &mut criteria[at..=at]).await?;
+                self.settle_parts(table, near.as_ref(), false, &mut criteria[at..=at])
+                    .await?;
             }
             Ok(())
         })
     }
 
+    /// `of_items`: the parts speak of items of the rows rather than of the rows.
     fn settle_parts<'a>(
         &'a self,
         table: &'a ScopedTable,
         near: Option<&'a Near<'a>>,
+        of_items: bool,
         parts: &'a mut [Criterion],
     ) -> BoxFuture<'a, Result<(), SearchError>> {
         Box::pin(async move {
             for part in parts {
                 match &mut part.condition {
-                    Condition::All(parts) | Condition::Any(parts) => self.settle_parts(table, near, parts).await?,
-                    Condition::Not(part) => self.settle_parts(table, near, std::slice::from_mut(part)).await?,
-                    Condition::Join(join) => part.condition = self.answer(table, near, join).await?,
-                    Condition::Values { .. } | Condition::Tuples { .. } | Condition::Words { .. } => {}
+                    Condition::All(parts) | Condition::Any(parts) => {
+                        self.settle_parts(table, near, of_items, parts).await?;
+                    }
+                    Condition::Not(part) => {
+                        let part = std::slice::from_mut(part.as_mut());
+                        self.settle_parts(table, near, of_items, part).await?;
+                    }
+                    Condition::Item { holds, .. } => {
+                        let holds = std::slice::from_mut(holds.as_mut());
+                        self.settle_parts(table, None, true, holds).await?;
+                    }
+                    Condition::Join(join) => part.condition = self.answer(table, near, of_items, join).await?,
+                    Condition::Values { .. }
+                    | Condition::Tuples { .. }
+                    | Condition::Words { .. }
+                    | Condition::Holds(_)
+                    | Condition::Inside { .. } => {}
                 }
             }
             Ok(())
@@ -70,6 +86,7 @@ impl Engine {
         &self,
         table: &ScopedTable,
         near: Option<&Near<'_>>,
+        of_items: bool,
         join: &Join,
     ) -> Result<Condition, SearchError> {
         match join {
@@ -83,7 +100,11 @@ impl Engine {
                     }
                     matchers.push(refers_to(*ty, self.meeting(&other, &mut criteria).await?));
                 }
-                Ok(values(compiled, matchers))
+                let inside = match of_items {
+                    true => None,
+                    false => self.inside(table, compiled, targets).await?,
+                };
+                Ok(either(values(compiled, matchers), inside))
             }
             Join::Has {
                 source,
@@ -123,6 +144,30 @@ impl Engine {
                 Ok(values(compiled, matchers))
             }
         }
+    }
+
+    /// What a chain asks of resources that the row itself contains, where rows of the table contain any: a chain is evaluated inside
+    /// of contained resources, too (R4 search, 3.1.1.5.5).
+    async fn inside(
+        &self,
+        table: &ScopedTable,
+        compiled: &Arc<Compiled>,
+        targets: &[(TypeId, Criterion)],
+    ) -> Result<Option<Condition>, SearchError> {
+        if compiled.ty != table.ty() || !contained::may_contain(table) {
+            return Ok(None);
+        }
+        let Some((references, only)) = self.programs().inner_references(compiled)? else {
+            return Ok(None);
+        };
+        let mut inside = Vec::with_capacity(targets.len());
+        for (ty, criterion) in targets.iter().filter(|(ty, _)| only.is_none_or(|only| only == *ty)) {
+            let mut criteria = contained::criteria(std::slice::from_ref(criterion));
+            self.settle(&table.other(*ty), &mut criteria).await?;
+            inside.extend(criteria.into_iter().map(|criterion| (*ty, criterion)));
+        }
+        let targets = inside;
+        Ok((!targets.is_empty()).then_some(Condition::Inside { references, targets }))
     }
 
     /// Ids of the rows of a table that meet some criteria.
@@ -212,7 +257,7 @@ impl Engine {
     }
 
     /// Gives the rows of a table that meet a query's criteria, with these columns, batch by batch.
-    async fn rows(
+    pub(super) async fn rows(
         &self,
         table: &ScopedTable,
         query: &Query,
@@ -236,6 +281,18 @@ fn values(compiled: &Arc<Compiled>, matchers: Vec<Matcher>) -> Condition {
         compiled: compiled.clone(),
         test: Test::AnyOf { matchers, not: false },
     }
+}
+
+fn either(outside: Condition, inside: Option<Condition>) -> Condition {
+    let Some(inside) = inside else { return outside };
+    let part = |condition, label: &str| Criterion {
+        condition,
+        label: label.to_owned(),
+    };
+    Condition::Any(vec![
+        part(outside, "refers to a match"),
+        part(inside, "contains a match"),
+    ])
 }
 
 fn bounded(ids: &IdSet) -> Result<(), SearchError> {

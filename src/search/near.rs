@@ -110,14 +110,18 @@ pub(super) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, label: &str)
 pub(super) fn reach(table: &ScopedTable, criterion: &Criterion) -> Option<u64> {
     match &criterion.condition {
         Condition::All(parts) | Condition::Any(parts) => parts.iter().filter_map(|part| reach(table, part)).max(),
-        Condition::Not(part) => reach(table, part),
+        Condition::Not(part) | Condition::Item { holds: part, .. } => reach(table, part),
         Condition::Join(join) => Some(match join.as_ref() {
             Join::Chain { targets, .. } => targets.iter().map(|(ty, _)| table.other(*ty).stored()).sum(),
             Join::Has { source, .. } => table.other(*source).stored(),
             Join::Hierarchy { parents, .. } => parents.iter().map(|(ty, _)| table.other(*ty).stored()).sum(),
             Join::List { .. } => 0,
         }),
-        Condition::Values { .. } | Condition::Tuples { .. } | Condition::Words { .. } => None,
+        Condition::Values { .. }
+        | Condition::Tuples { .. }
+        | Condition::Words { .. }
+        | Condition::Holds(_)
+        | Condition::Inside { .. } => None,
     }
 }
 

@@ -9,11 +9,24 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::json::push_quoted;
 use crate::lake::scan::Row;
 
-/// A resource brought along.
+/// A resource on a page.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) ty: TypeId,
     pub(super) row: Row,
+    /// Of a contained resource that is shown alone, the type of what contains it.
+    pub(super) container: Option<TypeId>,
+}
+
+impl Entry {
+    /// A resource of its own.
+    pub(super) fn of(ty: TypeId, row: Row) -> Entry {
+        Entry {
+            ty,
+            row,
+            container: None,
+        }
+    }
 }
 
 /// All that a page shows.
@@ -73,16 +86,19 @@ impl Page<'_> {
             return;
         }
         out.extend_from_slice(br#","entry":["#);
-        let matches = self.matches.iter().map(|entry| (entry.ty, &entry.row, "match"));
-        let included = self.included.iter().map(|entry| (entry.ty, &entry.row, "include"));
-        for (at, (ty, row, mode)) in matches.chain(included).enumerate() {
+        let matches = self.matches.iter().map(|entry| (entry, "match"));
+        let included = self.included.iter().map(|entry| (entry, "include"));
+        for (at, (entry, mode)) in matches.chain(included).enumerate() {
             if at > 0 {
                 out.push(b',');
             }
             out.extend_from_slice(br#"{"fullUrl":"#);
-            push_quoted(out, &format!("{}{}/{}", self.base, facts().get(ty).name, row.id));
+            let place = facts().get(entry.container.unwrap_or(entry.ty)).name;
+            push_quoted(out, &format!("{}{place}/{}", self.base, entry.row.id));
             out.extend_from_slice(br#","resource":"#);
-            self.resource(ty, row, out);
+            // The elements that are asked for are those of the matches.
+            let is_whole = self.subset.is_whole() || mode == "include" && !self.subset.elements.is_empty();
+            self.resource(entry, is_whole, out);
             out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
         }
         if let Some(outcome) = outcome {
@@ -102,12 +118,12 @@ impl Page<'_> {
         Some(remarks.fold(first, OperationOutcome::and))
     }
 
-    fn resource(&self, ty: TypeId, row: &Row, out: &mut Vec<u8>) {
-        let cut = if self.subset.is_whole() {
+    fn resource(&self, entry: &Entry, is_whole: bool, out: &mut Vec<u8>) {
+        let cut = if is_whole {
             None
         } else {
-            self.subset.cut(ty, &row.resource)
+            self.subset.cut(entry.ty, &entry.row.resource)
         };
-        out.extend_from_slice(cut.as_deref().unwrap_or(&row.resource));
+        out.extend_from_slice(cut.as_deref().unwrap_or(&entry.row.resource));
     }
 }

@@ -81,6 +81,9 @@ pub(super) enum Reading {
     TypedIdentifier,
 }
 
+/// A parameter's references with their texts, and the only type they may lead to if there is one.
+pub(super) type InnerReferences = (Arc<Compiled>, Option<TypeId>);
+
 type Compilations = FxHashMap<(TypeId, Reading, String), Arc<Compiled>>;
 
 /// The search parameters of a running engine with their programs.
@@ -138,6 +141,36 @@ impl Programs {
             cache.insert(key, compiled.clone());
         }
         Ok(Some(compiled))
+    }
+
+    /// The references of a parameter with their texts, for those that lead into the row itself, and the only type they may lead to
+    /// if there is one: what `resolve()` is, FHIRPath tells of relative references alone.
+    pub(super) fn inner_references(&self, compiled: &Compiled) -> Result<Option<InnerReferences>, SearchError> {
+        let Selection::PointingTo(only) = compiled.program.selection() else {
+            let references = self.get(compiled.ty, &compiled.parameter.code, Reading::Values)?;
+            return Ok(references.map(|references| (references, None)));
+        };
+        let mut origins = compiled.program.origins();
+        let (Some(Some(path)), None) = (origins.next().map(|origin| origin.path), origins.next()) else {
+            return Ok(None);
+        };
+        let expression = format!("{}.{path}", facts().get(compiled.ty).name);
+        // A path through a choice of types is no expression.
+        let references = compile_for(compiled.ty, &compiled.parameter, &expression, Reading::Values, None);
+        Ok(references.ok().map(|references| (Arc::new(references), Some(only))))
+    }
+
+    /// A component of a composite, compiled to read these columns of its values.
+    pub(super) fn component(
+        &self,
+        composite: &Compiled,
+        at: usize,
+        reading: Reading,
+    ) -> Result<Arc<Compiled>, SearchError> {
+        let definition = &composite.components[at].parameter;
+        let expression = &composite.parameter.components[at].expression;
+        let on = Some(&composite.program);
+        compile_for(composite.ty, definition, expression, reading, on).map(Arc::new)
     }
 
     fn compile(&self, ty: TypeId, parameter: &Arc<SearchParameter>, reading: Reading) -> Result<Compiled, SearchError> {

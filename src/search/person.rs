@@ -5,6 +5,7 @@ use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices};
 
 use super::matches::Found;
+use super::merge::{Keyed, Order};
 use super::query::Query;
 use super::{SearchError, filter, sort};
 use crate::lake::scan::{Locator, Person, ScopedTable};
@@ -46,6 +47,35 @@ pub(super) fn search(table: &ScopedTable, query: &Query, person: Person) -> Resu
         more: end < total,
         total: Some(total),
     })
+}
+
+/// The first `limit` matches among a person's rows with their places in an order.
+pub(super) fn keyed(
+    table: &ScopedTable,
+    query: &Query,
+    person: Person,
+    order: &Order,
+    limit: usize,
+) -> Result<Vec<Keyed>, SearchError> {
+    let mut leaves = filter::leaves(&query.criteria);
+    for key in &query.sort {
+        leaves.extend(key.compiled.program.leaves().iter().cloned());
+    }
+    let rows = table.person_batch(person, &leaves)?.batch;
+    let rows = filter_record_batch(&rows, &filter::matches(&query.criteria, &rows)?)?;
+    let Some(ids) = rows.column_by_name("id").cloned() else {
+        return Ok(Vec::new());
+    };
+    let keys = query.sort.iter().map(|key| sort::keys(key, &rows));
+    let places = order.places(keys.collect::<Result<_, _>>()?, ids)?;
+    let mut keyed: Vec<Keyed> = places
+        .into_iter()
+        .zip(Locator::of(&rows))
+        .map(|(key, at)| Keyed { key, at })
+        .collect();
+    keyed.sort_by(|one, other| one.key.cmp(&other.key));
+    keyed.truncate(limit);
+    Ok(keyed)
 }
 
 /// The first `limit` rows in the order asked for, those with equal keys by id.

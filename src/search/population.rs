@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 
 use super::criterion::Criterion;
 use super::matches::Found;
+use super::merge::{Keyed, Order};
 use super::query::Query;
 use super::{SearchError, filter, key_function, pushdown};
 use crate::fhir::storage::LeafSet;
@@ -77,6 +78,46 @@ pub(super) async fn page(
         more,
         total: None,
     })
+}
+
+/// The first `limit` matches with their places in an order.
+pub(super) async fn keyed(
+    sessions: &Sessions,
+    table: &ScopedTable,
+    query: &Query,
+    owners: Option<Vec<i64>>,
+    order: &Order,
+    limit: usize,
+) -> Result<Vec<Keyed>, SearchError> {
+    let scan = scan(query, &provider(sessions, table, query, owners, sort_leaves(query)))?;
+    let schema = scan.schema().as_arrow().clone();
+    let name = |at: usize| format!("__key{at}");
+    let keys = query.sort.iter().enumerate();
+    let columns = keys.map(|(at, key)| key_function::expression(key, &schema).alias(name(at)));
+    let sort_by = query.sort.iter().enumerate().map(|(at, key)| SortExpr {
+        expr: ident(name(at)),
+        asc: !key.descending,
+        nulls_first: false,
+    });
+    let by_id = SortExpr {
+        expr: ident("id"),
+        asc: true,
+        nulls_first: false,
+    };
+    let plan = scan
+        .project(columns.chain([ident("id"), ident(FILE), ident(ROW)]))?
+        .sort_with_limit(sort_by.chain([by_id]), Some(limit))?
+        .build()?;
+    let state = sessions.parallel.state();
+    let plan = state.create_physical_plan(&plan).await?;
+    let mut keyed = Vec::new();
+    for batch in collect(plan, state.task_ctx()).await? {
+        let keys = batch.columns()[..query.sort.len()].to_vec();
+        let places = order.places(keys, batch.column(query.sort.len()).clone())?;
+        let found = places.into_iter().zip(Locator::of(&batch));
+        keyed.extend(found.map(|(key, at)| Keyed { key, at }));
+    }
+    Ok(keyed)
 }
 
 /// The number of matches.
@@ -237,7 +278,7 @@ fn provider(
     let mut request = ScanRequest {
         owners,
         leaves,
-        numbers_suffice: sessions.pushes_down(),
+        numbers_suffice: sessions.pushes_down() && !query.criteria.iter().any(Criterion::reads_digits),
         order: query
             .sort
             .first()

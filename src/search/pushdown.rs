@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::contained;
 use super::criterion::{Condition, Criterion, Test};
 use super::matcher::Matcher;
 use super::parameter::Compiled;
@@ -161,6 +162,11 @@ fn code(code: &str) -> Wish {
 
 /// A condition without which no row can match the criterion.
 pub(super) fn necessary(criterion: &Criterion) -> Prune {
+    if let Condition::Holds(_) | Condition::Inside { .. } = criterion.condition {
+        return Prune::Present {
+            leaf: contained::COLUMN.into(),
+        };
+    }
     let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return Prune::Keep;
     };

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::contained::{Contained, Which};
 use super::criterion::Criterion;
 use super::include::Include;
 use super::parameter::{Compiled, Programs, Reading};
@@ -21,13 +22,16 @@ use crate::fhir::{TypeId, facts};
 pub(super) const INCLUDED: &str = "_included";
 
 /// Parameters that shape an answer and have no modifiers.
-const SHAPING: [&str; 9] = [
+const SHAPING: [&str; 12] = [
     "_count",
     "_offset",
     "_total",
     "_summary",
     "_elements",
     "_sort",
+    "_contained",
+    "_containedType",
+    "_query",
     INCLUDED,
     "_format",
     "_pretty",
@@ -55,6 +59,8 @@ pub(super) struct Query {
     pub(super) includes: Vec<Include>,
     /// How many resources that the page's first match brings along have been given out before.
     pub(super) included: usize,
+    /// Whether contained resources are searched.
+    pub(super) contained: Contained,
     pub(super) pin: Option<Pin>,
     /// What the answer says about how the query was taken.
     pub(super) remarks: Vec<Issue>,
@@ -77,6 +83,7 @@ impl Query {
             subset: Subset::default(),
             includes: Vec::new(),
             included: 0,
+            contained: Contained::default(),
             pin: None,
             remarks: Vec::new(),
             trace: Trace::default(),
@@ -92,6 +99,10 @@ impl Query {
         handling: Handling,
     ) -> Result<Query, SearchError> {
         let mut query = Query::of_criteria(ty, Vec::new());
+        // What is included depends on it, wherever it stands.
+        for parameter in raw.iter().filter(|parameter| parameter.name == "_contained") {
+            query.result_parameter(resolver.programs, parameter)?;
+        }
         for parameter in raw {
             let understood = match query.result_parameter(resolver.programs, parameter)? {
                 Some(understood) => understood,
@@ -115,6 +126,13 @@ impl Query {
             {
                 query.understood.push((written(parameter), parameter.value.clone()));
             }
+        }
+        if query.subset.summary == Summary::Text && !query.includes.is_empty() {
+            return Err(result::invalid(
+                "_summary",
+                "text",
+                "a summary that goes with _include and _revinclude; true, data and false do",
+            ));
         }
         if query.count == 0 {
             query.subset.summary = Summary::Count;
@@ -145,8 +163,33 @@ impl Query {
             "_summary" => self.subset.summary = Summary::parse(value)?,
             "_elements" => self.elements(value)?,
             "_sort" => return self.sort_keys(programs, value).map(Some),
+            "_contained" => {
+                self.contained.which = match value {
+                    "false" => Which::Outer,
+                    "true" => Which::Inner,
+                    "both" => Which::Both,
+                    _ => return Err(result::invalid("_contained", value, "one of false, true, both")),
+                }
+            }
+            "_containedType" => {
+                self.contained.alone = match value {
+                    "container" => false,
+                    "contained" => true,
+                    _ => return Err(result::invalid("_containedType", value, "one of container, contained")),
+                }
+            }
+            // A query that is not known must be refused, however leniently (R4 search, 3.1.1.7).
+            "_query" => {
+                return Err(result::invalid(
+                    "_query",
+                    value,
+                    "the name of a query; this server has none",
+                ));
+            }
             "_include" | "_revinclude" => {
-                let includes = Include::parse(programs, self.ty, raw)?;
+                // Containers may be of any type.
+                let of_any = self.contained.which != Which::Outer;
+                let includes = Include::parse(programs, self.ty, raw, of_any)?;
                 if includes.is_empty() {
                     return Ok(Some(false));
                 }

@@ -43,6 +43,9 @@ pub(super) struct Resolver<'a> {
     joins: Cell<usize>,
 }
 
+/// The system of media types, as R4's bindings name it.
+const MEDIA_TYPES: &str = "urn:ietf:bcp:13";
+
 impl<'a> Resolver<'a> {
     pub(super) fn new(programs: &'a Programs, around: Surroundings<'a>) -> Resolver<'a> {
         Resolver {
@@ -106,19 +109,70 @@ impl<'a> Resolver<'a> {
         if parameter.ty == SearchType::Reference
             && let Some(direction @ ("below" | "above")) = raw.modifier.as_deref()
         {
-            return hierarchy::condition(self, ty, parameter, raw, direction == "below");
+            return match direction == "below" && is_canonical(raw, self.around.base) {
+                true => {
+                    let alternatives = escape::split(&raw.value, ',').into_iter();
+                    self.any_of(ty, raw, alternatives.map(Matcher::versions_of).collect())
+                }
+                false => hierarchy::condition(self, ty, parameter, raw, direction == "below"),
+            };
+        }
+        if parameter.ty == SearchType::Token && raw.modifier.as_deref() == Some("below") {
+            let values = self.programs.get(ty, &raw.name, Reading::Values)?;
+            if values.is_some_and(|values| values.code_system == Some(MEDIA_TYPES)) {
+                let alternatives = escape::split(&raw.value, ',').into_iter();
+                return self.any_of(ty, raw, alternatives.map(Matcher::media_type).collect());
+            }
+        }
+        if parameter.ty == SearchType::Uri
+            && raw.modifier.is_none()
+            && raw.name == "url"
+            && let Some(versioned) = self.versioned(ty, raw)?
+        {
+            return Ok(Some(versioned));
         }
         let mut test = self.test(parameter, raw)?;
         let Some(compiled) = self.programs.get(ty, &raw.name, test.reading())? else {
             return Ok(None);
         };
-        if let (Test::AnyOf { matchers, .. }, Some(system)) = (&mut test, compiled.code_system) {
-            matchers.iter_mut().for_each(|matcher| matcher.bind(system));
+        if let Some(system) = compiled.code_system {
+            test.bind(system);
         }
         if let (Test::AnyOf { matchers, .. }, Some(target)) = (&mut test, compiled.sole_target()) {
             matchers.iter_mut().for_each(|matcher| matcher.aim(target));
         }
         Ok(Some(Condition::Values { compiled, test }))
+    }
+
+    fn any_of(&self, ty: TypeId, raw: &RawParameter, matchers: Vec<Matcher>) -> Result<Option<Condition>, SearchError> {
+        let compiled = self.programs.get(ty, &raw.name, Reading::Values)?;
+        let test = Test::AnyOf { matchers, not: false };
+        Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
+    }
+
+    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` where no version is named.
+    fn versioned(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
+        let version = self.programs.parameter(ty, "version");
+        if version.is_none_or(|version| version.ty != SearchType::Token)
+            || !raw.value.contains('|')
+            || raw.value.contains("\\|")
+        {
+            return Ok(None);
+        }
+        let mut any = Vec::new();
+        for alternative in escape::split(&raw.value, ',') {
+            let mut all = Vec::new();
+            let names = ["url", "version"].into_iter();
+            for (name, value) in names.zip(alternative.splitn(2, '|')) {
+                let alone = RawParameter::named(name, value);
+                all.extend(self.criterion(ty, &alone)?);
+            }
+            any.push(Criterion {
+                condition: Condition::All(all),
+                label: format!("url={alternative}"),
+            });
+        }
+        Ok(Some(Condition::Any(any)))
     }
 
     fn test(&self, parameter: &SearchParameter, raw: &RawParameter) -> Result<Test, SearchError> {
@@ -208,6 +262,13 @@ pub(super) fn resource_type(name: &str) -> Option<TypeId> {
     let ty = facts().lookup(name)?;
     let def = facts().get(ty);
     (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+}
+
+/// Whether all values are canonicals rather than references to resources here.
+fn is_canonical(raw: &RawParameter, base: &str) -> bool {
+    let alternatives = escape::split(&raw.value, ',').into_iter();
+    let mut parsed = alternatives.map(|text| ReferenceValue::parse(text, None, base));
+    parsed.all(|value| matches!(value, Some(ReferenceValue::Text(_))))
 }
 
 fn missing(raw: &RawParameter) -> Result<bool, SearchError> {

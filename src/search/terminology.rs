@@ -21,19 +21,28 @@ pub(super) fn test(raw: &RawParameter, text: &str, terminology: &Terminology) ->
         let set = terminology.value_set(&canonical);
         return set.map(CodesTest::In).ok_or_else(|| unknown("value set", &canonical));
     }
-    let expected = "a code with its system: system|code";
+    let expected = "a code, with its system where it has one: system|code";
     let Some(TokenValue {
-        system: Some(system),
+        system,
         code: Some(code),
     }) = TokenValue::parse(text)
     else {
         return Err(invalid(&written(raw), text, expected));
     };
-    let found = terminology
-        .code_system(&system)
-        .ok_or_else(|| unknown("code system", &system))?;
+    let systems = match system.as_deref() {
+        Some("") => return Err(invalid(&written(raw), text, expected)),
+        Some(system) => vec![
+            terminology
+                .code_system(system)
+                .ok_or_else(|| unknown("code system", system))?,
+        ],
+        None => terminology.systems_with(&code),
+    };
+    if systems.is_empty() {
+        return Err(unknown("code system of", &code));
+    }
     Ok(CodesTest::Of {
-        system: found,
+        systems,
         code,
         above: modifier == "above",
     })

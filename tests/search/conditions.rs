@@ -289,12 +289,13 @@ fn filters_combine_tests() {
             }),
         ),
         (
+            // `and` and `or` bind alike, from left to right.
             "Patient?_filter=gender eq female or birthdate lt 1970 and not (family sw \"mc\")",
             Box::new(|r| {
                 let old = stretches(r, "birthDate", "none")
                     .into_iter()
                     .any(|target| relates("lt", target, "1970"));
-                is(r, "gender", "female") || old && !begins(r, "name.family", "mc")
+                (is(r, "gender", "female") || old) && !begins(r, "name.family", "mc")
             }),
         ),
         (
@@ -363,7 +364,10 @@ fn filters_combine_tests() {
         "Patient?_filter=gender+is+female",
         "Patient?_filter=(gender+eq+female",
         "Patient?_filter=nothing+eq+1",
-        "Patient?_filter=birthdate+co+1",
+        "Patient?_filter=birthdate+co+soon",
+        "Patient?_filter=birthdate+sw+1",
+        "Patient?_filter=general-practitioner[name+eq+x]+pr+true",
+        "Patient?_filter=gender[name+eq+x].name+eq+y",
         "Patient?_filter=birthdate+gt+soon",
         "Patient?_filter=gender+pr+maybe",
     ] {

@@ -2,8 +2,10 @@
 
 mod brute;
 mod conditions;
+mod contained;
 mod corpus;
 mod differential;
+mod filters;
 mod includes;
 mod joins;
 mod mutations;
@@ -11,6 +13,9 @@ mod newest;
 mod order;
 mod pages;
 mod queries;
+mod small;
+mod sorting;
+mod specification;
 mod system;
 mod terminology;
 mod ways;

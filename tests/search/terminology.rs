@@ -57,6 +57,22 @@ fn value_sets_and_hierarchies() {
             Box::new(|r| any(r, &["85354-9", "55284-4", "29463-7", "8302-2"])),
         ),
         (
+            "Observation?code:below=pressures",
+            Box::new(|r| any(r, &["85354-9", "55284-4"])),
+        ),
+        (
+            "Observation?_filter=code+ss+loinc|pressures",
+            Box::new(|r| any(r, &["85354-9", "55284-4"])),
+        ),
+        (
+            "Observation?_filter=code+sb+loinc|8302-2",
+            Box::new(|r| any(r, &["8302-2"])),
+        ),
+        (
+            "Observation?_filter=code+ni+http://example.org/sizes",
+            Box::new(|r| !any(r, &["29463-7", "8302-2"])),
+        ),
+        (
             "Observation?code:above=http://loinc.org|29463-7",
             Box::new(|r| any(r, &["29463-7"])),
         ),
@@ -98,7 +114,8 @@ fn value_sets_and_hierarchies() {
             "Observation?code:below=http://example.org/none|x",
             "http://example.org/none",
         ),
-        ("Observation?code:below=29463-7", "system|code"),
+        ("Observation?code:below=nothing", "nothing"),
+        ("Observation?code:below=|29463-7", "system|code"),
     ] {
         let error = corpus.page_of(&engine, &scope, wrong).unwrap_err();
         assert!(error.is_input() && error.to_string().contains(part), "{wrong}: {error}");

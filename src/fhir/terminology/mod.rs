@@ -68,6 +68,18 @@ impl Terminology {
         newest(self.systems.get(url)?, version, |system| system.version()).cloned()
     }
 
+    /// The code systems in which a code is defined, the newest of each.
+    pub fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
+        let mut found: Vec<Arc<CodeSystem>> = self
+            .systems
+            .keys()
+            .filter_map(|url| self.code_system(url))
+            .filter(|system| system.contains(code) == Some(true))
+            .collect();
+        found.sort_by(|one, other| one.url().cmp(other.url()));
+        found
+    }
+
     /// The value set of a canonical, which may name a version; without one, the newest. Worked out once.
     pub fn value_set(&self, canonical: &str) -> Option<Arc<ValueSet>> {
         let known = self.resolved.read().ok()?.get(canonical).cloned();

@@ -25,9 +25,9 @@ pub(in crate::search) struct CodesValue {
 pub(in crate::search) enum CodesTest {
     /// In a value set.
     In(Arc<ValueSet>),
-    /// In a code system, this code or under it; over it where `above`.
+    /// In one of these code systems, this code or under it; over it where `above`.
     Of {
-        system: Arc<CodeSystem>,
+        systems: Vec<Arc<CodeSystem>>,
         code: String,
         above: bool,
     },
@@ -38,18 +38,22 @@ impl CodesValue {
         let found = match (&self.test, system) {
             (CodesTest::In(set), Some(system)) => set.contains(system, code),
             (CodesTest::In(set), None) => set.contains_code(code),
-            (CodesTest::Of { system: of, .. }, Some(system)) if system != of.url() => None,
             (
                 CodesTest::Of {
-                    system,
+                    systems,
                     code: wanted,
                     above,
                 },
                 _,
-            ) => match above {
-                true => system.subsumes(code, wanted),
-                false => system.subsumes(wanted, code),
-            },
+            ) => systems
+                .iter()
+                .filter(|of| system.is_none_or(|system| system == of.url()))
+                .map(|of| match above {
+                    true => of.subsumes(code, wanted),
+                    false => of.subsumes(wanted, code),
+                })
+                .find(|found| *found == Some(true))
+                .flatten(),
         };
         found == Some(true)
     }

@@ -11,6 +11,14 @@ pub(super) fn mark(value: &DateValue, part: &Typed, rows: &mut [bool]) {
     });
 }
 
+/// Marks the rows of which a value's stretch of time has all of `wanted` in it.
+pub(super) fn mark_enclosing(wanted: Interval<i64>, part: &Typed, rows: &mut [bool]) {
+    let interval = interval(&part.items, type_name(part));
+    mark_items(part, rows, |_, item| {
+        interval(item).is_some_and(|target| target.contains(wanted))
+    });
+}
+
 /// What each item stands for in time: the second argument is the name of their type. A Period without a start or end is open
 /// there; one with neither is no interval.
 pub(in crate::search) fn interval<'a>(items: &'a Items, ty: &str) -> Box<dyn Fn(usize) -> Option<Interval<i64>> + 'a> {

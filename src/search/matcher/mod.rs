@@ -20,8 +20,8 @@ use super::raw::RawParameter;
 use super::resolve::{Surroundings, resource_type};
 use super::result::invalid;
 use super::value::{
-    DateValue, NearValue, NumberValue, QuantityValue, ReferenceValue, TokenValue, TypedIdentifier, UriTree, escape,
-    fold,
+    DateValue, Interval, NearValue, NumberValue, Prefix, QuantityValue, ReferenceValue, TokenValue, TypedIdentifier,
+    UriTree, contains, escape, fold, plain,
 };
 use super::{SearchError, terminology};
 use crate::fhir::TypeId;
@@ -43,9 +43,11 @@ pub(super) enum Matcher {
     OfType(TypedIdentifier),
     /// `:in`, `:below` and `:above` of a token.
     Codes(CodesValue),
-    /// Begins with, folded.
+    /// Begins with, plain.
     Begins(String),
-    /// Contains, folded.
+    /// A word of it, the first or a later one, begins so, plain: the parts of a family name.
+    BeginsPart(String),
+    /// Contains, plain.
     Contains(String),
     /// Is the same, folded.
     Same(String),
@@ -53,8 +55,14 @@ pub(super) enum Matcher {
     Ends(String),
     /// Is exactly.
     Exact(String),
+    /// Stands so in the order of texts, folded.
+    Ordered(Prefix, String),
     Date(DateValue),
+    /// The stretch of time that a value stands for has all of this in it.
+    Encloses(Interval<i64>),
     Number(NumberValue),
+    /// The number lies in the range that a value as written stands for.
+    Imprecise(NumberValue),
     Quantity(QuantityValue),
     Reference(ReferenceValue),
     /// To a resource, whatever its type, that has one of many ids.
@@ -68,6 +76,13 @@ pub(super) enum Matcher {
     UriTree(UriTree),
     /// `near`.
     Near(NearValue),
+    /// `:below` of a media type: this type, whatever its parameters.
+    MediaType(String),
+    /// `:below` of a canonical: this URL, of this version or one that goes on from it.
+    VersionsOf {
+        url: String,
+        version: Option<String>,
+    },
     /// Nothing: a code of a system other than the one its element is bound to.
     Nothing,
 }
@@ -102,7 +117,7 @@ impl Matcher {
             (SearchType::Token, None | Some("not")) => TokenValue::parse(text)
                 .map(Matcher::Token)
                 .ok_or_else(|| bad("a token: code, system|code, |code or system|")),
-            (SearchType::Token, Some("text")) => match fold(&escape::unescape(text)) {
+            (SearchType::Token, Some("text")) => match plain(&escape::unescape(text)) {
                 label if label.trim().is_empty() => Err(bad("a text of one character or more")),
                 label => Ok(Matcher::Label(label)),
             },
@@ -117,8 +132,9 @@ impl Matcher {
                 let text = escape::unescape(text);
                 match modifier {
                     _ if text.is_empty() => Err(bad("a string of one character or more")),
-                    None => Ok(Matcher::Begins(fold(&text))),
-                    Some("contains") => Ok(Matcher::Contains(fold(&text))),
+                    None if is_family(parameter) => Ok(Matcher::BeginsPart(plain(&text))),
+                    None => Ok(Matcher::Begins(plain(&text))),
+                    Some("contains") => Ok(Matcher::Contains(plain(&text))),
                     Some(_) => Ok(Matcher::Exact(text)),
                 }
             }
@@ -151,6 +167,21 @@ impl Matcher {
             }
             _ => Err(refused()),
         }
+    }
+
+    /// `:below` of a media type such as `text/xml`.
+    pub(super) fn media_type(text: &str) -> Matcher {
+        Matcher::MediaType(token::media_type(&escape::unescape(text)))
+    }
+
+    /// `:below` of a canonical: `url` or `url|version`.
+    pub(super) fn versions_of(text: &str) -> Matcher {
+        let text = escape::unescape(text);
+        let (url, version) = match text.split_once('|') {
+            Some((url, version)) => (url.to_owned(), Some(version.to_owned())),
+            None => (text, None),
+        };
+        Matcher::VersionsOf { url, version }
     }
 
     /// Takes account of the one code system that the elements compared are bound to.
@@ -204,13 +235,19 @@ impl Matcher {
             Matcher::Label(text) => token::mark_label(text, part, rows),
             Matcher::OfType(value) => token::mark_typed(value, part, rows),
             Matcher::Codes(value) => codes::mark(value, part, rows),
-            Matcher::Begins(text) => string::mark(part, rows, &|candidate| string::begins(candidate, text)),
-            Matcher::Contains(text) => string::mark(part, rows, &|candidate| fold(candidate).contains(text.as_str())),
+            Matcher::Begins(text) => string::mark_beginning(part, rows, text),
+            Matcher::BeginsPart(text) => string::mark(part, rows, &|candidate| string::part_begins(candidate, text)),
+            Matcher::Contains(text) => string::mark(part, rows, &|candidate| contains(&fold(candidate), text)),
             Matcher::Same(text) => string::mark(part, rows, &|candidate| fold(candidate) == *text),
             Matcher::Ends(text) => string::mark(part, rows, &|candidate| fold(candidate).ends_with(text.as_str())),
             Matcher::Exact(text) => string::mark(part, rows, &|candidate| candidate == text),
+            Matcher::Ordered(prefix, text) => {
+                string::mark(part, rows, &|candidate| string::is_ordered(candidate, *prefix, text));
+            }
             Matcher::Date(value) => date::mark(value, part, rows),
+            Matcher::Encloses(interval) => date::mark_enclosing(*interval, part, rows),
             Matcher::Number(value) => number::mark(value, part, rows),
+            Matcher::Imprecise(value) => number::mark_imprecise(value, part, rows),
             Matcher::Quantity(value) => quantity::mark(value, part, rows),
             Matcher::Reference(value) => reference::mark(value, part, rows),
             Matcher::PointsTo(ids) => reference::mark_targets(None, ids, part, rows),
@@ -218,10 +255,29 @@ impl Matcher {
             Matcher::ReferenceIdentifier(value) => reference::mark_identifier(value, part, rows),
             Matcher::Uri(uri) => uri::mark(part, rows, &|candidate| candidate == uri),
             Matcher::UriTree(tree) => uri::mark(part, rows, &|candidate| tree.holds(candidate)),
+            Matcher::MediaType(base) => {
+                mark_items(part, rows, |items, item| {
+                    items.text(item).is_some_and(|text| token::media_type(text) == *base)
+                });
+            }
+            Matcher::VersionsOf { url, version } => {
+                let version = version.as_deref();
+                mark_items(part, rows, |items, item| {
+                    items
+                        .text(item)
+                        .is_some_and(|text| uri::is_version_of(text, url, version))
+                });
+            }
             Matcher::Near(value) => near::mark(value, part, rows),
             Matcher::Nothing => {}
         }
     }
+}
+
+/// Whether a parameter's values are family names.
+fn is_family(parameter: &SearchParameter) -> bool {
+    let expression = parameter.expression.as_deref().unwrap_or_default();
+    expression.ends_with(".family")
 }
 
 pub(super) use codes::{CodesTest, CodesValue};

@@ -16,6 +16,13 @@ pub(in crate::search) fn mark(value: &NumberValue, part: &Typed, rows: &mut [boo
     });
 }
 
+/// Marks the rows of which a number, as it was written, may stand for the one looked for.
+pub(super) fn mark_imprecise(value: &NumberValue, part: &Typed, rows: &mut [bool]) {
+    mark_items(part, rows, |items, item| {
+        stored(items, item).is_some_and(|number| value.is_within(number))
+    });
+}
+
 /// Item `item` as a number.
 pub(in crate::search) fn stored(items: &Items, item: usize) -> Option<Stored<'_>> {
     match items.values() {

@@ -2,7 +2,7 @@
 
 use super::{mark_items, type_name};
 use crate::fhirpath::Typed;
-use crate::search::value::fold;
+use crate::search::value::{self, Prefix, fold, has_noise};
 
 /// Marks the rows of which a string passes `hit`.
 pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) {
@@ -35,13 +35,52 @@ pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// Whether `candidate`, folded, begins with `folded`, which is.
-pub(super) fn begins(candidate: &str, folded: &str) -> bool {
-    if candidate.is_ascii() {
-        let candidate = candidate.as_bytes();
-        return candidate.len() >= folded.len() && candidate[..folded.len()].eq_ignore_ascii_case(folded.as_bytes());
+/// Marks the rows of which a string begins with `plain`; of family names, one of their parts.
+pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], plain: &str) {
+    mark(part, rows, &|candidate| begins(candidate, plain));
+    if type_name(part) == "HumanName" {
+        let families = part.items.child("family");
+        mark_items(part, rows, |_, item| {
+            families
+                .range(item)
+                .any(|at| passes(&families, at, &|family| part_begins(family, plain)))
+        });
     }
-    fold(candidate).starts_with(folded)
+}
+
+/// Whether `candidate` begins with `plain`, case, marks, punctuation and blanks aside.
+pub(super) fn begins(candidate: &str, plain: &str) -> bool {
+    if candidate.is_ascii() {
+        let bytes = candidate.as_bytes();
+        if bytes.len() >= plain.len() && bytes[..plain.len()].eq_ignore_ascii_case(plain.as_bytes()) {
+            return true;
+        }
+        if !has_noise(candidate) {
+            return false;
+        }
+    }
+    value::begins(&fold(candidate), plain)
+}
+
+/// Whether a word of `candidate`, the first or a later one, begins with `plain`.
+pub(super) fn part_begins(candidate: &str, plain: &str) -> bool {
+    begins(candidate, plain)
+        || candidate
+            .char_indices()
+            .filter(|(_, c)| *c == ' ' || *c == '-')
+            .any(|(at, _)| begins(&candidate[at + 1..], plain))
+}
+
+/// How `candidate`, folded and without blanks around it, stands to `folded`.
+pub(super) fn is_ordered(candidate: &str, prefix: Prefix, folded: &str) -> bool {
+    let order = fold(candidate.trim()).as_str().cmp(folded);
+    match prefix {
+        Prefix::Gt => order.is_gt(),
+        Prefix::Ge => order.is_ge(),
+        Prefix::Lt => order.is_lt(),
+        Prefix::Le => order.is_le(),
+        _ => false,
+    }
 }
 
 fn passes(children: &crate::fhirpath::Collection, at: usize, hit: &dyn Fn(&str) -> bool) -> bool {

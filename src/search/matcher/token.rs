@@ -123,3 +123,8 @@ impl Pairs {
         }
     }
 }
+
+/// A media type without its parameters, in lower case: types are compared whatever their case.
+pub(super) fn media_type(text: &str) -> String {
+    text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}

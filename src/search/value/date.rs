@@ -17,6 +17,11 @@ impl DateValue {
     /// plus sign belongs is taken for the plus sign: clients forget to encode it.
     pub(crate) fn parse(text: &str, now_us: i64) -> Option<DateValue> {
         let (prefix, text) = Prefix::split(text);
+        // An hour comes with its minutes (R4 search, 3.1.1.4.7).
+        let is_hour_alone = |(_, time): (&str, &str)| time.as_bytes().get(2) != Some(&b':');
+        if text.split_once('T').is_some_and(is_hour_alone) {
+            return None;
+        }
         let parsed = if text.contains(' ') {
             Temporal::date_time(&text.replace(' ', "+")).ok()?
         } else {
@@ -58,6 +63,8 @@ mod tests {
         assert_eq!(length("2024-05-01T10:00Z"), Some(60));
         assert_eq!(length("2024-05-01T10:00:00 02:00"), Some(1));
         assert_eq!(length("2024-13"), None);
+        assert_eq!(length("2024-05-01T10"), None);
+        assert_eq!(length("2024-05-01T10+02:00"), None);
         assert_eq!(length("yesterday"), None);
         assert_eq!(length("ä024-05-01T10:0ä"), None);
         assert_eq!(length(""), None);

@@ -17,6 +17,6 @@ pub(super) use near::NearValue;
 pub(super) use number::{NumberValue, QuantityValue, Stored};
 pub(super) use prefix::Prefix;
 pub(super) use reference::ReferenceValue;
-pub(super) use text::fold;
+pub(super) use text::{begins, contains, fold, has_noise, plain};
 pub(super) use token::{TokenValue, TypedIdentifier};
 pub(super) use uri::UriTree;

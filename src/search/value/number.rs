@@ -60,6 +60,16 @@ impl NumberValue {
         self.matches_range(Some(number), Some(number))
     }
 
+    /// Whether the value itself lies in the range that a number as written stands for; whole numbers stand for themselves.
+    pub(crate) fn is_within(&self, number: Stored<'_>) -> bool {
+        match number.text.map(Decimal::parse) {
+            Some(Ok(written)) => {
+                Decimal::parse(&self.text).is_ok_and(|value| written.implicit_range().contains(&value))
+            }
+            _ => self.compare(number) == Some(Ordering::Equal),
+        }
+    }
+
     /// Whether a range of numbers does; a bound that is missing is open.
     pub(crate) fn matches_range(&self, low: Option<Stored<'_>>, high: Option<Stored<'_>>) -> bool {
         let within = || low.is_some_and(|low| self.admits(low)) && high.is_some_and(|high| self.admits(high));

@@ -14,6 +14,78 @@ pub(crate) fn fold(text: &str) -> String {
         .collect()
 }
 
+/// The form in which a string is looked for: folded, without punctuation, and with single blanks; what is nothing but punctuation
+/// stays.
+pub(crate) fn plain(text: &str) -> String {
+    let folded = fold(text);
+    match without_noise(&folded) {
+        plain if plain.is_empty() => folded,
+        plain => plain,
+    }
+}
+
+/// Whether a folded text begins with a plain one, punctuation and blanks aside.
+pub(crate) fn begins(folded: &str, plain: &str) -> bool {
+    folded.starts_with(plain) || has_noise(folded) && without_noise(folded).starts_with(plain)
+}
+
+/// Whether a folded text contains a plain one, punctuation and blanks aside.
+pub(crate) fn contains(folded: &str, plain: &str) -> bool {
+    folded.contains(plain) || has_noise(folded) && without_noise(folded).contains(plain)
+}
+
+/// Whether a text has anything that does not count in comparing.
+pub(crate) fn has_noise(text: &str) -> bool {
+    let mut blank = true;
+    for c in text.chars() {
+        if is_punctuation(c) || c.is_whitespace() && (blank || c != ' ') {
+            return true;
+        }
+        blank = c == ' ';
+    }
+    blank && !text.is_empty()
+}
+
+fn without_noise(folded: &str) -> String {
+    let mut out = String::with_capacity(folded.len());
+    for c in folded.chars().filter(|c| !is_punctuation(*c)) {
+        match c.is_whitespace() {
+            true if out.is_empty() || out.ends_with(' ') => {}
+            true => out.push(' '),
+            false => out.push(c),
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+/// Marks between words and letters; signs with a meaning of their own (`+`, `%`, `<`) are none.
+fn is_punctuation(c: char) -> bool {
+    matches!(
+        c,
+        '!' | '"'
+            | '\''
+            | '('
+            | ')'
+            | ','
+            | '-'
+            | '.'
+            | '/'
+            | ':'
+            | ';'
+            | '?'
+            | '['
+            | ']'
+            | '_'
+            | '{'
+            | '}'
+            | '\\'
+            | '`'
+            | '\u{b4}'
+            | '\u{2010}'..='\u{201f}' | '\u{2026}' | '\u{2032}' | '\u{2033}'
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -23,5 +95,18 @@ mod tests {
         assert_eq!(fold("Ordóñez"), "ordonez");
         assert_eq!(fold("JÜRGEN"), fold("jurgen"));
         assert_eq!(fold("abc"), "abc");
+    }
+
+    #[test]
+    fn punctuation_and_blanks_do_not_count() {
+        assert_eq!(plain("  O'Brien-\tSmith  Jr. "), "obrien smith jr");
+        assert_eq!(plain("--"), "--");
+        let begins = |text: &str, wanted: &str| begins(&fold(text), &plain(wanted));
+        assert!(begins("O\u{2019}Brien", "o'b"));
+        assert!(begins("O'Brien", "OBRI"));
+        assert!(begins("Anna  Maria", "anna maria"));
+        assert!(begins("-- none", "--"));
+        assert!(!begins("Brien", "O'Brien"));
+        assert!(contains(&fold("St. Mary's"), &plain("marys")));
     }
 }

@@ -1,0 +1,162 @@
+//! A few resources written down in the test, and an engine over them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tabularium::fhir::facts;
+use tabularium::fhir::search_parameter::SearchParameters;
+use tabularium::fhir::terminology::Terminology;
+use tabularium::lake::{Lake, Scope};
+use tabularium::search::{Engine, Handling, Request, SearchError, SystemRequest, raw};
+
+use super::corpus::link;
+use crate::harness::records::{self, Record};
+
+/// When the searches are made: 2015-01-14T00:00:00Z.
+const NOW: i64 = 1_421_193_600_000_000;
+pub(super) const BASE: &str = "http://example.org/fhir/";
+
+pub(super) struct Small {
+    engine: Engine,
+    pub(super) lake: Lake,
+    runtime: tokio::runtime::Runtime,
+    _folder: tempfile::TempDir,
+}
+
+/// A lake of these resources, each filed under the Patient that it is, or that is its subject.
+pub(super) fn small(resources: &[Value]) -> Small {
+    with_terminology(resources, Terminology::default())
+}
+
+pub(super) fn with_terminology(resources: &[Value], terminology: Terminology) -> Small {
+    let (folder, lake) = records::lake();
+    let filed = |resource: &Value| {
+        let record = Record::new(resource.clone());
+        let reference = ["subject", "patient"]
+            .iter()
+            .find_map(|name| resource[*name]["reference"].as_str());
+        let patient = match resource["resourceType"] == "Patient" {
+            true => resource["id"].as_str(),
+            false => reference.and_then(|reference| reference.strip_prefix("Patient/")),
+        };
+        match patient {
+            Some(patient) => record.of(&lake, patient.split('/').next().unwrap()),
+            None => record,
+        }
+    };
+    let records: Vec<Record> = resources.iter().map(filed).collect();
+    records::commit(&lake, &records);
+    Small {
+        engine: Engine::new(lake.clone(), SearchParameters::builtin()).with_terminology(Arc::new(terminology)),
+        lake,
+        runtime: tokio::runtime::Builder::new_current_thread().build().unwrap(),
+        _folder: folder,
+    }
+}
+
+impl Small {
+    /// A page of a search by an application.
+    pub(super) fn page(&self, query: &str) -> Result<Value, SearchError> {
+        self.page_of(&records::application("local"), query, Handling::Strict)
+    }
+
+    pub(super) fn page_of(&self, scope: &Arc<Scope>, query: &str, handling: Handling) -> Result<Value, SearchError> {
+        let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
+        let parameters = raw::parse(&parameters.replace('+', "%2B"));
+        let bundle = match facts().lookup(name) {
+            Some(ty) => {
+                let request = Request {
+                    scope,
+                    ty,
+                    parameters: &parameters,
+                    compartment: None,
+                    handling,
+                    now: NOW,
+                    base: BASE,
+                };
+                self.runtime.block_on(self.engine.search(&request))?
+            }
+            None => {
+                let request = SystemRequest {
+                    scope,
+                    parameters: &parameters,
+                    handling,
+                    now: NOW,
+                    base: BASE,
+                };
+                self.runtime.block_on(self.engine.search_system(&request))?
+            }
+        };
+        Ok(serde_json::from_slice(&bundle).unwrap())
+    }
+
+    /// The ids of all pages' matches by an application, in order.
+    pub(super) fn found(&self, query: &str) -> Vec<String> {
+        self.found_by(&records::application("local"), query)
+    }
+
+    pub(super) fn found_by(&self, scope: &Arc<Scope>, query: &str) -> Vec<String> {
+        let urls = self.urls(scope, query);
+        urls.iter()
+            .map(|url| url.rsplit('/').next().unwrap().to_owned())
+            .collect()
+    }
+
+    /// The `fullUrl`s of all pages' matches, less the base, in order.
+    pub(super) fn urls(&self, scope: &Arc<Scope>, query: &str) -> Vec<String> {
+        let mut urls = Vec::new();
+        let mut next = Some(query.to_owned());
+        while let Some(query) = next {
+            let page = self
+                .page_of(scope, &query, Handling::Strict)
+                .unwrap_or_else(|error| panic!("{query}: {error}"));
+            for entry in page["entry"].as_array().into_iter().flatten() {
+                if entry["search"]["mode"] == "match" {
+                    urls.push(
+                        entry["fullUrl"]
+                            .as_str()
+                            .unwrap()
+                            .strip_prefix(BASE)
+                            .unwrap()
+                            .to_owned(),
+                    );
+                }
+            }
+            next = link(&page, "next").map(|url| match url.strip_prefix(BASE) {
+                Some(rest) => decoded(rest),
+                None => decoded(url.strip_prefix(BASE.trim_end_matches('/')).unwrap()),
+            });
+        }
+        urls
+    }
+
+    /// Checks that each query finds these, given by ids with blanks between, whatever their order.
+    pub(super) fn check(&self, expected: &[(&str, &str)]) {
+        let mut wrong = Vec::new();
+        for (query, ids) in expected {
+            let mut found = self.found(query);
+            found.sort();
+            let mut ids: Vec<&str> = ids.split_whitespace().collect();
+            ids.sort_unstable();
+            if found != ids {
+                wrong.push(format!("{query}: {found:?}, not {ids:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// Checks that each query is refused as the client's mistake, in words that have this in them.
+    pub(super) fn refused(&self, expected: &[(&str, &str)]) {
+        for (query, part) in expected {
+            match self.page(query) {
+                Ok(_) => panic!("{query} is not refused"),
+                Err(error) => assert!(error.is_input() && error.to_string().contains(part), "{query}: {error}"),
+            }
+        }
+    }
+}
+
+/// A link as this module's queries are written: a blank is a blank.
+fn decoded(link: &str) -> String {
+    link.replace('+', "%20")
+}
