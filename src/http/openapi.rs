@@ -48,7 +48,13 @@ fn paths() -> Value {
     paths.insert("/fhir/metadata".to_owned(), open);
     let read = json!({"get": {
         "operationId": "read", "summary": "One resource as it was stored",
-        "parameters": [in_path("type"), in_path("id")], "responses": answered(&[FHIR]),
+        "parameters": [
+            in_path("type"),
+            in_path("id"),
+            in_header("If-None-Match", "tags of the versions that the client has"),
+            in_header("If-Modified-Since", "when the client's version was made; without If-None-Match"),
+        ],
+        "responses": versioned(answered(&[FHIR])),
     }});
     paths.insert("/fhir/{type}/{id}".to_owned(), read);
     for (place, id, summary) in [
@@ -93,7 +99,31 @@ fn paths() -> Value {
         "responses": answered(&[FHIR]),
     }});
     paths.insert("/fhir/ViewDefinition/$validate".to_owned(), validate);
+    paths.values_mut().for_each(add_head);
     Value::Object(paths)
+}
+
+/// Wherever there is a GET there is a HEAD.
+fn add_head(path: &mut Value) {
+    let Some(mut head) = path.get("get").cloned() else {
+        return;
+    };
+    let id = head["operationId"].as_str().unwrap_or_default();
+    head["operationId"] = json!(format!("{id}Head"));
+    head["summary"] = json!("The head of what GET answers");
+    path["head"] = head;
+}
+
+/// The answer of a read, with what tells its version, and the answer to a client that has it.
+fn versioned(mut responses: Value) -> Value {
+    let header = |description: &str| json!({"description": description, "schema": {"type": "string"}});
+    let headers = json!({
+        "ETag": header("the version, as a weak tag: that of every content coding"),
+        "Last-Modified": header("when the version was stored"),
+    });
+    responses["200"]["headers"] = headers.clone();
+    responses["304"] = json!({"description": "The client has this version", "headers": headers});
+    responses
 }
 
 /// A search by GET and by POST.
@@ -108,6 +138,18 @@ fn search(place: &str, id: &str, summary: &str) -> (Value, Value) {
     if place.is_empty() {
         parameters.push(in_query("_type", json!({"type": "string"})));
     }
+    let wishes = [
+        in_header(
+            "Prefer",
+            "handling=strict refuses unknown parameters, handling=lenient leaves them out",
+        ),
+        in_header(
+            "X-Explain",
+            "true or json: the answer says how it came about, to application tokens on a server that allows it",
+        ),
+    ];
+    parameters.extend(wishes.clone());
+    let path: Vec<Value> = path.into_iter().chain(wishes).collect();
     let get = json!({"get": {
         "operationId": format!("search{id}"), "summary": summary,
         "parameters": parameters, "responses": answered(&[FHIR]),
@@ -166,6 +208,10 @@ fn answered(media: &[&str]) -> Value {
 
 fn in_path(name: &str) -> Value {
     json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})
+}
+
+fn in_header(name: &str, description: &str) -> Value {
+    json!({"name": name, "in": "header", "description": description, "schema": {"type": "string"}})
 }
 
 fn in_query(name: &str, schema: Value) -> Value {

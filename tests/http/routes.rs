@@ -206,6 +206,8 @@ fn every_route_of_the_openapi_document_is_answered() {
     let document = document.json();
     let paths = document["paths"].as_object().unwrap();
     assert_eq!(paths.len(), 13);
+    let with = |method: &str| paths.values().filter(|methods| methods.get(method).is_some()).count();
+    assert_eq!((with("get"), with("head")), (5, 5));
     for (path, methods) in paths {
         let address = path.replace("{type}", "Patient").replace("{id}", "anna");
         for (method, described) in methods.as_object().unwrap() {
