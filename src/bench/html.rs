@@ -6,8 +6,8 @@ use askama::Template;
 use super::error::BenchError;
 use super::report::{ErrorCount, LeftOut, Outcome, Report, milliseconds, rate};
 
-/// Where the bars of rates begin and how long the longest is.
-const RATES: (f64, f64) = (90.0, 210.0);
+/// How long the longest bar of a rate is; where bars begin, the template says.
+const LONGEST_BAR: f64 = 210.0;
 /// Where the scale of latencies begins and how long it is.
 const LATENCIES: (f64, f64) = (420.0, 330.0);
 /// The height of a number of clients, and of what stands above and below all of them.
@@ -101,7 +101,7 @@ fn family<'a>(report: &'a Report, name: &'a str, scale: &Scale, ticks: &'a [Tick
             besides: outcome.besides().join(", "),
             y: ABOVE + ROW * (place as f64 + 0.5),
             bar: if fastest > 0.0 {
-                RATES.1 * outcome.per_second / fastest
+                LONGEST_BAR * outcome.per_second / fastest
             } else {
                 0.0
             },
