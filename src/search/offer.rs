@@ -24,7 +24,7 @@ const fn common(name: &'static str, ty: &'static str, documentation: &'static st
 }
 
 /// Parameters of all searches.
-pub const COMMON: [Common; 14] = [
+pub const COMMON: [Common; 16] = [
     common("_has", "special", "_has:Type:reference:parameter=value, to any depth"),
     common("_list", "special", "ids of Lists"),
     common("_filter", "special", "R4's filter expressions"),
@@ -54,6 +54,8 @@ pub const COMMON: [Common; 14] = [
         "special",
         "json, application/fhir+json, application/json, text/json",
     ),
+    common("_contained", "special", "false, true, both"),
+    common("_containedType", "special", "container, contained"),
     common("_pretty", "special", "true, false"),
 ];
 
