@@ -2,12 +2,18 @@
 //!
 //! `None` where a value or a modifier is none that the kind of parameter knows.
 
-use chrono::{Datelike, Days, Months, NaiveDate, NaiveTime};
+mod number;
+mod time;
+
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
 use super::expression::{Item, relative};
-use crate::search::corpus::{BASE, NOW};
+use crate::search::corpus::BASE;
+pub(super) use number::amount;
+use number::{Number, number, quantity};
+use time::date;
+pub(super) use time::{span, time_of};
 
 /// Code systems of elements that hold nothing but a code.
 pub(super) const BOUND: [(&str, &str, &str); 7] = [
@@ -274,235 +280,6 @@ fn reference(text: &str, modifier: Option<&str>, value: &Value) -> Option<bool> 
         }
         (false, None) => found == text,
     })
-}
-
-// ---- times
-
-/// From the first microsecond to the one after the last.
-pub(super) type Span = (i64, i64);
-const OPEN: Span = (i64::MIN, i64::MAX);
-const DAY: i64 = 86_400_000_000;
-
-/// What the text of a date or dateTime stands for.
-pub(super) fn span(text: &str) -> Option<Span> {
-    let number = |from: usize, to: usize| {
-        let digits = text.get(from..to)?;
-        digits
-            .bytes()
-            .all(|byte| byte.is_ascii_digit())
-            .then(|| digits.parse::<u32>().ok())?
-    };
-    let mark = |at: usize, mark: &str| text.get(at..=at) == Some(mark);
-    let date = |year: u32, month: u32, day: u32| NaiveDate::from_ymd_opt(year as i32, month, day);
-    let days = |date: NaiveDate| i64::from(date.num_days_from_ce() - 719_163) * DAY;
-    let year = number(0, 4)?;
-    if text.len() == 4 {
-        return Some((days(date(year, 1, 1)?), days(date(year + 1, 1, 1)?)));
-    }
-    let month = number(5, 7).filter(|_| mark(4, "-"))?;
-    if text.len() == 7 {
-        let first = date(year, month, 1)?;
-        return Some((days(first), days(first.checked_add_months(Months::new(1))?)));
-    }
-    let day = date(year, month, number(8, 10).filter(|_| mark(7, "-"))?)?;
-    if text.len() == 10 {
-        return Some((days(day), days(day.checked_add_days(Days::new(1))?)));
-    }
-    let time = text.get(11..).filter(|_| mark(10, "T"))?;
-    let zone = time.find(['Z', '+', '-']).unwrap_or(time.len());
-    let (time, zone) = time.split_at(zone);
-    let minutes = match zone {
-        "" | "Z" => 0,
-        zone => {
-            let (hours, minutes) = zone[1..].split_once(':')?;
-            let all = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
-            if zone.starts_with('-') { -all } else { all }
-        }
-    };
-    let (clock, fraction) = time.split_once('.').unwrap_or((time, ""));
-    let (parsed, length) = match clock.len() {
-        5 => (NaiveTime::parse_from_str(clock, "%H:%M").ok()?, 60_000_000),
-        8 => (NaiveTime::parse_from_str(clock, "%H:%M:%S").ok()?, 1_000_000),
-        _ => return None,
-    };
-    let of_day = parsed.signed_duration_since(NaiveTime::MIN).num_microseconds()?;
-    let digits: String = fraction.chars().chain("000000".chars()).take(6).collect();
-    let micros = digits.parse::<i64>().ok()?;
-    let length = if fraction.is_empty() {
-        length
-    } else {
-        10i64.pow(6 - fraction.len().min(6) as u32)
-    };
-    let start = days(day) + of_day + micros - minutes * 60_000_000;
-    Some((start, start + length))
-}
-
-/// What a date, a Period or a Timing stands for in time.
-pub(super) fn time_of(value: &Value) -> Option<Span> {
-    if let Some(text) = value.as_str() {
-        return span(text);
-    }
-    let start = |value: &Value| span(some_text(value, "start")?).map(|span| span.0);
-    let end = |value: &Value| span(some_text(value, "end")?).map(|span| span.1);
-    if value.get("event").is_none() && value.get("repeat").is_none() {
-        let (start, end) = (start(value), end(value));
-        return (start.is_some() || end.is_some()).then(|| (start.unwrap_or(OPEN.0), end.unwrap_or(OPEN.1)));
-    }
-    let events = list(value, "event").filter_map(|event| span(event.as_str()?));
-    let bounds = list(value, "repeat").flat_map(|repeat| list(repeat, "boundsPeriod"));
-    let bounds = bounds.map(|period| (start(period).unwrap_or(OPEN.0), end(period).unwrap_or(OPEN.1)));
-    let limits = events.chain(bounds).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-    limits.filter(|limits| *limits != OPEN)
-}
-
-fn date(text: &str, value: &Value) -> Option<bool> {
-    let (prefix, text) = split_prefix(text);
-    let (start, end) = span(text)?;
-    let Some(target) = time_of(value) else {
-        return Some(false);
-    };
-    let within = target.0 >= start && target.1 <= end;
-    Some(match prefix {
-        "eq" => within,
-        "ne" => !within,
-        "gt" => target.1 > end,
-        "lt" => target.0 < start,
-        "ge" => within || target.1 > end,
-        "le" => within || target.0 < start,
-        "sa" => target.0 >= end,
-        "eb" => target.1 <= start,
-        "ap" => {
-            // A tenth of the time between then and now, either way.
-            let gap = (NOW - start).abs() / 10;
-            target.0 < end + gap && target.1 > start - gap
-        }
-        other => panic!("{other}"),
-    })
-}
-
-// ---- numbers
-
-const PLACES: i32 = 18;
-
-/// A decimal, times 10^18, and what its last digit is worth.
-#[derive(Clone, Copy)]
-struct Number {
-    value: i128,
-    step: i128,
-}
-
-impl Number {
-    fn parse(text: &str) -> Option<Number> {
-        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-            None => (text, 0),
-        };
-        let (negative, mantissa) = match mantissa.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, mantissa),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let digits = format!("{whole}{fraction}");
-        if digits.is_empty() || digits.len() > 18 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        let mut last = exponent - fraction.len() as i32;
-        let value = digits.parse::<i128>().ok()? * 10i128.checked_pow(u32::try_from(last + PLACES).ok()?)?;
-        // The specification's own example: 1e2 is everything from 95 to 105.
-        if text.contains(['e', 'E']) && digits.len() == 1 {
-            last -= 1;
-        }
-        Some(Number {
-            value: if negative { -value } else { value },
-            step: 10i128.checked_pow(u32::try_from(last + PLACES).ok()?)?,
-        })
-    }
-
-    fn of(value: &Value) -> Option<Number> {
-        let number = value.as_number()?.to_string();
-        Number::parse(&number).or_else(|| {
-            // More digits than a search has: what is beyond them decides nothing here.
-            let cut: String = number.chars().take(18).collect();
-            Number::parse(&cut)
-        })
-    }
-}
-
-/// Whether a range of numbers, open where a bound is missing, stands in the relation that a value asks for.
-fn compare(text: &str, low: Option<i128>, high: Option<i128>) -> Option<bool> {
-    let (prefix, text) = split_prefix(text);
-    let wanted = Number::parse(text)?;
-    if low.is_none() && high.is_none() {
-        return Some(false);
-    }
-    let (least, greatest) = (low.unwrap_or(i128::MIN), high.unwrap_or(i128::MAX));
-    let half = wanted.step / 2;
-    let equal = least >= wanted.value - half && greatest < wanted.value + half;
-    Some(match prefix {
-        "eq" => equal,
-        "ne" => !equal,
-        "gt" => greatest > wanted.value,
-        "lt" => least < wanted.value,
-        "ge" => greatest >= wanted.value,
-        "le" => least <= wanted.value,
-        "sa" => least > wanted.value,
-        "eb" => greatest < wanted.value,
-        "ap" => {
-            let tenth = wanted.value.abs() / 10;
-            greatest >= wanted.value - tenth && least <= wanted.value + tenth
-        }
-        other => panic!("{other}"),
-    })
-}
-
-fn number(text: &str, value: &Value) -> Option<bool> {
-    let of = |value: &Value| Number::of(value).map(|number| number.value);
-    match value {
-        Value::Number(_) => compare(text, of(value), of(value)),
-        _ => compare(text, bound(value, "low"), bound(value, "high")),
-    }
-}
-
-fn bound(range: &Value, name: &str) -> Option<i128> {
-    Number::of(range.get(name)?.get("value")?).map(|number| number.value)
-}
-
-fn quantity(text: &str, value: &Value) -> Option<bool> {
-    let parts: Vec<String> = split(text, '|').iter().map(|part| plain(part)).collect();
-    let (number, system, code) = match parts.as_slice() {
-        [number] => (number, "", ""),
-        [number, system, code] => (number, system.as_str(), code.as_str()),
-        _ => return None,
-    };
-    let unit = |quantity: &Value| {
-        let (of, coded) = match some_text(quantity, "currency") {
-            Some(currency) => (Some("urn:iso:std:iso:4217"), Some(currency)),
-            None => (some_text(quantity, "system"), some_text(quantity, "code")),
-        };
-        match (system, code) {
-            ("", "") => true,
-            ("", code) => coded == Some(code) || some_text(quantity, "unit") == Some(code),
-            (system, code) => of == Some(system) && (code.is_empty() || coded == Some(code)),
-        }
-    };
-    let of = |quantity: &Value| quantity.get("value").and_then(Number::of).map(|number| number.value);
-    let range = value.get("low").is_some() || value.get("high").is_some();
-    if !range {
-        return Some(compare(number, of(value), of(value))? && unit(value));
-    }
-    let mut bounds = [value.get("low"), value.get("high")].into_iter().flatten();
-    Some(compare(number, bound(value, "low"), bound(value, "high"))? && bounds.all(unit))
-}
-
-/// A number to sort by.
-pub(super) fn amount(value: &Value, upper: bool) -> Option<i128> {
-    let of = |value: &Value| Number::of(value).map(|number| number.value);
-    match value {
-        Value::Number(_) => of(value),
-        value if value.get("value").is_some() => of(&value["value"]),
-        range if upper => bound(range, "high").or_else(|| bound(range, "low")),
-        range => bound(range, "low").or_else(|| bound(range, "high")),
-    }
 }
 
 // ---- places

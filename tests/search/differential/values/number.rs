@@ -1,0 +1,128 @@
+//! Numbers and quantities, with the precision that a search value is written with.
+
+use serde_json::Value;
+
+use super::{plain, some_text, split, split_prefix};
+
+const PLACES: i32 = 18;
+
+/// A decimal, times 10^18, and what its last digit is worth.
+#[derive(Clone, Copy)]
+pub(super) struct Number {
+    value: i128,
+    step: i128,
+}
+
+impl Number {
+    pub(super) fn parse(text: &str) -> Option<Number> {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (negative, mantissa) = match mantissa.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, mantissa),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}");
+        if digits.is_empty() || digits.len() > 18 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let mut last = exponent - fraction.len() as i32;
+        let value = digits.parse::<i128>().ok()? * 10i128.checked_pow(u32::try_from(last + PLACES).ok()?)?;
+        // The specification's own example: 1e2 is everything from 95 to 105.
+        if text.contains(['e', 'E']) && digits.len() == 1 {
+            last -= 1;
+        }
+        Some(Number {
+            value: if negative { -value } else { value },
+            step: 10i128.checked_pow(u32::try_from(last + PLACES).ok()?)?,
+        })
+    }
+
+    fn of(value: &Value) -> Option<Number> {
+        let number = value.as_number()?.to_string();
+        Number::parse(&number).or_else(|| {
+            // More digits than a search has: what is beyond them decides nothing here.
+            let cut: String = number.chars().take(18).collect();
+            Number::parse(&cut)
+        })
+    }
+}
+
+/// Whether a range of numbers, open where a bound is missing, stands in the relation that a value asks for.
+fn compare(text: &str, low: Option<i128>, high: Option<i128>) -> Option<bool> {
+    let (prefix, text) = split_prefix(text);
+    let wanted = Number::parse(text)?;
+    if low.is_none() && high.is_none() {
+        return Some(false);
+    }
+    let (least, greatest) = (low.unwrap_or(i128::MIN), high.unwrap_or(i128::MAX));
+    let half = wanted.step / 2;
+    let equal = least >= wanted.value - half && greatest < wanted.value + half;
+    Some(match prefix {
+        "eq" => equal,
+        "ne" => !equal,
+        "gt" => greatest > wanted.value,
+        "lt" => least < wanted.value,
+        "ge" => greatest >= wanted.value,
+        "le" => least <= wanted.value,
+        "sa" => least > wanted.value,
+        "eb" => greatest < wanted.value,
+        "ap" => {
+            let tenth = wanted.value.abs() / 10;
+            greatest >= wanted.value - tenth && least <= wanted.value + tenth
+        }
+        other => panic!("{other}"),
+    })
+}
+
+pub(super) fn number(text: &str, value: &Value) -> Option<bool> {
+    let of = |value: &Value| Number::of(value).map(|number| number.value);
+    match value {
+        Value::Number(_) => compare(text, of(value), of(value)),
+        _ => compare(text, bound(value, "low"), bound(value, "high")),
+    }
+}
+
+fn bound(range: &Value, name: &str) -> Option<i128> {
+    Number::of(range.get(name)?.get("value")?).map(|number| number.value)
+}
+
+pub(super) fn quantity(text: &str, value: &Value) -> Option<bool> {
+    let parts: Vec<String> = split(text, '|').iter().map(|part| plain(part)).collect();
+    let (number, system, code) = match parts.as_slice() {
+        [number] => (number, "", ""),
+        [number, system, code] => (number, system.as_str(), code.as_str()),
+        _ => return None,
+    };
+    let unit = |quantity: &Value| {
+        let (of, coded) = match some_text(quantity, "currency") {
+            Some(currency) => (Some("urn:iso:std:iso:4217"), Some(currency)),
+            None => (some_text(quantity, "system"), some_text(quantity, "code")),
+        };
+        match (system, code) {
+            ("", "") => true,
+            ("", code) => coded == Some(code) || some_text(quantity, "unit") == Some(code),
+            (system, code) => of == Some(system) && (code.is_empty() || coded == Some(code)),
+        }
+    };
+    let of = |quantity: &Value| quantity.get("value").and_then(Number::of).map(|number| number.value);
+    let range = value.get("low").is_some() || value.get("high").is_some();
+    if !range {
+        return Some(compare(number, of(value), of(value))? && unit(value));
+    }
+    let mut bounds = [value.get("low"), value.get("high")].into_iter().flatten();
+    Some(compare(number, bound(value, "low"), bound(value, "high"))? && bounds.all(unit))
+}
+
+/// A number to sort by.
+pub(in crate::search::differential) fn amount(value: &Value, upper: bool) -> Option<i128> {
+    let of = |value: &Value| Number::of(value).map(|number| number.value);
+    match value {
+        Value::Number(_) => of(value),
+        value if value.get("value").is_some() => of(&value["value"]),
+        range if upper => bound(range, "high").or_else(|| bound(range, "low")),
+        range => bound(range, "low").or_else(|| bound(range, "high")),
+    }
+}
