@@ -159,7 +159,9 @@ fn written(parameter: &SearchParameter, item: &Value) -> Option<String> {
         },
         SearchType::Number => item.is_number().then(|| item.to_string()),
         SearchType::Quantity => {
-            let number = item["value"].is_number().then(|| item["value"].to_string())?;
+            // More digits than these do not survive being read as a binary number.
+            let number = item["value"].is_number().then(|| item["value"].to_string());
+            let number = number.filter(|number| number.len() <= 15)?;
             let part = |name: &str| item[name].as_str().map(escaped).unwrap_or_default();
             Some(match item.get("code").is_some() && item.get("system").is_some() {
                 true => format!("{number}|{}|{}", part("system"), part("code")),

@@ -82,7 +82,8 @@ impl Walk {
     /// Whether a parameter of this name is refused as unknown; what its value is does not matter.
     fn is_unknown(&self, place: &str, name: &str) -> bool {
         let answer = self.search(place, &[(name, "x"), ("_count", "0")]);
-        answer.status == 400 && answer.text.contains("is not a search parameter of")
+        let refused = ["is not a search parameter of", "this server has none"];
+        answer.status == 400 && refused.iter().any(|reason| answer.text.contains(reason))
     }
 }
 
