@@ -180,11 +180,10 @@ impl Query {
             }
             // A query that is not known must be refused, however leniently (R4 search, 3.1.1.7).
             "_query" => {
-                return Err(result::invalid(
-                    "_query",
-                    value,
-                    "the name of a query; this server has none",
-                ));
+                return Err(SearchError::Unknown {
+                    parameter: "_query".to_owned(),
+                    resource: facts().get(self.ty).name.to_owned(),
+                });
             }
             "_include" | "_revinclude" => {
                 // Containers may be of any type.

@@ -167,7 +167,9 @@ fn common<'r>(
                 Err(error @ SearchError::Value { .. }) if parameter.name == "_has" => refused = Some(error),
                 // An include speaks of one type's references, and need not concern the others.
                 Err(SearchError::Unknown { .. }) if matches!(&*parameter.name, "_include" | "_revinclude") => {}
-                Err(SearchError::Unknown { .. }) if handling == Handling::Lenient => continue 'parameters,
+                Err(SearchError::Unknown { .. }) if handling == Handling::Lenient && parameter.name != "_query" => {
+                    continue 'parameters;
+                }
                 Err(error) => return Err(error),
             }
         }
