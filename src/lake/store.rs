@@ -185,6 +185,11 @@ impl Lake {
         self.0.owner_key.owners_of(application, patient)
     }
 
+    /// A mark by which the lake knows again what it gave out, in this process or another; see [`OwnerKey::seal`].
+    pub fn seal(&self, value: &impl std::hash::Hash) -> u64 {
+        self.0.owner_key.seal(value)
+    }
+
     /// The rows of a resource type that a scope shows in a snapshot: the only door to the data. Where no such row was ever
     /// stored this is a table without rows.
     pub fn table(&self, picture: &Arc<Picture>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {

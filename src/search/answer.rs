@@ -3,11 +3,15 @@
 use bytes::Bytes;
 
 use super::SearchError;
+use super::course::Course;
 use super::included::Included;
 use super::links::Links;
 use super::page::{Entry, Page};
 use super::query::Query;
+use super::tag::Tag;
+use crate::fhir::TypeId;
 use crate::fhir::outcome::{Issue, IssueType};
+use crate::lake::Lake;
 
 /// The longest link to another page, shorter than the longest URL that is taken: what a POST said at more length could not be
 /// asked for by GET. A thousand references fit.
@@ -22,6 +26,12 @@ pub(super) struct Answer<'a> {
     pub(super) address: &'a str,
     /// The time, in microseconds since 1970.
     pub(super) now: i64,
+    /// Gives the seal of tags.
+    pub(super) lake: &'a Lake,
+    /// Where in the search's pages this is.
+    pub(super) course: &'a Course,
+    /// The types searched, in their order.
+    pub(super) types: &'a [TypeId],
     /// What was asked.
     pub(super) query: &'a Query,
     /// The snapshot that was read.
@@ -36,6 +46,11 @@ impl Answer<'_> {
     /// The Bundle with these matches and what they bring along.
     pub(super) fn render(self, matches: &[Entry], included: Included) -> Result<Bytes, SearchError> {
         let query = self.query;
+        let place = |entry: &Entry| {
+            let part = self.types.iter().position(|ty| *ty == entry.ty)?;
+            Some((part, entry.place?))
+        };
+        let end = |entry: Option<&Entry>| entry.and_then(place);
         let links = Links {
             address: self.address,
             parameters: &query.understood,
@@ -46,10 +61,14 @@ impl Answer<'_> {
             included: query.included,
             // The rest of what the matches bring along comes before further matches.
             more_included: included.is_full().then(|| query.included + included.len()),
-            snapshot: self.snapshot,
-            pinned: query.pin.is_some(),
+            ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
+            first: Tag {
+                total: self.total.or_else(|| self.course.total()),
+                ..Tag::first(self.snapshot, self.course.scope)
+            },
+            asked: query.tag.as_deref(),
         };
-        let links = links.list();
+        let links = links.list(|tag| tag.text(self.lake, &self.course.search));
         let longest = links
             .iter()
             .filter(|(relation, _)| matches!(*relation, "next" | "previous"))

@@ -201,6 +201,7 @@ impl Engine {
                         resource: bytes::Bytes::copy_from_slice(part.raw().as_bytes()),
                         ..row.clone()
                     },
+                    place: None,
                     container: Some(ty),
                 });
             }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::answer::Answer;
 use super::binding::{self, Bound};
 use super::contained::Which;
+use super::course::Course;
 use super::include::Include;
 use super::included::{IncludeLimits, Included};
 use super::matches::Found;
@@ -21,6 +22,7 @@ use super::raw::RawParameter;
 use super::resolve::{Resolver, Surroundings};
 use super::result::Total;
 use super::trace::Trace;
+use super::tag::Tag;
 use super::{SearchError, compartment, explain, person};
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
 use crate::fhir::terminology::Terminology;
@@ -58,6 +60,15 @@ pub struct Request<'a> {
     pub now: i64,
     /// `{base}/fhir/`, with the slash.
     pub base: &'a str,
+}
+
+/// A checked search and where it is carried out.
+pub(super) struct Opened {
+    pub(super) query: Query,
+    pub(super) table: ScopedTable,
+    pub(super) course: Course,
+    /// Its address without parameters.
+    pub(super) address: String,
 }
 
 /// Carries out searches over one lake. Shared by all requests.
@@ -113,20 +124,23 @@ impl Engine {
 
     /// The same, noting how it goes.
     pub(super) async fn search_traced(&self, request: &Request<'_>, trace: Trace) -> Result<Bytes, SearchError> {
-        let mut query = self.resolve(request)?;
+        let Opened {
+            mut query,
+            table,
+            course,
+            address,
+        } = self.open(request)?;
         query.trace = trace.clone();
-        let table = trace.watched(self.table(&query, request)?);
+        let table = trace.watched(table);
         trace.lap("resolve", None);
-        let name = facts().get(query.ty).name;
-        let address = match request.compartment {
-            None => format!("{}{name}", request.base),
-            Some(patient) => format!("{}Patient/{patient}/{name}", request.base),
-        };
         if query.contained.which != Which::Outer {
             let answer = Answer {
                 base: request.base,
                 address: &address,
                 now: request.now,
+                lake: &self.lake,
+                course: &course,
+                types: &[query.ty],
                 query: &query,
                 snapshot: table.snapshot(),
                 total: None,
@@ -141,6 +155,9 @@ impl Engine {
             base: request.base,
             address: &address,
             now: request.now,
+            lake: &self.lake,
+            course: &course,
+            types: &[query.ty],
             query: &query,
             snapshot: table.snapshot(),
             total: None,
@@ -153,10 +170,10 @@ impl Engine {
         }
         let mut found = self.matches(&table, &query).await?;
         trace.lap("match", Some(found.locators.len()));
-        let matches = self.fetch(&table, &mut found)?;
+        let matches = self.fetch(&table, &mut found).await?;
         trace.lap("fetch", Some(matches.len()));
         if query.total == Total::Accurate {
-            answer.total = match found.total {
+            answer.total = match found.total.or_else(|| course.total()) {
                 Some(total) => Some(total),
                 None => Some(self.count(&table, &query).await?),
             };
@@ -164,6 +181,27 @@ impl Engine {
         }
         answer.more = found.more;
         self.complete(&table, answer, matches, &query.includes).await
+    }
+
+    /// Checks a search and takes the table that it is to be carried out on.
+    pub(super) fn open(&self, request: &Request<'_>) -> Result<Opened, SearchError> {
+        let mut query = self.resolve(request)?;
+        let name = facts().get(query.ty).name;
+        let path = match request.compartment {
+            None => name.to_owned(),
+            Some(patient) => format!("Patient/{patient}/{name}"),
+        };
+        let course = self.course(&query, &path, &query.understood, request.scope)?;
+        course.place(&mut query);
+        let picture = self.picture(course.tag.as_ref())?;
+        let table = self.lake.table(&picture, request.ty, request.scope);
+        course.check(&query, &[&table])?;
+        Ok(Opened {
+            query,
+            table,
+            course,
+            address: format!("{}{path}", request.base),
+        })
     }
 
     /// Renders a page with what its matches bring along; there are fewer of them where that would be more than an answer holds.
@@ -240,11 +278,6 @@ impl Engine {
         Ok(query)
     }
 
-    /// The table that the query searches, in the snapshot that it names or else the newest.
-    pub(super) fn table(&self, query: &Query, request: &Request<'_>) -> Result<ScopedTable, SearchError> {
-        Ok(self.lake.table(&self.picture(query)?, request.ty, request.scope))
-    }
-
     /// The parameter `_id` of a type.
     pub(super) fn ids_of(&self, ty: TypeId) -> Result<Option<Arc<Compiled>>, SearchError> {
         self.programs.get(ty, "_id", Reading::Values)
@@ -262,31 +295,14 @@ impl Engine {
         &self.sessions
     }
 
-    pub(super) fn picture(&self, query: &Query) -> Result<Arc<Picture>, SearchError> {
-        match query.pin {
+    /// The snapshot that a tag names, or else the newest.
+    pub(super) fn picture(&self, tag: Option<&Tag>) -> Result<Arc<Picture>, SearchError> {
+        match tag {
             None => Ok(self.lake.picture()),
-            Some(pin) => self.lake.picture_at(pin.0).map_err(|error| match error {
+            Some(tag) => self.lake.picture_at(tag.snapshot).map_err(|error| match error {
                 LakeError::SnapshotGone { .. } => SearchError::Expired,
                 other => SearchError::Lake(other),
             }),
         }
-    }
-
-    /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`].
-    pub(super) fn fetch(&self, table: &ScopedTable, found: &mut Found) -> Result<Vec<Entry>, SearchError> {
-        const STEP: usize = 100;
-        let mut entries = Vec::with_capacity(found.locators.len());
-        let mut bytes = 0;
-        for places in found.locators.chunks(STEP) {
-            for row in table.resources(places)? {
-                bytes += row.resource.len();
-                if bytes > MAX_PAGE_BYTES && !entries.is_empty() {
-                    found.more = true;
-                    return Ok(entries);
-                }
-                entries.push(Entry::of(table.ty(), row));
-            }
-        }
-        Ok(entries)
     }
 }

@@ -1,5 +1,7 @@
 //! What can be wrong with a search.
 
+use datafusion::common::DataFusionError;
+
 use crate::fhirpath::FhirPathError;
 
 /// Why a search was not carried out.
@@ -106,7 +108,7 @@ pub enum SearchError {
     Scan(#[from] crate::lake::scan::ScanError),
     /// The plan could not be made or run.
     #[error("the search plan failed: {0}")]
-    Plan(#[from] datafusion::error::DataFusionError),
+    Plan(#[from] DataFusionError),
     /// Columns did not have the shape expected of them.
     #[error("the search met unexpected columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
@@ -116,6 +118,11 @@ pub enum SearchError {
 }
 
 impl SearchError {
+    /// A part of a search that ran on another thread has panicked or was given up.
+    pub(super) fn of_thread(error: tokio::task::JoinError) -> SearchError {
+        SearchError::Plan(DataFusionError::ExecutionJoin(Box::new(error)))
+    }
+
     /// Whether the request is at fault rather than the lake or the engine.
     pub fn is_input(&self) -> bool {
         matches!(

@@ -1,14 +1,15 @@
 //! The links of a page: ready-to-call GET addresses that say what was understood, in a canonical order.
 
 use super::query::INCLUDED;
-use super::result::Pin;
+use super::tag::{Place, Side, Tag};
+use crate::lake::scan::Locator;
 
 /// What the links of one page are made of.
 #[derive(Debug)]
 pub(super) struct Links<'a> {
     /// `{base}/fhir/{type}`.
     pub address: &'a str,
-    /// The understood parameters but for `_count`, `_offset` and the pin.
+    /// The understood parameters but for `_count`, `_offset` and the tag.
     pub parameters: &'a [(String, String)],
     /// Page size.
     pub count: usize,
@@ -16,37 +17,58 @@ pub(super) struct Links<'a> {
     pub offset: usize,
     /// Matches on this page.
     pub matches: usize,
+    /// Where the page's first match and its last lie, where that is known: which type they are of, and the row.
+    pub ends: Option<[(usize, Locator); 2]>,
     /// Whether there are matches after it.
     pub more: bool,
     /// Resources brought along that were given out before.
     pub included: usize,
     /// Where bringing along goes on, if this answer does not hold all of them.
     pub more_included: Option<usize>,
-    /// The snapshot the page was read from.
-    pub snapshot: u64,
-    /// Whether the request itself named a snapshot.
-    pub pinned: bool,
+    /// The tag of the search's first page.
+    pub first: Tag,
+    /// The tag that the request had.
+    pub asked: Option<&'a str>,
 }
 
 impl Links<'_> {
-    /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page.
-    pub(super) fn list(&self) -> Vec<(&'static str, String)> {
+    /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page. `write`
+    /// gives the text of a tag.
+    pub(super) fn list(&self, write: impl Fn(&Tag) -> String) -> Vec<(&'static str, String)> {
+        let tag = |offset, place| {
+            write(&Tag {
+                offset,
+                place,
+                ..self.first
+            })
+        };
         let mut links = vec![
-            ("self", self.page(self.offset, self.included, self.pinned)),
-            ("first", self.page(0, 0, true)),
+            ("self", self.page(self.offset, self.included, self.asked)),
+            ("first", self.page(0, 0, Some(&tag(0, None)))),
         ];
+        let next = self.offset + self.matches;
         if let Some(included) = self.more_included {
-            links.push(("next", self.page(self.offset, included, true)));
+            let tag = tag(self.offset, self.place(0, Side::At));
+            links.push(("next", self.page(self.offset, included, Some(&tag))));
         } else if self.more && self.count > 0 {
-            links.push(("next", self.page(self.offset + self.matches, 0, true)));
+            let tag = tag(next, self.place(1, Side::After));
+            links.push(("next", self.page(next, 0, Some(&tag))));
         }
         if self.offset > 0 && self.count > 0 {
-            links.push(("previous", self.page(self.offset.saturating_sub(self.count), 0, true)));
+            let previous = self.offset.saturating_sub(self.count);
+            // Where less than a page lies before this one, the previous begins with the first match and overlaps this.
+            let place = (previous > 0).then(|| self.place(0, Side::Before)).flatten();
+            links.push(("previous", self.page(previous, 0, Some(&tag(previous, place)))));
         }
         links
     }
 
-    fn page(&self, offset: usize, included: usize, pinned: bool) -> String {
+    fn place(&self, end: usize, side: Side) -> Option<Place> {
+        let (part, locator) = self.ends?[end];
+        Some(Place { part, locator, side })
+    }
+
+    fn page(&self, offset: usize, included: usize, tag: Option<&str>) -> String {
         let address = format!("{}?", self.address);
         let start = address.len();
         let mut query = form_urlencoded::Serializer::for_suffix(address, start);
@@ -60,8 +82,8 @@ impl Links<'_> {
         if included > 0 {
             query.append_pair(INCLUDED, &included.to_string());
         }
-        if pinned {
-            query.append_pair("_tag", &Pin(self.snapshot).text());
+        if let Some(tag) = tag {
+            query.append_pair("_tag", tag);
         }
         query.finish()
     }
@@ -71,29 +93,59 @@ impl Links<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn links_of_a_page_in_the_middle() {
-        let links = Links {
+    fn page_in_the_middle<'a>(parameters: &'a [(String, String)]) -> Links<'a> {
+        let place = |row| (0, Locator { file: 3, row });
+        Links {
             address: "http://h/fhir/Observation",
-            parameters: &[("code".to_owned(), "s|c".to_owned())],
+            parameters,
             count: 10,
             offset: 10,
             matches: 10,
+            ends: Some([place(4), place(40)]),
             more: true,
             included: 0,
             more_included: None,
-            snapshot: 7,
-            pinned: false,
+            first: Tag::first(7, 8),
+            asked: None,
+        }
+    }
+
+    /// A tag as a link of the tests shows it.
+    fn write(tag: &Tag) -> String {
+        match tag.place {
+            None => format!("{}", tag.offset),
+            Some(place) => format!("{}-{:?}-{}", tag.offset, place.side, place.locator.row),
+        }
+    }
+
+    #[test]
+    fn links_of_a_page_in_the_middle() {
+        let parameters = [("code".to_owned(), "s|c".to_owned())];
+        let list = page_in_the_middle(&parameters).list(write);
+        let start = "http://h/fhir/Observation?code=s%7Cc&_count=10";
+        let expected = [
+            ("self", format!("{start}&_offset=10")),
+            ("first", format!("{start}&_tag=0")),
+            ("next", format!("{start}&_offset=20&_tag=20-After-40")),
+            ("previous", format!("{start}&_tag=0")),
+        ];
+        assert_eq!(list, expected);
+    }
+
+    #[test]
+    fn what_a_match_brings_along_is_gone_on_with_at_the_match() {
+        let links = Links {
+            offset: 25,
+            matches: 1,
+            more_included: Some(7),
+            ..page_in_the_middle(&[])
         };
-        let list = links.list();
-        let relations: Vec<_> = list.iter().map(|(relation, _)| *relation).collect();
-        assert_eq!(relations, ["self", "first", "next", "previous"]);
-        assert_eq!(list[0].1, "http://h/fhir/Observation?code=s%7Cc&_count=10&_offset=10");
-        assert!(
-            list[2]
-                .1
-                .starts_with("http://h/fhir/Observation?code=s%7Cc&_count=10&_offset=20&_tag=")
+        let list = links.list(write);
+        let start = "http://h/fhir/Observation?_count=10";
+        assert_eq!(
+            list[2],
+            ("next", format!("{start}&_offset=25&_included=7&_tag=25-At-4"))
         );
-        assert!(!list[3].1.contains("_offset"));
+        assert_eq!(list[3], ("previous", format!("{start}&_offset=15&_tag=15-Before-4")));
     }
 }

@@ -7,13 +7,15 @@ use crate::fhir::outcome::{Issue, OperationOutcome};
 use crate::fhir::temporal::instant_text;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::push_quoted;
-use crate::lake::scan::Row;
+use crate::lake::scan::{Locator, Row};
 
 /// A resource on a page.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) ty: TypeId,
     pub(super) row: Row,
+    /// Where it lies, if that is known.
+    pub(super) place: Option<Locator>,
     /// Of a contained resource that is shown alone, the type of what contains it.
     pub(super) container: Option<TypeId>,
 }
@@ -24,6 +26,7 @@ impl Entry {
         Entry {
             ty,
             row,
+            place: None,
             container: None,
         }
     }

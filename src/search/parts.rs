@@ -17,6 +17,7 @@ use super::merge::{Keyed, Order};
 use super::page::Entry;
 use super::query::Query;
 use super::result::{Total, invalid};
+use super::tag::Side;
 use super::{MAX_PAGE_BYTES, SearchError, explain, person, population};
 use crate::lake::scan::{Locator, ScopedTable};
 
@@ -81,7 +82,10 @@ impl Engine {
         trace.lap("others", None);
         self.look_inside(&mut parts, &order).await?;
         trace.lap("inside", Some(parts.iter().map(|part| part.inner.len()).sum()));
-        if lead.counts_only() || lead.total == Total::Accurate {
+        if lead.total == Total::Accurate {
+            answer.total = answer.course.total();
+        }
+        if lead.counts_only() || lead.total == Total::Accurate && answer.total.is_none() {
             let mut total = 0;
             for part in &parts {
                 total += part.inner.len();
@@ -133,10 +137,52 @@ impl Engine {
     }
 
     async fn one_after_the_other(&self, parts: &[Part], lead: &Query) -> Result<(Vec<Place>, bool), SearchError> {
+        let Some(place) = lead.place else {
+            return self.forward(parts, 0, lead.offset, lead).await;
+        };
+        if place.side != Side::Before {
+            return self.forward(parts, place.part, 0, lead).await;
+        }
+        let (before, here) = (&parts[..place.part], &parts[place.part]);
+        let query = Query {
+            place: Some(place),
+            count: lead.count,
+            ..here.query.clone()
+        };
+        let found = self.matches(&here.table, &query).await?.locators;
+        let missing = lead.count - found.len();
+        let mut places = Vec::new();
+        if missing > 0 {
+            // The page begins in an earlier type.
+            let mut all = 0;
+            for part in before {
+                all += self.count(&part.table, &part.query).await?;
+            }
+            let query = Query {
+                place: None,
+                count: missing.min(all),
+                ..lead.clone()
+            };
+            places = self.forward(before, 0, all - query.count, &query).await?.0;
+        }
+        places.extend(found.into_iter().map(|row| Place::Outer(place.part, row)));
+        // The match that the page was found from follows at least.
+        Ok((places, true))
+    }
+
+    /// The matches from a part on, behind so many of them; of that part those where the page lies, if that is known.
+    async fn forward(
+        &self,
+        parts: &[Part],
+        from: usize,
+        mut skip: usize,
+        lead: &Query,
+    ) -> Result<(Vec<Place>, bool), SearchError> {
         // One more than there is room for says whether there are more.
         let wanted = lead.count + 1;
-        let (mut skip, mut places) = (lead.offset, Vec::new());
-        for (at, part) in parts.iter().enumerate() {
+        let mut place = lead.place;
+        let mut places = Vec::new();
+        for (at, part) in parts.iter().enumerate().skip(from) {
             let passed = match part.has_outer() && skip > 0 {
                 true => Some(self.count(&part.table, &part.query).await?).filter(|here| skip >= *here),
                 false => None,
@@ -146,6 +192,7 @@ impl Engine {
             } else if part.has_outer() {
                 let query = Query {
                     offset: std::mem::take(&mut skip),
+                    place: place.take(),
                     count: wanted - places.len(),
                     ..part.query.clone()
                 };
@@ -239,7 +286,7 @@ impl Engine {
         let mut outer = part.table.resources(&outer)?.into_iter();
         let mut inner = self.show(&part.table, &part.query, &inner)?.into_iter();
         let in_order = places.iter().filter_map(|place| match place {
-            Place::Outer(of, _) if *of == at => outer.next().map(|row| Entry::of(part.table.ty(), row)),
+            Place::Outer(of, row) if *of == at => outer.next().map(|found| Entry::of(part.table.ty(), found).at(*row)),
             Place::Inner(of, _) if *of == at => inner.next(),
             _ => None,
         });

@@ -1,12 +1,15 @@
 //! Searches bound to one person, run straight over that person's columns: match, sort, take. Planning would cost more than the
 //! work. The population plan gives the same answer; a test holds the two together.
 
+use std::ops::Range;
+
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices};
 
 use super::matches::Found;
 use super::merge::{Keyed, Order};
 use super::query::Query;
+use super::tag::{Place, Side};
 use super::{SearchError, filter, sort};
 use crate::lake::scan::{Locator, Person, ScopedTable};
 
@@ -19,7 +22,7 @@ pub(super) fn search(table: &ScopedTable, query: &Query, person: Person) -> Resu
     let rows = table.person_batch(person, &leaves)?.batch;
     let matches = filter::matches(&query.criteria, &rows)?;
     let total = matches.true_count();
-    if query.counts_only() || total <= query.offset {
+    if query.counts_only() || total <= query.offset && query.place.is_none() {
         return Ok(Found {
             locators: Vec::new(),
             more: false,
@@ -32,12 +35,15 @@ pub(super) fn search(table: &ScopedTable, query: &Query, person: Person) -> Resu
         filter_record_batch(&rows, &matches)?
     };
     let locators = Locator::of(&rows);
-    let end = query.offset.saturating_add(query.count).min(total);
+    let place = query.place.filter(|_| query.sort.is_empty());
+    let page = place.and_then(|place| page(&locators, place, query.count));
+    let page = page.unwrap_or(query.offset..query.offset.saturating_add(query.count));
+    let (start, end) = (page.start.min(total), page.end.min(total));
     let locators = if query.sort.is_empty() {
-        locators[query.offset..end].to_vec()
+        locators[start..end].to_vec()
     } else {
         let order = order(&rows, query, end)?;
-        order.values()[query.offset..end]
+        order.values()[start..end]
             .iter()
             .map(|row| locators[*row as usize])
             .collect()
@@ -76,6 +82,16 @@ pub(super) fn keyed(
     keyed.sort_by(|one, other| one.key.cmp(&other.key));
     keyed.truncate(limit);
     Ok(keyed)
+}
+
+/// Which of a person's matches a page at a place has; it may end behind the last.
+fn page(matches: &[Locator], place: Place, count: usize) -> Option<Range<usize>> {
+    let at = matches.iter().position(|matched| *matched == place.locator)?;
+    Some(match place.side {
+        Side::After => at + 1..(at + 1).saturating_add(count),
+        Side::At => at..at.saturating_add(count),
+        Side::Before => at.saturating_sub(count)..at,
+    })
 }
 
 /// The first `limit` rows in the order asked for, those with equal keys by id.

@@ -18,15 +18,24 @@ use tokio::task::JoinSet;
 use super::criterion::Criterion;
 use super::matches::Found;
 use super::merge::{Keyed, Order};
+use super::ordered::{self, Limit};
 use super::query::Query;
-use super::{SearchError, filter, key_function, pushdown};
+use super::tag::{Place, Side};
+use super::{SearchError, boundary, filter, key_function, pushdown};
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{FILE, IdSet, Keep, LakeProvider, Locator, Prune, ROW, RowPredicate, ScanRequest, ScopedTable};
+use crate::lake::scan::{
+    FILE, IdSet, Keep, LakeProvider, Locator, Prune, ROW, RowPredicate, ScanRequest, ScopedTable, Stretch,
+};
 
-/// The sessions that plans run in: one for whole scans, one whose plans keep the order of the table.
+/// The most parts of a table that is walked through.
+const MOST_PARTS: usize = 4096;
+
+/// The sessions that plans run in: one for whole scans, one whose plans keep the order of the table, one whose scans come in as
+/// many parts as there can be.
 pub(super) struct Sessions {
     parallel: SessionContext,
     ordered: SessionContext,
+    in_parts: SessionContext,
     /// Whether the scan is told what it can decide without evaluating criteria.
     pushdown: bool,
 }
@@ -36,6 +45,7 @@ impl Sessions {
         let config = SessionConfig::new();
         Sessions {
             ordered: SessionContext::new_with_config(config.clone().with_target_partitions(1)),
+            in_parts: SessionContext::new_with_config(config.clone().with_target_partitions(MOST_PARTS)),
             parallel: SessionContext::new_with_config(config),
             pushdown: true,
         }
@@ -47,6 +57,11 @@ impl Sessions {
             pushdown: false,
             ..self
         }
+    }
+
+    /// For scans whose parts are walked through one by one.
+    pub(super) fn in_parts(&self) -> &SessionContext {
+        &self.in_parts
     }
 
     pub(super) fn pushes_down(&self) -> bool {
@@ -67,11 +82,34 @@ pub(super) async fn page(
     query: &Query,
     owners: Option<Vec<i64>>,
 ) -> Result<Found, SearchError> {
-    let planned = physical(sessions, table, query, owners).await?;
-    let batches = collect(planned.plan.clone(), planned.state.task_ctx()).await?;
-    query.trace.plan(planned.plan.as_ref());
-    let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
-    let more = locators.len() > query.count;
+    let backwards = is_backwards(query);
+    let mut locators = match query.sort.is_empty() {
+        true => {
+            let limit = Limit {
+                skip: if query.place.is_some() { 0 } else { query.offset },
+                take: if backwards {
+                    query.count
+                } else {
+                    query.count.saturating_add(1)
+                },
+                backwards,
+            };
+            let request = of_page(request(sessions, query, owners, LeafSet::new()), table, query)?;
+            ordered::matches(sessions, &table.provider(request), limit, &query.trace).await?
+        }
+        false => {
+            let planned = physical(sessions, table, query, owners).await?;
+            let batches = collect(planned.plan.clone(), planned.state.task_ctx()).await?;
+            query.trace.plan(planned.plan.as_ref());
+            let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
+            if backwards {
+                locators.reverse();
+            }
+            locators
+        }
+    };
+    // What lies before a match is followed by it at least.
+    let more = locators.len() > query.count || backwards && !locators.is_empty();
     locators.truncate(query.count);
     Ok(Found {
         locators,
@@ -89,7 +127,8 @@ pub(super) async fn keyed(
     order: &Order,
     limit: usize,
 ) -> Result<Vec<Keyed>, SearchError> {
-    let scan = scan(query, &provider(sessions, table, query, owners, sort_leaves(query)))?;
+    let provider = table.provider(request(sessions, query, owners, sort_leaves(query)));
+    let scan = scan(query, &provider)?;
     let schema = scan.schema().as_arrow().clone();
     let name = |at: usize| format!("__key{at}");
     let keys = query.sort.iter().enumerate();
@@ -127,7 +166,8 @@ pub(super) async fn count(
     query: &Query,
     owners: Option<Vec<i64>>,
 ) -> Result<usize, SearchError> {
-    let plan = counted(scan(query, &provider(sessions, table, query, owners, LeafSet::new()))?)?;
+    let provider = table.provider(request(sessions, query, owners, LeafSet::new()));
+    let plan = counted(scan(query, &provider)?)?;
     let state = sessions.parallel.state();
     let plan = state.create_physical_plan(&plan).await?;
     let batches = collect(plan.clone(), state.task_ctx()).await?;
@@ -149,7 +189,8 @@ pub(super) async fn rows(
     leaves: LeafSet,
     mut take: impl FnMut(&RecordBatch) -> Result<(), SearchError>,
 ) -> Result<(), SearchError> {
-    let plan = scan(query, &provider(sessions, table, query, owners, leaves))?.build()?;
+    let provider = table.provider(request(sessions, query, owners, leaves));
+    let plan = scan(query, &provider)?.build()?;
     let state = sessions.parallel.state();
     let plan = state.create_physical_plan(&plan).await?;
     let mut batches = execute_stream(plan, state.task_ctx())?;
@@ -171,7 +212,8 @@ pub(super) async fn ids(
     leaves: LeafSet,
     take: Take,
 ) -> Result<IdSet, SearchError> {
-    let plan = scan(query, &provider(sessions, table, query, owners, leaves))?.build()?;
+    let provider = table.provider(request(sessions, query, owners, leaves));
+    let plan = scan(query, &provider)?.build()?;
     let state = sessions.parallel.state();
     let plan = state.create_physical_plan(&plan).await?;
     let mut parts = JoinSet::new();
@@ -208,7 +250,12 @@ async fn physical(
 ) -> Result<Planned, SearchError> {
     let sorted = !query.sort.is_empty() && !query.counts_only();
     let leaves = if sorted { sort_leaves(query) } else { LeafSet::new() };
-    let provider = provider(sessions, table, query, owners, leaves);
+    let request = request(sessions, query, owners, leaves);
+    let request = match query.counts_only() {
+        true => request,
+        false => of_page(request, table, query)?,
+    };
+    let provider = table.provider(request);
     let scan = scan(query, &provider)?;
     let (session, plan) = if query.counts_only() {
         (&sessions.parallel, counted(scan)?)
@@ -229,24 +276,32 @@ fn counted(scan: LogicalPlanBuilder) -> Result<LogicalPlan, SearchError> {
         .build()?)
 }
 
+/// Whether the page is found from its end: the matches before a place, nearest first.
+fn is_backwards(query: &Query) -> bool {
+    query.place.is_some_and(|place| place.side == Side::Before)
+}
+
 fn paged(scan: LogicalPlanBuilder, query: &Query) -> Result<LogicalPlan, SearchError> {
+    let backwards = is_backwards(query);
+    let skip = if query.place.is_some() { 0 } else { query.offset };
+    let take = query.count + usize::from(!backwards);
     let sorted = if query.sort.is_empty() {
         scan
     } else {
         let schema = scan.schema().as_arrow().clone();
         let keys = query.sort.iter().map(|key| SortExpr {
             expr: key_function::expression(key, &schema),
-            asc: !key.descending,
-            nulls_first: false,
+            asc: key.descending == backwards,
+            nulls_first: backwards,
         });
         let by_id = SortExpr {
             expr: ident("id"),
-            asc: true,
-            nulls_first: false,
+            asc: !backwards,
+            nulls_first: backwards,
         };
-        scan.sort_with_limit(keys.chain([by_id]), Some(query.offset + query.count + 1))?
+        scan.sort_with_limit(keys.chain([by_id]), Some(skip + take))?
     };
-    let page = sorted.limit(query.offset, Some(query.count + 1))?;
+    let page = sorted.limit(skip, Some(take))?;
     Ok(page.project([ident(FILE), ident(ROW)])?.build()?)
 }
 
@@ -268,13 +323,8 @@ fn sort_leaves(query: &Query) -> LeafSet {
     keys.chain(["id".to_owned()]).collect()
 }
 
-fn provider(
-    sessions: &Sessions,
-    table: &ScopedTable,
-    query: &Query,
-    owners: Option<Vec<i64>>,
-    leaves: LeafSet,
-) -> Arc<LakeProvider> {
+/// A scan for what meets the query's criteria.
+fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves: LeafSet) -> ScanRequest {
     let mut request = ScanRequest {
         owners,
         leaves,
@@ -304,7 +354,30 @@ fn provider(
     if !others.is_empty() {
         request.predicates.push(predicate(others, sessions.pushes_down()));
     }
-    table.provider(request)
+    request
+}
+
+/// The same scan, but only of the rows that lie where the page does.
+fn of_page(mut request: ScanRequest, table: &ScopedTable, query: &Query) -> Result<ScanRequest, SearchError> {
+    let Some(Place { locator, side, .. }) = query.place else {
+        return Ok(request);
+    };
+    if query.sort.is_empty() {
+        request.stretch = match side {
+            Side::After => Stretch::after(locator),
+            Side::At => Stretch::from(locator),
+            Side::Before => Stretch::before(locator),
+        };
+    } else {
+        request.predicates.push(boundary::predicate(
+            table,
+            &query.sort,
+            sort_leaves(query),
+            locator,
+            side,
+        )?);
+    }
+    Ok(request)
 }
 
 fn predicate(criteria: Vec<Criterion>, plain: bool) -> RowPredicate {

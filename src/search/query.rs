@@ -10,8 +10,9 @@ use super::include::Include;
 use super::parameter::{Compiled, Programs, Reading};
 use super::raw::RawParameter;
 use super::resolve::{Resolver, refuse_modifier};
-use super::result::{self, Pin, Summary, Total};
+use super::result::{self, Summary, Total};
 use super::subset::Subset;
+use super::tag::{self, Place};
 use super::trace::Trace;
 use super::{Handling, SearchError};
 use crate::fhir::outcome::Issue;
@@ -61,12 +62,15 @@ pub(super) struct Query {
     pub(super) included: usize,
     /// Whether contained resources are searched.
     pub(super) contained: Contained,
-    pub(super) pin: Option<Pin>,
+    /// The tag of a page link, as it was sent.
+    pub(super) tag: Option<String>,
+    /// Where the page lies, if the tag says it: what `offset` counts need not be counted again.
+    pub(super) place: Option<Place>,
     /// What the answer says about how the query was taken.
     pub(super) remarks: Vec<Issue>,
     /// Notes how the search goes, where that is asked.
     pub(super) trace: Trace,
-    /// Understood parameters but for `_count`, `_offset`, `_included` and the pin.
+    /// Understood parameters but for `_count`, `_offset`, `_included` and the tag.
     pub(super) understood: Vec<(String, String)>,
 }
 
@@ -84,7 +88,8 @@ impl Query {
             includes: Vec::new(),
             included: 0,
             contained: Contained::default(),
-            pin: None,
+            tag: None,
+            place: None,
             remarks: Vec::new(),
             trace: Trace::default(),
             understood: Vec::new(),
@@ -120,10 +125,7 @@ impl Query {
                     resource: facts().get(ty).name.to_owned(),
                 });
             }
-            if understood
-                && !matches!(parameter.name.as_str(), "_count" | "_offset" | INCLUDED)
-                && Pin::parse(&parameter.value).is_none()
-            {
+            if understood && !is_of_page(parameter) {
                 query.understood.push((written(parameter), parameter.value.clone()));
             }
         }
@@ -198,10 +200,7 @@ impl Query {
             INCLUDED => self.included = result::offset(value)?,
             // The representation is negotiated before the search begins.
             "_format" | "_pretty" => {}
-            "_tag" if raw.modifier.is_none() && Pin::is_meant(value) => {
-                let broken = || result::invalid("_tag", value, "the tag of a page link as it was given out");
-                self.pin = Some(Pin::parse(value).ok_or_else(broken)?);
-            }
+            "_tag" if is_tag(raw) => self.tag = Some(value.to_owned()),
             _ => return Ok(None),
         }
         Ok(Some(true))
@@ -238,6 +237,16 @@ impl Query {
         }
         Ok(true)
     }
+}
+
+/// Whether a parameter says which page of the matches is asked for.
+pub(super) fn is_of_page(raw: &RawParameter) -> bool {
+    matches!(raw.name.as_str(), "_count" | "_offset" | INCLUDED) || is_tag(raw)
+}
+
+/// Whether a parameter is the tag of a page link.
+fn is_tag(raw: &RawParameter) -> bool {
+    raw.name == "_tag" && raw.modifier.is_none() && tag::is_meant(&raw.value)
 }
 
 /// Whether values of parameters of this type have no order.

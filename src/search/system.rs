@@ -11,7 +11,7 @@ use super::SearchError;
 use super::answer::Answer;
 use super::engine::{Engine, Handling};
 use super::parts::Part;
-use super::query::{Query, written};
+use super::query::{Query, is_of_page, written};
 use super::raw::RawParameter;
 use super::resolve::{Resolver, resource_type};
 use super::result::invalid;
@@ -53,6 +53,12 @@ impl Engine {
         }
         let types = with_narrative(&resolver(), types, &parameters);
         let parameters = common(&resolver, &types, &parameters, request.handling)?;
+        let named = request.parameters.iter().filter(|parameter| parameter.name == "_type");
+        let repeated: Vec<_> = named
+            .chain(parameters.iter().filter(|parameter| !is_of_page(parameter)))
+            .collect();
+        let repeated: Vec<_> = repeated.iter().map(|raw| (written(raw), raw.value.clone())).collect();
+        let mut course = None;
         let mut parts: Vec<Part> = Vec::with_capacity(types.len());
         // What is contained in others needs no table of its type.
         let looks_inside = parameters
@@ -68,21 +74,33 @@ impl Engine {
             let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
             let table = match other {
                 Some(table) => table,
-                None => trace.watched(self.lake().table(&self.picture(&query)?, ty, request.scope)),
+                None => {
+                    let course = course.insert(self.course(&query, "", &repeated, request.scope)?);
+                    let picture = self.picture(course.tag.as_ref())?;
+                    trace.watched(self.lake().table(&picture, ty, request.scope))
+                }
             };
             query.trace = trace.clone();
             parts.push(Part::new(query, table));
         }
-        let Some(mut lead) = parts.first().map(|part| part.query.clone()) else {
+        let (Some(mut lead), Some(course)) = (parts.first().map(|part| part.query.clone()), course) else {
             return Err(SearchError::Unanswered);
         };
         trace.lap("resolve", None);
+        // Several types in one order are merged from the beginning.
+        if lead.sort.is_empty() {
+            course.place(&mut lead);
+        }
+        course.check(&lead, &parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
         lead.understood = understood(request.parameters, &parts);
         let address = request.base.trim_end_matches('/');
         let answer = Answer {
             base: request.base,
             address,
             now: request.now,
+            lake: self.lake(),
+            course: &course,
+            types: &parts.iter().map(|part| part.query.ty).collect::<Vec<_>>(),
             query: &lead,
             snapshot: parts[0].table.snapshot(),
             total: None,

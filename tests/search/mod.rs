@@ -18,4 +18,5 @@ mod sorting;
 mod specification;
 mod system;
 mod terminology;
+mod walks;
 mod ways;

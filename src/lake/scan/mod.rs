@@ -33,6 +33,7 @@ mod report;
 mod request;
 mod rows;
 mod shared;
+mod stretch;
 mod table;
 mod watch;
 
@@ -48,5 +49,6 @@ pub use provider::LakeProvider;
 pub use prune::Prune;
 pub use report::{FilterStep, ScanReport};
 pub use request::{Keep, Person, RowPredicate, ScanRequest};
+pub use stretch::Stretch;
 pub use table::{Reader, Row, ScopedTable};
 pub use watch::{Kept, Seen, SeenPerson, SeenRows, SeenScan, Watch};

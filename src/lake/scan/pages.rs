@@ -19,49 +19,80 @@ use super::file::{CountedFile, OpenFile};
 use super::ranges::Ranges;
 
 /// The values of a root text column that is never null at some rows of a row group. `rows` ascend, each once.
-pub(super) fn read_texts(
+pub(super) fn all_texts(
     file: &Arc<OpenFile>,
     group: usize,
     column: &'static str,
     rows: &[u32],
 ) -> Result<Vec<Bytes>, ScanError> {
+    Ok(read_texts(file, group, column, rows, usize::MAX)?.unwrap_or_default())
+}
+
+/// The same; `None` where they have more bytes than `most`, found out before much more is read.
+pub(super) fn read_texts(
+    file: &Arc<OpenFile>,
+    group: usize,
+    column: &'static str,
+    rows: &[u32],
+    most: usize,
+) -> Result<Option<Vec<Bytes>>, ScanError> {
     let leaf = file.require(column)?;
-    if let Some(values) = read_plain(file, group, leaf, rows).map_err(file.parquet())? {
-        return Ok(values);
+    match read_plain(file, group, leaf, rows, most).map_err(file.parquet())? {
+        Plain::Values(values) => return Ok(Some(values)),
+        Plain::TooMany => return Ok(None),
+        Plain::Otherwise => {}
     }
     // Files of other writers may lack the offset index, or have dictionaries, nulls or other encodings.
     let array = read_root(file, group, column, &Ranges::of(rows.iter().copied()))?;
     let text = texts(file, &array, column)?;
     let value = |row| Bytes::copy_from_slice(text(row).unwrap_or_default().as_bytes());
-    Ok((0..rows.len()).map(value).collect())
+    let values: Vec<Bytes> = (0..rows.len()).map(value).collect();
+    Ok(Some(values).filter(|values| bytes_of(values) <= most))
 }
 
-/// The same for pages as this program writes them; `None` where one is not.
+/// What reading pages as this program writes them came to.
+enum Plain {
+    Values(Vec<Bytes>),
+    TooMany,
+    /// A page is of another kind.
+    Otherwise,
+}
+
+fn bytes_of(values: &[Bytes]) -> usize {
+    values.iter().map(Bytes::len).sum()
+}
+
 fn read_plain(
     file: &Arc<OpenFile>,
     group: usize,
     leaf: usize,
     rows: &[u32],
-) -> Result<Option<Vec<Bytes>>, ParquetError> {
+    most: usize,
+) -> Result<Plain, ParquetError> {
     let chunk = file.metadata().row_group(group).column(leaf);
     let usual = chunk.dictionary_page_offset().is_none() && chunk.column_descr().max_def_level() == 0;
     let Some(pages) = file.pages(group, leaf).filter(|_| usual) else {
-        return Ok(None);
+        return Ok(Plain::Otherwise);
     };
     let mut values = Vec::with_capacity(rows.len());
-    let mut left = rows;
+    let (mut left, mut bytes) = (rows, 0usize);
     while let Some(row) = left.first() {
         let at = pages.partition_point(|page| page.first_row_index <= i64::from(*row));
         let location = at.checked_sub(1).map(|at| &pages[at]).ok_or_else(short)?;
         let end = pages.get(at).map_or(i64::MAX, |next| next.first_row_index);
         let (here, rest) = left.split_at(left.partition_point(|row| i64::from(*row) < end));
         let places = here.iter().map(|row| *row as usize - location.first_row_index as usize);
+        let before = values.len();
         let Some(()) = read_page(file, group, leaf, location, places, &mut values)? else {
-            return Ok(None);
+            return Ok(Plain::Otherwise);
         };
+        bytes = bytes.saturating_add(bytes_of(&values[before..]));
+        if bytes > most {
+            return Ok(Plain::TooMany);
+        }
         left = rest;
     }
-    Ok(Some(values))
+    Ok(Plain::Values(values))
 }
 
 /// The values at some places of a page; `None` if it is not of plain values.

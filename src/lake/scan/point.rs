@@ -4,16 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arrow::array::{RecordBatch, UInt32Array};
+use bytes::Bytes;
 use parquet::data_type::AsBytes;
 
+use super::columns;
 use super::directory::Shown;
 use super::error::ScanError;
-use super::file::OpenFile;
+use super::file::{OpenFile, ReadBytes};
 use super::ids::hash_id;
 use super::locator::Locator;
-use super::pages::read_texts;
+use super::pages::{all_texts, read_texts};
+use super::ranges::Ranges;
 use super::table::{Row, ScopedTable};
 use super::watch::SeenRows;
+use crate::fhir::storage::LeafSet;
 use crate::lake::picture::DataFile;
 
 /// A row of an open file.
@@ -25,8 +30,9 @@ pub(super) struct Found {
 }
 
 /// Rows of a row group, by position in it, with their places in the answer.
-struct Wanted {
+struct Group {
     file: Arc<OpenFile>,
+    group: usize,
     rows: BTreeMap<u32, Vec<usize>>,
 }
 
@@ -44,7 +50,7 @@ impl ScopedTable {
     fn read_one(&self, id: &str) -> Result<Option<Row>, ScanError> {
         let mut row = None;
         self.find(id, |found| {
-            let resource = read_texts(&found.file, found.group, "resource", &[found.row])?
+            let resource = all_texts(&found.file, found.group, "resource", &[found.row])?
                 .pop()
                 .unwrap_or_default();
             if !mentions_id(&resource, id) && !has_id(&found.file, found.group, found.row, id)? {
@@ -77,18 +83,80 @@ impl ScopedTable {
         Ok(place)
     }
 
+    /// Whether a file of the table has this place, whoever may see the row.
+    pub fn has(&self, place: Locator) -> bool {
+        let file = self.table.as_ref().and_then(|table| table.file(place.file));
+        file.is_some_and(|file| u64::from(place.row) < file.rows)
+    }
+
     /// The resources at these places, in the order given. A place that the scope does not show is an error.
     pub fn resources(&self, places: &[Locator]) -> Result<Vec<Row>, ScanError> {
+        Ok(self.resources_at_most(places, usize::MAX)?.unwrap_or_default())
+    }
+
+    /// The same; `None` where the resources have more bytes than `most`.
+    pub fn resources_at_most(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
-        let rows = self.rows_at(places)?;
+        let rows = self.rows_at_most(places, most)?;
         if let Some((watch, started)) = started {
-            watch.rows(self.ty, seen(places.len(), &rows, started));
+            watch.rows(self.ty, seen(places.len(), rows.as_deref().unwrap_or_default(), started));
         }
         Ok(rows)
     }
 
-    fn rows_at(&self, places: &[Locator]) -> Result<Vec<Row>, ScanError> {
-        let mut by_group: BTreeMap<(u64, usize), Wanted> = BTreeMap::new();
+    fn rows_at_most(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
+        let mut rows: Vec<Option<Row>> = vec![None; places.len()];
+        let mut left = most;
+        for Group {
+            file,
+            group,
+            rows: wanted,
+        } in self.groups(places)?
+        {
+            let positions: Vec<u32> = wanted.keys().copied().collect();
+            let Some(resources) = read_texts(&file, group, "resource", &positions, left)? else {
+                return Ok(None);
+            };
+            left = left.saturating_sub(resources.iter().map(Bytes::len).sum());
+            let ids = all_texts(&file, group, "id", &positions)?;
+            let directory = file.directory(group)?;
+            for (((position, at), resource), id) in wanted.iter().zip(resources).zip(ids) {
+                let (version, last_updated) = directory.version(*position);
+                let row = Row {
+                    id: String::from_utf8_lossy(&id).into_owned(),
+                    resource,
+                    version,
+                    last_updated,
+                };
+                for at in at {
+                    rows[*at] = Some(row.clone());
+                }
+            }
+        }
+        Ok(Some(rows.into_iter().flatten().collect()))
+    }
+
+    /// The columns that these leaves stand for at some places, in the order given. A place that the scope does not show is an error.
+    pub fn columns(&self, places: &[Locator], leaves: &LeafSet) -> Result<RecordBatch, ScanError> {
+        let clip = self.clip(leaves);
+        let mut order = vec![0; places.len()];
+        let mut batches = Vec::new();
+        let mut read_before = 0;
+        for Group { file, group, rows } in self.groups(places)? {
+            let wanted = Ranges::of(rows.keys().copied());
+            batches.push(columns::read(&file, group, &clip, &wanted, &ReadBytes::new(&file))?);
+            for (nth, at) in rows.values().enumerate() {
+                at.iter().for_each(|at| order[*at] = (read_before + nth) as u32);
+            }
+            read_before += rows.len();
+        }
+        let rows = arrow::compute::concat_batches(clip.schema(), &batches)?;
+        Ok(arrow::compute::take_record_batch(&rows, &UInt32Array::from(order))?)
+    }
+
+    /// Rows by row group, in the order of files' ids.
+    fn groups(&self, places: &[Locator]) -> Result<Vec<Group>, ScanError> {
+        let mut groups: BTreeMap<(u64, usize), Group> = BTreeMap::new();
         let mut last: Option<(Arc<DataFile>, Arc<OpenFile>)> = None;
         for (at, place) in places.iter().enumerate() {
             let gone = || ScanError::Locator {
@@ -110,36 +178,18 @@ impl ScopedTable {
             if !self.shows(&data, &file, group, row)? {
                 return Err(gone());
             }
-            let rows = &mut by_group
+            let rows = &mut groups
                 .entry((file.id, group))
-                .or_insert_with(|| Wanted {
+                .or_insert_with(|| Group {
                     file: file.clone(),
+                    group,
                     rows: BTreeMap::new(),
                 })
                 .rows;
             rows.entry(row).or_default().push(at);
             last = Some((data, file));
         }
-        let mut rows: Vec<Option<Row>> = vec![None; places.len()];
-        for ((_, group), Wanted { file, rows: wanted }) in by_group {
-            let positions: Vec<u32> = wanted.keys().copied().collect();
-            let resources = read_texts(&file, group, "resource", &positions)?;
-            let ids = read_texts(&file, group, "id", &positions)?;
-            for (((position, at), resource), id) in wanted.iter().zip(resources).zip(ids) {
-                let (version, last_updated) = self.directory(&file, group, |rows| rows.version(*position))?;
-                let id = String::from_utf8_lossy(&id).into_owned();
-                let row = Row {
-                    id,
-                    resource,
-                    version,
-                    last_updated,
-                };
-                for at in at {
-                    rows[*at] = Some(row.clone());
-                }
-            }
-        }
-        Ok(rows.into_iter().flatten().collect())
+        Ok(groups.into_values().collect())
     }
 
     /// Offers rows that probably have this id and that the scope shows, until one is taken.
@@ -233,7 +283,7 @@ fn seen(asked: usize, rows: &[Row], started: Instant) -> SeenRows {
 
 /// Whether the row's id is this one, and not just one of the same hash.
 pub(super) fn has_id(file: &Arc<OpenFile>, group: usize, row: u32, id: &str) -> Result<bool, ScanError> {
-    let ids = read_texts(file, group, "id", &[row])?;
+    let ids = all_texts(file, group, "id", &[row])?;
     Ok(ids.first().is_some_and(|have| have.as_bytes() == id.as_bytes()))
 }
 

@@ -9,6 +9,7 @@ use datafusion::error::DataFusionError;
 use super::items::ItemMatch;
 use super::order::Order;
 use super::prune::Prune;
+use super::stretch::Stretch;
 use crate::fhir::storage::LeafSet;
 
 /// The computation of a [`RowPredicate`].
@@ -53,6 +54,8 @@ pub struct ScanRequest {
     pub order: Option<Order>,
     /// Only rows of these owners; `None` for all that the scope shows.
     pub owners: Option<Vec<i64>>,
+    /// Only rows of this part of the table.
+    pub stretch: Stretch,
 }
 
 /// Whose rows a person's batch holds.

@@ -25,6 +25,7 @@ use super::pruning::{prune, refutation};
 use super::ranges::Ranges;
 use super::report::ScanReport;
 use super::request::{RowPredicate, ScanRequest};
+use super::stretch::{Ends, Stretch};
 use super::table::ScopedTable;
 use crate::fhir::storage::{LeafSet, NUMBER};
 use crate::lake::picture::DataFile;
@@ -52,6 +53,7 @@ pub(super) struct Scan {
     pub(super) order: Option<Order>,
     owners: Option<OwnerSet>,
     either: Vec<Vec<ItemMatch>>,
+    stretch: Stretch,
     pub(super) account: Account,
 }
 
@@ -67,6 +69,7 @@ impl Scan {
             numbers_suffice,
             order,
             owners,
+            stretch,
         } = request;
         // Ids are looked up, and leave few rows to the others.
         items.sort_by_key(|condition| condition.ids().is_none());
@@ -98,6 +101,7 @@ impl Scan {
             order,
             owners: owners.map(|owners| OwnerSet::of(&owners)),
             either,
+            stretch,
             account: Account::default(),
         }
     }
@@ -105,7 +109,25 @@ impl Scan {
     /// Whether every live row of the table that the scope shows comes out.
     pub(super) fn is_total(&self) -> bool {
         let conditions = self.predicates.is_empty() && self.items.is_empty() && self.either.is_empty();
-        conditions && self.prune == Prune::Keep && self.owners.is_none()
+        conditions && self.prune == Prune::Keep && self.owners.is_none() && self.stretch == Stretch::default()
+    }
+
+    /// The files that may hold rows of it, in the table's order.
+    pub(super) fn files(&self) -> Vec<Arc<DataFile>> {
+        let mut files = match (&self.owners, &self.table.scope.patient) {
+            (Some(owners), _) => self.table.files_of(owners.all()),
+            (None, Some(patient)) => self
+                .table
+                .files_of(&[patient.owners.as_slice(), &[crate::lake::owner::SHARED]].concat()),
+            (None, None) => self.table.files().to_vec(),
+        };
+        let ends = self.ends();
+        files.retain(|file| ends.meets(file));
+        files
+    }
+
+    fn ends(&self) -> Ends {
+        Ends::of(&self.stretch, &self.table)
     }
 
     /// The owners that it is narrowed to.
@@ -140,6 +162,7 @@ impl Scan {
 /// An iterator over one share of a scan's rows.
 pub(super) struct Rows {
     scan: Arc<Scan>,
+    ends: Ends,
     files: std::vec::IntoIter<(Arc<DataFile>, u64)>,
     /// The table's rows that are this share's, counted over all files.
     share: Range<u64>,
@@ -177,13 +200,8 @@ impl Rows {
         limit: Option<usize>,
         sorted: Option<Sorted>,
     ) -> Rows {
-        let files = match (&scan.owners, &scan.table.scope.patient) {
-            (Some(owners), _) => scan.table.files_of(owners.all()),
-            (None, Some(patient)) => scan
-                .table
-                .files_of(&[patient.owners.as_slice(), &[crate::lake::owner::SHARED]].concat()),
-            (None, None) => scan.table.files().to_vec(),
-        };
+        let files = scan.files();
+        let ends = scan.ends();
         let total: u64 = files.iter().map(|file| file.rows).sum();
         let bound = |part: usize| (u128::from(total) * part as u128 / parts.max(1) as u128) as u64;
         let share = bound(part)..bound(part + 1);
@@ -199,6 +217,7 @@ impl Rows {
         let files = placed.into_iter();
         Rows {
             scan,
+            ends,
             files,
             share,
             sorted,
@@ -280,7 +299,11 @@ impl Rows {
             let file = self.scan.table.open(&data)?;
             self.done.open(data.id);
             // A row group is its first row's share's.
-            let mine = |group: &usize| self.share.contains(&(start + u64::from(file.groups()[*group].first)));
+            let mine = |group: &usize| {
+                let group = &file.groups()[*group];
+                self.share.contains(&(start + u64::from(group.first)))
+                    && !self.ends.within(&data, group.first, group.rows).is_empty()
+            };
             let groups: Vec<usize> = (0..file.groups().len()).rev().filter(mine).collect();
             self.done.report.row_groups += groups.len();
             self.done.report.prune_time += started.elapsed();
@@ -301,6 +324,12 @@ impl Rows {
         if !rows.is_empty() {
             let visible = scan.table.visible(data, &file, group, scan.owners.as_ref())?;
             rows = rows.intersect(&visible);
+            let mut within = Ranges::default();
+            within.push(
+                self.ends
+                    .within(data, file.groups()[group].first, file.groups()[group].rows),
+            );
+            rows = rows.intersect(&within);
         }
         let (place, count) = (&file.groups()[group], rows.count());
         let report = &mut self.done.report;

@@ -1,0 +1,75 @@
+//! Where in a walk over a search's pages a request stands.
+
+use super::contained::Which;
+use super::engine::Engine;
+use super::query::Query;
+use super::tag::{Identity, Tag, scope_seal};
+use super::{SearchError, result};
+use crate::lake::Scope;
+use crate::lake::scan::ScopedTable;
+
+/// A search as its links know it, and the tag that a link led here with.
+#[derive(Debug)]
+pub(super) struct Course {
+    pub(super) search: Identity,
+    /// What tags know the caller's scope by.
+    pub(super) scope: u64,
+    /// The request's tag, checked.
+    pub(super) tag: Option<Tag>,
+}
+
+impl Course {
+    /// How many matches the search has, if an earlier page has counted them for the same scope.
+    pub(super) fn total(&self) -> Option<usize> {
+        self.own()?.total
+    }
+
+    /// Takes up where the page lies. Counting is what remains where the link was changed to lead elsewhere, or where it was given
+    /// to somebody who sees other matches, and what is contained in others has no place of its own.
+    pub(super) fn place(&self, query: &mut Query) {
+        if query.contained.which != Which::Outer {
+            return;
+        }
+        query.place = self
+            .own()
+            .filter(|tag| tag.offset == query.offset)
+            .and_then(|tag| tag.place);
+    }
+
+    fn own(&self) -> Option<&Tag> {
+        self.tag.as_ref().filter(|tag| tag.scope == self.scope)
+    }
+
+    /// Checks that the tables searched have the row that the page begins or ends with.
+    pub(super) fn check(&self, query: &Query, tables: &[&ScopedTable]) -> Result<(), SearchError> {
+        let Some(place) = query.place else { return Ok(()) };
+        match tables.get(place.part).is_some_and(|table| table.has(place.locator)) {
+            true => Ok(()),
+            false => Err(result::invalid(
+                "_tag",
+                query.tag.as_deref().unwrap_or_default(),
+                "the tag of a page that is still there",
+            )),
+        }
+    }
+}
+
+impl Engine {
+    /// The course of a request: `address` is that of the search below the server's, `parameters` what was understood of them.
+    pub(super) fn course(
+        &self,
+        query: &Query,
+        address: &str,
+        parameters: &[(String, String)],
+        scope: &Scope,
+    ) -> Result<Course, SearchError> {
+        let search = Identity::of(address, parameters);
+        let tag = query.tag.as_deref();
+        let tag = tag.map(|tag| Tag::parse(tag, self.lake(), &search)).transpose()?;
+        Ok(Course {
+            search,
+            scope: scope_seal(self.lake(), scope),
+            tag,
+        })
+    }
+}

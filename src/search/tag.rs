@@ -1,0 +1,319 @@
+//! The opaque `_tag` of a page's links: which snapshot the pages come from, where the next one begins, and how many matches
+//! there are if that was asked.
+//!
+//! It holds no values of records, only places in files. It is sealed with the lake's key together with the search that it was
+//! made for, so that one of another search, a damaged or an invented one is told from one that was given out. What a place
+//! leads to is still read through the reader's own scope.
+
+use std::hash::{Hash, Hasher};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use super::result::invalid;
+use super::{Pin, SearchError};
+use crate::lake::scan::Locator;
+use crate::lake::{Lake, Scope};
+
+/// What the first byte of a tag says, so that tags of other versions are not misread.
+const VERSION: u8 = 1;
+/// Bytes of a seal.
+const SEAL: usize = 8;
+/// Parameters that do not change which matches there are nor their order.
+const SHAPING: [&str; 7] = [
+    "_total",
+    "_summary",
+    "_elements",
+    "_include",
+    "_revinclude",
+    "_format",
+    "_pretty",
+];
+
+/// On which side of a match a page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// It begins behind the match.
+    After,
+    /// It begins with the match.
+    At,
+    /// It ends before the match.
+    Before,
+}
+
+/// Where a page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Which of the types searched the match is of, in their order.
+    pub(super) part: usize,
+    /// A match.
+    pub(super) locator: Locator,
+    /// On which side of it.
+    pub(super) side: Side,
+}
+
+/// What a tag says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag {
+    /// The snapshot that all pages of the search come from.
+    pub(super) snapshot: u64,
+    /// The seal of the scope that it was made in: in another, other matches lie before a place, and there are not as many.
+    pub(super) scope: u64,
+    /// How many matches lie before the page.
+    pub(super) offset: usize,
+    /// Where the page lies; without, it is found by counting.
+    pub(super) place: Option<Place>,
+    /// How many matches there are, if that was counted.
+    pub(super) total: Option<usize>,
+}
+
+/// A search as far as its tags are bound to it: its address and the parameters that choose and order its matches. Parameters of
+/// different names may change places.
+#[derive(Debug)]
+pub(super) struct Identity {
+    address: String,
+    parameters: Vec<(String, String)>,
+}
+
+impl Identity {
+    /// Of a search at an address below the server's base.
+    pub(super) fn of(address: &str, understood: &[(String, String)]) -> Identity {
+        let mut parameters: Vec<_> = understood
+            .iter()
+            .filter(|(name, _)| !SHAPING.contains(&name.split(':').next().unwrap_or(name)))
+            .cloned()
+            .collect();
+        parameters.sort_by(|one, other| one.0.cmp(&other.0));
+        Identity {
+            address: address.to_owned(),
+            parameters,
+        }
+    }
+}
+
+impl Hash for Identity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.address, &self.parameters).hash(state);
+    }
+}
+
+impl Tag {
+    /// A tag of the first page.
+    pub(super) fn first(snapshot: u64, scope: u64) -> Tag {
+        Tag {
+            snapshot,
+            scope,
+            offset: 0,
+            place: None,
+            total: None,
+        }
+    }
+
+    /// The text that stands in links of this search.
+    pub(super) fn text(&self, lake: &Lake, search: &Identity) -> String {
+        let mut bytes = self.bytes();
+        bytes.extend(seal(lake, search, &bytes).to_le_bytes());
+        format!("~~{}", URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    /// Reads a tag that was given out for this search; anything else is an error.
+    pub(super) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<Tag, SearchError> {
+        let opened = || {
+            let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;
+            let (said, sealed) = bytes.split_at_checked(bytes.len().checked_sub(SEAL)?)?;
+            (seal(lake, search, said).to_le_bytes() == sealed).then_some(())?;
+            Tag::of_bytes(said)
+        };
+        opened().ok_or_else(|| {
+            invalid(
+                "_tag",
+                text,
+                "the tag of one of this search's page links, as it was given out",
+            )
+        })
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION];
+        let mut put = |number: u64| {
+            let mut left = number;
+            while left >= 0x80 {
+                bytes.push(left as u8 | 0x80);
+                left >>= 7;
+            }
+            bytes.push(left as u8);
+        };
+        [self.snapshot, self.scope, self.offset as u64]
+            .into_iter()
+            .for_each(&mut put);
+        match self.place {
+            None => put(0),
+            Some(Place { part, locator, side }) => {
+                put(match side {
+                    Side::After => 1,
+                    Side::At => 2,
+                    Side::Before => 3,
+                });
+                [part as u64, locator.file, u64::from(locator.row)]
+                    .into_iter()
+                    .for_each(&mut put);
+            }
+        }
+        if let Some(total) = self.total {
+            put(total as u64);
+        }
+        bytes
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Option<Tag> {
+        let mut left = bytes.strip_prefix(&[VERSION])?;
+        let (snapshot, scope) = (number(&mut left)?, number(&mut left)?);
+        let offset = usize::try_from(number(&mut left)?).ok()?;
+        let side = match number(&mut left)? {
+            0 => None,
+            1 => Some(Side::After),
+            2 => Some(Side::At),
+            3 => Some(Side::Before),
+            _ => return None,
+        };
+        let place = match side {
+            None => None,
+            Some(side) => Some(Place {
+                part: usize::try_from(number(&mut left)?).ok()?,
+                locator: Locator {
+                    file: number(&mut left)?,
+                    row: u32::try_from(number(&mut left)?).ok()?,
+                },
+                side,
+            }),
+        };
+        let total = match left.is_empty() {
+            true => None,
+            false => Some(usize::try_from(number(&mut left)?).ok()?),
+        };
+        left.is_empty().then_some(Tag {
+            snapshot,
+            scope,
+            offset,
+            place,
+            total,
+        })
+    }
+}
+
+/// What tags know a scope by.
+pub(super) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
+    lake.seal(&("scope of a page link", scope))
+}
+
+/// Whether a value of `_tag` is meant as the tag of a page link: no code or system begins like one.
+pub(super) fn is_meant(value: &str) -> bool {
+    Pin::is_meant(value)
+}
+
+fn seal(lake: &Lake, search: &Identity, said: &[u8]) -> u64 {
+    lake.seal(&("tag of a page link", search, said))
+}
+
+/// Takes a number of seven bits a byte.
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let bits = u64::from(byte & 0x7f);
+        number |= bits.checked_shl(shift).filter(|shifted| shifted >> shift == bits)?;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tags() -> impl Strategy<Value = Tag> {
+        let side = prop_oneof![Just(Side::After), Just(Side::At), Just(Side::Before)];
+        let place = (any::<u16>(), any::<u64>(), any::<u32>(), side).prop_map(|(part, file, row, side)| Place {
+            part: part.into(),
+            locator: Locator { file, row },
+            side,
+        });
+        let total = proptest::option::of(any::<u32>().prop_map(|total| total as usize));
+        let numbers = (any::<u64>(), any::<u64>(), any::<u32>());
+        (numbers, proptest::option::of(place), total).prop_map(|((snapshot, scope, offset), place, total)| Tag {
+            snapshot,
+            scope,
+            offset: offset as usize,
+            place,
+            total,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_tag_reads_back(tag in tags()) {
+            prop_assert_eq!(Tag::of_bytes(&tag.bytes()), Some(tag));
+        }
+
+        #[test]
+        fn any_bytes_are_a_tag_or_none(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let mut bytes = bytes;
+            bytes.insert(0, VERSION);
+            let _ = Tag::of_bytes(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_seal_is_bound_to_search_and_lake() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [lake, other] = folders
+            .each_ref()
+            .map(|folder| Lake::open_or_create(folder.path()).unwrap());
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let search = Identity::of(
+            "Patient",
+            &[
+                pair("gender", "male"),
+                pair("_sort", "birthdate"),
+                pair("_total", "none"),
+            ],
+        );
+        let same = Identity::of(
+            "Patient",
+            &[
+                pair("_sort", "birthdate"),
+                pair("gender", "male"),
+                pair("_include", "*"),
+            ],
+        );
+        let tag = Tag {
+            offset: 40,
+            ..Tag::first(7, 8)
+        };
+        let text = tag.text(&lake, &search);
+        assert!(is_meant(&text));
+        assert_eq!(Tag::parse(&text, &lake, &same).unwrap(), tag);
+        assert!(Tag::parse(&text, &other, &search).is_err());
+        for another in [
+            Identity::of("Group", &search.parameters),
+            Identity::of("Patient", &search.parameters[..1]),
+            Identity::of("Patient", &[pair("gender", "female"), pair("_sort", "birthdate")]),
+        ] {
+            assert!(Tag::parse(&text, &lake, &another).is_err());
+        }
+        for at in 2..text.len() {
+            let mut damaged = text.clone().into_bytes();
+            damaged[at] = if damaged[at] == b'A' { b'B' } else { b'A' };
+            let damaged = String::from_utf8(damaged).unwrap();
+            let error = Tag::parse(&damaged, &lake, &search).unwrap_err();
+            assert!(error.is_input(), "{error}");
+        }
+        for text in ["~~", "~~AQ", "~~!", "~~7.9e", "7"] {
+            assert!(Tag::parse(text, &lake, &search).is_err(), "{text}");
+        }
+    }
+}
