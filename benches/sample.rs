@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
@@ -134,6 +135,15 @@ impl Sample {
 
     /// Carries out a search of a type; gives the Bundle's length.
     pub(crate) async fn search_of(&self, engine: &Engine, ty: &str, query: &str) -> usize {
+        self.page_of(engine, ty, query).await.len()
+    }
+
+    /// Carries out a search of Observations; gives the Bundle.
+    pub(crate) async fn page(&self, engine: &Engine, query: &str) -> Bytes {
+        self.page_of(engine, "Observation", query).await
+    }
+
+    async fn page_of(&self, engine: &Engine, ty: &str, query: &str) -> Bytes {
         let request = Request {
             scope: &self.scope,
             ty: facts().lookup(ty).unwrap(),
@@ -143,7 +153,7 @@ impl Sample {
             now: self.lake.clock().now(),
             base: "http://localhost/fhir/",
         };
-        engine.search(&request).await.unwrap().len()
+        engine.search(&request).await.unwrap()
     }
 }
 

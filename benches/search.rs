@@ -102,4 +102,65 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
         });
     }
     group.finish();
+    pages(criterion, sample, &runtime);
+}
+
+/// Pages of a thousand: a walk through all of a frequent category, its first page and its last, and what matches bring along.
+fn pages(criterion: &mut Criterion, sample: &Sample, runtime: &Runtime) {
+    let engine = sample.engine();
+    let mut group = criterion.benchmark_group("pages");
+    group.sample_size(20);
+    let first = "category=vital-signs&_count=1000".to_owned();
+    let walk = |from: &str| {
+        let (mut pages, mut next) = (Vec::new(), Some(from.to_owned()));
+        while let Some(query) = next {
+            let page = runtime.block_on(sample.page(&engine, &query));
+            next = linked(&page, "next");
+            pages.push(query);
+        }
+        pages
+    };
+    let pages = walk(&first);
+    let last = pages.last().unwrap().clone();
+    group.bench_function("first", |bencher| {
+        bencher.iter(|| black_box(runtime.block_on(sample.search(&engine, &first))));
+    });
+    group.bench_function("one-before-last", |bencher| {
+        let page = &pages[pages.len().saturating_sub(2)];
+        bencher.iter(|| black_box(runtime.block_on(sample.search(&engine, page))));
+    });
+    group.bench_function("previous-of-last", |bencher| {
+        let page = runtime.block_on(sample.page(&engine, &last));
+        let previous = linked(&page, "previous").unwrap();
+        bencher.iter(|| black_box(runtime.block_on(sample.search(&engine, &previous))));
+    });
+    let sorted = walk("code=http://loinc.org|8867-4&_sort=-date&_count=1000");
+    group.bench_function("sorted-one-before-last", |bencher| {
+        let page = &sorted[sorted.len().saturating_sub(2)];
+        bencher.iter(|| black_box(runtime.block_on(sample.search(&engine, page))));
+    });
+    let along = "_include=Observation:subject&_include=Observation:encounter";
+    for (name, query) in [
+        ("with-includes", format!("{first}&{along}")),
+        (
+            "rare-code-with-includes",
+            format!("code=http://loinc.org|4548-4&_count=1000&{along}"),
+        ),
+    ] {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| black_box(runtime.block_on(sample.search(&engine, &query))));
+        });
+    }
+    let matches = (pages.len() as u64 - 1) * 1000;
+    group.throughput(Throughput::Elements(matches));
+    group.bench_function("walk", |bencher| bencher.iter(|| black_box(walk(&first).len())));
+    group.finish();
+}
+
+/// The query of a page's link; links stand at the Bundle's beginning.
+fn linked(page: &[u8], relation: &str) -> Option<String> {
+    let head = String::from_utf8_lossy(&page[..page.len().min(4096)]).into_owned();
+    let (_, link) = head.split_once(&format!("\"relation\":\"{relation}\",\"url\":\""))?;
+    let url = link.split('"').next()?;
+    url.split_once('?').map(|(_, query)| query.to_owned())
 }

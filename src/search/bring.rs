@@ -1,15 +1,24 @@
 //! Bringing along what a page's matches refer to and what refers to them, include by include.
 
+use datafusion::common::runtime::SpawnedTask;
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::SearchError;
 use super::engine::Engine;
+use super::fetch;
 use super::include::Include;
-use super::included::{self, Included, Sources};
+use super::included::{self, Included, Source, Sources};
 use super::page::Entry;
 use crate::fhir::TypeId;
-use crate::lake::scan::{Locator, Row, ScopedTable};
+use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
 
-/// Rows that refer to a page's matches are fetched so many at a time.
-const REFERRING_STEP: usize = 200;
+/// Resources are fetched so many at a time, and fewer where they are large.
+const STEP: usize = 2_000;
+/// Targets that are worth a thread of their own.
+const WORTH_A_THREAD: usize = 256;
+
+/// Resources of one type to follow.
+type Followed = Vec<(TypeId, Vec<Source>)>;
 
 impl Engine {
     /// What the matches bring along. Resources that are brought along are followed in turn by the includes that iterate.
@@ -25,17 +34,22 @@ impl Engine {
             return Ok(included);
         }
         let iterates = includes.iter().any(|include| include.iterate);
-        let mut followed = Vec::new();
-        merge(
-            &mut followed,
-            matches.iter().map(|entry| (entry.ty, entry.row.clone())).collect(),
-        );
+        let mut followed = Followed::new();
+        let sources = matches.iter().map(|entry| {
+            let source = Source {
+                row: entry.row.clone(),
+                place: entry.place,
+            };
+            (entry.ty, source)
+        });
+        merge(&mut followed, sources.collect());
         let mut first = true;
         while !followed.is_empty() {
-            let mut fresh: Vec<(TypeId, Vec<Row>)> = Vec::new();
+            let mut fresh = Followed::new();
             for (ty, rows) in &followed {
-                let mut sources = Sources::new(*ty, rows);
-                for include in includes.iter().filter(|include| first || include.iterate) {
+                let now = includes.iter().filter(|include| first || include.iterate);
+                let mut sources = Sources::new(*ty, rows, now.clone());
+                for include in now {
                     let found = self.follow(table, include, &mut sources, &mut included).await?;
                     if iterates && !found.is_empty() {
                         merge(&mut fresh, found);
@@ -55,7 +69,7 @@ impl Engine {
         include: &Include,
         sources: &mut Sources<'_>,
         included: &mut Included,
-    ) -> Result<Vec<(TypeId, Row)>, SearchError> {
+    ) -> Result<Vec<(TypeId, Source)>, SearchError> {
         let mut new = Vec::new();
         if sources.rows.is_empty() || included.is_full() {
             return Ok(new);
@@ -64,28 +78,42 @@ impl Engine {
             if include.source != sources.ty {
                 return Ok(new);
             }
-            for (ty, id) in sources.targets(include)? {
-                if included.has(ty, &id) {
+            let mut known = FxHashSet::default();
+            let mut targets = sources.targets(include, &table.other(sources.ty))?;
+            targets.retain(|(ty, sought)| !included.has(*ty, &sought.id) && known.insert((*ty, sought.id.clone())));
+            let mut left = targets.as_slice();
+            let mut step = STEP;
+            while !left.is_empty() && !included.is_full() {
+                let (now, later) = left.split_at(step.min(left.len()));
+                // What has more bytes than an answer brings along is read in smaller parts, a single one whole.
+                let most = if step == 1 { usize::MAX } else { included.room() };
+                let Some(rows) = targets_of(table, now, most).await? else {
+                    step = (step / 16).max(1);
                     continue;
+                };
+                for ((ty, _), found) in now.iter().zip(rows) {
+                    if let Some((place, row)) = found
+                        && included.add(*ty, &row)
+                    {
+                        let place = Some(place);
+                        new.push((*ty, Source { row, place }));
+                    }
                 }
-                if let Some(row) = included::target(table, ty, &id)?
-                    && included.add(ty, &row)
-                {
-                    new.push((ty, row));
-                }
+                left = later;
             }
         } else if include.leads_to(sources.ty) {
             let table = table.other(include.source);
             let found = self.referring(&table, include, sources).await?;
-            for places in found.chunks(REFERRING_STEP) {
-                for row in table.resources(places)? {
+            let mut left = found.as_slice();
+            while !left.is_empty() && !included.is_full() {
+                let (now, rows) = fetch::some(&table, left, STEP, included.room()).await?;
+                for (place, row) in left[..now].iter().zip(rows) {
                     if included.add(include.source, &row) {
-                        new.push((include.source, row));
+                        let place = Some(*place);
+                        new.push((include.source, Source { row, place }));
                     }
                 }
-                if included.is_full() {
-                    break;
-                }
+                left = &left[now..];
             }
         }
         Ok(new)
@@ -107,8 +135,62 @@ impl Engine {
     }
 }
 
+/// The targets of references, as far as the scope shows them, each where its reference stands; `None` where they have more bytes
+/// than `most`.
+async fn targets_of(
+    table: &ScopedTable,
+    targets: &[(TypeId, Sought)],
+    most: usize,
+) -> Result<Option<Vec<PlacedRow>>, SearchError> {
+    let mut by_type: FxHashMap<TypeId, Vec<usize>> = FxHashMap::default();
+    for (at, (ty, _)) in targets.iter().enumerate() {
+        by_type.entry(*ty).or_default().push(at);
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut parts = Vec::new();
+    for (ty, mut places) in by_type {
+        // Targets of neighbours lie near each other.
+        places.sort_by_key(|at| targets[*at].1.owner);
+        let size = places.len().div_ceil(processors).max(WORTH_A_THREAD);
+        parts.extend(places.chunks(size).map(|part| (ty, part.to_vec())));
+    }
+    let read = |ty: TypeId, part: &[usize]| {
+        let sought: Vec<Sought> = part.iter().map(|at| targets[*at].1.clone()).collect();
+        let table = table.other(ty);
+        move || table.read_all(&sought, most)
+    };
+    let mut rows: Vec<PlacedRow> = vec![None; targets.len()];
+    // The last part is this thread's own.
+    let own = parts.pop();
+    let others: Vec<_> = parts
+        .into_iter()
+        .map(|(ty, part)| {
+            let read = read(ty, &part);
+            (part, SpawnedTask::spawn(async move { read() }))
+        })
+        .collect();
+    let mut put = |part: Vec<usize>, found: Option<Vec<PlacedRow>>| {
+        let found = found?;
+        part.into_iter().zip(found).for_each(|(at, row)| rows[at] = row);
+        Some(())
+    };
+    if let Some((ty, part)) = own {
+        let found = read(ty, &part)()?;
+        if put(part, found).is_none() {
+            return Ok(None);
+        }
+    }
+    for (part, task) in others {
+        let found = task.join().await.map_err(SearchError::of_thread)??;
+        if put(part, found).is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(rows))
+}
+
 /// Puts new rows to those of their type.
-fn merge(fresh: &mut Vec<(TypeId, Vec<Row>)>, found: Vec<(TypeId, Row)>) {
+fn merge(fresh: &mut Followed, found: Vec<(TypeId, Source)>) {
     for (ty, row) in found {
         match fresh.iter_mut().find(|(known, _)| *known == ty) {
             Some((_, rows)) => rows.push(row),

@@ -1,4 +1,4 @@
-//! The resources of a page's matches, read last and only for the page.
+//! The resources of a page's matches, read last and only for the page, on all processors.
 
 use datafusion::common::runtime::SpawnedTask;
 
@@ -10,69 +10,78 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 
 /// Rows that are worth a thread of their own.
 const WORTH_A_THREAD: usize = 128;
-/// Rows read at a time where all of them together are more than a page holds.
-const STEP: usize = 20;
 
 impl Engine {
     /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`].
     pub(super) async fn fetch(&self, table: &ScopedTable, found: &mut Found) -> Result<Vec<Entry>, SearchError> {
-        let entry = |(place, row): (&Locator, Row)| Entry {
-            ty: table.ty(),
-            row,
-            place: Some(*place),
-        };
+        let mut entries = Vec::with_capacity(found.locators.len());
         let mut bytes = 0;
-        let mut fits = |row: &Row| {
-            bytes += row.resource.len();
-            bytes <= MAX_PAGE_BYTES
-        };
-        if let Some(rows) = at_most(table, &found.locators, 2 * MAX_PAGE_BYTES).await? {
-            let fitting = rows
-                .iter()
-                .position(|row| !fits(row))
-                .map_or(rows.len(), |at| at.max(1));
-            found.more |= fitting < rows.len();
-            return Ok(found.locators.iter().zip(rows).take(fitting).map(entry).collect());
-        }
-        let mut entries = Vec::new();
-        for places in found.locators.chunks(STEP) {
-            for (place, row) in places.iter().zip(table.resources(places)?) {
-                if !fits(&row) && !entries.is_empty() {
+        let mut left = found.locators.as_slice();
+        while !left.is_empty() {
+            let (now, rows) = some(table, left, left.len(), 2 * MAX_PAGE_BYTES).await?;
+            for (place, row) in left[..now].iter().zip(rows) {
+                bytes += row.resource.len();
+                if bytes > MAX_PAGE_BYTES && !entries.is_empty() {
                     found.more = true;
                     return Ok(entries);
                 }
-                entries.push(entry((place, row)));
+                entries.push(Entry::of(table.ty(), row).at(*place));
             }
+            left = &left[now..];
         }
         Ok(entries)
     }
 }
 
-/// The rows at these places in the order given, read on all processors; `None` where they have more bytes than `most`.
+/// The rows at the first of these places, at most `count`, and at how many: fewer than asked where they have more bytes than
+/// `most`, one at least.
+pub(super) async fn some(
+    table: &ScopedTable,
+    places: &[Locator],
+    count: usize,
+    most: usize,
+) -> Result<(usize, Vec<Row>), SearchError> {
+    let mut count = count.clamp(1, places.len().max(1)).min(places.len());
+    loop {
+        let most = if count <= 1 { usize::MAX } else { most };
+        match at_most(table, &places[..count], most).await? {
+            Some(rows) => return Ok((count, rows)),
+            None => count = (count / 16).max(1),
+        }
+    }
+}
+
+/// The rows at these places in the order given; `None` where they have more bytes than `most`.
 async fn at_most(table: &ScopedTable, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, SearchError> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let parts = (places.len() / WORTH_A_THREAD).clamp(1, processors);
     if parts == 1 {
         return Ok(table.resources_at_most(places, most)?);
     }
-    // Neighbours in a file lie in the same pages: each thread takes a stretch.
+    // Neighbours in a file lie in the same pages: each thread takes a stretch. The last is this thread's own.
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_unstable_by_key(|at| places[*at]);
-    let tasks: Vec<_> = order
-        .chunks(order.len().div_ceil(parts))
-        .map(|order| {
-            let (table, order) = (table.clone(), order.to_vec());
-            let here: Vec<Locator> = order.iter().map(|at| places[*at]).collect();
-            SpawnedTask::spawn(async move { (order, table.resources_at_most(&here, most)) })
+    let mut stretches = order.chunks(order.len().div_ceil(parts)).rev();
+    let read = |stretch: &[usize]| {
+        let here: Vec<Locator> = stretch.iter().map(|at| places[*at]).collect();
+        let table = table.clone();
+        move || table.resources_at_most(&here, most)
+    };
+    let own = stretches.next().unwrap_or_default();
+    let others: Vec<_> = stretches
+        .map(|stretch| {
+            let read = read(stretch);
+            (stretch, SpawnedTask::spawn(async move { read() }))
         })
         .collect();
+    let mut found = vec![(own, read(own)()?)];
+    for (stretch, task) in others {
+        found.push((stretch, task.join().await.map_err(SearchError::of_thread)??));
+    }
     let mut rows: Vec<Option<Row>> = vec![None; places.len()];
-    for task in tasks {
-        let (order, found) = task.join().await.map_err(SearchError::of_thread)?;
-        let Some(found) = found? else { return Ok(None) };
-        for (at, row) in order.into_iter().zip(found) {
-            rows[at] = Some(row);
-        }
+    for (stretch, here) in found {
+        let Some(here) = here else { return Ok(None) };
+        stretch.iter().zip(here).for_each(|(at, row)| rows[*at] = Some(row));
     }
     Ok(Some(rows.into_iter().flatten().collect()))
 }

@@ -14,10 +14,11 @@ use super::matcher::{Matcher, Targets};
 use super::page::Entry;
 use super::query::Query;
 use super::{SearchError, targets};
+use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
-use crate::lake::json::Tape;
-use crate::lake::scan::{Row, ScopedTable};
-use crate::lake::shred::{Shredder, SystemValues};
+use crate::lake::json::{Choice, Chosen, JsonError, Tape};
+use crate::lake::scan::{Locator, Row, ScopedTable, Sought};
+use crate::lake::shred::{Clip, Shredder, SystemValues};
 
 /// How much one answer brings along; a page that would bring more is gone on with by its `next` link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,11 @@ impl Included {
         self.full
     }
 
+    /// Bytes of resources that are worth reading at a time.
+    pub(super) fn room(&self) -> usize {
+        self.limits.bytes.max(1 << 20)
+    }
+
     /// How many this answer brings along.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
@@ -112,46 +118,90 @@ impl Included {
     }
 }
 
-/// Rows of one type whose references are followed.
-pub(super) struct Sources<'a> {
-    pub(super) ty: TypeId,
-    pub(super) rows: &'a [Row],
-    /// Their columns, made when first asked for.
-    columns: Option<RecordBatch>,
+/// A resource whose references are followed.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) row: Row,
+    /// Where it lies, if that is known.
+    pub(super) place: Option<Locator>,
 }
 
-impl Sources<'_> {
-    pub(super) fn new(ty: TypeId, rows: &[Row]) -> Sources<'_> {
+/// Resources of one type whose references are followed.
+pub(super) struct Sources<'a> {
+    pub(super) ty: TypeId,
+    pub(super) rows: &'a [Source],
+    /// What the includes that follow them read.
+    leaves: LeafSet,
+    /// Their columns and owners, found out when first asked for.
+    columns: Option<(RecordBatch, Vec<Option<i64>>)>,
+}
+
+impl<'a> Sources<'a> {
+    pub(super) fn new<'i>(ty: TypeId, rows: &'a [Source], includes: impl Iterator<Item = &'i Include>) -> Sources<'a> {
+        let includes = includes.filter(|include| !include.reverse && include.source == ty);
         Sources {
             ty,
             rows,
+            leaves: includes
+                .flat_map(|include| include.compiled.program.leaves().iter().cloned())
+                .collect(),
             columns: None,
         }
     }
 
-    /// The relative references that an include's parameter yields for the rows, in order, as far as it follows them.
-    pub(super) fn targets(&mut self, include: &Include) -> Result<Vec<(TypeId, String)>, SearchError> {
-        let batch = match &self.columns {
-            Some(batch) => batch,
-            None => self.columns.insert(columns(self.ty, self.rows)?),
-        };
+    /// The relative references that an include's parameter yields for the rows, in order, as far as it follows them. What a
+    /// person's resource refers to lies under the person, if it is anybody's.
+    pub(super) fn targets(
+        &mut self,
+        include: &Include,
+        table: &ScopedTable,
+    ) -> Result<Vec<(TypeId, Sought)>, SearchError> {
+        if self.columns.is_none() {
+            let owners = owners(table, self.rows)?;
+            self.columns = Some((columns(self.ty, self.rows, &self.leaves)?, owners));
+        }
         let mut found = Vec::new();
-        targets::each(&include.compiled, batch, |ty, id| {
+        let Some((batch, owners)) = &self.columns else {
+            return Ok(found);
+        };
+        targets::each_by_row(&include.compiled, batch, |row, ty, id| {
             let ty = facts()
                 .lookup(ty)
                 .filter(|ty| include.target.is_none_or(|only| only == *ty));
-            found.extend(ty.map(|ty| (ty, id.to_owned())));
+            let sought = |ty| {
+                let (id, owner) = (id.to_owned(), owners.get(row).copied().flatten());
+                (ty, Sought { id, owner })
+            };
+            found.extend(ty.map(sought));
         })?;
         Ok(found)
     }
 }
 
-fn columns(ty: TypeId, rows: &[Row]) -> Result<RecordBatch, SearchError> {
-    let mut shredder = Shredder::new(ty);
-    let mut tape = Tape::new();
-    for row in rows {
-        let stored = |reason: String| SearchError::Stored(format!("{}/{}: {reason}", facts().get(ty).name, row.id));
-        let root = tape.parse(&row.resource).map_err(|error| stored(error.to_string()))?;
+/// Under whom resources lie, as far as their places are known.
+fn owners(table: &ScopedTable, rows: &[Source]) -> Result<Vec<Option<i64>>, SearchError> {
+    let places: Vec<Locator> = rows.iter().filter_map(|source| source.place).collect();
+    let mut owners = table.owners(&places)?.into_iter();
+    Ok(rows
+        .iter()
+        .map(|source| source.place.and_then(|_| owners.next()))
+        .collect())
+}
+
+/// The columns that these leaves stand for, of the resources' JSON.
+fn columns(ty: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordBatch, SearchError> {
+    let name = facts().get(ty).name;
+    let clip = Clip::new(ty, leaves);
+    let mut choice = Choice::new("resourceType", [(name, clip.selection().clone())]);
+    let mut shredder = Shredder::clipped(&clip);
+    let (mut tape, mut whole) = (Tape::new(), Tape::new());
+    for Source { row, .. } in rows {
+        let stored = |reason: String| SearchError::Stored(format!("{name}/{}: {reason}", row.id));
+        let unread = |error: JsonError| stored(error.to_string());
+        let root = match tape.choose(&row.resource, &mut choice).map_err(unread)? {
+            Chosen::Selected(_, root) => root,
+            _ => whole.parse(&row.resource).map_err(unread)?,
+        };
         shredder
             .push(&SystemValues::outside(&row.id, ""), root)
             .map_err(|error| stored(error.to_string()))?;
@@ -161,16 +211,11 @@ fn columns(ty: TypeId, rows: &[Row]) -> Result<RecordBatch, SearchError> {
         .map_err(|error| SearchError::Stored(error.to_string()))
 }
 
-/// What a reference leads to, as far as the scope shows it.
-pub(super) fn target(table: &ScopedTable, ty: TypeId, id: &str) -> Result<Option<Row>, SearchError> {
-    Ok(table.other(ty).read(id)?)
-}
-
 /// A query for the rows of the include's source type that refer to one of these rows of `ty`.
-pub(super) fn referring_query(include: &Include, ty: TypeId, rows: &[Row]) -> Query {
+pub(super) fn referring_query(include: &Include, ty: TypeId, rows: &[Source]) -> Query {
     let targets = Targets {
         ty,
-        ids: Arc::new(rows.iter().map(|row| &row.id).collect()),
+        ids: Arc::new(rows.iter().map(|source| &source.row.id).collect()),
     };
     let label = format!("{} refers to {} matches", include.compiled.parameter.code, rows.len());
     let test = Test::AnyOf {

@@ -30,6 +30,14 @@ impl Entry {
             container: None,
         }
     }
+
+    /// The same where it is known where it lies.
+    pub(super) fn at(self, place: Locator) -> Entry {
+        Entry {
+            place: Some(place),
+            ..self
+        }
+    }
 }
 
 /// All that a page shows.

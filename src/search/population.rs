@@ -332,7 +332,8 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
         order: query
             .sort
             .first()
-            .filter(|_| sessions.pushes_down())
+            // Backwards the order is another.
+            .filter(|_| sessions.pushes_down() && !is_backwards(query))
             .and_then(key_function::order),
         ..ScanRequest::default()
     };

@@ -10,7 +10,7 @@ use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tabularium::fhir::storage::LeafSet;
-use tabularium::lake::scan::LakeProvider;
+use tabularium::lake::scan::{LakeProvider, Sought, Stretch};
 use tabularium::lake::{Locator, Person, ScanRequest, ScopedTable};
 
 /// A set of leaves.
@@ -47,7 +47,58 @@ fn ids(table: &ScopedTable) -> Vec<String> {
         let json: serde_json::Value = serde_json::from_slice(&row.resource).unwrap();
         assert_eq!(json["id"], **id);
     }
+    // Together, some that are not there among them, looked for where they lie, somewhere else and anywhere.
+    let owners = table.owners(&places).unwrap();
+    for guess in [Some(None), Some(Some(0)), None] {
+        let mut sought = Vec::new();
+        for ((id, _), owner) in found.iter().zip(&owners) {
+            let owner = guess.unwrap_or(Some(*owner));
+            sought.push(Sought { id: id.clone(), owner });
+            sought.push(Sought {
+                id: format!("no-{id}"),
+                owner,
+            });
+        }
+        let read = table.read_all(&sought, usize::MAX).unwrap().unwrap();
+        for (at, here) in read.iter().enumerate() {
+            let expected = (at % 2 == 0).then(|| (places[at / 2], rows[at / 2].clone()));
+            assert_eq!(*here, expected, "{:?}", sought[at]);
+        }
+        if !rows.is_empty() {
+            assert_eq!(table.read_all(&sought, 10).unwrap(), None);
+            assert_eq!(table.resources_at_most(&places, 10).unwrap(), None);
+        }
+    }
+    // The columns of places, in any order.
+    let turned: Vec<Locator> = places.iter().rev().copied().collect();
+    let columns = table.columns(&turned, &leaves(&["id"])).unwrap();
+    assert!(texts(&columns, "id").iter().eq(found.iter().rev().map(|(id, _)| id)));
+    stretches(table, &Locator::of(&batch));
     found.into_iter().map(|(id, _)| id).collect()
+}
+
+/// Parts of a table are what lies between the rows they are named by.
+fn stretches(table: &ScopedTable, all: &[Locator]) {
+    let places = |stretch: Stretch| {
+        let provider = table.provider(ScanRequest {
+            stretch,
+            ..ScanRequest::default()
+        });
+        Locator::of(&collect(&provider))
+    };
+    let step = (all.len() / 3).max(1);
+    for at in (0..all.len()).step_by(step) {
+        assert_eq!(places(Stretch::before(all[at])), all[..at]);
+        assert_eq!(places(Stretch::from(all[at])), all[at..]);
+        assert_eq!(places(Stretch::after(all[at])), all[at + 1..]);
+        let between = Stretch {
+            from: Some(all[at]),
+            until: all.last().copied(),
+        };
+        assert_eq!(places(between), all[at..all.len() - 1]);
+    }
+    let nowhere = Locator { file: 1 << 40, row: 0 };
+    assert!(places(Stretch::from(nowhere)).is_empty() && places(Stretch::before(nowhere)).is_empty());
 }
 
 /// Ids of a person's rows.

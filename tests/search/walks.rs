@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::lake::Scope;
-use tabularium::search::{Handling, SearchError};
+use tabularium::search::{Engine, Handling, Request, SearchError, raw};
 
 use super::corpus::{BASE, Corpus, corpus, link, name, resources};
+use crate::harness::records::{self, Record};
 
 /// Searches of one type and of several, unsorted and sorted, by criteria of all kinds.
 const SEARCHES: &[&str] = &[
@@ -196,4 +198,102 @@ fn a_tag_is_good_for_its_own_search_only() {
     }
     // FHIR's own parameter is another matter.
     assert!(page(corpus, &scope, "Encounter?_tag=http://example.org|~~x").is_ok());
+}
+
+#[test]
+fn pages_with_what_they_bring_along_are_parts_of_the_same_list() {
+    let Some(corpus) = corpus("search walks with includes") else {
+        return;
+    };
+    let scope = corpus.application();
+    let along = "_include=Encounter:subject&_include=Encounter:service-provider&_revinclude=Procedure:encounter";
+    for search in ["Encounter?class=AMB", "Encounter?class=AMB&_sort=-date"] {
+        let whole = walk(corpus, &scope, &format!("{search}&_count=1000"), "next")
+            .0
+            .concat();
+        let procedures = corpus.everything("Procedure");
+        let mut url = format!("{search}&_count=90&{along}");
+        let mut seen = Vec::new();
+        loop {
+            let page = page(corpus, &scope, &url).unwrap();
+            let (matches, included) = (resources(&page, "match"), resources(&page, "include"));
+            let mut expected: Vec<String> = matches
+                .iter()
+                .flat_map(|encounter| [&encounter["subject"], &encounter["serviceProvider"]])
+                .filter_map(|reference| reference["reference"].as_str().map(str::to_owned))
+                .collect();
+            let names = names(&page);
+            let of_page = |procedure: &&Value| {
+                let encounter = procedure["encounter"]["reference"].as_str();
+                encounter.is_some_and(|encounter| names.iter().any(|name| name == encounter))
+            };
+            expected.extend(procedures.iter().filter(of_page).map(name));
+            expected.sort();
+            expected.dedup();
+            let mut brought: Vec<String> = included.iter().map(name).collect();
+            brought.sort();
+            assert!(brought == expected, "{url}: {} of {}", brought.len(), expected.len());
+            seen.extend(names);
+            match link(&page, "next") {
+                Some(next) => url = next,
+                None => break,
+            }
+        }
+        assert!(seen == whole, "{search}");
+    }
+}
+
+/// A page ends where it has as many bytes as an answer may have, and the next goes on there.
+#[test]
+fn large_resources_make_short_pages() {
+    let text = "x".repeat(1 << 20);
+    let record = |at: usize| {
+        let json = json!({"resourceType": "Basic", "id": format!("b{at:02}"), "code": {"text": text},
+            "subject": {"reference": format!("Patient/p{}", at % 3)}});
+        Record::new(json)
+    };
+    let (_folder, lake) = records::lake();
+    records::commit(&lake, &(0..40).map(record).collect::<Vec<_>>());
+    let engine = Engine::new(lake.clone(), SearchParameters::builtin());
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .unwrap();
+    let scope = records::application("local");
+    let ask = |url: &str| -> Value {
+        let query = url.split_once('?').unwrap().1;
+        let request = Request {
+            scope: &scope,
+            ty: records::ty("Basic"),
+            parameters: &raw::parse(query),
+            compartment: None,
+            handling: Handling::Strict,
+            now: 0,
+            base: BASE,
+        };
+        serde_json::from_slice(&runtime.block_on(engine.search(&request)).unwrap()).unwrap()
+    };
+    for sort in ["", "&_sort=-_id"] {
+        let mut url = format!("Basic?_count=30{sort}");
+        let (mut seen, mut sizes) = (Vec::new(), Vec::new());
+        let last = loop {
+            let page = ask(&url);
+            let names = names(&page);
+            sizes.push(names.len());
+            seen.extend(names);
+            match link(&page, "next") {
+                Some(next) => url = next,
+                None => break page,
+            }
+        };
+        assert_eq!(sizes, [15, 15, 10], "{sort}");
+        let mut expected: Vec<String> = (0..40).map(|at| format!("Basic/b{at:02}")).collect();
+        if !sort.is_empty() {
+            expected.reverse();
+        }
+        assert_eq!(seen, expected, "{sort}");
+        // Backwards a page begins a page's size before, and is as short.
+        let previous = ask(&link(&last, "previous").unwrap());
+        assert_eq!(names(&previous)[..], expected[..15], "{sort}");
+    }
 }

@@ -123,6 +123,11 @@ impl Directory {
         }
     }
 
+    /// Under whom a row lies.
+    pub(super) fn owner(&self, row: u32) -> Option<i64> {
+        self.run(row).map(|run| run.owner)
+    }
+
     /// Version and time of last update of a row, in microseconds since 1970.
     pub(super) fn version(&self, row: u32) -> (i64, i64) {
         (self.versions.at(row), self.updated.at(row))

@@ -48,7 +48,7 @@ pub struct LakeScanExec {
 
 impl LakeScanExec {
     pub(super) fn new(scan: Arc<Scan>, target_partitions: usize, limit: Option<usize>) -> LakeScanExec {
-        let rows: u64 = scan.files().iter().map(|file| file.rows).sum();
+        let rows = scan.most_rows();
         let partitions = target_partitions.min((rows / ROWS_PER_PARTITION) as usize).max(1);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(scan.schema.clone()),

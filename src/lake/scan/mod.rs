@@ -6,6 +6,7 @@
 
 mod account;
 mod adapt;
+mod bulk;
 mod clip;
 mod codes;
 mod columns;
@@ -37,6 +38,7 @@ mod stretch;
 mod table;
 mod watch;
 
+pub use bulk::{PlacedRow, Sought};
 pub use error::ScanError;
 pub use exec::LakeScanExec;
 pub use id_set::IdSet;

@@ -99,7 +99,10 @@ impl ScopedTable {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let rows = self.rows_at_most(places, most)?;
         if let Some((watch, started)) = started {
-            watch.rows(self.ty, seen(places.len(), rows.as_deref().unwrap_or_default(), started));
+            watch.rows(
+                self.ty,
+                seen(places.len(), rows.as_deref().unwrap_or_default(), started),
+            );
         }
         Ok(rows)
     }
@@ -243,7 +246,13 @@ impl ScopedTable {
     }
 
     /// Whether the scope shows a row that is not deleted.
-    fn shows(&self, data: &DataFile, file: &Arc<OpenFile>, group: usize, row: u32) -> Result<bool, ScanError> {
+    pub(super) fn shows(
+        &self,
+        data: &DataFile,
+        file: &Arc<OpenFile>,
+        group: usize,
+        row: u32,
+    ) -> Result<bool, ScanError> {
         if self.is_deleted(data, file, group, row)? {
             return Ok(false);
         }
@@ -288,7 +297,7 @@ pub(super) fn has_id(file: &Arc<OpenFile>, group: usize, row: u32, id: &str) -> 
 }
 
 /// Whether the JSON text names the id near its start, where the writer puts it. It spares reading the column.
-fn mentions_id(resource: &[u8], id: &str) -> bool {
+pub(super) fn mentions_id(resource: &[u8], id: &str) -> bool {
     let head = &resource[..resource.len().min(256)];
     let needle = format!("\"id\":\"{id}\"");
     memchr::memmem::find(head, needle.as_bytes()).is_some()

@@ -2,6 +2,7 @@
 //! column index for pages. Where a statistic is missing, everything is kept.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use parquet::data_type::AsBytes;
@@ -253,6 +254,19 @@ pub(super) fn may_hold_owners(file: &OpenFile, group: usize, owners: &OwnerSet) 
     match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {
         Bounds::Numbers(least, greatest) => !owners.within(&(least as i64..=greatest as i64)).is_empty(),
         _ => true,
+    }
+}
+
+/// Between which owners the rows of a row group lie; `None` where there are none.
+pub(super) fn owner_bounds(file: &OpenFile, group: usize) -> Option<RangeInclusive<i128>> {
+    let all = i128::from(i64::MIN)..=i128::from(i64::MAX);
+    let Some(leaf) = file.leaf("owner") else {
+        return Some(all);
+    };
+    match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {
+        Bounds::Numbers(least, greatest) => Some(least..=greatest),
+        Bounds::Empty => None,
+        _ => Some(all),
     }
 }
 

@@ -2,7 +2,7 @@
 //! rest for the rows that are left. Synchronous; `exec` turns it into a stream.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
@@ -54,6 +54,7 @@ pub(super) struct Scan {
     owners: Option<OwnerSet>,
     either: Vec<Vec<ItemMatch>>,
     stretch: Stretch,
+    files: OnceLock<Vec<(Arc<DataFile>, u64)>>,
     pub(super) account: Account,
 }
 
@@ -102,6 +103,7 @@ impl Scan {
             owners: owners.map(|owners| OwnerSet::of(&owners)),
             either,
             stretch,
+            files: OnceLock::new(),
             account: Account::default(),
         }
     }
@@ -112,8 +114,25 @@ impl Scan {
         conditions && self.prune == Prune::Keep && self.owners.is_none() && self.stretch == Stretch::default()
     }
 
-    /// The files that may hold rows of it, in the table's order.
-    pub(super) fn files(&self) -> Vec<Arc<DataFile>> {
+    /// The files that may hold rows of it, in the table's order, each with how many rows those before it have.
+    pub(super) fn files(&self) -> &[(Arc<DataFile>, u64)] {
+        self.files.get_or_init(|| {
+            let mut before = 0;
+            let place = |file: Arc<DataFile>| {
+                let start = before;
+                before += file.rows;
+                (file, start)
+            };
+            self.chosen().into_iter().map(place).collect()
+        })
+    }
+
+    /// How many rows those files have.
+    pub(super) fn most_rows(&self) -> u64 {
+        self.files().last().map_or(0, |(file, start)| start + file.rows)
+    }
+
+    fn chosen(&self) -> Vec<Arc<DataFile>> {
         let mut files = match (&self.owners, &self.table.scope.patient) {
             (Some(owners), _) => self.table.files_of(owners.all()),
             (None, Some(patient)) => self
@@ -200,25 +219,18 @@ impl Rows {
         limit: Option<usize>,
         sorted: Option<Sorted>,
     ) -> Rows {
-        let files = scan.files();
         let ends = scan.ends();
-        let total: u64 = files.iter().map(|file| file.rows).sum();
+        let total = scan.most_rows();
         let bound = |part: usize| (u128::from(total) * part as u128 / parts.max(1) as u128) as u64;
         let share = bound(part)..bound(part + 1);
-        let mut start = 0;
-        let mut placed = Vec::new();
-        for file in files {
-            let rows = file.rows;
-            if start < share.end && start + rows > share.start {
-                placed.push((file, start));
-            }
-            start += rows;
-        }
-        let files = placed.into_iter();
+        let files = scan.files();
+        let from = files.partition_point(|(file, start)| start + file.rows <= share.start);
+        let until = files.partition_point(|(_, start)| *start < share.end);
+        let files: Vec<_> = files[from..until.max(from)].to_vec();
         Rows {
             scan,
             ends,
-            files,
+            files: files.into_iter(),
             share,
             sorted,
             ranked: None,
