@@ -27,7 +27,8 @@ use datafusion::physical_plan::{
 use super::order::Sorted;
 use super::prune::Prune;
 use super::report::ScanReport;
-use super::rows::{Rows, Scan};
+use super::resolved::Scan;
+use super::rows::Rows;
 
 /// Below this many rows a partition is not worth its own task.
 const ROWS_PER_PARTITION: u64 = 16_384;

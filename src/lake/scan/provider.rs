@@ -17,7 +17,7 @@ use super::exec::LakeScanExec;
 use super::locator;
 use super::report::ScanReport;
 use super::request::{RowPredicate, ScanRequest};
-use super::rows::Scan;
+use super::resolved::Scan;
 use super::table::ScopedTable;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 

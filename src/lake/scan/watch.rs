@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::exec::leaves;
 use super::prune::Prune;
 use super::report::ScanReport;
-use super::rows::Scan;
+use super::resolved::Scan;
 use crate::fhir::TypeId;
 
 /// Notes what is read through the tables that it watches.

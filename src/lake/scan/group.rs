@@ -1,0 +1,157 @@
+//! A row group's rows: those that the conditions leave, and their columns, batch by batch.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::filter_record_batch;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+use super::adapt::{adapt, adapt_array};
+use super::columns;
+use super::error::ScanError;
+use super::file::{OpenFile, ReadBytes};
+use super::locator::{FILE, ROW};
+use super::ranges::Ranges;
+use super::report::ScanReport;
+use super::resolved::Scan;
+use crate::fhir::storage::NUMBER;
+
+/// Rows per batch handed out.
+pub(super) const BATCH: usize = 8192;
+
+/// A row group being handed out.
+pub(super) struct Group {
+    pub(super) file: Arc<OpenFile>,
+    /// Position in the file of the group's first row.
+    pub(super) first_row: u32,
+    pub(super) rows: Vec<u32>,
+    pub(super) at: usize,
+    pub(super) early: RecordBatch,
+    pub(super) late: Option<ParquetRecordBatchReader>,
+    pub(super) read: Arc<ReadBytes>,
+}
+
+impl Group {
+    pub(super) fn next(&mut self, scan: &Scan) -> Result<Option<RecordBatch>, ScanError> {
+        if self.at >= self.rows.len() {
+            return Ok(None);
+        }
+        let late = match &mut self.late {
+            Some(reader) => Some(
+                reader
+                    .next()
+                    .ok_or_else(|| self.file.missing("rows that its footer counts"))??,
+            ),
+            None => None,
+        };
+        let count = late
+            .as_ref()
+            .map_or(BATCH.min(self.rows.len() - self.at), RecordBatch::num_rows);
+        let late = late.map(|batch| adapt(&batch, scan.rest.schema())).transpose()?;
+        let early = self.early.slice(self.at, count.min(self.early.num_rows() - self.at));
+        let rows = &self.rows[self.at..self.at + count];
+        self.at += count;
+        let columns = scan.schema.fields().iter().map(|field| -> Result<ArrayRef, ScanError> {
+            let name = field.name().as_str();
+            Ok(match name {
+                FILE => Arc::new(Int64Array::from_value(self.file.id as i64, count)),
+                ROW => Arc::new(UInt32Array::from_iter_values(
+                    rows.iter().map(|row| self.first_row + row),
+                )),
+                _ => match (
+                    early.column_by_name(name),
+                    late.as_ref().and_then(|late| late.column_by_name(name)),
+                ) {
+                    (Some(column), _) => adapt_array(column, field)?,
+                    (None, Some(column)) => column.clone(),
+                    (None, None) => arrow::array::new_null_array(field.data_type(), count),
+                },
+            })
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(Some(RecordBatch::try_new_with_options(
+            scan.schema.clone(),
+            columns,
+            &options,
+        )?))
+    }
+}
+
+/// Reads the predicates' columns and drops the rows they refuse.
+pub(super) fn filter(
+    scan: &Scan,
+    file: &Arc<OpenFile>,
+    group: usize,
+    mut rows: Ranges,
+    read: &Arc<ReadBytes>,
+    report: &mut ScanReport,
+) -> Result<(RecordBatch, Ranges), ScanError> {
+    let before = rows.count();
+    for condition in &scan.items {
+        if !rows.is_empty() {
+            let (started, count) = (Instant::now(), rows.count());
+            rows = condition.matching(&scan.table, file, group, &rows, read)?;
+            report.filtered(&condition.label, (count, rows.count()), started.elapsed());
+        }
+    }
+    for conditions in &scan.either {
+        let (started, count) = (Instant::now(), rows.count());
+        let mut found = Ranges::default();
+        for condition in conditions.iter().filter(|_| !rows.is_empty()) {
+            found = found.union(&condition.matching(&scan.table, file, group, &rows, read)?);
+        }
+        rows = found;
+        if let Some(first) = conditions.first() {
+            report.filtered(&first.label, (count, rows.count()), started.elapsed());
+        }
+    }
+    let started = Instant::now();
+    let mut leaves = scan.first.leaves(file.fields(), file.sizes());
+    if scan.numbers_suffice {
+        leaves.retain(|leaf| !is_spared(file, group, *leaf));
+    }
+    let mut early = columns::read_leaves(file, group, &scan.first, &leaves, &rows, read)?;
+    report.read_time += started.elapsed();
+    for (schema, predicate) in &scan.predicates {
+        if rows.is_empty() {
+            break;
+        }
+        let (started, count) = (Instant::now(), rows.count());
+        let mask = definite((predicate.keep)(&adapt(&early, schema)?)?);
+        if mask.len() != early.num_rows() {
+            return Err(ScanError::Columns(arrow::error::ArrowError::ComputeError(format!(
+                "a row filter answered for {} of {} rows",
+                mask.len(),
+                early.num_rows()
+            ))));
+        }
+        if mask.true_count() < mask.len() {
+            rows = rows.filter(&mask);
+            early = filter_record_batch(&early, &mask)?;
+        }
+        report.filtered(&predicate.label, (count, rows.count()), started.elapsed());
+    }
+    report.rows_filtered += (before - rows.count()) as u64;
+    Ok((early, rows))
+}
+
+/// Whether a leaf is the text of decimals that all have their number beside them in a row group: where as many of either are
+/// null, none has only a text.
+fn is_spared(file: &OpenFile, group: usize, leaf: usize) -> bool {
+    let nulls = |leaf: usize| {
+        let statistics = file.metadata().row_group(group).column(leaf).statistics();
+        statistics.and_then(|statistics| statistics.null_count_opt())
+    };
+    let number = file.leaf(&format!("{}{NUMBER}", file.paths()[leaf]));
+    number.is_some_and(|number| nulls(leaf).is_some() && nulls(leaf) == nulls(number))
+}
+
+/// With null as false.
+fn definite(mask: BooleanArray) -> BooleanArray {
+    match mask.nulls() {
+        Some(nulls) => BooleanArray::new(mask.values() & nulls.inner(), None),
+        None => mask,
+    }
+}

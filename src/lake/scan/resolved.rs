@@ -1,0 +1,167 @@
+//! What a scan was asked, resolved against a table's layout: which columns are decoded first and which later, which files are met.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::SchemaRef;
+
+use super::account::Account;
+use super::clip::Clip;
+use super::error::ScanError;
+use super::file::OpenFile;
+use super::items::ItemMatch;
+use super::order::Order;
+use super::owner_set::OwnerSet;
+use super::prune::Prune;
+use super::pruning::refutation;
+use super::request::{RowPredicate, ScanRequest};
+use super::stretch::{Ends, Stretch};
+use super::table::ScopedTable;
+use crate::fhir::storage::LeafSet;
+use crate::lake::picture::DataFile;
+
+/// A scan, resolved against a table's layout.
+#[derive(Debug)]
+pub(super) struct Scan {
+    pub(super) table: ScopedTable,
+    /// What batches have: clipped columns and locators, in the order asked for.
+    pub(super) schema: SchemaRef,
+    /// Columns decoded for predicates; with the leaves that the output wants of the same roots.
+    pub(super) first: Clip,
+    /// The output's other columns.
+    pub(super) rest: Clip,
+    pub(super) predicates: Vec<(SchemaRef, RowPredicate)>,
+    pub(super) items: Vec<ItemMatch>,
+    pub(super) prune: Prune,
+    pub(super) numbers_suffice: bool,
+    pub(super) order: Option<Order>,
+    pub(super) owners: Option<OwnerSet>,
+    pub(super) either: Vec<Vec<ItemMatch>>,
+    stretch: Stretch,
+    files: OnceLock<Vec<(Arc<DataFile>, u64)>>,
+    pub(super) account: Account,
+}
+
+impl Scan {
+    /// `schema` names the output's columns; `output` has the same, less the locators.
+    pub(super) fn new(table: ScopedTable, schema: SchemaRef, output: &Clip, request: ScanRequest) -> Scan {
+        let ScanRequest {
+            leaves: output_leaves,
+            predicates,
+            mut items,
+            either,
+            prune,
+            numbers_suffice,
+            order,
+            owners,
+            stretch,
+        } = request;
+        // Ids are looked up, and leave few rows to the others.
+        items.sort_by_key(|condition| condition.ids().is_none());
+        let early: LeafSet = predicates
+            .iter()
+            .flat_map(|predicate| predicate.leaves.iter().cloned())
+            .collect();
+        // What the output wants of the roots that predicates read is decoded with them.
+        let roots = table.clip(&early);
+        let both = table.clip(&early.iter().chain(&output_leaves).cloned().collect());
+        let is_output = |name: &str| output.schema().index_of(name).is_ok();
+        let first = both
+            .retain(|name| is_output(name) && roots.schema().index_of(name).is_ok())
+            .join(&roots.retain(|name| !is_output(name)));
+        let rest = output.retain(|name| first.schema().index_of(name).is_err());
+        let predicates = predicates
+            .into_iter()
+            .map(|predicate| (table.schema(&predicate.leaves), predicate))
+            .collect();
+        Scan {
+            table,
+            schema,
+            first,
+            rest,
+            predicates,
+            items,
+            prune,
+            numbers_suffice,
+            order,
+            owners: owners.map(|owners| OwnerSet::of(&owners)),
+            either,
+            stretch,
+            files: OnceLock::new(),
+            account: Account::default(),
+        }
+    }
+
+    /// Whether every live row of the table that the scope shows comes out.
+    pub(super) fn is_total(&self) -> bool {
+        let conditions = self.predicates.is_empty() && self.items.is_empty() && self.either.is_empty();
+        conditions && self.prune == Prune::Keep && self.owners.is_none() && self.stretch == Stretch::default()
+    }
+
+    /// The files that may hold rows of it, in the table's order, each with how many rows those before it have.
+    pub(super) fn files(&self) -> &[(Arc<DataFile>, u64)] {
+        self.files.get_or_init(|| {
+            let mut before = 0;
+            let place = |file: Arc<DataFile>| {
+                let start = before;
+                before += file.rows;
+                (file, start)
+            };
+            self.chosen().into_iter().map(place).collect()
+        })
+    }
+
+    /// How many rows those files have.
+    pub(super) fn most_rows(&self) -> u64 {
+        self.files().last().map_or(0, |(file, start)| start + file.rows)
+    }
+
+    fn chosen(&self) -> Vec<Arc<DataFile>> {
+        let mut files = match (&self.owners, &self.table.scope.patient) {
+            (Some(owners), _) => self.table.files_of(owners.all()),
+            (None, Some(patient)) => self
+                .table
+                .files_of(&[patient.owners.as_slice(), &[crate::lake::owner::SHARED]].concat()),
+            (None, None) => self.table.files().to_vec(),
+        };
+        let ends = self.ends();
+        files.retain(|file| ends.meets(file));
+        files
+    }
+
+    pub(super) fn ends(&self) -> Ends {
+        Ends::of(&self.stretch, &self.table)
+    }
+
+    /// The owners that it is narrowed to.
+    pub(super) fn owners(&self) -> Option<&[i64]> {
+        self.owners.as_ref().map(OwnerSet::all)
+    }
+
+    /// Why nothing of a row group is left.
+    pub(super) fn refuted_by(
+        &self,
+        data: &DataFile,
+        file: &Arc<OpenFile>,
+        group: usize,
+    ) -> Result<Arc<str>, ScanError> {
+        if let Some(reason) = refutation(file, group, &self.prune) {
+            return Ok(reason);
+        }
+        let hidden = self.table.visible(data, file, group, self.owners.as_ref())?.is_empty();
+        Ok(match (hidden, self.owners.is_some()) {
+            (true, true) => "no row of the owners asked for".into(),
+            (true, false) => "no row within the scope".into(),
+            (false, _) => "several conditions together".into(),
+        })
+    }
+
+    /// The labels of its predicates, for `explain`.
+    pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
+        let items = self
+            .items
+            .iter()
+            .chain(self.either.iter().flatten())
+            .map(|condition| &*condition.label);
+        items.chain(self.predicates.iter().map(|(_, predicate)| &*predicate.label))
+    }
+}
