@@ -3,6 +3,7 @@
 //! The population plan runs this inside the scan, the person path straight over a person's columns: there is one meaning.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
 use super::SearchError;
@@ -45,7 +46,8 @@ fn all(criteria: &[Criterion], batch: &RecordBatch, plain: bool) -> Result<Boole
             break;
         }
     }
-    Ok(BooleanArray::from(all))
+    let all = BooleanBuffer::collect_bool(all.len(), |row| all[row]);
+    Ok(BooleanArray::new(all, None))
 }
 
 /// Marks the rows for which the criterion holds; none is marked before.

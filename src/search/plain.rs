@@ -2,6 +2,7 @@
 //! once. What is asked of them is decided on the columns, without running the parameter's program, which gives the same.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{Decimal128Type, TimestampMicrosecondType};
 
 use super::criterion::Test;
@@ -152,19 +153,23 @@ impl Times {
     fn mark(&self, rows: &mut [bool], hit: impl Fn(Interval<i64>) -> bool) {
         let starts = self.starts.as_primitive::<TimestampMicrosecondType>();
         let ends = self.ends.as_primitive::<TimestampMicrosecondType>();
-        for (row, marked) in rows.iter_mut().enumerate() {
-            let target = match (starts.is_valid(row), ends.is_valid(row)) {
-                (true, true) => (starts.value(row), ends.value(row)),
-                (true, false) if self.open => (starts.value(row), i64::MAX),
-                (false, true) if self.open => (i64::MIN, ends.value(row)),
+        let (has_start, has_end) = (validity(starts.nulls()), validity(ends.nulls()));
+        let times = starts.values().iter().zip(ends.values().iter());
+        for (row, (marked, (start, end))) in rows.iter_mut().zip(times).enumerate() {
+            let (start, end) = match (has_start(row), has_end(row)) {
+                (true, true) => (*start, *end),
+                (true, false) if self.open => (*start, i64::MAX),
+                (false, true) if self.open => (i64::MIN, *end),
                 _ => continue,
             };
-            *marked |= hit(Interval {
-                start: target.0,
-                end: target.1,
-            });
+            *marked |= hit(Interval { start, end });
         }
     }
+}
+
+/// Whether a row has a value. The arrays' own way asks through two more calls a row.
+fn validity(nulls: Option<&NullBuffer>) -> impl Fn(usize) -> bool + '_ {
+    move |row| nulls.is_none_or(|nulls| nulls.is_valid(row))
 }
 
 fn is_time(array: &ArrayRef) -> bool {
@@ -195,8 +200,9 @@ impl Numbers {
     fn mark(&self, rows: &mut [bool], hit: impl Fn(Stored<'_>) -> bool) {
         let numbers = self.numbers.as_primitive::<Decimal128Type>();
         let texts = self.texts.as_ref().map(|texts| texts.as_string::<i32>());
-        for (row, marked) in rows.iter_mut().enumerate() {
-            let scaled = numbers.is_valid(row).then(|| numbers.value(row));
+        let has_number = validity(numbers.nulls());
+        for (row, (marked, number)) in rows.iter_mut().zip(numbers.values().iter()).enumerate() {
+            let scaled = has_number(row).then_some(*number);
             let text = texts.filter(|texts| scaled.is_none() && texts.is_valid(row));
             let text = text.map(|texts| texts.value(row));
             if scaled.is_some() || text.is_some() {
@@ -218,7 +224,7 @@ fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRe
     match parent.nulls() {
         None => Ok(Some(child.clone())),
         Some(above) => {
-            let nulls = arrow::buffer::NullBuffer::union(Some(above), child.nulls());
+            let nulls = NullBuffer::union(Some(above), child.nulls());
             let data = child.to_data().into_builder().nulls(nulls).build();
             Ok(Some(arrow::array::make_array(data.map_err(|_| Undecided)?)))
         }

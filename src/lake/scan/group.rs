@@ -114,7 +114,7 @@ pub(super) fn filter(
     }
     let mut early = columns::read_leaves(file, group, &scan.first, &leaves, &rows, read)?;
     report.read_time += started.elapsed();
-    for (schema, predicate) in &scan.predicates {
+    for (at, (schema, predicate)) in scan.predicates.iter().enumerate() {
         if rows.is_empty() {
             break;
         }
@@ -129,12 +129,25 @@ pub(super) fn filter(
         }
         if mask.true_count() < mask.len() {
             rows = rows.filter(&mask);
-            early = filter_record_batch(&early, &mask)?;
+            early = filter_record_batch(&needed(&early, scan, at + 1)?, &mask)?;
         }
         report.filtered(&predicate.label, (count, rows.count()), started.elapsed());
     }
     report.rows_filtered += (before - rows.count()) as u64;
     Ok((early, rows))
+}
+
+/// The columns of a batch that the output or a predicate from `next` on reads.
+fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, ScanError> {
+    let schemas = scan.predicates[next..].iter().map(|(schema, _)| schema);
+    let schemas: Vec<_> = schemas.chain([&scan.schema]).collect();
+    let is_needed = |name: &str| schemas.iter().any(|schema| schema.index_of(name).is_ok());
+    let columns = batch.schema_ref().fields().iter().enumerate();
+    let columns: Vec<usize> = columns
+        .filter(|(_, field)| is_needed(field.name()))
+        .map(|(at, _)| at)
+        .collect();
+    Ok(batch.project(&columns)?)
 }
 
 /// Whether a leaf is the text of decimals that all have their number beside them in a row group: where as many of either are

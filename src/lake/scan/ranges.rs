@@ -91,12 +91,20 @@ impl Ranges {
         let mut kept = Ranges::default();
         let mut at = 0;
         for range in &self.0 {
-            for row in range.clone() {
-                if at < mask.len() && mask.is_valid(at) && mask.value(at) {
-                    kept.push(row..row + 1);
-                }
-                at += 1;
+            let count = range.len().min(mask.len() - at);
+            if count < 64 {
+                let hits = (0..count).filter(|row| mask.is_valid(at + row) && mask.value(at + row));
+                hits.for_each(|row| kept.push(range.start + row as u32..range.start + row as u32 + 1));
+            } else {
+                let here = mask.slice(at, count);
+                let hits = match here.nulls() {
+                    Some(nulls) => here.values() & nulls.inner(),
+                    None => here.values().clone(),
+                };
+                hits.set_slices()
+                    .for_each(|(from, to)| kept.push(range.start + from as u32..range.start + to as u32));
             }
+            at += count;
         }
         kept
     }
