@@ -14,6 +14,7 @@ use rand_chacha::rand_core::SeedableRng;
 use tabularium::lake::{Lake, Picture};
 
 use crate::harness::lake::{files_below, resources};
+use crate::harness::records;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
 
@@ -255,6 +256,83 @@ fn a_killed_compaction_loses_nothing() {
     assert_eq!(victim.round(), 1 + kills() / 4);
     let picture = victim.lake().picture();
     assert!(picture.tables.values().all(|table| table.files.len() == 1));
+}
+
+/// Reads a resource as an application's token would.
+fn is_shown(lake: &Lake, text: &str) -> bool {
+    let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    let ty = records::ty(json["resourceType"].as_str().unwrap());
+    let table = lake.table(&lake.picture(), ty, &records::application("local"));
+    table.read(json["id"].as_str().unwrap()).unwrap().is_some()
+}
+
+/// An erasure killed at any point has not begun, or hides everything at once; the next writer brings it to its end.
+#[test]
+fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
+    let mut victim = Victim::new();
+    let first = victim
+        .population
+        .iter()
+        .find(|text| text.contains(r#""resourceType":"Patient""#));
+    let patient: serde_json::Value = serde_json::from_str(first.unwrap()).unwrap();
+    let patient = patient["id"].as_str().unwrap().to_owned();
+    let subject = format!(r#""subject":{{"reference":"Patient/{patient}"#);
+    let own: Vec<String> = victim
+        .population
+        .iter()
+        .filter(|text| text.contains(&subject))
+        .cloned()
+        .collect();
+    assert!(own.len() > 100 && own.len() < victim.population.len() - 100);
+    let tables = victim.lake().picture().tables.len();
+    let erase = |victim: &Victim| {
+        program(&[
+            "erase".as_ref(),
+            "--data".as_ref(),
+            victim.data().as_ref(),
+            "--patient".as_ref(),
+            patient.as_ref(),
+        ])
+    };
+    // What is left by an erasure that nobody kills.
+    assert!(erase(&victim).status().unwrap().success());
+    let rest = resources(&victim.lake().picture()).len();
+    assert!(rest < victim.population.len() - own.len());
+    let (mut before, mut after) = (0, 0);
+    for round in 1..=kills() {
+        victim.import_whole(round);
+        // A rewritten file and its delete file for each of a table's files.
+        let erase = erase(&victim);
+        victim.kill(erase, 3 * tables);
+        let shown = |lake: &Lake| own.iter().filter(|text| is_shown(lake, text)).count();
+        let found = shown(&victim.lake());
+        assert!(
+            found == 0 || found == own.len(),
+            "round {round}: {found} of {}",
+            own.len()
+        );
+        drop(victim.lake().writer().unwrap());
+        victim.check_files();
+        assert_eq!(shown(&victim.lake()), found, "round {round}");
+        if found > 0 {
+            before += 1;
+            continue;
+        }
+        after += 1;
+        let lake = victim.lake();
+        for snapshot in 0..=lake.picture().snapshot {
+            let Ok(picture) = lake.picture_at(snapshot) else {
+                continue;
+            };
+            assert!(
+                resources(&picture).iter().all(|text| !text.contains(&subject)),
+                "round {round}"
+            );
+        }
+        assert_eq!(resources(&lake.picture()).len(), rest, "round {round}");
+    }
+    println!("{before} kills before it was recorded, {after} after");
+    assert!(kills() < 16 || after > 0, "the kills hit erasures that had begun");
 }
 
 /// Files of all snapshots that can still be read.

@@ -441,7 +441,7 @@ fn links_of_a_view_show_their_reader_no_more_than_their_own() {
     }
     // Snapshots that the token's holder was given no link to: of another time, and of none.
     for snapshot in 0..5 {
-        let tag = Pin(snapshot).text();
+        let tag = Pin { snapshot, erasures: 0 }.text();
         let answer = run(&server, &ben, &format!("{}?_tag={tag}", RUNS[0]), "Observation", &[]);
         match answer.status {
             200 => assert!(rows(&answer).iter().all(|id| id == "obs-ben")),

@@ -10,6 +10,7 @@ mod columns;
 mod compaction;
 mod crash;
 mod demo;
+mod erase;
 mod facts;
 mod fhirpath;
 mod harness;

@@ -276,6 +276,98 @@ fn every_match_comes_once_whatever_is_written_meanwhile() {
     }
 }
 
+impl World {
+    /// Erases a person as another process would.
+    fn erase(&mut self, patient: &str) {
+        let scope = records::patient(&self.writer, "local", patient);
+        let mut writer = self.writer.writer().unwrap();
+        let scope = scope.patient.as_ref().unwrap();
+        let done = writer.erase(Mode::Live, "local", scope).unwrap();
+        assert!(done.rows > 0);
+        drop(writer);
+        self.server.lake.refresh().unwrap();
+    }
+}
+
+/// A person is erased in the middle of a walk: the others' rows still come exactly once, as they were when it began, and nothing
+/// erased comes any more. Where the link goes by a row that was erased, or counts rows, it says so, and the walk begins anew.
+#[test]
+fn walks_go_on_while_people_are_erased() {
+    let mut world = World::new();
+    let application = world.server.application_token();
+    let person = world.server.patient_token("p1");
+    let walks = [
+        ("/Observation?_count=7", false),
+        ("/Observation?_count=8&_sort=-date", false),
+        (
+            "/Observation?_count=11&_sort=code,-date,-_id&_include=Observation:subject",
+            false,
+        ),
+        ("/Observation?_count=13&code=c1,c2,c3,c0&_total=accurate", false),
+        ("?_type=Observation&_count=12", false),
+        ("?_type=Observation&_count=12&_sort=-_lastUpdated", false),
+        ("/Observation?_count=3", true),
+        ("/Observation?_count=3&_sort=-date&_include=Observation:subject", true),
+        ("/Patient/p1/Observation?_count=4&_sort=date", true),
+    ];
+    let mut expiries = 0;
+    for (at, (query, own)) in walks.into_iter().enumerate() {
+        let token = if own { &person } else { &application };
+        let gone = [0, 2, 3, 4, 5][at % 5];
+        let is_gone = |name: &str| name["Observation/o".len()..].parse::<usize>().unwrap() % PATIENTS == gone;
+        let mut expected: Option<BTreeMap<String, String>> = None;
+        let mut found: BTreeMap<String, String> = BTreeMap::new();
+        let mut next = Some(format!("/fhir{query}"));
+        let mut pages = 0;
+        while let Some(path) = next {
+            let answer = world.server.get(&path, token);
+            if answer.status == 410 {
+                assert!(pages > 1 && !own, "{query}: another's erasure ends no person's walk");
+                (expiries, pages, found) = (expiries + 1, 0, BTreeMap::new());
+                expected = None;
+                next = Some(format!("/fhir{query}"));
+                continue;
+            }
+            let page = page(&answer, &path);
+            expected.get_or_insert_with(|| world.means(|at| !own || at % PATIENTS == 1));
+            pages += 1;
+            for resource in of_mode(&page, "match") {
+                let status = resource["status"].as_str().unwrap().to_owned();
+                let again = found.insert(name(&resource), status);
+                assert!(again.is_none(), "{query}: {} comes twice", name(&resource));
+                assert!(
+                    pages <= 2 || own || !is_gone(&name(&resource)) || world.held.contains_key(&gone),
+                    "{query}: {} was erased",
+                    name(&resource)
+                );
+            }
+            if pages > 2 && query.contains("_total") {
+                assert_eq!(page["total"], world.held.len(), "{query}");
+            }
+            next = link(&page, "next");
+            if pages == 2 && world.held.contains_key(&gone) {
+                world.erase(&format!("p{gone}"));
+                world.held.retain(|at, _| at % PATIENTS != gone);
+            }
+        }
+        let mut expected = expected.unwrap();
+        if !own {
+            expected.retain(|name, _| !is_gone(name));
+            found.retain(|name, _| !is_gone(name));
+        }
+        assert_eq!(found, expected, "{query}");
+        // The person comes again, as any other news.
+        let again: Vec<usize> = (0..world.next).filter(|at| at % PATIENTS == gone).collect();
+        let mut resources = vec![patient(gone)];
+        resources.extend(again.iter().map(|at| observation(*at, "again")));
+        import(&world.writer, &resources);
+        world.held.extend(again.into_iter().map(|at| (at, "again".to_owned())));
+        world.server.lake.refresh().unwrap();
+    }
+    println!("{expiries} walks began anew");
+    assert!(expiries < 5);
+}
+
 #[test]
 fn links_back_lead_to_the_same_pages() {
     let mut world = World::new();

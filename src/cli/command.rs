@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::{
-    bench, compact, demo, fhirpath, generate, import, info, run as run_view, search, serve, token, validate_view,
+    bench, compact, demo, erase, fhirpath, generate, import, info, run as run_view, search, serve, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -31,6 +31,7 @@ enum Command {
     Token(token::Args),
     ValidateView(validate_view::Args),
     Compact(compact::Args),
+    Erase(erase::Args),
 }
 
 /// Parses the process's arguments and carries the command out.
@@ -49,6 +50,7 @@ pub fn run() -> ExitCode {
         Command::Token(arguments) => token::run(arguments),
         Command::ValidateView(arguments) => validate_view::run(arguments),
         Command::Compact(arguments) => compact::run(arguments),
+        Command::Erase(arguments) => erase::run(arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -20,6 +20,7 @@ mod command;
 mod compact;
 mod definition;
 mod demo;
+mod erase;
 mod failure;
 mod fhirpath;
 mod generate;

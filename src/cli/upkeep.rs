@@ -45,10 +45,13 @@ fn run(lake: &Lake, stop: &AtomicBool) {
     let mut seen = None;
     let mut last = Instant::now();
     while !stop.load(Ordering::Relaxed) {
-        let snapshot = lake.picture().snapshot;
-        if seen != Some(snapshot) || last.elapsed() > AT_LEAST {
+        let state = |lake: &Lake| {
+            let picture = lake.picture();
+            (picture.snapshot, picture.erasures())
+        };
+        if seen != Some(state(lake)) || last.elapsed() > AT_LEAST {
             match tidy(lake, stop) {
-                Ok(()) => seen = Some(lake.picture().snapshot),
+                Ok(()) => seen = Some(state(lake)),
                 Err(LakeError::Busy { .. }) => tracing::debug!("another process is writing; upkeep waits"),
                 Err(error) => tracing::warn!(%error, "upkeep of the lake failed"),
             }

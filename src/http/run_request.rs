@@ -468,9 +468,13 @@ mod tests {
             reason(&body, "_count=4"),
             "the parameter _count stands in the body and in the query, and differs"
         );
-        let linked = format!("_count=4&_offset=8&_tag={}", Pin(7).text());
+        let pin = Pin {
+            snapshot: 7,
+            erasures: 1,
+        };
+        let linked = format!("_count=4&_offset=8&_tag={}", pin.text());
         let request = parse(&body, &linked).unwrap();
-        assert_eq!((request.count, request.offset, request.pin), (Some(4), 8, Some(Pin(7))));
+        assert_eq!((request.count, request.offset, request.pin), (Some(4), 8, Some(pin)));
         assert!(reason(&body, &format!("{linked}&_limit=4")).contains("differs"));
     }
 }

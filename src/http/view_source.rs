@@ -11,7 +11,7 @@ use crate::consent::Access;
 use crate::fhir::facts;
 use crate::fhir::temporal::Temporal;
 use crate::lake::Picture;
-use crate::search::Pin;
+use crate::search::{Pin, SearchError};
 use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
 
 /// A view ready to run, with what the answer says beside the rows.
@@ -37,8 +37,13 @@ impl Work {
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
         let picture = match request.pin.filter(|_| reads_lake) {
             None => service.lake.picture(),
-            Some(Pin(snapshot)) => service.lake.picture_at(snapshot).map_err(RunError::from)?,
+            Some(pin) => service.lake.picture_at(pin.snapshot).map_err(RunError::from)?,
         };
+        // Pages are counted, and what earlier ones had may have been erased since.
+        let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
+        if counted.is_some_and(|pin| pin.erasures != picture.erasures()) {
+            return Err(SearchError::Expired.into());
+        }
         let patients = patients(&request, access, service, &picture)?;
         let plan = Plan {
             service,
@@ -52,7 +57,7 @@ impl Work {
         };
         let left = total.saturating_sub(request.offset);
         let more = request.count.filter(|count| *count < left);
-        let link = |count: usize| next_link(service, &request, path, count, picture.snapshot);
+        let link = |count: usize| next_link(service, &request, path, count, Pin::of(&picture));
         Ok(Work {
             rows,
             stop,
@@ -179,20 +184,14 @@ fn is_within(period: &serde_json::Value, moment: i64) -> bool {
 
 /// The address to which the same body is posted for the next page. It repeats what stood in the query, and names the snapshot
 /// so that pages belong together whatever is imported between them.
-fn next_link(
-    service: &Service,
-    request: &RunRequest,
-    path: &str,
-    count: usize,
-    snapshot: u64,
-) -> Result<String, Error> {
+fn next_link(service: &Service, request: &RunRequest, path: &str, count: usize, pin: Pin) -> Result<String, Error> {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in &request.repeated {
         query.append_pair(name, value);
     }
     query.append_pair("_count", &count.to_string());
     query.append_pair("_offset", &(request.offset + count).to_string());
-    query.append_pair("_tag", &Pin(snapshot).text());
+    query.append_pair("_tag", &pin.text());
     let query = query.finish();
     if "/fhir/?".len() + path.len() + query.len() > service.limits.url {
         return Err(Error::Invalid(

@@ -37,6 +37,9 @@ pub enum LakeError {
         /// The newest snapshot now.
         found: u64,
     },
+    /// An erasure was begun and has to be finished before anything else is written. Opening the lake to write finishes it.
+    #[error("an erasure was begun and is not finished")]
+    Erasing,
     /// A transaction named a file or row that its snapshot does not have.
     #[error("{0} is not in the snapshot the transaction began on")]
     Unknown(String),

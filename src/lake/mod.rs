@@ -4,6 +4,7 @@ mod catalog;
 pub mod clock;
 pub mod compact;
 pub mod deletes;
+mod erase;
 mod error;
 pub mod file;
 mod folder;
@@ -23,6 +24,7 @@ mod writer;
 mod written;
 
 pub use catalog::Expired;
+pub use erase::Erased;
 pub use error::LakeError;
 pub use folder::Folder;
 pub use info::{LakeInfo, TableInfo};

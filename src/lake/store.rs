@@ -102,6 +102,7 @@ impl Lake {
         let newest = catalog::load(&reader, &folder, None)?;
         let owner_key = catalog::owner_key(&reader)?;
         let data = Arc::new(Reader::new(options.memory));
+        data.learn(&newest.erasures, newest.erasures.epoch);
         Ok(Lake(Arc::new(Shared {
             folder,
             options,
@@ -149,7 +150,8 @@ impl Lake {
         if newest.snapshot == snapshot {
             return Ok(newest);
         }
-        let held = self.older().find(snapshot);
+        let epoch = catalog::epoch(&lock(&self.0.reader))?;
+        let held = self.older().find(snapshot, epoch);
         if let Some(held) = held {
             // Another process may have let it go, and its files with it.
             return match catalog::is_kept(&lock(&self.0.reader), snapshot)? {
@@ -157,7 +159,7 @@ impl Lake {
                 false => Err(LakeError::SnapshotGone(snapshot)),
             };
         }
-        let newest = if snapshot > newest.snapshot {
+        let newest = if snapshot > newest.snapshot || epoch != newest.erasures.epoch {
             self.refresh()?
         } else {
             newest
@@ -166,6 +168,7 @@ impl Lake {
             return Ok(newest);
         }
         let picture = catalog::load_at(&lock(&self.0.reader), &self.0.folder, snapshot, &newest)?;
+        self.learn(&picture);
         self.older().keep(Arc::clone(&picture));
         Ok(picture)
     }
@@ -209,13 +212,22 @@ impl Lake {
 
     /// Puts a newer picture in place; an older one is left alone.
     pub(super) fn advance_to(&self, picture: Arc<Picture>) {
+        // First what is to be hidden, then the picture: nobody reads it without.
+        self.learn(&picture);
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
-        if newest.snapshot >= picture.snapshot {
+        if age(&newest) >= age(&picture) {
             return;
         }
         let before = std::mem::replace(&mut *newest, picture);
         drop(newest);
         self.older().keep(before);
+    }
+
+    /// Takes up the erasures that a picture was made with.
+    fn learn(&self, picture: &Picture) {
+        let newest = self.picture().erasures.epoch;
+        let oldest = self.older().oldest_epoch().map_or(newest, |oldest| oldest.min(newest));
+        self.0.data.learn(&picture.erasures, oldest);
     }
 
     /// The oldest snapshot that somebody in this process holds.
@@ -230,12 +242,12 @@ impl Lake {
 }
 
 impl Older {
-    fn find(&mut self, snapshot: u64) -> Option<Arc<Picture>> {
+    fn find(&mut self, snapshot: u64, epoch: u64) -> Option<Arc<Picture>> {
         let found = self
             .held
             .iter()
             .filter_map(Weak::upgrade)
-            .find(|picture| picture.snapshot == snapshot)?;
+            .find(|picture| picture.snapshot == snapshot && picture.erasures.epoch == epoch)?;
         self.keep(Arc::clone(&found));
         Some(found)
     }
@@ -256,6 +268,12 @@ impl Older {
         }
     }
 
+    /// The least count of erasures that a picture knows which somebody holds.
+    fn oldest_epoch(&mut self) -> Option<u64> {
+        let held = self.held.iter().filter_map(Weak::upgrade);
+        held.map(|picture| picture.erasures.epoch).min()
+    }
+
     /// Least snapshot held by somebody else than this cache.
     fn oldest(&mut self) -> Option<u64> {
         self.recent.clear();
@@ -266,6 +284,11 @@ impl Older {
             .map(|picture| picture.snapshot)
             .min()
     }
+}
+
+/// Which of two pictures is the newer one: both only ever grow.
+fn age(picture: &Picture) -> (u64, u64) {
+    (picture.snapshot, picture.erasures.epoch)
 }
 
 fn folder(dir: &Path) -> Result<Folder, LakeError> {

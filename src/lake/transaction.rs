@@ -133,6 +133,9 @@ impl<'w> Transaction<'w> {
 
     /// Makes it all one new snapshot, durable when this returns. Without changes there is no new snapshot.
     pub fn commit(mut self, author: &str, message: &str) -> Result<Arc<Picture>, LakeError> {
+        if !self.base.erasures.pending.is_empty() {
+            return Err(LakeError::Erasing);
+        }
         let mut tables = std::mem::take(&mut self.tables);
         tables.retain(|_, change| !change.is_empty());
         if tables.is_empty() {
@@ -295,7 +298,7 @@ fn end(commit: &mut TableCommit<'_>, file: &DataFile) {
     }
 }
 
-fn file_name(path: &Path) -> String {
+pub(super) fn file_name(path: &Path) -> String {
     path.file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
@@ -306,7 +309,7 @@ const SYNCS_AT_ONCE: usize = 16;
 
 /// Makes files and the names leading to them durable. Several at a time: the file system then shares the work of one journal
 /// commit (20 files in as many folders: 100 ms one after the other, 10 ms together).
-fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
+pub(super) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
     let mut all: BTreeSet<&Path> = BTreeSet::new();
     for path in paths {
         // The folders above may be new as well: table, mode, data.

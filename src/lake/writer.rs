@@ -55,11 +55,13 @@ impl LakeWriter {
         catalog::check_version(&connection, lake.folder())?;
         remove_orphans(&connection, lake.folder())?;
         lake.refresh()?;
-        Ok(LakeWriter {
+        let mut writer = LakeWriter {
             lake,
             connection,
             _lock: lock,
-        })
+        };
+        writer.finish_erasures()?;
+        Ok(writer)
     }
 
     /// The lake that is written.
@@ -133,7 +135,7 @@ fn remove_unless(dir: &Path, referenced: &FxHashSet<PathBuf>) -> Result<(), Lake
     Ok(())
 }
 
-fn remove(path: &Path) -> Result<(), LakeError> {
+pub(super) fn remove(path: &Path) -> Result<(), LakeError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LakeError::io("remove", path)(error)),
         _ => Ok(()),
@@ -141,7 +143,7 @@ fn remove(path: &Path) -> Result<(), LakeError> {
 }
 
 /// Makes the names in a folder durable.
-fn sync_folder(dir: &Path) -> Result<(), LakeError> {
+pub(super) fn sync_folder(dir: &Path) -> Result<(), LakeError> {
     std::fs::File::open(dir)
         .and_then(|dir| dir.sync_all())
         .map_err(LakeError::io("sync", dir))

@@ -64,7 +64,7 @@ impl Answer<'_> {
             ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
             first: Tag {
                 total: self.total.or_else(|| self.course.total()),
-                ..Tag::first(self.snapshot, self.course.scope)
+                ..Tag::first(self.snapshot, self.course.erasures, self.course.scope)
             },
             asked: query.tag.as_deref(),
         };

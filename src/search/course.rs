@@ -1,10 +1,10 @@
 //! Where in a walk over a search's pages a request stands.
 
+use super::SearchError;
 use super::contained::Which;
 use super::engine::Engine;
 use super::query::Query;
 use super::tag::{Identity, Tag, scope_seal};
-use super::{SearchError, result};
 use crate::lake::Scope;
 use crate::lake::scan::ScopedTable;
 
@@ -16,24 +16,39 @@ pub(super) struct Course {
     pub(super) scope: u64,
     /// The request's tag, checked.
     pub(super) tag: Option<Tag>,
+    /// How many times erasures have changed what snapshots hold.
+    pub(super) erasures: u64,
 }
 
 impl Course {
     /// How many matches the search has, if an earlier page has counted them for the same scope.
     pub(super) fn total(&self) -> Option<usize> {
-        self.own()?.total
+        self.own().filter(|_| !self.is_erased_since())?.total
     }
 
     /// Takes up where the page lies. Counting is what remains where the link was changed to lead elsewhere, or where it was given
     /// to somebody who sees other matches, and what is contained in others has no place of its own.
-    pub(super) fn place(&self, query: &mut Query) {
-        if query.contained.which != Which::Outer {
-            return;
+    pub(super) fn place(&self, query: &mut Query) -> Result<(), SearchError> {
+        if query.contained.which == Which::Outer {
+            query.place = self
+                .own()
+                .filter(|tag| tag.offset == query.offset)
+                .and_then(|tag| tag.place);
         }
-        query.place = self
-            .own()
-            .filter(|tag| tag.offset == query.offset)
-            .and_then(|tag| tag.place);
+        self.counted(query)
+    }
+
+    /// Refuses a page that is found by counting what earlier pages had, where some of that may have been erased since.
+    pub(super) fn counted(&self, query: &mut Query) -> Result<(), SearchError> {
+        query.erased_since = self.is_erased_since();
+        match query.erased_since && (query.offset > 0 && query.place.is_none() || query.included > 0) {
+            true => Err(SearchError::Expired),
+            false => Ok(()),
+        }
+    }
+
+    fn is_erased_since(&self) -> bool {
+        self.tag.as_ref().is_some_and(|tag| tag.erasures != self.erasures)
     }
 
     fn own(&self) -> Option<&Tag> {
@@ -45,11 +60,8 @@ impl Course {
         let Some(place) = query.place else { return Ok(()) };
         match tables.get(place.part).is_some_and(|table| table.has(place.locator)) {
             true => Ok(()),
-            false => Err(result::invalid(
-                "_tag",
-                query.tag.as_deref().unwrap_or_default(),
-                "the tag of a page that is still there",
-            )),
+            // Links are sealed, so the row was there: it has been erased.
+            false => Err(SearchError::Expired),
         }
     }
 }
@@ -70,6 +82,8 @@ impl Engine {
             search,
             scope: scope_seal(self.lake(), scope),
             tag,
+            // Asked before the picture is taken: what is erased in between is taken for erased since.
+            erasures: self.lake().picture().erasures(),
         })
     }
 }

@@ -192,7 +192,7 @@ impl Engine {
             Some(patient) => format!("Patient/{patient}/{name}"),
         };
         let course = self.course(&query, &path, &query.understood, request.scope)?;
-        course.place(&mut query);
+        course.place(&mut query)?;
         let picture = self.picture(course.tag.as_ref())?;
         let table = self.lake.table(&picture, request.ty, request.scope);
         course.check(&query, &[&table])?;

@@ -3,6 +3,7 @@
 use datafusion::common::DataFusionError;
 
 use crate::fhirpath::FhirPathError;
+use crate::lake::scan::ScanError;
 
 /// Why a search was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +106,7 @@ pub enum SearchError {
     Lake(#[from] crate::lake::LakeError),
     /// The rows could not be read.
     #[error(transparent)]
-    Scan(#[from] crate::lake::scan::ScanError),
+    Scan(ScanError),
     /// The plan could not be made or run.
     #[error("the search plan failed: {0}")]
     Plan(#[from] DataFusionError),
@@ -115,6 +116,16 @@ pub enum SearchError {
     /// A stored resource is not JSON any more.
     #[error("a stored resource could not be read back: {0}")]
     Stored(String),
+}
+
+impl From<ScanError> for SearchError {
+    fn from(error: ScanError) -> SearchError {
+        match error {
+            // The row that a page link goes by is not there any more: only erasure takes a row out of a snapshot.
+            ScanError::Locator { .. } => SearchError::Expired,
+            error => SearchError::Scan(error),
+        }
+    }
 }
 
 impl SearchError {

@@ -105,7 +105,7 @@ mod tests {
             more: true,
             included: 0,
             more_included: None,
-            first: Tag::first(7, 8),
+            first: Tag::first(7, 0, 8),
             asked: None,
         }
     }

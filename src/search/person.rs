@@ -35,19 +35,23 @@ pub(super) fn search(table: &ScopedTable, query: &Query, person: Person) -> Resu
         filter_record_batch(&rows, &matches)?
     };
     let locators = Locator::of(&rows);
-    let place = query.place.filter(|_| query.sort.is_empty());
-    let page = place.and_then(|place| page(&locators, place, query.count));
-    let page = page.unwrap_or(query.offset..query.offset.saturating_add(query.count));
-    let (start, end) = (page.start.min(total), page.end.min(total));
-    let locators = if query.sort.is_empty() {
-        locators[start..end].to_vec()
-    } else {
-        let order = order(&rows, query, end)?;
-        order.values()[start..end]
-            .iter()
-            .map(|row| locators[*row as usize])
-            .collect()
+    // In an order the place is counted, which spares putting all of them in order, unless some may have been erased.
+    let place = query.place.filter(|_| query.sort.is_empty() || query.erased_since);
+    let counted = query.offset..query.offset.saturating_add(query.count);
+    let last = if place.is_some() { total } else { counted.end.min(total) };
+    let locators = match query.sort.is_empty() {
+        true => locators,
+        false => {
+            let order = order(&rows, query, last)?;
+            order.values().iter().map(|row| locators[*row as usize]).collect()
+        }
     };
+    let page = match place.map(|place| page(&locators, place, query.count)) {
+        Some(None) if query.erased_since => return Err(SearchError::Expired),
+        page => page.flatten().unwrap_or(counted),
+    };
+    let (start, end) = (page.start.min(total), page.end.min(total));
+    let locators = locators[start..end].to_vec();
     Ok(Found {
         locators,
         more: end < total,

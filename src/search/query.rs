@@ -66,6 +66,8 @@ pub(super) struct Query {
     pub(super) tag: Option<String>,
     /// Where the page lies, if the tag says it: what `offset` counts need not be counted again.
     pub(super) place: Option<Place>,
+    /// Whether records may have been erased since the tag was given out, so that `offset` counts too many.
+    pub(super) erased_since: bool,
     /// What the answer says about how the query was taken.
     pub(super) remarks: Vec<Issue>,
     /// Notes how the search goes, where that is asked.
@@ -90,6 +92,7 @@ impl Query {
             contained: Contained::default(),
             tag: None,
             place: None,
+            erased_since: false,
             remarks: Vec::new(),
             trace: Trace::default(),
             understood: Vec::new(),

@@ -89,7 +89,9 @@ impl Engine {
         trace.lap("resolve", None);
         // Several types in one order are merged from the beginning.
         if lead.sort.is_empty() {
-            course.place(&mut lead);
+            course.place(&mut lead)?;
+        } else {
+            course.counted(&mut lead)?;
         }
         course.check(&lead, &parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
         lead.understood = understood(request.parameters, &parts);

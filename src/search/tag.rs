@@ -16,7 +16,7 @@ use crate::lake::scan::Locator;
 use crate::lake::{Lake, Scope};
 
 /// What the first byte of a tag says, so that tags of other versions are not misread.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes of a seal.
 const SEAL: usize = 8;
 /// Parameters that do not change which matches there are nor their order.
@@ -57,6 +57,8 @@ pub(super) struct Place {
 pub(super) struct Tag {
     /// The snapshot that all pages of the search come from.
     pub(super) snapshot: u64,
+    /// How many times erasures had changed what snapshots hold.
+    pub(super) erasures: u64,
     /// The seal of the scope that it was made in: in another, other matches lie before a place, and there are not as many.
     pub(super) scope: u64,
     /// How many matches lie before the page.
@@ -99,9 +101,10 @@ impl Hash for Identity {
 
 impl Tag {
     /// A tag of the first page.
-    pub(super) fn first(snapshot: u64, scope: u64) -> Tag {
+    pub(super) fn first(snapshot: u64, erasures: u64, scope: u64) -> Tag {
         Tag {
             snapshot,
+            erasures,
             scope,
             offset: 0,
             place: None,
@@ -143,7 +146,7 @@ impl Tag {
             }
             bytes.push(left as u8);
         };
-        [self.snapshot, self.scope, self.offset as u64]
+        [self.snapshot, self.erasures, self.scope, self.offset as u64]
             .into_iter()
             .for_each(&mut put);
         match self.place {
@@ -167,7 +170,8 @@ impl Tag {
 
     fn of_bytes(bytes: &[u8]) -> Option<Tag> {
         let mut left = bytes.strip_prefix(&[VERSION])?;
-        let (snapshot, scope) = (number(&mut left)?, number(&mut left)?);
+        let (snapshot, erasures) = (number(&mut left)?, number(&mut left)?);
+        let scope = number(&mut left)?;
         let offset = usize::try_from(number(&mut left)?).ok()?;
         let side = match number(&mut left)? {
             0 => None,
@@ -193,6 +197,7 @@ impl Tag {
         };
         left.is_empty().then_some(Tag {
             snapshot,
+            erasures,
             scope,
             offset,
             place,
@@ -243,13 +248,16 @@ mod tests {
             side,
         });
         let total = proptest::option::of(any::<u32>().prop_map(|total| total as usize));
-        let numbers = (any::<u64>(), any::<u64>(), any::<u32>());
-        (numbers, proptest::option::of(place), total).prop_map(|((snapshot, scope, offset), place, total)| Tag {
-            snapshot,
-            scope,
-            offset: offset as usize,
-            place,
-            total,
+        let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u32>());
+        (numbers, proptest::option::of(place), total).prop_map(|((snapshot, erasures, scope, offset), place, total)| {
+            Tag {
+                snapshot,
+                erasures,
+                scope,
+                offset: offset as usize,
+                place,
+                total,
+            }
         })
     }
 
@@ -292,7 +300,7 @@ mod tests {
         );
         let tag = Tag {
             offset: 40,
-            ..Tag::first(7, 8)
+            ..Tag::first(7, 1, 8)
         };
         let text = tag.text(&lake, &search);
         assert!(is_meant(&text));

@@ -159,3 +159,15 @@ pub(crate) fn patient(lake: &Lake, application: &str, id: &str) -> Arc<Scope> {
         patient: Some(Arc::new(scope)),
     })
 }
+
+/// The scope of a patient token over the rows of one owner, whose Patient's id sorts with it (`harness::lake::row`).
+pub(crate) fn patient_of(lake: &Lake, owner: i64) -> Arc<Scope> {
+    let id = format!("p{owner:06}");
+    let mut scope = Scope::clone(&patient(lake, "local", &id));
+    scope.patient = Some(Arc::new(PatientScope {
+        patients: vec![id],
+        owners: vec![owner],
+        authorizations: Vec::new(),
+    }));
+    Arc::new(scope)
+}

@@ -202,10 +202,6 @@ fn insert_files(
     let mut file_row = transaction.prepare_cached(
         "INSERT INTO ducklake_data_file VALUES (?1, ?2, ?3, NULL, ?1, ?4, 1, 'parquet', ?5, ?6, ?7, ?8, NULL, NULL, NULL, NULL)",
     )?;
-    let mut bounds_row =
-        transaction.prepare_cached("INSERT INTO tabularium_file_bounds VALUES (?, ?, ?, ?, ?, ?, ?)")?;
-    let mut statistics_row = transaction
-        .prepare_cached("INSERT INTO ducklake_file_column_stats VALUES (?, ?, ?, NULL, ?, ?, ?, ?, NULL, NULL)")?;
     for file in &commit.files {
         let id = after.next_file_id;
         after.next_file_id += 1;
@@ -221,7 +217,22 @@ fn insert_files(
             next_row_id
         ])?;
         next_row_id += written.rows;
-        bounds_row.execute(params![
+        write_statistics(transaction, table, id, commit.layout, written)?;
+    }
+    Ok(next_row_id)
+}
+
+/// What the catalog knows of a data file's values.
+pub(super) fn write_statistics(
+    transaction: &Connection,
+    table: u64,
+    id: u64,
+    layout: &Layout,
+    written: &WrittenFile,
+) -> Result<(), LakeError> {
+    transaction
+        .prepare_cached("INSERT INTO tabularium_file_bounds VALUES (?, ?, ?, ?, ?, ?, ?)")?
+        .execute(params![
             id,
             written.owners.start(),
             written.owners.end(),
@@ -230,21 +241,22 @@ fn insert_files(
             written.last_updated.start(),
             written.last_updated.end()
         ])?;
-        let bounded = file_bounds(commit.layout, written);
-        for column in &written.columns {
-            let (least, greatest) = bounded.get(&column.id).map(|bounds| bounds.texts()).unzip();
-            statistics_row.execute(params![
-                id,
-                table,
-                column.id,
-                written.rows,
-                column.nulls,
-                least,
-                greatest
-            ])?;
-        }
+    let mut statistics_row = transaction
+        .prepare_cached("INSERT INTO ducklake_file_column_stats VALUES (?, ?, ?, NULL, ?, ?, ?, ?, NULL, NULL)")?;
+    let bounded = file_bounds(layout, written);
+    for column in &written.columns {
+        let (least, greatest) = bounded.get(&column.id).map(|bounds| bounds.texts()).unzip();
+        statistics_row.execute(params![
+            id,
+            table,
+            column.id,
+            written.rows,
+            column.nulls,
+            least,
+            greatest
+        ])?;
     }
-    Ok(next_row_id)
+    Ok(())
 }
 
 fn end_files(transaction: &Connection, after: &Head, table: &TableCommit<'_>) -> Result<(), LakeError> {

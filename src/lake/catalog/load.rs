@@ -7,8 +7,10 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use rustc_hash::FxHashMap;
 
+use super::erasure::erasures;
 use super::stamp;
 use crate::fhir::{TypeId, facts};
+use crate::lake::erase::Erasures;
 use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
 use crate::lake::layout::{ColumnRow, Layout};
@@ -70,6 +72,9 @@ pub(in crate::lake) fn load(
     // One read transaction: all queries see the same snapshot.
     let reading = connection.unchecked_transaction()?;
     let head = head(&reading)?;
+    let erasures = erasures(&reading)?;
+    // An erasure changes files of pictures that were made before.
+    let base = base.filter(|base| base.erasures.epoch == erasures.epoch);
     let base = match base {
         Some(base) if base.snapshot == head.snapshot => return Ok(Arc::clone(base)),
         // Rows that ended since `base` may have expired with it; then what ended can no longer be asked.
@@ -77,8 +82,8 @@ pub(in crate::lake) fn load(
         None => None,
     };
     match base {
-        Some((base, from)) if from.snapshot < head.snapshot => advance(&reading, folder, base, from, head),
-        _ => whole(&reading, folder, head),
+        Some((base, from)) if from.snapshot < head.snapshot => advance(&reading, folder, base, from, head, erasures),
+        _ => whole(&reading, folder, head, erasures),
     }
 }
 
@@ -97,23 +102,27 @@ pub(in crate::lake) fn load_at(
 ) -> Result<Arc<Picture>, LakeError> {
     let reading = connection.unchecked_transaction()?;
     let head = snapshot(&reading, "snapshot_id = ?1", id)?.ok_or(LakeError::SnapshotGone(id))?;
+    let erasures = erasures(&reading)?;
     let tables = tables(&reading, folder, head.snapshot)?;
     let layout = |table: &TableRow| match newest.table(table.mode, table.ty) {
         Some(newest) => Ok(Arc::clone(&newest.layout)),
         None => layout(&reading, table, head.snapshot),
     };
-    assemble(&reading, head, tables, layout)
+    assemble(&reading, head, tables, erasures, layout)
 }
 
-fn whole(reading: &Connection, folder: &Folder, head: Head) -> Result<Arc<Picture>, LakeError> {
+fn whole(reading: &Connection, folder: &Folder, head: Head, erasures: Erasures) -> Result<Arc<Picture>, LakeError> {
     let tables = tables(reading, folder, head.snapshot)?;
-    assemble(reading, head, tables, |table| layout(reading, table, head.snapshot))
+    assemble(reading, head, tables, erasures, |table| {
+        layout(reading, table, head.snapshot)
+    })
 }
 
 fn assemble(
     reading: &Connection,
     head: Head,
     tables: Vec<TableRow>,
+    erasures: Erasures,
     layout: impl Fn(&TableRow) -> Result<Arc<Layout>, LakeError>,
 ) -> Result<Arc<Picture>, LakeError> {
     let mut deletes = delete_files(reading, &tables, 0, head.snapshot)?;
@@ -132,6 +141,7 @@ fn assemble(
         snapshot: head.snapshot,
         time: head.time,
         tables: pictures,
+        erasures,
     }))
 }
 
@@ -142,6 +152,7 @@ fn advance(
     base: &Picture,
     from: Head,
     head: Head,
+    erasures: Erasures,
 ) -> Result<Arc<Picture>, LakeError> {
     let tables = tables(reading, folder, head.snapshot)?;
     let mut ended: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
@@ -197,6 +208,7 @@ fn advance(
         snapshot: head.snapshot,
         time: head.time,
         tables: pictures,
+        erasures,
     }))
 }
 

@@ -3,11 +3,13 @@
 //! This room decides which rows stand in the catalog for a snapshot, and reads them back as a `Picture`. It does not
 //! write data files, take locks or decide what to commit (`lake::transaction`, `lake::writer`).
 //!
-//! Beside the DuckLake tables stands one of our own, `tabularium_file_bounds`: the bounds of `owner`, `version` and
-//! `last_updated` per file as integers, so that a lake with 100,000 files opens without reading every statistics row.
+//! Beside the DuckLake tables stand two of our own: `tabularium_file_bounds`, the bounds of `owner`, `version` and
+//! `last_updated` per file as integers, so that a lake with 100,000 files opens without reading every statistics row; and
+//! `tabularium_erasure`, the erasures that are not finished.
 
 mod connection;
 mod create;
+mod erasure;
 mod expire;
 mod insert;
 mod load;
@@ -16,6 +18,9 @@ mod statistics;
 
 pub(super) use connection::{open_reader, open_writer};
 pub(super) use create::{check_version, create, owner_key};
+pub(super) use erasure::{
+    Exchange, NewPeriod, StoredFile, empty_log, epoch, exchange, oldest_snapshot, reached, record,
+};
 pub use expire::Expired;
 pub(super) use expire::{expire, forget_scheduled, referenced_paths, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};

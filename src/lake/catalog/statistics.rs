@@ -130,6 +130,43 @@ pub(super) fn widen(transaction: &Connection, table: u64, commit: &TableCommit<'
     Ok(())
 }
 
+/// Works the table's statistics out anew from those of its files: rows were erased, and with them what only they said.
+pub(super) fn recompute(transaction: &Connection, table: u64, layout: &Layout) -> Result<(), LakeError> {
+    transaction.execute(
+        "UPDATE ducklake_table_stats SET
+            record_count =
+                (SELECT coalesce(sum(record_count), 0) FROM ducklake_data_file WHERE table_id = ?1 AND end_snapshot IS NULL)
+              - (SELECT coalesce(sum(delete_count), 0) FROM ducklake_delete_file WHERE table_id = ?1 AND end_snapshot IS NULL),
+            file_size_bytes =
+                (SELECT coalesce(sum(file_size_bytes), 0) FROM ducklake_data_file WHERE table_id = ?1 AND end_snapshot IS NULL)
+              + (SELECT coalesce(sum(file_size_bytes), 0) FROM ducklake_delete_file WHERE table_id = ?1 AND end_snapshot IS NULL)
+         WHERE table_id = ?1",
+        [table],
+    )?;
+    for (column, time) in [("owner", false), ("version", false), ("last_updated", true)] {
+        let Some(id) = layout.column_id(column) else { continue };
+        let range: (Option<i64>, Option<i64>) = transaction.query_row(
+            &format!(
+                "SELECT min(b.{column}_min), max(b.{column}_max)
+                 FROM tabularium_file_bounds b JOIN ducklake_data_file f ON f.data_file_id = b.data_file_id
+                 WHERE f.table_id = ?"
+            ),
+            [table],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        let bounds = range
+            .0
+            .zip(range.1)
+            .map(|(least, greatest)| Bounds { least, greatest, time });
+        let (least, greatest) = bounds.map(|bounds| bounds.texts()).unzip();
+        transaction.execute(
+            "UPDATE ducklake_table_column_stats SET min_value = ?3, max_value = ?4 WHERE table_id = ?1 AND column_id = ?2",
+            params![table, id, least, greatest],
+        )?;
+    }
+    Ok(())
+}
+
 fn read(transaction: &Connection, table: u64) -> Result<BTreeMap<i32, ColumnStatistics>, LakeError> {
     let mut statement = transaction.prepare_cached(
         "SELECT column_id, contains_null, min_value, max_value FROM ducklake_table_column_stats WHERE table_id = ?",

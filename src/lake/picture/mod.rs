@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
+use super::erase::Erasures;
 use super::layout::Layout;
 use super::scope::Mode;
 use crate::fhir::TypeId;
@@ -26,9 +27,17 @@ pub struct Picture {
     pub time: i64,
     /// The tables that exist, one per mode and resource type.
     pub tables: BTreeMap<(Mode, TypeId), Arc<TablePicture>>,
+    /// The erasures that were recorded when it was made. Those that were finished by then are in no picture's files.
+    pub(super) erasures: Erasures,
 }
 
 impl Picture {
+    /// How many times an erasure was recorded or finished before it was made: what older pictures of the same snapshot hold may
+    /// differ from this one.
+    pub fn erasures(&self) -> u64 {
+        self.erasures.epoch
+    }
+
     /// The table of a resource type, if a row of it was ever stored in this mode.
     pub fn table(&self, mode: Mode, ty: TypeId) -> Option<&Arc<TablePicture>> {
         self.tables.get(&(mode, ty))

@@ -15,6 +15,11 @@ impl Handles {
         Handles(Cache::new(limit.max(1)))
     }
 
+    /// Closes what nobody reads at the moment.
+    pub(super) fn forget(&self) {
+        self.0.clear();
+    }
+
     /// The file, opened if it is not open.
     pub(super) fn get(&self, path: &Arc<Path>) -> io::Result<Arc<File>> {
         if let Some(file) = self.0.get(path) {

@@ -77,6 +77,16 @@ impl Memory {
         Ok(open)
     }
 
+    /// Lets go of everything: rows were erased, and what was read of them is not kept.
+    pub(super) fn forget(&self) {
+        self.handles.forget();
+        self.files.clear();
+        self.deletes.clear();
+        self.columns.clear();
+        self.people.clear();
+        self.shared.clear();
+    }
+
     /// Whether the file is held open.
     pub(super) fn holds(&self, file: &DataFile) -> bool {
         self.files

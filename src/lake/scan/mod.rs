@@ -11,6 +11,7 @@ mod clip;
 mod codes;
 mod columns;
 mod directory;
+mod erased;
 mod error;
 mod exec;
 mod file;
@@ -41,6 +42,7 @@ mod table;
 mod watch;
 
 pub use bulk::{PlacedRow, Sought};
+pub(in crate::lake) use erased::own_rows;
 pub use error::ScanError;
 pub use exec::LakeScanExec;
 pub use id_set::IdSet;

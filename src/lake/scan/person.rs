@@ -46,6 +46,8 @@ pub(super) struct PersonKey {
     files: Vec<(u64, u64)>,
     /// The snapshot, where rows shown by reference are among them.
     shared: u64,
+    /// The erasures, where rows are left out for them.
+    erasures: Vec<u64>,
 }
 
 /// Which rows are a person's, and the columns that everybody wants.
@@ -137,6 +139,7 @@ impl ScopedTable {
                 .map(|file| (file.id, file.deletes.as_ref().map_or(0, |deletes| deletes.id)))
                 .collect(),
             shared,
+            erasures: self.erasures.iter().map(|erasure| erasure.id).collect(),
         };
         let kept = self.reader.memory.people().get(&key);
         if let Some(watch) = self.watch() {

@@ -253,7 +253,7 @@ impl ScopedTable {
         group: usize,
         row: u32,
     ) -> Result<bool, ScanError> {
-        if self.is_deleted(data, file, group, row)? {
+        if self.is_deleted(data, file, group, row)? || self.is_erased(data, file, group, row)? {
             return Ok(false);
         }
         match self.directory(file, group, |rows| rows.shows(row, &self.scope))? {

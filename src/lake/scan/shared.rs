@@ -27,6 +27,10 @@ use crate::lake::scope::Scope;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SharedKey {
     snapshot: u64,
+    /// What was erased when the picture was made.
+    epoch: u64,
+    /// What is left out of it.
+    erasures: Vec<u64>,
     scope: Arc<Scope>,
 }
 
@@ -40,13 +44,12 @@ pub(super) struct SharedRows {
 type Target = (TypeId, String);
 
 impl SharedRows {
-    pub(super) fn of(
-        reader: &Arc<Reader>,
-        picture: &Arc<Picture>,
-        scope: &Arc<Scope>,
-    ) -> Result<Arc<SharedRows>, ScanError> {
+    pub(super) fn of(table: &ScopedTable) -> Result<Arc<SharedRows>, ScanError> {
+        let (reader, picture, scope) = (&table.reader, &table.picture, &table.scope);
         let key = SharedKey {
             snapshot: picture.snapshot,
+            epoch: picture.erasures.epoch,
+            erasures: table.erasures.iter().map(|erasure| erasure.id).collect(),
             scope: scope.clone(),
         };
         if let Some(rows) = reader.memory.shared().get(&key) {

@@ -1,13 +1,13 @@
 //! One table as one scope sees it: the value through which everything is read.
 
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use arrow::datatypes::{Schema, SchemaRef};
 use bytes::Bytes;
 
 use super::clip::Clip;
-use super::directory::Directory;
+use super::directory::{Directory, Shown};
 use super::error::ScanError;
 use super::file::OpenFile;
 use super::memory::{Memory, MemoryLimits};
@@ -20,6 +20,7 @@ use super::shared::SharedRows;
 use super::watch::Watch;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
+use crate::lake::erase::{Erasure, Erasures, Known};
 use crate::lake::layout::system_fields;
 use crate::lake::owner::SHARED;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
@@ -28,6 +29,8 @@ use crate::lake::scope::Scope;
 /// Reads a lake's files and remembers what is worth remembering. One per lake and process.
 pub struct Reader {
     pub(super) memory: Memory,
+    /// What is to be hidden.
+    erasures: RwLock<Arc<Known>>,
 }
 
 impl Reader {
@@ -35,7 +38,22 @@ impl Reader {
     pub fn new(limits: MemoryLimits) -> Reader {
         Reader {
             memory: Memory::new(limits),
+            erasures: RwLock::default(),
         }
+    }
+
+    /// Hides what is being erased from now on. `oldest` is the least count of erasures that a picture knows which is held.
+    pub(in crate::lake) fn learn(&self, erasures: &Erasures, oldest: u64) {
+        let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(now) = known.learn(erasures, oldest) {
+            *known = Arc::new(now);
+            drop(known);
+            self.memory.forget();
+        }
+    }
+
+    fn erasures(&self) -> Arc<Known> {
+        self.erasures.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The rows of a type that a scope shows in a snapshot. A type that was never stored is a table of the system
@@ -47,6 +65,7 @@ impl Reader {
             table: picture.table(scope.mode, ty).cloned(),
             ty,
             scope: scope.clone(),
+            erasures: self.erasures().of(picture, scope),
             watch: Weak::new(),
         }
     }
@@ -79,6 +98,8 @@ pub struct ScopedTable {
     pub(super) table: Option<Arc<TablePicture>>,
     pub(super) ty: TypeId,
     pub(super) scope: Arc<Scope>,
+    /// What the picture's files may still have and nobody is shown.
+    pub(super) erasures: Box<[Arc<Erasure>]>,
     /// Weak, because it keeps scans, which keep tables.
     watch: Weak<Watch>,
 }
@@ -177,6 +198,9 @@ impl ScopedTable {
         {
             shown = shown.union(&self.shared()?.rows(self.ty, file, group));
         }
+        if !self.erasures.is_empty() && !shown.is_empty() {
+            shown = shown.without(&self.erased(data, file, group)?);
+        }
         if let Some(gone) = self.reader.memory.deletes(data)?.filter(|_| !shown.is_empty()) {
             let from = gone.partition_point(|at| *at < first);
             let until = gone.partition_point(|at| *at < first + file.groups()[group].rows);
@@ -184,6 +208,39 @@ impl ScopedTable {
             shown = shown.without(&here);
         }
         Ok(shown)
+    }
+
+    /// The rows of a row group that are being erased, ascending.
+    fn erased(&self, data: &DataFile, file: &Arc<OpenFile>, group: usize) -> Result<Vec<u32>, ScanError> {
+        let mut rows = Vec::new();
+        for erasure in &self.erasures {
+            let owners = OwnerSet::of(erasure.owners());
+            if erasure.may_reach(data.id, &data.owners) && may_hold_owners(file, group, &owners) {
+                let own = self.directory(file, group, |rows| rows.own(&erasure.scope, Some(&owners)))?;
+                rows.extend(own.rows());
+            }
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        Ok(rows)
+    }
+
+    /// Whether a row is being erased.
+    pub(super) fn is_erased(
+        &self,
+        data: &DataFile,
+        file: &Arc<OpenFile>,
+        group: usize,
+        row: u32,
+    ) -> Result<bool, ScanError> {
+        for erasure in &self.erasures {
+            if erasure.may_reach(data.id, &data.owners)
+                && self.directory(file, group, |rows| rows.shows(row, &erasure.scope))? == Shown::Own
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The rows that are the scope's own, deleted ones included.
@@ -244,7 +301,7 @@ impl ScopedTable {
 
     /// The shared rows that the patient scope's own rows refer to, directly or not, in all tables.
     pub(super) fn shared(&self) -> Result<Arc<SharedRows>, ScanError> {
-        SharedRows::of(&self.reader, &self.picture, &self.scope)
+        SharedRows::of(self)
     }
 }
 

@@ -1,0 +1,321 @@
+//! Erasures in the catalog: the record of one, and the exchange of files that finishes it.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::insert::write_statistics;
+use super::load::head;
+use super::statistics::recompute;
+use crate::lake::erase::{Erasure, Erasures};
+use crate::lake::error::LakeError;
+use crate::lake::layout::Layout;
+use crate::lake::scope::{Mode, PatientScope, Scope};
+use crate::lake::written::WrittenFile;
+
+/// The metadata key that counts how many times an erasure was recorded or finished. Without it the table is not there.
+const EPOCH_KEY: &str = "tabularium.erasures";
+
+/// Erasures that are recorded and not finished.
+const TABLE: &str = "
+CREATE TABLE IF NOT EXISTS tabularium_erasure (erasure_id INTEGER PRIMARY KEY, mode VARCHAR NOT NULL, application VARCHAR NOT NULL, owners VARCHAR NOT NULL, patients VARCHAR NOT NULL, authorizations VARCHAR NOT NULL, first_file BIGINT NOT NULL)";
+
+/// A data file of whatever snapshot, with its delete files.
+#[derive(Debug)]
+pub(in crate::lake) struct StoredFile {
+    pub(in crate::lake) id: u64,
+    pub(in crate::lake) name: String,
+    pub(in crate::lake) rows: u64,
+    pub(in crate::lake) begin: u64,
+    pub(in crate::lake) end: Option<u64>,
+    /// In the order of the snapshots they begin with.
+    pub(in crate::lake) deletes: Vec<StoredDeletes>,
+}
+
+/// A delete file of whatever snapshot.
+#[derive(Debug)]
+pub(in crate::lake) struct StoredDeletes {
+    pub(in crate::lake) name: String,
+    pub(in crate::lake) begin: u64,
+    pub(in crate::lake) end: Option<u64>,
+}
+
+/// What becomes of a data file.
+#[derive(Debug)]
+pub(in crate::lake) struct Exchange<'a> {
+    pub(in crate::lake) table: u64,
+    pub(in crate::lake) layout: &'a Layout,
+    pub(in crate::lake) id: u64,
+    /// The file in its place; `None` where no row is left.
+    pub(in crate::lake) written: Option<(String, WrittenFile)>,
+    /// The snapshot it ends with, if all rows are deleted from then on.
+    pub(in crate::lake) end: Option<u64>,
+    /// All of its delete files.
+    pub(in crate::lake) deletes: Vec<NewPeriod>,
+}
+
+/// A delete file with the snapshots it is for.
+#[derive(Debug)]
+pub(in crate::lake) struct NewPeriod {
+    pub(in crate::lake) begin: u64,
+    pub(in crate::lake) end: Option<u64>,
+    pub(in crate::lake) name: String,
+    pub(in crate::lake) count: u64,
+    pub(in crate::lake) bytes: u64,
+    pub(in crate::lake) footer_size: u64,
+}
+
+/// How many times an erasure was recorded or finished.
+pub(in crate::lake) fn epoch(connection: &Connection) -> Result<u64, LakeError> {
+    let found: Option<String> = connection
+        .prepare_cached("SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL")?
+        .query_row([EPOCH_KEY], |row| row.get(0))
+        .optional()?;
+    let number = |text: String| {
+        text.parse()
+            .map_err(|_| LakeError::Damaged(format!("{EPOCH_KEY} is no number")))
+    };
+    found.map_or(Ok(0), number)
+}
+
+/// The erasures as they stand.
+pub(super) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
+    let epoch = epoch(connection)?;
+    let mut pending = Vec::new();
+    if epoch > 0 {
+        let mut statement = connection.prepare_cached(
+            "SELECT erasure_id, mode, application, owners, patients, authorizations, first_file
+             FROM tabularium_erasure ORDER BY erasure_id",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let mode: String = row.get(1)?;
+            let mode = [Mode::Live, Mode::Test]
+                .into_iter()
+                .find(|known| known.schema() == mode)
+                .ok_or_else(damaged)?;
+            let patient = PatientScope {
+                owners: list(&row.get::<_, String>(3)?)?,
+                patients: list(&row.get::<_, String>(4)?)?,
+                authorizations: list(&row.get::<_, String>(5)?)?,
+            };
+            pending.push(Arc::new(Erasure {
+                id: row.get(0)?,
+                scope: Arc::new(Scope {
+                    mode,
+                    application: row.get::<_, String>(2)?.into(),
+                    patient: Some(Arc::new(patient)),
+                }),
+                first_file: row.get(6)?,
+            }));
+        }
+    }
+    Ok(Erasures { epoch, pending })
+}
+
+/// Records an erasure of what a patient's scope has as its own.
+pub(in crate::lake) fn record(
+    connection: &mut Connection,
+    mode: Mode,
+    application: &str,
+    patient: &PatientScope,
+) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(TABLE)?;
+    let first_file = head(&transaction)?.next_file_id;
+    let id = count(&transaction)?;
+    transaction.execute(
+        "INSERT INTO tabularium_erasure VALUES (?, ?, ?, ?, ?, ?, ?)",
+        params![
+            id,
+            mode.schema(),
+            application,
+            serde_json::json!(patient.owners).to_string(),
+            serde_json::json!(patient.patients).to_string(),
+            serde_json::json!(patient.authorizations).to_string(),
+            first_file
+        ],
+    )?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// The data files of a table, of all snapshots, that an erasure may reach.
+pub(in crate::lake) fn reached(
+    connection: &Connection,
+    table: u64,
+    erasure: &Erasure,
+) -> Result<Vec<StoredFile>, LakeError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT f.data_file_id, f.path, f.record_count, f.begin_snapshot, f.end_snapshot,
+                coalesce(b.owner_min, -9223372036854775808), coalesce(b.owner_max, 9223372036854775807)
+         FROM ducklake_data_file f LEFT JOIN tabularium_file_bounds b ON b.data_file_id = f.data_file_id
+         WHERE f.table_id = ? ORDER BY f.data_file_id",
+    )?;
+    let mut deletes = connection.prepare_cached(
+        "SELECT path, begin_snapshot, end_snapshot FROM ducklake_delete_file
+         WHERE data_file_id = ? ORDER BY begin_snapshot",
+    )?;
+    let mut rows = statement.query([table])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (id, owners) = (row.get(0)?, row.get(5)?..=row.get(6)?);
+        if !erasure.may_reach(id, &owners) {
+            continue;
+        }
+        let of_file = deletes.query_map([id], |row| {
+            Ok(StoredDeletes {
+                name: row.get(0)?,
+                begin: row.get(1)?,
+                end: row.get(2)?,
+            })
+        })?;
+        found.push(StoredFile {
+            id,
+            name: row.get(1)?,
+            rows: row.get(2)?,
+            begin: row.get(3)?,
+            end: row.get(4)?,
+            deletes: of_file.collect::<Result<_, _>>()?,
+        });
+    }
+    Ok(found)
+}
+
+/// The oldest snapshot that can be read.
+pub(in crate::lake) fn oldest_snapshot(connection: &Connection) -> Result<u64, LakeError> {
+    Ok(connection.query_row("SELECT min(snapshot_id) FROM ducklake_snapshot", [], |row| row.get(0))?)
+}
+
+/// Puts the rewritten files in the places of the old ones, in all snapshots, and forgets the erasure.
+pub(in crate::lake) fn exchange(
+    connection: &mut Connection,
+    erasure: &Erasure,
+    exchanges: &[Exchange<'_>],
+) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let head = head(&transaction)?;
+    let mut next_file_id = head.next_file_id;
+    for exchange in exchanges {
+        exchange_file(&transaction, exchange, &mut next_file_id)?;
+    }
+    transaction.execute(
+        "UPDATE ducklake_snapshot SET next_file_id = ? WHERE snapshot_id = ?",
+        [next_file_id, head.snapshot],
+    )?;
+    let mut done: Vec<u64> = Vec::new();
+    for exchange in exchanges {
+        if !done.contains(&exchange.table) {
+            recompute(&transaction, exchange.table, exchange.layout)?;
+            done.push(exchange.table);
+        }
+    }
+    transaction.execute("DELETE FROM tabularium_erasure WHERE erasure_id = ?", [erasure.id])?;
+    count(&transaction)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Folds the write-ahead log into the catalog and empties it, so that no older page of the catalog is left. `false` while
+/// somebody who reads holds that up.
+pub(in crate::lake) fn empty_log(connection: &Connection) -> Result<bool, LakeError> {
+    let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok(busy == 0)
+}
+
+fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id: &mut u64) -> Result<(), LakeError> {
+    let id = exchange.id;
+    transaction.execute("DELETE FROM ducklake_delete_file WHERE data_file_id = ?", [id])?;
+    transaction.execute("DELETE FROM ducklake_file_column_stats WHERE data_file_id = ?", [id])?;
+    let Some((name, written)) = &exchange.written else {
+        for table in ["ducklake_data_file", "tabularium_file_bounds"] {
+            transaction.execute(&format!("DELETE FROM {table} WHERE data_file_id = ?"), [id])?;
+        }
+        return Ok(());
+    };
+    let least = least_owner(transaction, exchange, written)?;
+    transaction.execute(
+        "UPDATE ducklake_data_file SET path = ?2, file_size_bytes = ?3, footer_size = ?4, end_snapshot = ?5
+         WHERE data_file_id = ?1",
+        params![id, name, written.bytes, written.footer_size, exchange.end],
+    )?;
+    transaction.execute("DELETE FROM tabularium_file_bounds WHERE data_file_id = ?", [id])?;
+    write_statistics(transaction, exchange.table, id, exchange.layout, written)?;
+    transaction.execute(
+        "UPDATE tabularium_file_bounds SET owner_min = ? WHERE data_file_id = ?",
+        params![least, id],
+    )?;
+    let mut statement = transaction.prepare_cached(
+        "INSERT INTO ducklake_delete_file VALUES (?, ?, ?, ?, ?, ?, 1, 'parquet', ?, ?, ?, NULL, NULL)",
+    )?;
+    for deletes in &exchange.deletes {
+        statement.execute(params![
+            *next_file_id,
+            exchange.table,
+            deletes.begin,
+            deletes.end,
+            id,
+            deletes.name,
+            deletes.count,
+            deletes.bytes,
+            deletes.footer_size
+        ])?;
+        *next_file_id += 1;
+    }
+    Ok(())
+}
+
+/// The bound under which a rewritten file is filed. A table's files stand in the order of their least owners, and page links go
+/// by that order: so where the least owner was erased, the bound becomes one that keeps the file's place and tells of others only.
+fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &WrittenFile) -> Result<i64, LakeError> {
+    let left = *written.owners.start();
+    let before: Option<i64> = transaction
+        .query_row(
+            "SELECT owner_min FROM tabularium_file_bounds WHERE data_file_id = ?",
+            [exchange.id],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let Some(before) = before.filter(|before| *before < left) else {
+        return Ok(left);
+    };
+    let previous: Option<(u64, i64, i64)> = transaction
+        .query_row(
+            "SELECT b.data_file_id, b.owner_min, b.owner_max
+             FROM tabularium_file_bounds b JOIN ducklake_data_file f ON f.data_file_id = b.data_file_id
+             WHERE f.table_id = ?1 AND (b.owner_min, b.data_file_id) < (?2, ?3)
+             ORDER BY b.owner_min DESC, b.data_file_id DESC LIMIT 1",
+            params![exchange.table, before, exchange.id],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .optional()?;
+    Ok(match previous {
+        // Below all owners that people have.
+        None => before.min(2),
+        Some((_, _, greatest)) if greatest < before => greatest + 1,
+        Some((id, least, _)) if id < exchange.id => least,
+        Some((_, least, _)) => least + 1,
+    })
+}
+
+/// Counts a change of the erasures; gives the new count.
+fn count(transaction: &Connection) -> Result<u64, LakeError> {
+    let next = epoch(transaction)? + 1;
+    transaction.execute(
+        "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL",
+        [EPOCH_KEY],
+    )?;
+    transaction.execute(
+        "INSERT INTO ducklake_metadata VALUES (?, ?, NULL, NULL)",
+        [EPOCH_KEY, &next.to_string()],
+    )?;
+    Ok(next)
+}
+
+fn list<T: serde::de::DeserializeOwned>(text: &str) -> Result<Vec<T>, LakeError> {
+    serde_json::from_str(text).map_err(|_| damaged())
+}
+
+fn damaged() -> LakeError {
+    LakeError::Damaged("tabularium_erasure has a row that is no erasure".to_owned())
+}

@@ -1,0 +1,17 @@
+//! Erasing a person's rows for good: out of the newest snapshot and out of every older one that can still be read.
+//!
+//! This room decides which rows an erasure means, hides them from the moment it is recorded, and rewrites the files that hold
+//! them. It does not decide who may ask for one, and it does not touch rows that are nobody's.
+//!
+//! An erasure is recorded in the catalog before anything else is done, and from then on no scope shows the rows (`known`).
+//! Then the files are rewritten (`rewrite`) and change places with the old ones in one SQLite transaction, in which the record
+//! goes, too (`run`). The next writer finishes what a killed one began.
+
+mod intent;
+mod known;
+mod rewrite;
+mod run;
+
+pub(super) use intent::{Erasure, Erasures};
+pub(super) use known::Known;
+pub use run::Erased;

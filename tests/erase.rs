@@ -1,0 +1,445 @@
+//! Erasing a person: nothing of theirs is shown from the moment it is recorded, by no door and in no snapshot, others' rows and
+//! page links go on, and at the end no byte is left in the folder. Interrupted, the next writer finishes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tabularium::lake::compact::{self, CompactOptions, Effort};
+use tabularium::lake::{Lake, LakeError, Mode, PatientScope, Picture};
+
+use crate::harness::lake::{Fixture, Row, add, files_below, fixture, patient, row, rows, table, with};
+use crate::harness::records;
+use crate::harness::server::{Answer, Server};
+
+/// What stands for a person's secrets. Long enough not to come about by chance, and in places where it is stored as it is.
+const MARKER: &str = "Xq7-secret-of-Ann-Wz9";
+
+fn whose(owner: i64) -> PatientScope {
+    PatientScope {
+        patients: vec![format!("p{owner:06}")],
+        owners: vec![owner],
+        authorizations: Vec::new(),
+    }
+}
+
+fn erase(lake: &Lake, owner: i64) -> tabularium::lake::Erased {
+    let mut writer = lake.writer().unwrap();
+    writer.erase(Mode::Live, "local", &whose(owner)).unwrap()
+}
+
+/// Files of the folder in which these bytes stand.
+fn files_with(folder: &Path, bytes: &str) -> Vec<String> {
+    let found = files_below(folder).into_iter().filter(|path| {
+        let content = std::fs::read(path).unwrap();
+        memchr::memmem::find(&content, bytes.as_bytes()).is_some()
+    });
+    found.map(|path| path.display().to_string()).collect()
+}
+
+/// All live rows, as a reader that knows nothing of the scan finds them.
+fn all(picture: &Picture) -> Vec<Row> {
+    let mut all: Vec<Row> = rows(table(picture)).concat();
+    all.sort();
+    all
+}
+
+/// What the door shows of some people.
+fn shown(lake: &Lake, picture: &Arc<Picture>, owners: impl IntoIterator<Item = i64>) -> BTreeMap<i64, String> {
+    let table = lake.table(picture, patient(), &records::application("local"));
+    let read = |owner: i64| {
+        let row = table.read(&format!("p{owner:06}")).unwrap()?;
+        Some((owner, String::from_utf8(row.resource.to_vec()).unwrap()))
+    };
+    owners.into_iter().filter_map(read).collect()
+}
+
+#[test]
+fn others_rows_keep_their_places_in_every_snapshot() {
+    let it = fixture();
+    let marked = |owner| with(owner, &format!(r#""name":[{{"family":"{MARKER}"}}]"#));
+    let old = it.commit(&[row(3), marked(5), row(7), marked(8), row(9)]);
+    // The next version of 5 and 7 in another file, the old ones deleted.
+    let mut writer = it.lake.writer().unwrap();
+    let mut transaction = writer.begin();
+    let again = |owner: i64| Row {
+        version: 2,
+        ..marked(owner)
+    };
+    add(&mut transaction, &[again(5), row(6), again(7)]);
+    let file = table(&old).files[0].id;
+    transaction.delete_rows(Mode::Live, patient(), file, [1, 2]).unwrap();
+    let new = transaction.commit("test", "").unwrap();
+    drop(writer);
+    assert!(!files_with(it.dir.path(), MARKER).is_empty());
+    let before: Vec<Vec<Row>> = [&old, &new].map(|picture| all(picture)).into();
+
+    let done = erase(&it.lake, 5);
+    assert_eq!((done.rows, done.files_rewritten, done.files_removed), (2, 2, 0));
+    assert_eq!(done.resources, [(patient(), 1)].into());
+    let (old_now, new_now) = (it.lake.picture_at(old.snapshot).unwrap(), it.lake.picture());
+    assert_eq!(new_now.snapshot, new.snapshot, "no snapshot is made");
+    for (before, now) in before.iter().zip([&old_now, &new_now]) {
+        let expected: Vec<Row> = before.iter().filter(|row| row.owner != 5).cloned().collect();
+        assert_eq!(all(now), expected);
+        assert_eq!(table(now).rows, expected.len() as u64);
+    }
+    assert_eq!(table(&old_now).files[0].id, file);
+    let places = |picture: &Arc<Picture>| {
+        let table = it.lake.table(picture, patient(), &records::application("local"));
+        [3, 7, 9].map(|owner| table.locate(&format!("p{owner:06}")).unwrap().map(|place| place.row))
+    };
+    assert_eq!(places(&old_now), [Some(0), Some(2), Some(4)]);
+    for person in [7, 8] {
+        erase(&it.lake, person);
+    }
+    assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
+    assert_eq!(files_with(it.dir.path(), "p000005"), [""; 0]);
+    assert_eq!(all(&it.lake.picture()), [row(3), row(6), row(9)].to_vec());
+    // What is opened anew, and what is merged, is the same.
+    let again = Lake::open(it.dir.path()).unwrap();
+    assert_eq!(all(&again.picture()), all(&it.lake.picture()));
+    let mut writer = it.lake.writer().unwrap();
+    compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
+    drop(writer);
+    let merged = it.lake.picture();
+    assert_eq!(table(&merged).files[0].rows, 3, "blank rows are merged away");
+}
+
+#[test]
+fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_it() {
+    let it = fixture();
+    let marked = with(5, &format!(r#""name":[{{"family":"{MARKER}"}}]"#));
+    it.commit(&[row(3), marked.clone(), row(7)]);
+    it.commit(&[row(11)]);
+    let other = Lake::open(it.dir.path()).unwrap();
+    let held = other.picture();
+    let own = records::patient_of(&other, 5);
+    assert_eq!(shown(&other, &held, [3, 5, 7, 11]).len(), 4);
+    {
+        let mut writer = it.lake.writer().unwrap();
+        writer.record_erasure(Mode::Live, "local", &whose(5)).unwrap();
+        let mut transaction = writer.begin();
+        add(&mut transaction, &[row(12)]);
+        let refused = transaction.commit("test", "").unwrap_err();
+        assert!(matches!(refused, LakeError::Erasing), "{refused}");
+    }
+    // Nothing is rewritten yet: this is what a killed writer leaves.
+    assert!(!files_with(it.dir.path(), MARKER).is_empty());
+    let late = Lake::open(it.dir.path()).unwrap();
+    other.refresh().unwrap();
+    for lake in [&it.lake, &other, &late] {
+        for picture in [lake.picture(), lake.picture_at(1).unwrap()] {
+            let found: Vec<i64> = shown(lake, &picture, [3, 5, 7, 11]).into_keys().collect();
+            assert!(
+                !found.contains(&5) && found.contains(&3) && found.contains(&7),
+                "{found:?}"
+            );
+        }
+    }
+    // Whoever holds a picture from before is shown no more either.
+    assert_eq!(shown(&other, &held, [5]).len(), 0);
+    assert_eq!(other.table(&held, patient(), &own).read("p000005").unwrap(), None);
+
+    drop(late.writer().unwrap());
+    assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
+    other.refresh().unwrap();
+    assert_eq!(
+        shown(&other, &other.picture(), [3, 5, 7, 11])
+            .into_keys()
+            .collect::<Vec<_>>(),
+        [3, 7, 11]
+    );
+    // The same person again is another matter.
+    it.lake.refresh().unwrap();
+    it.commit(&[marked]);
+    other.refresh().unwrap();
+    assert_eq!(shown(&other, &other.picture(), [5]).len(), 1);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(Vec<i64>),
+    Erase(i64),
+    Record(i64),
+    Compact,
+    Wait,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let owner = 2i64..14;
+    let step = prop_oneof![
+        4 => prop::collection::btree_set(owner.clone(), 1..6).prop_map(|owners| Step::Put(owners.into_iter().collect())),
+        3 => owner.clone().prop_map(Step::Erase),
+        1 => owner.prop_map(Step::Record),
+        1 => Just(Step::Compact),
+        1 => Just(Step::Wait),
+    ];
+    prop::collection::vec(step, 1..14)
+}
+
+/// A lake, what its snapshots should hold, and the order in which their rows stood at first.
+struct Model {
+    it: Fixture,
+    snapshots: BTreeMap<u64, BTreeMap<i64, String>>,
+    version: i64,
+}
+
+impl Model {
+    fn now(&self) -> BTreeMap<i64, String> {
+        self.snapshots.values().last().cloned().unwrap_or_default()
+    }
+
+    fn put(&mut self, owners: &[i64]) {
+        self.version += 1;
+        let mut writer = self.it.lake.writer().unwrap();
+        let picture = writer.lake().picture();
+        let mut transaction = writer.begin();
+        let scope = records::application("local");
+        let mut now = self.now();
+        let new: Vec<Row> = owners
+            .iter()
+            .map(|owner| {
+                let text = format!(r#""name":[{{"family":"f{owner}v{}"}}]"#, self.version);
+                let row = Row {
+                    version: self.version,
+                    ..with(*owner, &text)
+                };
+                now.insert(*owner, row.resource.clone());
+                row
+            })
+            .collect();
+        for row in &new {
+            let table = self.it.lake.table(&picture, patient(), &scope);
+            if let Some(place) = table.locate(&row.id).unwrap() {
+                transaction
+                    .delete_rows(Mode::Live, patient(), place.file, [u64::from(place.row)])
+                    .unwrap();
+            }
+        }
+        add(&mut transaction, &new);
+        let snapshot = transaction.commit("test", "").unwrap().snapshot;
+        self.snapshots.insert(snapshot, now);
+    }
+
+    fn forget(&mut self, owner: i64) {
+        for snapshot in self.snapshots.values_mut() {
+            snapshot.remove(&owner);
+        }
+    }
+
+    fn check(&mut self) {
+        let lake = &self.it.lake;
+        let newest = lake.picture().snapshot;
+        let mut gone = Vec::new();
+        for (snapshot, expected) in &self.snapshots {
+            let Ok(picture) = lake.picture_at(*snapshot) else {
+                assert!(*snapshot < newest);
+                gone.push(*snapshot);
+                continue;
+            };
+            assert_eq!(&shown(lake, &picture, 2..14), expected, "snapshot {snapshot}");
+            if picture.table(Mode::Live, patient()).is_some() && !lake_has_pending(lake) {
+                let plain: BTreeMap<i64, String> =
+                    all(&picture).into_iter().map(|row| (row.owner, row.resource)).collect();
+                assert_eq!(&plain, expected, "snapshot {snapshot}");
+                assert_eq!(table(&picture).rows, expected.len() as u64);
+                for file in &table(&picture).files {
+                    assert!(file.live_rows() > 0, "a file without rows has ended");
+                }
+            }
+        }
+        gone.iter().for_each(|snapshot| drop(self.snapshots.remove(snapshot)));
+    }
+}
+
+/// Whether a recorded erasure waits for a writer.
+fn lake_has_pending(lake: &Lake) -> bool {
+    lake.picture().erasures() % 2 == 1
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn snapshots_hold_what_was_not_erased(steps in steps()) {
+        let mut model = Model { it: fixture(), snapshots: BTreeMap::new(), version: 0 };
+        for step in steps {
+            match step {
+                Step::Put(owners) => model.put(&owners),
+                Step::Erase(owner) => {
+                    let had: u64 = model.now().contains_key(&owner).into();
+                    let done = erase(&model.it.lake, owner);
+                    prop_assert_eq!(done.resources.values().sum::<u64>(), had);
+                    model.forget(owner);
+                }
+                Step::Record(owner) => {
+                    let mut writer = model.it.lake.writer().unwrap();
+                    writer.record_erasure(Mode::Live, "local", &whose(owner)).unwrap();
+                    model.forget(owner);
+                }
+                Step::Compact => {
+                    let mut writer = model.it.lake.writer().unwrap();
+                    compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
+                }
+                Step::Wait => model.it.clock.advance(Duration::from_secs(2000)),
+            }
+            model.check();
+        }
+    }
+}
+
+fn people() -> Vec<Value> {
+    let mut all = vec![
+        json!({"resourceType":"Practitioner","id":"doc","name":[{"family":"Doc"}]}),
+        json!({"resourceType":"Group","id":"household","type":"person","actual":true,
+               "member":[{"entity":{"reference":"Patient/ann"}},{"entity":{"reference":"Patient/ben"}}]}),
+    ];
+    for (id, text) in [("ann", MARKER), ("ben", "Ben"), ("cid", "Cid")] {
+        all.push(json!({"resourceType":"Patient","id":id,"name":[{"family":text}],
+                        "generalPractitioner":[{"reference":"Practitioner/doc"}]}));
+        for at in 0..12 {
+            all.push(json!({"resourceType":"Observation","id":format!("{id}-{at}"),"status":"final",
+                "code":{"coding":[{"system":"urn:c","code":"c"}],"text":text},"subject":{"reference":format!("Patient/{id}")},
+                "hasMember":[{"reference":"Observation/ann-1"}],
+                "effectiveDateTime":format!("2024-01-{:02}", 1 + (at * 5) % 28),
+                "performer":[{"reference":"Practitioner/doc"}]}));
+        }
+    }
+    all
+}
+
+fn ids(answer: &Answer) -> Vec<String> {
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let entries = answer.json()["entry"].as_array().cloned().unwrap_or_default();
+    entries
+        .iter()
+        .filter(|entry| entry["search"]["mode"] == "match")
+        .map(|entry| entry["resource"]["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn next(answer: &Answer) -> Option<String> {
+    let links = answer.json()["link"].as_array().cloned().unwrap_or_default();
+    let next = links.iter().find(|link| link["relation"] == "next")?;
+    let url = next["url"].as_str()?;
+    Some(format!("/fhir{}", url.split_once("/fhir").unwrap().1))
+}
+
+fn view(server: &Server, token: &str) -> Answer {
+    let view = json!({"resourceType":"ViewDefinition","status":"active","resource":"Observation",
+        "select":[{"column":[{"name":"id","path":"id"},{"name":"text","path":"code.text"}]}]});
+    let body = json!({"resourceType":"Parameters","parameter":[
+        {"name":"_format","valueCode":"json"},{"name":"viewResource","resource":view}]});
+    let authorization = format!("Bearer {token}");
+    let headers = [
+        ("authorization", authorization.as_str()),
+        ("content-type", "application/fhir+json"),
+    ];
+    server.send("POST", "/fhir/ViewDefinition/$run", &headers, &body.to_string())
+}
+
+fn command(arguments: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tabularium"));
+    command.args(arguments).arg("--data").arg(folder).output().unwrap()
+}
+
+#[test]
+fn nothing_is_shown_by_any_door_and_links_go_on() {
+    let server = Server::imported(&people());
+    let (application, ann, ben) = (
+        server.application_token(),
+        server.patient_token("ann"),
+        server.patient_token("ben"),
+    );
+    let doors = [
+        "/fhir/Patient?family=xq7",
+        "/fhir/Patient?_id=ann",
+        "/fhir/Patient?_has:Observation:patient:_id=ann-3",
+        "/fhir/Observation?patient=ann",
+        "/fhir/Observation?_id=ann-1,ann-2",
+        "/fhir/Observation?subject:Patient.family=xq7",
+        "/fhir/Observation?_text=xq7",
+        "/fhir/Patient/ann/Observation",
+        "/fhir/?_type=Patient,Observation&_id=ann,ann-2",
+    ];
+    // Each leads to Ann at first, and into the caches.
+    for path in doors.iter().filter(|path| !path.contains("_text")) {
+        assert!(!ids(&server.get(path, &application)).is_empty(), "{path}");
+    }
+    assert_eq!(ids(&server.get("/fhir/Observation?_count=50", &ann)).len(), 12);
+    assert!(view(&server, &application).text.contains(MARKER));
+    let walks = [
+        ("/fhir/Observation?_count=5", &application),
+        ("/fhir/Observation?_count=5&_sort=-_id", &application),
+        ("/fhir/Observation?_count=5&_sort=date", &ben),
+        ("/fhir/Observation?_count=5&_include=Observation:has-member", &ben),
+    ];
+    let first: Vec<Answer> = walks.iter().map(|(path, token)| server.get(path, token)).collect();
+
+    let done = command(&["erase", "--patient", "ann"], server.folder());
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert!(
+        said.starts_with("Observation  12\nPatient       1\ntotal        13\n"),
+        "{said}"
+    );
+    server.lake.refresh().unwrap();
+
+    assert_eq!(files_with(server.folder(), MARKER), [""; 0]);
+    for path in doors {
+        for token in [&application, &ann] {
+            assert_eq!(ids(&server.get(path, token)), [""; 0], "{path}");
+        }
+    }
+    for path in ["/fhir/Patient/ann", "/fhir/Observation/ann-3"] {
+        assert_eq!(server.get(path, &application).status, 404);
+        assert_eq!(server.get(path, &ann).status, 404);
+    }
+    let included = server.get("/fhir/Observation?_include=*&_revinclude=*&_count=100", &application);
+    assert!(!included.text.contains(MARKER) && ids(&included).len() == 24);
+    let rows = view(&server, &application).text;
+    assert!(!rows.contains(MARKER) && rows.contains("ben-3"), "{rows}");
+    assert_eq!(
+        ids(&server.get("/fhir/Group?_id=household", &application)),
+        ["household"]
+    );
+
+    for ((path, token), page) in walks.iter().zip(&first) {
+        let mut found: Vec<String> = ids(page);
+        let mut link = next(page);
+        let mut expired = false;
+        while let Some(path) = link {
+            let page = server.get(&path, token);
+            if page.status == 410 {
+                // The link went by a row that was erased.
+                expired = true;
+                break;
+            }
+            assert!(!page.text.contains(MARKER), "{path}");
+            let here = ids(&page);
+            assert!(here.iter().all(|id| !id.starts_with("ann")), "{path}: {here:?}");
+            found.extend(here);
+            link = next(&page);
+        }
+        let others: Vec<&String> = found.iter().filter(|id| !id.starts_with("ann")).collect();
+        let once: BTreeSet<&String> = others.iter().copied().collect();
+        assert_eq!(others.len(), once.len(), "{path}: {found:?}");
+        assert_eq!(
+            expired,
+            path.contains("-_id") && found.last().is_some_and(|id| id.starts_with("ann")),
+            "{path}"
+        );
+        if !expired {
+            assert_eq!(once.len(), if *token == &ben { 12 } else { 24 }, "{path}: {found:?}");
+        }
+    }
+    let unknown = command(&["erase", "--patient", "ann"], server.folder());
+    assert_eq!(unknown.status.code(), Some(2));
+    let said = String::from_utf8(unknown.stderr).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
