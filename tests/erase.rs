@@ -13,7 +13,7 @@ use tabularium::lake::compact::{self, CompactOptions, Effort};
 use tabularium::lake::{Lake, LakeError, Mode, PatientScope, Picture};
 
 use crate::harness::lake::{Fixture, Row, add, files_below, fixture, patient, row, rows, table, with};
-use crate::harness::records;
+use crate::harness::records::{self, Record};
 use crate::harness::server::{Answer, Server};
 
 /// What stands for a person's secrets. Long enough not to come about by chance, and in places where it is stored as it is.
@@ -110,6 +110,98 @@ fn others_rows_keep_their_places_in_every_snapshot() {
     assert_eq!(table(&merged).files[0].rows, 3, "blank rows are merged away");
 }
 
+/// A person's rows fill several batches of a file's beginning, and of its middle.
+#[test]
+fn many_rows_in_a_row_are_erased() {
+    let it = fixture();
+    let of = |owner: i64, count: usize| {
+        let one = move |at: usize| Row {
+            id: format!("p{owner:06}-{at:05}"),
+            ..row(owner)
+        };
+        (0..count).map(one)
+    };
+    let whose = |owner: i64, count: usize| PatientScope {
+        patients: of(owner, count).map(|row| row.id).collect(),
+        owners: vec![owner],
+        authorizations: Vec::new(),
+    };
+    let stays: Vec<Row> = of(7, 2).chain(of(11, 1500)).collect();
+    let all_rows: Vec<Row> = of(5, 2500)
+        .chain(of(7, 2))
+        .chain(of(9, 2500))
+        .chain(of(11, 1500))
+        .collect();
+    let before = it.commit(&all_rows);
+    let mut writer = it.lake.writer().unwrap();
+    for owner in [9, 5] {
+        let done = writer.erase(Mode::Live, "local", &whose(owner, 2500)).unwrap();
+        assert_eq!((done.rows, done.files_rewritten), (2500, 1));
+    }
+    drop(writer);
+    let now = it.lake.picture();
+    assert_eq!(all(&now), stays);
+    assert_eq!(table(&now).files[0].id, table(&before).files[0].id);
+    let scope = records::application("local");
+    let door = it.lake.table(&now, patient(), &scope);
+    for (at, row) in all_rows
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| at % 97 == 0 || (2498..2504).contains(at))
+    {
+        let place = door.locate(&row.id).unwrap();
+        let stays = [7, 11].contains(&row.owner);
+        assert_eq!(place.map(|place| place.row as usize), stays.then_some(at), "{}", row.id);
+    }
+    assert_eq!(files_with(it.dir.path(), "p000009-"), [""; 0]);
+}
+
+/// Of one owner's rows only those of an authorization go.
+#[test]
+fn an_authorization_is_erased_without_the_others() {
+    let (dir, lake) = records::lake();
+    let of = |id: &str, authorization: Option<&str>| {
+        let json = json!({"resourceType":"Observation","id":id,"status":"final","code":{"text":format!("text of {id}")},
+            "subject":{"reference":"Patient/ann"}});
+        Record {
+            authorization: authorization.map(str::to_owned),
+            ..Record::new(json).of(&lake, "ann")
+        }
+    };
+    let all = [
+        of("a1", Some("auth-a")),
+        of("a2", Some("auth-a")),
+        of("b1", Some("auth-b")),
+        of("imported", None),
+        of("other", Some("auth-a")).application("another"),
+    ];
+    let picture = records::commit(&lake, &all);
+    let owner = lake.owner_of("local", "ann");
+    let scope = PatientScope {
+        patients: Vec::new(),
+        owners: vec![owner],
+        authorizations: vec!["auth-a".to_owned()],
+    };
+    let done = lake.writer().unwrap().erase(Mode::Live, "local", &scope).unwrap();
+    assert_eq!(done.resources.values().sum::<u64>(), 2);
+    let ty = records::ty("Observation");
+    for picture in [
+        picture.clone(),
+        lake.picture(),
+        lake.picture_at(picture.snapshot).unwrap(),
+    ] {
+        let table = lake.table(&picture, ty, &records::application("local"));
+        let found = ["a1", "a2", "b1", "imported"].map(|id| table.locate(id).ok().flatten().is_some());
+        assert!(!found[0] && !found[1], "{found:?}");
+        if picture.erasures() == lake.picture().erasures() {
+            assert_eq!(found, [false, false, true, true]);
+        }
+    }
+    let another = lake.table(&lake.picture(), ty, &records::application("another"));
+    assert!(another.locate("other").unwrap().is_some());
+    assert_eq!(files_with(dir.path(), "text of a1"), [""; 0]);
+}
+
 #[test]
 fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_it() {
     let it = fixture();
@@ -182,7 +274,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..14)
 }
 
-/// A lake, what its snapshots should hold, and the order in which their rows stood at first.
+/// A lake and what its snapshots should hold.
 struct Model {
     it: Fixture,
     snapshots: BTreeMap<u64, BTreeMap<i64, String>>,
@@ -232,6 +324,16 @@ impl Model {
         }
     }
 
+    /// The files of each snapshot in the table's order.
+    fn orders(&self) -> BTreeMap<u64, Vec<u64>> {
+        let order = |snapshot: &u64| {
+            let picture = self.it.lake.picture_at(*snapshot).ok()?;
+            let files = picture.table(Mode::Live, patient())?.files.iter().map(|file| file.id);
+            Some((*snapshot, files.collect()))
+        };
+        self.snapshots.keys().filter_map(order).collect()
+    }
+
     fn check(&mut self) {
         let lake = &self.it.lake;
         let newest = lake.picture().snapshot;
@@ -273,7 +375,13 @@ proptest! {
                 Step::Put(owners) => model.put(&owners),
                 Step::Erase(owner) => {
                     let had: u64 = model.now().contains_key(&owner).into();
+                    let before = model.orders();
                     let done = erase(&model.it.lake, owner);
+                    for (snapshot, now) in model.orders() {
+                        let mut expected = before[&snapshot].clone();
+                        expected.retain(|file| now.contains(file));
+                        prop_assert_eq!(now, expected, "the files' order is the pages' order");
+                    }
                     prop_assert_eq!(done.resources.values().sum::<u64>(), had);
                     model.forget(owner);
                 }
