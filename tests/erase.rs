@@ -253,6 +253,28 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
     assert_eq!(shown(&other, &other.picture(), [5]).len(), 1);
 }
 
+/// A server used to answer 500 until it noticed that another process had replaced files it had not opened yet.
+#[test]
+fn a_server_answers_though_it_has_not_noticed_an_erasure_yet() {
+    for path in [
+        "/fhir/Observation?patient=ben&_count=50",
+        "/fhir/?_type=Patient,Observation&_count=50",
+        "/fhir/Patient/ben",
+    ] {
+        let server = Server::imported(&people());
+        let token = server.application_token();
+        let other = Lake::open(server.folder()).unwrap();
+        let scope = records::patient(&other, "local", "ann");
+        let mut writer = other.writer().unwrap();
+        writer
+            .erase(Mode::Live, "local", scope.patient.as_ref().unwrap())
+            .unwrap();
+        let answer = server.get(path, &token);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+        assert!(!answer.text.contains(MARKER) && answer.text.contains("Ben"), "{path}");
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Put(Vec<i64>),

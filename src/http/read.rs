@@ -16,6 +16,7 @@ use super::patient_wildcard;
 use super::pretty::pretty;
 use super::resource_type::resource_type;
 use super::service::Service;
+use crate::lake::Picture;
 
 /// Reads one resource.
 pub(super) async fn read(
@@ -33,8 +34,13 @@ pub(super) async fn read(
     if id.starts_with(['$', '_']) {
         return Err(Error::NotSupported(format!("GET {name}/{id} is not supported")));
     }
-    let table = service.lake.table(&service.lake.picture(), ty, &access.scope);
-    let found = table.read(&id).map_err(Error::internal)?;
+    let read = |picture: &Arc<Picture>| service.lake.table(picture, ty, &access.scope).read(&id);
+    let picture = service.lake.picture();
+    let found = match read(&picture) {
+        Err(_) if service.lake.erased_since(picture.erasures()) => read(&service.lake.picture()),
+        found => found,
+    };
+    let found = found.map_err(Error::internal)?;
     let Some(found) = found else {
         return Err(Error::NotFound { ty: name, id });
     };

@@ -143,6 +143,12 @@ impl Lake {
         Ok(self.picture())
     }
 
+    /// Whether something was erased since a picture of this many erasures: files that it names may have been replaced meanwhile, by
+    /// another process, too. Whoever failed to read them takes a new picture.
+    pub fn erased_since(&self, erasures: u64) -> bool {
+        self.refresh().is_ok_and(|now| now.erasures() != erasures)
+    }
+
     /// The picture of a snapshot, as a page link names it; [`LakeError::SnapshotGone`] once it has expired. Holding it keeps
     /// its files, as far as this process is the one that removes them.
     pub fn picture_at(&self, snapshot: u64) -> Result<Arc<Picture>, LakeError> {

@@ -119,7 +119,16 @@ impl Engine {
 
     /// Carries out a search and renders its page as a Bundle.
     pub async fn search(&self, request: &Request<'_>) -> Result<Bytes, SearchError> {
-        self.search_traced(request, Trace::default()).await
+        let erasures = self.lake.picture().erasures();
+        match self.search_traced(request, Trace::default()).await {
+            Err(error) if self.lost(&error, erasures) => self.search_traced(request, Trace::default()).await,
+            done => done,
+        }
+    }
+
+    /// Whether a search failed because what it was reading was erased.
+    pub(super) fn lost(&self, error: &SearchError, erasures: u64) -> bool {
+        (!error.is_input() || matches!(error, SearchError::Expired)) && self.lake.erased_since(erasures)
     }
 
     /// The same, noting how it goes.

@@ -37,7 +37,11 @@ pub struct SystemRequest<'a> {
 impl Engine {
     /// Carries out a search over the types that `_type` names, all types without it, and renders its page as a Bundle.
     pub async fn search_system(&self, request: &SystemRequest<'_>) -> Result<Bytes, SearchError> {
-        self.search_system_traced(request, Trace::default()).await
+        let erasures = self.lake().picture().erasures();
+        match self.search_system_traced(request, Trace::default()).await {
+            Err(error) if self.lost(&error, erasures) => self.search_system_traced(request, Trace::default()).await,
+            done => done,
+        }
     }
 
     /// The same, noting how it goes.
