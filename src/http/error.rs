@@ -212,7 +212,9 @@ impl From<SearchError> for Error {
             | SearchError::Terminology { .. }
             | SearchError::Chain { .. }
             | SearchError::Operator { .. }
-            | SearchError::Joins { .. } => Error::Invalid(error.to_string()),
+            | SearchError::Joins { .. }
+            | SearchError::Deep { .. }
+            | SearchError::Many { .. } => Error::Invalid(error.to_string()),
             SearchError::TooManyIncluded(_)
             | SearchError::TooManyJoined(_)
             | SearchError::TooManyContained(_)

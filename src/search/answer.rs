@@ -40,6 +40,8 @@ pub(super) struct Answer<'a> {
     pub(super) total: Option<usize>,
     /// Whether there are matches after this page.
     pub(super) more: bool,
+    /// Whether some of them are there because the page would have brought more along than one answer holds.
+    pub(super) shortened: bool,
 }
 
 impl Answer<'_> {
@@ -84,6 +86,9 @@ impl Answer<'_> {
         };
         if included.is_full() {
             let text = "these matches bring more along than one answer holds; the next link goes on with it";
+            remarks.push(Issue::information(IssueType::Incomplete, text));
+        } else if self.shortened {
+            let text = "there are fewer matches here, for more would bring more along than one answer holds; the next link goes on";
             remarks.push(Issue::information(IssueType::Incomplete, text));
         }
         remarks.extend(query.trace.remark());

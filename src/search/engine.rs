@@ -154,6 +154,7 @@ impl Engine {
                 snapshot: table.snapshot(),
                 total: None,
                 more: false,
+                shortened: false,
             };
             return self.answer_parts(vec![Part::new(query.clone(), table)], answer).await;
         }
@@ -171,6 +172,7 @@ impl Engine {
             snapshot: table.snapshot(),
             total: None,
             more: false,
+            shortened: false,
         };
         if query.counts_only() {
             answer.total = Some(self.count(&table, &query).await?);
@@ -230,7 +232,7 @@ impl Engine {
         let mut included = self.include(table, includes, skip, &matches).await?;
         while included.is_full() && matches.len() > 1 {
             matches.truncate(matches.len().div_ceil(2));
-            answer.more = true;
+            (answer.more, answer.shortened) = (true, true);
             included = self.include(table, includes, skip, &matches).await?;
         }
         if !includes.is_empty() {

@@ -75,6 +75,24 @@ pub enum SearchError {
         /// How many may be looked into.
         most: usize,
     },
+    /// A condition that goes through very many resources, one behind the other (400).
+    #[error("{parameter}: chains and _has may lead through {most} resources at most, one behind the other")]
+    Deep {
+        /// The parameter as the client wrote it.
+        parameter: String,
+        /// How many may follow each other.
+        most: usize,
+    },
+    /// More of something than one parameter may have (400).
+    #[error("{parameter}: there may be {most} {what} at most")]
+    Many {
+        /// The parameter as the client wrote it.
+        parameter: String,
+        /// What there are too many of.
+        what: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
     /// More resources would have to be remembered than a search may hold (422).
     #[error("a condition on other resources is met by more than {0} of them; narrow it")]
     TooManyJoined(usize),
@@ -146,6 +164,8 @@ impl SearchError {
                 | SearchError::Chain { .. }
                 | SearchError::Operator { .. }
                 | SearchError::Joins { .. }
+                | SearchError::Deep { .. }
+                | SearchError::Many { .. }
                 | SearchError::TooManyJoined(_)
                 | SearchError::TooManyContained(_)
                 | SearchError::TooManyIncluded(_)

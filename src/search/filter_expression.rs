@@ -19,6 +19,9 @@ use super::{SearchError, chain};
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
 
+/// The most tests of one filter.
+const MAX_TESTS: usize = 200;
+
 /// The deepest nesting of parentheses and brackets: the grammar descends once for each.
 const MAX_DEPTH: usize = 50;
 
@@ -38,6 +41,14 @@ pub(super) fn condition(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter)
         invalid("_filter", &raw.value, expected)
     };
     let root = parse(&raw.value).ok_or_else(malformed)?;
+    let tests = root.clone().into_inner().flatten();
+    if tests.filter(|pair| pair.as_rule() == Rule::test).count() > MAX_TESTS {
+        return Err(SearchError::Many {
+            parameter: "_filter".to_owned(),
+            what: "tests",
+            most: MAX_TESTS,
+        });
+    }
     Filter { resolver, raw }.combined(&Place::Type(ty), root)
 }
 
@@ -213,6 +224,16 @@ impl Filter<'_> {
         let Some((first, rest)) = steps.split_first() else {
             return Ok(None);
         };
+        self.resolver
+            .deeper("_filter", || self.at_step(place, (first, rest), comparison))
+    }
+
+    fn at_step(
+        &self,
+        place: &Place,
+        (first, rest): (&Step<'_>, &[Step<'_>]),
+        comparison: &Comparison<'_>,
+    ) -> Result<Option<Criterion>, SearchError> {
         let condition = match (&first.inside, rest.is_empty()) {
             (None, true) => self.plain(place, first.name, comparison)?,
             (Some(_), true) => {
@@ -224,7 +245,7 @@ impl Filter<'_> {
                 None => self.item(place, first, rest, comparison)?,
             },
         };
-        let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
+        let names: Vec<&str> = [first].into_iter().chain(rest).map(|step| step.name).collect();
         Ok(condition.map(|condition| Criterion {
             condition,
             label: format!("{} {} {}", names.join("."), comparison.operator, comparison.text),

@@ -38,6 +38,9 @@ const SHAPING: [&str; 12] = [
     "_pretty",
 ];
 
+/// The most different keys of `_sort`.
+const MAX_SORT_KEYS: usize = 16;
+
 /// One key of `_sort`.
 #[derive(Clone, Debug)]
 pub(super) struct SortKey {
@@ -226,6 +229,8 @@ impl Query {
                 None => (false, key),
             };
             match programs.get(self.ty, code, Reading::Values)? {
+                // A key that stands before decides, so that again it decides nothing.
+                Some(compiled) if self.sort.iter().any(|key| Arc::ptr_eq(&key.compiled, &compiled)) => {}
                 Some(compiled) if !is_unordered(compiled.parameter.ty) => {
                     self.sort.push(SortKey { compiled, descending })
                 }
@@ -236,6 +241,13 @@ impl Query {
                         "a search parameter that can be sorted by",
                     ));
                 }
+            }
+            if self.sort.len() > MAX_SORT_KEYS {
+                return Err(SearchError::Many {
+                    parameter: "_sort".to_owned(),
+                    what: "different keys",
+                    most: MAX_SORT_KEYS,
+                });
             }
         }
         Ok(true)

@@ -13,7 +13,7 @@ use super::matcher::{self, Matcher};
 use super::parameter::{Compiled, Programs, Reading};
 use super::query::written;
 use super::raw::RawParameter;
-use super::result::invalid;
+use super::result::{invalid, shown};
 use super::value::{ReferenceValue, escape};
 use super::words::Words;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
@@ -22,6 +22,15 @@ use crate::fhir::{Kind, TypeId, facts};
 
 /// The most other types' tables that the conditions of one search may lead to.
 const MAX_JOINS: usize = 500;
+
+/// The most resources that chains and `_has` may lead through, one behind the other: each is a table searched within a search.
+const MAX_DEPTH: usize = 16;
+
+/// The most alternatives that are compared one by one; ids and references are looked up, so there may be more of them.
+const MAX_ALTERNATIVES: usize = 1_000;
+
+/// The most words of `_text` and `_content`.
+const MAX_WORDS: usize = 100;
 
 /// What parsing a value needs to know besides its text.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +50,7 @@ pub(super) struct Resolver<'a> {
     /// Whether several types are searched together: what concerns others of them may be out of the question for one.
     pub(super) among_others: bool,
     joins: Cell<usize>,
+    depth: Cell<usize>,
 }
 
 /// The system of media types, as R4's bindings name it.
@@ -53,6 +63,7 @@ impl<'a> Resolver<'a> {
             around,
             among_others: false,
             joins: Cell::new(0),
+            depth: Cell::new(0),
         }
     }
 
@@ -66,6 +77,30 @@ impl<'a> Resolver<'a> {
 
     /// The condition that a parameter puts on rows of `ty`; `None` where the type has none of this name.
     pub(super) fn criterion(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Criterion>, SearchError> {
+        self.deeper(&written(raw), || self.criterion_here(ty, raw))
+    }
+
+    /// Resolves something within another condition, unless that is within very many already.
+    pub(super) fn deeper<T>(
+        &self,
+        parameter: &str,
+        resolve: impl FnOnce() -> Result<T, SearchError>,
+    ) -> Result<T, SearchError> {
+        let depth = self.depth.get();
+        // The first is the parameter itself.
+        if depth > MAX_DEPTH {
+            return Err(SearchError::Deep {
+                parameter: shown(parameter),
+                most: MAX_DEPTH,
+            });
+        }
+        self.depth.set(depth + 1);
+        let resolved = resolve();
+        self.depth.set(depth);
+        resolved
+    }
+
+    fn criterion_here(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Criterion>, SearchError> {
         let chained = raw.name.contains('.') || raw.modifier.as_deref().is_some_and(|rest| rest.contains('.'));
         let condition = match raw.name.as_str() {
             "_has" => chain::has(self, ty, raw)?,
@@ -186,6 +221,7 @@ impl<'a> Resolver<'a> {
             .map(|alternative| Matcher::parse(parameter, raw, alternative, self.around))
             .collect::<Result<Vec<_>, _>>()?;
         let matchers = matcher::gather(matchers);
+        at_most(raw, "values", matchers.len(), MAX_ALTERNATIVES)?;
         Ok(Test::AnyOf { matchers, not })
     }
 
@@ -290,6 +326,18 @@ pub(super) fn refuse_modifier(raw: &RawParameter, ty: &'static str) -> Result<()
     }
 }
 
+/// Refuses a parameter with more of something than there may be.
+fn at_most(raw: &RawParameter, what: &'static str, count: usize, most: usize) -> Result<(), SearchError> {
+    match count > most {
+        true => Err(SearchError::Many {
+            parameter: shown(&written(raw)),
+            what,
+            most,
+        }),
+        false => Ok(()),
+    }
+}
+
 fn words(raw: &RawParameter) -> Result<Condition, SearchError> {
     refuse_modifier(raw, "special")?;
     let within = match raw.name.as_str() {
@@ -301,6 +349,7 @@ fn words(raw: &RawParameter) -> Result<Condition, SearchError> {
         let expected = "words, which and, or, not, parentheses and quotation marks may combine";
         invalid(&raw.name, &raw.value, expected)
     })?;
+    at_most(raw, "words", words.count(), MAX_WORDS)?;
     Ok(Condition::Words {
         within,
         words: Arc::new(words),

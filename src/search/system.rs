@@ -111,6 +111,7 @@ impl Engine {
             snapshot: parts[0].table.snapshot(),
             total: None,
             more: false,
+            shortened: false,
         };
         self.answer_parts(parts, answer).await
     }

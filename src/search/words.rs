@@ -41,6 +41,15 @@ impl Words {
         tokens.next().is_none().then_some(words)
     }
 
+    /// How many words it names.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Words::Phrase(phrase) => phrase.len(),
+            Words::All(parts) | Words::Any(parts) => parts.iter().map(Words::count).sum(),
+            Words::Not(part) => part.count(),
+        }
+    }
+
     /// Whether a text that consists of these words, folded, satisfies the condition.
     pub(super) fn hold(&self, text: &[String]) -> bool {
         match self {

@@ -1,5 +1,6 @@
 //! Search over real records gives what a plain, row-by-row reading of the same JSON gives.
 
+mod bounds;
 mod brute;
 mod conditions;
 mod contained;

@@ -1,0 +1,91 @@
+//! What a search may ask is bounded: what would take the server's stack or its hours is refused and says what there is too much of.
+
+use super::corpus::{Corpus, corpus};
+
+fn refused(corpus: &Corpus, query: &str, what: &str) {
+    let error = corpus.page(&corpus.application(), query).unwrap_err();
+    assert!(error.is_input(), "{error}");
+    assert!(error.to_string().contains(what), "{error}");
+}
+
+fn answered(corpus: &Corpus, query: &str) {
+    corpus.page(&corpus.application(), query).unwrap();
+}
+
+#[test]
+fn chains_and_has_of_many_steps() {
+    let Some(corpus) = corpus("search depth") else { return };
+    for (steps, fits) in [(14, true), (16, false), (200, false), (5_000, false)] {
+        let chain = format!("Patient?organization.{}name=x", "partof.".repeat(steps));
+        let filter = format!("Patient?_filter=organization.{}name eq x", "partof.".repeat(steps));
+        let has = format!("Organization?{}name=x", "_has:Organization:partof:".repeat(steps + 1));
+        for query in [chain, filter, has] {
+            match fits {
+                true => answered(corpus, &query),
+                false => refused(corpus, &query, "16 resources at most"),
+            }
+        }
+    }
+    answered(
+        corpus,
+        "Patient?organization.partof.name=x&organization.partof.address=y",
+    );
+}
+
+#[test]
+fn keys_of_a_sort() {
+    let Some(corpus) = corpus("search sort keys") else {
+        return;
+    };
+    let repeated = format!("Observation?_count=5&_sort={}", "-date,code,".repeat(3_000));
+    let once = corpus
+        .page(&corpus.application(), "Observation?_count=5&_sort=-date,code")
+        .unwrap();
+    let page = corpus.page(&corpus.application(), &repeated).unwrap();
+    assert_eq!(page["entry"], once["entry"]);
+    let many = "_id,_lastUpdated,category,code,combo-code,component-code,date,device,encounter,method,patient,performer,specimen,\
+        status,subject,value-date,value-string";
+    refused(
+        corpus,
+        &format!("Observation?_sort={many}"),
+        "16 different keys at most",
+    );
+}
+
+#[test]
+fn values_words_and_tests() {
+    let Some(corpus) = corpus("search alternatives") else {
+        return;
+    };
+    let list = |count: usize, sep: &str, item: &str| vec![item; count].join(sep);
+    refused(
+        corpus,
+        &format!("Observation?code:text={}", list(1_001, ",", "a")),
+        "1000 values at most",
+    );
+    answered(
+        corpus,
+        &format!(
+            "Observation?_id={}",
+            (0..5_000).map(|id| format!("x{id}")).collect::<Vec<_>>().join(",")
+        ),
+    );
+    refused(
+        corpus,
+        &format!("Patient?_content={}", list(101, ",", "a")),
+        "100 words at most",
+    );
+    answered(corpus, &format!("Patient?_content={}", list(100, ",", "a")));
+    refused(
+        corpus,
+        &format!("Patient?_filter={}", list(201, " or ", "gender eq male")),
+        "200 tests at most",
+    );
+    let mixed = (0..200)
+        .map(|at| format!("gender eq male {} ", ["or", "and"][at % 2]))
+        .collect::<String>();
+    answered(
+        corpus,
+        &format!("Patient?_count=1&_filter={}", mixed.trim_end_matches(" and ")),
+    );
+}
