@@ -19,7 +19,11 @@ pub(super) fn test(raw: &RawParameter, text: &str, terminology: &Terminology) ->
     if matches!(modifier, "in" | "not-in") {
         let canonical = escape::unescape(text);
         let set = terminology.value_set(&canonical);
-        return set.map(CodesTest::In).ok_or_else(|| unknown("value set", &canonical));
+        let set = set.ok_or_else(|| unknown("value set", &canonical))?;
+        return match set.lacking() {
+            Some(lacking) => Err(unknown(lacking.what, &lacking.canonical)),
+            None => Ok(CodesTest::In(set)),
+        };
     }
     let expected = "a code, with its system where it has one: system|code";
     let Some(TokenValue {

@@ -18,6 +18,14 @@ fn engine(corpus: &Corpus) -> Engine {
             {"system": LOINC, "concept": [{"code": "29463-7"}, {"code": "8302-2"}]}]}}},
         {"resource": {"resourceType": "ValueSet", "url": "http://example.org/women", "status": "active", "compose": {"include": [
             {"system": "http://hl7.org/fhir/administrative-gender", "concept": [{"code": "female"}]}]}}},
+        {"resource": {"resourceType": "ValueSet", "url": "http://example.org/findings", "status": "active", "compose": {"include": [
+            {"system": LOINC, "concept": [{"code": "29463-7"}]},
+            {"system": "http://snomed.info/sct", "filter": [{"property": "concept", "op": "is-a", "value": "404684003"}]}]}}},
+        {"resource": {"resourceType": "ValueSet", "url": "http://example.org/more", "status": "active", "compose": {"include": [
+            {"valueSet": ["http://example.org/sizes", "http://example.org/lost"]}]}}},
+        {"resource": {"resourceType": "ValueSet", "url": "http://example.org/listed", "status": "active",
+            "compose": {"include": [{"system": "http://snomed.info/sct"}]},
+            "expansion": {"timestamp": "2024-01-01", "total": 1, "contains": [{"system": "http://snomed.info/sct", "code": "1"}]}}},
         {"resource": {"resourceType": "CodeSystem", "url": LOINC, "status": "active", "content": "complete", "hierarchyMeaning": "is-a",
             "caseSensitive": true, "concept": [{"code": "vitals", "concept": [
                 {"code": "pressures", "concept": [{"code": "85354-9"}, {"code": "55284-4"}]}, {"code": "29463-7"}, {"code": "8302-2"}]}]}}
@@ -80,6 +88,7 @@ fn value_sets_and_hierarchies() {
             "Patient?gender:in=http://example.org/women",
             Box::new(|r| r["gender"] == "female"),
         ),
+        ("Observation?code:not-in=http://example.org/listed", Box::new(|_| true)),
         (
             "Observation?_filter=code+in+http://example.org/sizes",
             Box::new(|r| any(r, &["29463-7", "8302-2"])),
@@ -115,6 +124,18 @@ fn value_sets_and_hierarchies() {
             "http://example.org/none",
         ),
         ("Observation?code:below=nothing", "nothing"),
+        (
+            "Observation?code:in=http://example.org/findings",
+            "code system 'http://snomed.info/sct'",
+        ),
+        (
+            "Observation?code:not-in=http://example.org/findings",
+            "code system 'http://snomed.info/sct'",
+        ),
+        (
+            "Observation?_filter=code in http://example.org/more",
+            "value set 'http://example.org/lost'",
+        ),
         ("Observation?code:below=|29463-7", "system|code"),
     ] {
         let error = corpus.page_of(&engine, &scope, wrong).unwrap_err();

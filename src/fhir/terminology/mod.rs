@@ -16,7 +16,7 @@ use std::sync::{Arc, RwLock};
 
 pub use code_system::CodeSystem;
 pub use files::TerminologyError;
-pub use value_set::ValueSet;
+pub use value_set::{Lacking, ValueSet};
 
 /// Code systems and value sets by canonical URL.
 #[derive(Debug, Default)]

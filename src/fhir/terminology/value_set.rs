@@ -32,6 +32,16 @@ struct Clause {
     codes: Codes,
     /// `None` for one that is not given.
     sets: Vec<Option<Arc<ValueSet>>>,
+    lacking: Option<Lacking>,
+}
+
+/// What a value set speaks of and is not given, so that of some codes nobody can say whether they are in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacking {
+    /// `value set` or `code system`.
+    pub what: &'static str,
+    /// Its canonical URL.
+    pub canonical: String,
 }
 
 #[derive(Debug)]
@@ -121,10 +131,28 @@ impl Resolving<'_> {
         } else {
             Codes::All(system)
         };
+        let sets: Vec<_> = raw.value_set.iter().map(|set| self.resolve(set)).collect();
+        let system = raw.system.iter().filter(|_| codes.lack_system()).map(|url| Lacking {
+            what: "code system",
+            canonical: url.clone(),
+        });
+        let of_sets = raw
+            .value_set
+            .iter()
+            .zip(&sets)
+            .filter_map(|(canonical, set)| match set {
+                Some(set) => set.lacking().cloned(),
+                None => Some(Lacking {
+                    what: "value set",
+                    canonical: canonical.clone(),
+                }),
+            });
+        let lacking = system.chain(of_sets).next();
         Clause {
             system: raw.system.clone(),
             codes,
-            sets: raw.value_set.iter().map(|set| self.resolve(set)).collect(),
+            sets,
+            lacking,
         }
     }
 }
@@ -178,6 +206,16 @@ impl ValueSet {
         in_systems.filter(|found| *found || !self.open)
     }
 
+    /// What is not given and would have to be, to say of every code whether it is in the set.
+    pub fn lacking(&self) -> Option<&Lacking> {
+        if self.expanded.as_ref().is_some_and(|expanded| expanded.complete) {
+            return None;
+        }
+        let composed = self.composed.iter();
+        let mut clauses = composed.flat_map(|composed| composed.include.iter().chain(&composed.exclude));
+        clauses.find_map(|clause| clause.lacking.as_ref())
+    }
+
     /// The only system that its codes are of, if there is just one.
     pub fn single_system(&self) -> Option<&str> {
         match (self.systems.len(), self.open) {
@@ -214,6 +252,15 @@ impl Clause {
 }
 
 impl Codes {
+    /// Whether the system's own codes would have to be known, and are not.
+    fn lack_system(&self) -> bool {
+        match self {
+            Codes::All(system) => system.as_ref().is_none_or(|system| !system.is_complete()),
+            Codes::Filtered(filtered) => filtered.as_ref().is_none_or(|(system, _)| !system.is_complete()),
+            Codes::Listed(..) => false,
+        }
+    }
+
     fn contain(&self, code: &str) -> Option<bool> {
         match self {
             Codes::All(system) => system.as_ref()?.contains(code),
