@@ -245,9 +245,11 @@ impl<'a> Resolver<'a> {
                 });
             }
             None => {
-                let alternatives = escape::split(&raw.value, ',').into_iter();
+                let alternatives = escape::split(&raw.value, ',');
+                at_most(raw, "values", alternatives.len(), MAX_ALTERNATIVES)?;
                 TupleTest::AnyOf(
                     alternatives
+                        .into_iter()
                         .map(|alternative| self.tuple(&compiled, raw, alternative))
                         .collect::<Result<_, _>>()?,
                 )

@@ -63,6 +63,11 @@ fn values_words_and_tests() {
         &format!("Observation?code:text={}", list(1_001, ",", "a")),
         "1000 values at most",
     );
+    refused(
+        corpus,
+        &format!("Observation?code-value-quantity={}", list(1_001, ",", "a$5")),
+        "1000 values at most",
+    );
     answered(
         corpus,
         &format!(
