@@ -12,6 +12,7 @@ mod read;
 mod sample;
 mod search;
 mod shred;
+mod tokens;
 mod views;
 
 use std::path::Path;
@@ -34,6 +35,7 @@ fn main() {
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);
     views::benches(&mut criterion, &sample);
+    tokens::benches(&mut criterion, &sample);
     criterion.final_summary();
     medians::print(&results, started);
 }

@@ -268,6 +268,25 @@ fn a_server_that_fails_is_reported_with_what_it_says() {
 }
 
 #[test]
+fn a_server_that_takes_no_token_is_not_asked_on() {
+    let outcome =
+        json!({"resourceType": "OperationOutcome", "issue": [{"code": "login", "details": {"text": "who are you"}}]});
+    for (status, hint) in [
+        ("401 Unauthorized", "401: who are you"),
+        ("404 Not Found", "404: who are you"),
+    ] {
+        let (url, asked) = failing(status, outcome.to_string());
+        let output = bench(
+            LAKE.path(),
+            &["--url", &url, "--mix", "read", "--seconds", "60", "--json"],
+        );
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains(hint), "{}", said(&output));
+        assert_eq!(asked.lock().unwrap().len(), 1);
+    }
+}
+
+#[test]
 fn an_answer_of_another_type_is_an_error_and_a_record_is_not_repeated() {
     let (url, _) = failing(
         "200 OK",

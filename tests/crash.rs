@@ -141,12 +141,27 @@ impl Victim {
 
     /// Runs the command and kills it at a point in the work rather than in time: when it has written so many of the files it may
     /// write, and a moment later. A number it never reaches lets it come to its end.
-    fn kill(&mut self, mut command: Command, most_files: usize) {
+    fn kill(&mut self, command: Command, most_files: usize) {
         let files = self.files().len() + self.random.random_range(0..most_files + 6);
         let moment = Duration::from_micros(self.random.random_range(0..12_000));
+        self.kill_at(command, |now| now < files, moment)
+    }
+
+    /// Runs the command and kills it a moment after old files have begun to go.
+    fn kill_while_removing(&mut self, command: Command) {
+        let moment = Duration::from_micros(self.random.random_range(0..3_000));
+        let mut most = 0;
+        let goes_on = |now: usize| {
+            most = most.max(now);
+            now == most
+        };
+        self.kill_at(command, goes_on, moment)
+    }
+
+    fn kill_at(&mut self, mut command: Command, mut goes_on: impl FnMut(usize) -> bool, moment: Duration) {
         let mut child = command.spawn().unwrap();
         let begun = Instant::now();
-        while self.files().len() < files && child.try_wait().unwrap().is_none() {
+        while goes_on(self.files().len()) && child.try_wait().unwrap().is_none() {
             assert!(
                 begun.elapsed() < Duration::from_secs(300),
                 "the command neither ends nor goes on"
@@ -303,7 +318,10 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
         victim.import_whole(round);
         // A rewritten file and its delete file for each of a table's files.
         let erase = erase(&victim);
-        victim.kill(erase, 3 * tables);
+        match round % 3 {
+            0 => victim.kill_while_removing(erase),
+            _ => victim.kill(erase, 3 * tables),
+        }
         let shown = |lake: &Lake| own.iter().filter(|text| is_shown(lake, text)).count();
         let found = shown(&victim.lake());
         assert!(

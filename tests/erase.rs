@@ -10,7 +10,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tabularium::lake::compact::{self, CompactOptions, Effort};
-use tabularium::lake::{Lake, LakeError, Mode, PatientScope, Picture};
+use tabularium::lake::{Intent, Lake, Mode, PatientScope, Picture};
 
 use crate::harness::lake::{Fixture, Row, add, files_below, fixture, patient, row, rows, table, with};
 use crate::harness::records::{self, Record};
@@ -24,6 +24,14 @@ fn whose(owner: i64) -> PatientScope {
         patients: vec![format!("p{owner:06}")],
         owners: vec![owner],
         authorizations: Vec::new(),
+    }
+}
+
+fn intent(owner: i64) -> Intent {
+    Intent {
+        mode: Mode::Live,
+        application: "local".to_owned(),
+        patient: whose(owner),
     }
 }
 
@@ -214,11 +222,15 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
     assert_eq!(shown(&other, &held, [3, 5, 7, 11]).len(), 4);
     {
         let mut writer = it.lake.writer().unwrap();
-        writer.record_erasure(Mode::Live, "local", &whose(5)).unwrap();
+        writer.record_erasures(&[intent(5)]).unwrap();
         let mut transaction = writer.begin();
         add(&mut transaction, &[row(12)]);
-        let refused = transaction.commit("test", "").unwrap_err();
-        assert!(matches!(refused, LakeError::Erasing), "{refused}");
+        transaction.commit("test", "").unwrap();
+        let nothing = compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
+        assert_eq!(
+            nothing.files_before, 2,
+            "files with what is being erased are not merged: {nothing:?}"
+        );
     }
     // Nothing is rewritten yet: this is what a killed writer leaves.
     assert!(!files_with(it.dir.path(), MARKER).is_empty());
@@ -409,7 +421,7 @@ proptest! {
                 }
                 Step::Record(owner) => {
                     let mut writer = model.it.lake.writer().unwrap();
-                    writer.record_erasure(Mode::Live, "local", &whose(owner)).unwrap();
+                    writer.record_erasures(&[intent(owner)]).unwrap();
                     model.forget(owner);
                 }
                 Step::Compact => {

@@ -29,7 +29,9 @@ impl Child {
     /// Starts `program serve` over a lake, on a port of the system's choice, and waits until it listens.
     pub fn start(program: &Path, data: &Path) -> Result<Child, BenchError> {
         let mut process = Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--data"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends"])
+            // What is measured is the server, not how it holds clients off.
+            .args(["--rate-limit", "0", "--address-rate-limit", "0", "--data"])
             .arg(data)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

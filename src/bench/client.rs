@@ -106,7 +106,7 @@ pub(super) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instant) -> Resu
             .and_then(|ready| Some((ready, ready.row(&mut dice)?)));
         let Some((ready, row)) = drawn else { return Ok(tally) };
         ask(&job, ready, row, &mut dice, &mut line, &mut request, &mut tally).await;
-        if Instant::now() >= until {
+        if Instant::now() >= until || tally.is_shut_out() {
             return Ok(tally);
         }
     }

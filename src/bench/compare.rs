@@ -6,7 +6,8 @@ use super::report::{Outcome, Report};
 
 /// The ratios of a report to another, as a table; over 1 is better in the first.
 pub fn comparison(report: &Report, other: &Report) -> String {
-    let mut text = format!(
+    let mut text = differences(report, other);
+    text += &format!(
         "{:<26} {:>7} {:>11} {:>9} {:>9}   (times as good as in the other report)\n",
         "family", "clients", "answers/s", "p50", "p99"
     );
@@ -52,6 +53,37 @@ pub fn comparison(report: &Report, other: &Report) -> String {
     text
 }
 
+/// What makes the figures of the two hard to compare: other records, other draws, another length.
+fn differences(report: &Report, other: &Report) -> String {
+    let mut found = Vec::new();
+    if report.lake.types != other.lake.types {
+        let (here, there) = (report.lake.resources, other.lake.resources);
+        found.push(format!("another lake ({there} resources, {here} here)"));
+    }
+    if report.seed != other.seed {
+        found.push(format!("another seed ({}, {} here)", other.seed, report.seed));
+    }
+    if report.seconds != other.seconds {
+        found.push(format!(
+            "{} seconds for each family ({} here)",
+            other.seconds, report.seconds
+        ));
+    }
+    if report.program.build != other.program.build {
+        found.push(format!(
+            "a {} build ({} here)",
+            other.program.build, report.program.build
+        ));
+    }
+    if report.machine != other.machine {
+        found.push("another machine".to_owned());
+    }
+    match found.is_empty() {
+        true => String::new(),
+        false => format!("the other report is of {}\n", found.join(", ")),
+    }
+}
+
 fn same<'a>(outcome: &Outcome, report: &'a Report) -> Option<&'a Outcome> {
     let same = |other: &&Outcome| other.family == outcome.family && other.clients == outcome.clients;
     report.results.iter().find(same)
@@ -87,5 +119,22 @@ mod tests {
             old                              8   only in the other report
         "#]]
         .assert_eq(&comparison(&now, &before));
+    }
+
+    #[test]
+    fn what_was_measured_otherwise_is_said() {
+        let (now, mut before) = (report("read", 1.0), report("read", 1.0));
+        assert!(comparison(&now, &before).starts_with("family"));
+        before.lake.types.insert("Basic".to_owned(), 7);
+        before.lake.resources += 7;
+        before.seed += 1;
+        before.seconds += 0.5;
+        let text = comparison(&now, &before);
+        let said = text.lines().next().unwrap();
+        assert!(said.starts_with("the other report is of another lake ("), "{said}");
+        assert!(
+            said.contains("another seed (") && said.contains("seconds for each family ("),
+            "{said}"
+        );
     }
 }

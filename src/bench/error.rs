@@ -50,6 +50,16 @@ pub enum BenchError {
         /// Why.
         reason: String,
     },
+    /// A server that was given does not let the bench in, or has nothing at the address.
+    #[error("{url} answered {status}{message}; is it the FHIR base, and is the token one of its own?")]
+    Refused {
+        /// The address.
+        url: String,
+        /// The status.
+        status: String,
+        /// What it said, behind a colon.
+        message: String,
+    },
     /// Certificates for https cannot be had.
     #[error("https cannot be used: {0}")]
     Tls(String),
@@ -83,6 +93,7 @@ impl BenchError {
             | BenchError::Url(_)
             | BenchError::Nothing(_)
             | BenchError::Unreachable { .. }
+            | BenchError::Refused { .. }
             | BenchError::Tokens(consent::Error::UnknownApplication(_)) => true,
             BenchError::Server(_)
             | BenchError::Tls(_)

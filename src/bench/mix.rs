@@ -331,6 +331,11 @@ fn subject(template: &Template, path: &str) -> Result<Subject, String> {
     if path.starts_with("{type}/") {
         return Ok(Subject::Lake);
     }
+    if path.starts_with('/') {
+        return Err(format!(
+            "{path:?} is to be a path below the FHIR base, such as Patient?_count=5, without a slash before it"
+        ));
+    }
     let end = path.find(['?', '/']).unwrap_or(path.len());
     match template.start().get(..end) {
         Some("" | "_search" | "metadata") => Ok(Subject::Server),

@@ -211,6 +211,17 @@ impl Bench {
                     Err(_) => return Err(BenchError::Interrupted),
                 };
                 let outcome = outcome?;
+                // A token that is not taken is taken nowhere; what was measured before it expired stands.
+                let closed = outcome.errors.iter().find(|error| error.status == "401");
+                if let Some(closed) = closed.filter(|_| outcome.answers == 0) {
+                    if report.results.is_empty() {
+                        let url = job.target.url.clone();
+                        return Err(refused(url, closed.status.clone(), &closed.message));
+                    }
+                    let reason = format!("the server answered 401 from here on: {}", closed.message);
+                    report.left_out.push(left_out(family, &reason));
+                    return Ok(());
+                }
                 tell(outcome.line());
                 report.results.push(outcome);
             }
@@ -274,6 +285,14 @@ impl Bench {
             queries: job.plan.queries.iter().map(|ready| ready.query.text.clone()).collect(),
         })
     }
+}
+
+fn refused(url: String, status: String, message: &str) -> BenchError {
+    let message = match message {
+        "" => String::new(),
+        said => format!(": {said}"),
+    };
+    BenchError::Refused { url, status, message }
 }
 
 fn left_out(family: &Family, reason: &str) -> LeftOut {
@@ -395,12 +414,20 @@ impl<'a> Running<'a> {
         let mut request = Vec::new();
         get(&format!("{}/metadata", target.path), &target, token, &mut request);
         let mut line = Line::new(&target, self.tls.as_ref());
-        line.send(&request, usize::MAX)
+        let (answer, _) = line
+            .send(&request, usize::MAX)
             .await
             .map_err(|error| BenchError::Unreachable {
                 url: target.url.clone(),
                 reason: error.to_string(),
             })?;
+        if matches!(answer.status, 401 | 403 | 404) {
+            return Err(refused(
+                format!("{}/metadata", target.url),
+                answer.status.to_string(),
+                &client::message(&line.kept),
+            ));
+        }
         let statement: Value = serde_json::from_slice(&line.kept).unwrap_or_default();
         let software = |name: &str| statement["software"][name].as_str().map(str::to_owned);
         Ok((software("name"), software("version")))

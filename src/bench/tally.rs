@@ -87,6 +87,11 @@ impl Tally {
         self.latencies.len()
     }
 
+    /// Whether the server took no request for want of a token that it accepts: it will take none.
+    pub(super) fn is_shut_out(&self) -> bool {
+        self.answers() == 0 && self.errors.contains_key("401")
+    }
+
     /// Requests that had no good answer.
     pub(super) fn failed(&self) -> u64 {
         self.errors.values().map(|failures| failures.count).sum()

@@ -40,7 +40,7 @@ pub(super) async fn walks(job: Arc<Job>, mut dice: Dice, time: Duration) -> Resu
     let mut busy = Duration::ZERO;
     while let Some(ready) = job.plan.draw(&mut dice) {
         walk(&job, ready, &mut dice, &mut line, latest, &mut busy, &mut tally).await;
-        if Instant::now() >= until {
+        if Instant::now() >= until || tally.is_shut_out() {
             break;
         }
     }

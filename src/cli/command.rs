@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::{
-    bench, compact, demo, erase, fhirpath, generate, import, info, run as run_view, search, serve, token, validate_view,
+    app, audit, bench, compact, consents, demo, endpoint, erase, fhirpath, generate, import, info, keys,
+    run as run_view, sandbox, search, serve, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -25,6 +26,7 @@ enum Command {
     Import(import::Args),
     Info(info::Args),
     Run(run_view::Args),
+    Sandbox(sandbox::Args),
     Search(search::SearchArgs),
     Explain(search::ExplainArgs),
     Serve(serve::Args),
@@ -32,6 +34,11 @@ enum Command {
     ValidateView(validate_view::Args),
     Compact(compact::Args),
     Erase(erase::Args),
+    App(app::Args),
+    Endpoint(endpoint::Args),
+    Keys(keys::Args),
+    Consents(consents::Args),
+    Audit(audit::Args),
 }
 
 /// Parses the process's arguments and carries the command out.
@@ -44,6 +51,7 @@ pub fn run() -> ExitCode {
         Command::Import(arguments) => import::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Run(arguments) => run_view::run(arguments),
+        Command::Sandbox(arguments) => sandbox::run(arguments),
         Command::Search(arguments) => search::search(arguments),
         Command::Explain(arguments) => search::explain(arguments),
         Command::Serve(arguments) => serve::run(arguments),
@@ -51,6 +59,11 @@ pub fn run() -> ExitCode {
         Command::ValidateView(arguments) => validate_view::run(arguments),
         Command::Compact(arguments) => compact::run(arguments),
         Command::Erase(arguments) => erase::run(arguments),
+        Command::App(arguments) => app::run(arguments),
+        Command::Endpoint(arguments) => endpoint::run(arguments),
+        Command::Keys(arguments) => keys::run(arguments),
+        Command::Consents(arguments) => consents::run(arguments),
+        Command::Audit(arguments) => audit::run(arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! `tabularium demo`: a served lake of made-up people, from nothing, in one command.
+//! `tabularium demo`: a served lake of made-up people, and organizations to connect to, from nothing, in one command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
 use super::logging::{self, LogFormat};
-use super::serve::{listen, parameters, serve};
+use super::playground::{self, Playground};
+use super::rates::RateArgs;
+use super::serve::{listen, parameters, serve, sources};
 use super::token::issue;
 use crate::consent::{Clock, Store};
 use crate::fhir::facts;
@@ -16,37 +18,47 @@ use crate::ingest::{self, LOCAL_APPLICATION};
 use crate::lake::{Lake, Mode, Scope};
 use crate::sandbox::{Population, write_ndjson};
 use crate::search::{Engine, Handling, Request, raw};
+use crate::sync::Settings;
 
 /// Where the generated records are written before they are imported.
 const POPULATION: &str = "population";
-const SEED: u64 = 1;
+pub(super) const SEED: u64 = 1;
 /// A blood pressure, which most people of the population have had taken.
 const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
 
 /// Serve made-up people: generate them, import them, print tokens and curl lines to paste
 ///
-/// Nobody in the records is real. The first run writes everything into the data folder; later ones start at once.
+/// Nobody in the records is real. The first run writes everything into the data folder; later ones start at once. A sandbox beside the
+/// service plays organizations that the same people connect, in test mode, and an application that asks them to.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: String,
+    /// Address and port of the sandbox [default: 127.0.0.1:8081, or a free port where that is taken]
+    #[arg(long, value_name = "ADDRESS")]
+    sandbox_listen: Option<String>,
     /// Folder for the records; made if there is none
     #[arg(long, value_name = "DIR", default_value = "tabularium-demo")]
     data: PathBuf,
     /// How many people to make up, if the folder holds none yet
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     patients: u64,
+    #[command(flatten)]
+    rates: RateArgs,
 }
 
 /// Makes the lake when there is none, says how to ask it, and serves until told to stop.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let Args {
         listen: address,
+        sandbox_listen,
         data,
         patients,
+        rates,
     } = arguments;
     let (listener, base_url) = listen(&address)?;
+    let (sandbox, sandbox_url) = playground::listen(sandbox_listen.as_deref())?;
     let lake = Lake::open_or_create(&data).map_err(Failure::from_lake)?;
     if people(&lake)? == 0 {
         fill(&lake, &data, patients)?;
@@ -60,13 +72,15 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         patient: None,
     });
     let person = somebody(&engine, &lake, &scope)?;
+    let people = people(&lake)?;
     let guide = Guide {
         base_url: &base_url,
         data: &data,
-        people: people(&lake)?,
+        people,
         application: issue(&lake, &store, &base_url, &scope, None)?.token,
         patient: issue(&lake, &store, &base_url, &scope, Some(&person))?.token,
         person: &person,
+        playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
     };
     println!("{guide}");
     logging::start(LogFormat::Text);
@@ -78,9 +92,15 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             parameters,
             terminology: Arc::default(),
             base_url: base_url.clone(),
-            limits: Limits::default(),
+            limits: Limits {
+                rates: rates.rates(),
+                ..Limits::default()
+            },
             explain: false,
+            // The sandbox's organizations lie on this machine.
+            sources: sources(true)?,
         },
+        Settings::default(),
         false,
     )
 }
@@ -173,6 +193,7 @@ struct Guide<'a> {
     application: String,
     patient: String,
     person: &'a str,
+    playground: Playground,
 }
 
 impl std::fmt::Display for Guide<'_> {
@@ -184,6 +205,7 @@ impl std::fmt::Display for Guide<'_> {
             application,
             patient,
             person,
+            playground,
         } = self;
         let data = data.display();
         let curl = |token: &str| format!("curl -sS -H 'Authorization: Bearer {token}'");
@@ -215,6 +237,7 @@ impl std::fmt::Display for Guide<'_> {
             "{} {typed} -d '{view}' '{base_url}/fhir/ViewDefinition/$run'\n",
             curl(application)
         )?;
+        writeln!(f, "{playground}\n")?;
         writeln!(f, "More tokens: tabularium token --data {data} [--patient ID]")?;
         write!(f, "Serving at {base_url}/fhir (Ctrl-C stops)")
     }

@@ -1,21 +1,33 @@
 //! `tabularium erase`: one person's records out of the lake, for good.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::failure::Failure;
 use super::lake_scope::LOCAL;
 use super::mode::Mode;
 use crate::fhir::facts;
-use crate::lake::{Erased, Lake, PatientScope};
+use crate::lake::{Erased, Intent, Lake, LakeError, LakeWriter, PatientScope, REFRESH, Scope};
+
+/// How long it waits for somebody else who writes: a server holds the lake for one merge at a time.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it asks meanwhile.
+const ASK: Duration = Duration::from_millis(50);
+/// Running servers have noticed by then that records are being erased.
+const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 
 /// Erase a person's records: every resource filed under one Patient, with all earlier versions
 ///
-/// They are gone for all readers as soon as it begins, a running server's page links included, and their bytes leave the
-/// data folder before it ends: the files that hold them are rewritten without them. What belongs to nobody in particular stays
-/// (organizations, practitioners, records that name several people), and importing the person again brings them back. If it is
-/// interrupted, the next command that writes finishes it. Backups and copies of the folder are not touched.
+/// When it ends they are gone for all readers, a running server's page links included, and their bytes have left the data folder:
+/// the files that hold them are rewritten without them. What belongs to nobody in particular stays (organizations,
+/// practitioners, records that name several people), and so do other people's records that speak of the person; of the former it says
+/// how many name them. What a patient's consent has brought goes with the consent, not with this. Importing the
+/// person again brings the records back. If it is interrupted, the next command that writes finishes it. Backups and copies
+/// of the folder are not touched.
 ///
-/// Exit codes: 0 erased; 2 there is no lake, or nothing is filed under this Patient; 1 another failure.
+/// Exit codes: 0 erased; 2 there is no lake, or nothing is filed under this Patient; 3 erased for all readers, but bytes are left
+/// where it says; 1 another failure, as when somebody else goes on writing for half a minute.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder
@@ -41,22 +53,129 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         application,
     } = arguments;
     let lake = Lake::open(&data).map_err(Failure::from_lake)?;
-    let mut writer = lake.writer().map_err(Failure::from_lake)?;
-    let scope = PatientScope {
-        owners: lake.owners_of(&application, &patient),
-        patients: vec![patient.clone()],
-        authorizations: Vec::new(),
+    let intent = Intent {
+        mode: mode.into(),
+        patient: PatientScope {
+            owners: lake.owners_of(&application, &patient),
+            patients: vec![patient.clone()],
+            authorizations: Vec::new(),
+        },
+        application,
     };
-    let erased = writer
-        .erase(mode.into(), &application, &scope)
+    let mut writer = writer(&lake)?;
+    writer.let_readers_notice(NOTICED);
+    let mut erased = resumed(&writer, &intent);
+    let now = writer
+        .erase_all(std::slice::from_ref(&intent))
         .map_err(Failure::other)?;
-    if erased.rows == 0 {
+    erased = now.into_iter().fold(erased, together);
+    if erased.rows == 0 && erased.left.is_empty() {
+        print!("{}", stays(&lake, &intent, &patient));
         return Err(Failure::input(format!(
-            "no records of Patient/{patient} of the application {application} are in the lake"
+            "no records of Patient/{patient} of the application {} are in the lake that could be erased",
+            intent.application
         )));
     }
     print!("{}", report(&erased));
-    Ok(())
+    drop(writer);
+    print!("{}", stays(&lake, &intent, &patient));
+    let mut left = erased.left;
+    left.dedup();
+    match left.as_slice() {
+        [] => Ok(()),
+        left => Err(Failure::partial(format!(
+            "the records are hidden from all readers, but bytes of them may still stand in {}; the next command that writes tries again",
+            left.join(", and in ")
+        ))),
+    }
+}
+
+/// The right to write, for which it waits a while.
+fn writer(lake: &Lake) -> Result<LakeWriter, Failure> {
+    let begun = Instant::now();
+    loop {
+        match lake.writer() {
+            Err(LakeError::Busy { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(ASK),
+            Err(error @ LakeError::Busy { .. }) => {
+                return Err(Failure::other(format!(
+                    "nothing is erased, because {error}; try again later"
+                )));
+            }
+            writer => return writer.map_err(Failure::from_lake),
+        }
+    }
+}
+
+/// Says which erasures were finished that had been interrupted; gives what came of those of the same person.
+fn resumed(writer: &LakeWriter, intent: &Intent) -> Erased {
+    let mut own = Erased::default();
+    for (other, erased) in writer.resumed() {
+        if other == intent {
+            own = together(own, erased.clone());
+        } else if erased.left.is_empty() {
+            let whose: Vec<String> = other
+                .patient
+                .patients
+                .iter()
+                .map(|id| format!("Patient/{id}"))
+                .collect();
+            println!("finished an erasure that had been interrupted: {}", whose.join(", "));
+        }
+    }
+    own
+}
+
+/// Says what is not erased though it names the person, or is theirs by way of a sync.
+fn stays(lake: &Lake, intent: &Intent, patient: &str) -> String {
+    let picture = lake.picture();
+    let scope = Arc::new(Scope {
+        mode: intent.mode,
+        application: intent.application.as_str().into(),
+        patient: None,
+    });
+    let (mut named, mut synced, mut unread) = (Vec::new(), 0, Vec::new());
+    for table in picture.tables.values().filter(|table| table.mode == intent.mode) {
+        let (rows, name) = (lake.table(&picture, table.ty, &scope), facts().get(table.ty).name);
+        let filed = rows.filed_under(&intent.patient.owners, patient);
+        match filed.and_then(|filed| Ok((filed, rows.mentions(patient)?))) {
+            Ok((filed, count)) => {
+                synced += filed;
+                named.extend((count > 0).then(|| format!("{count} {name}")));
+            }
+            Err(_) => unread.push(name),
+        }
+    }
+    named.sort_unstable();
+    let mut text = String::new();
+    if !named.is_empty() {
+        let named = named.join(", ");
+        text.push_str(&format!(
+            "stays, because it is filed under nobody or under several people, though it names Patient/{patient}: {named}\n"
+        ));
+    }
+    if synced > 0 {
+        text.push_str(&format!(
+            "stays, because a patient's consent brought it and its end takes it away: {synced} records\n"
+        ));
+    }
+    if !unread.is_empty() {
+        text.push_str(&format!(
+            "not looked through, because a file cannot be read: {}\n",
+            unread.join(", ")
+        ));
+    }
+    text
+}
+
+fn together(mut one: Erased, other: Erased) -> Erased {
+    for (ty, count) in other.resources {
+        *one.resources.entry(ty).or_default() += count;
+    }
+    one.rows += other.rows;
+    one.files_rewritten += other.files_rewritten;
+    one.files_removed += other.files_removed;
+    one.left = other.left;
+    one
 }
 
 fn report(erased: &Erased) -> String {
@@ -98,6 +217,7 @@ mod tests {
             rows: 125,
             files_rewritten: 3,
             files_removed: 1,
+            left: Vec::new(),
         };
         let expected = "Observation  120\nPatient        1\ntotal        121\n\
                         and 4 earlier versions and deleted resources\n3 files rewritten, 1 removed\n";

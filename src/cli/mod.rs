@@ -14,25 +14,35 @@ macro_rules! println {
     ($($text:tt)*) => { $crate::cli::output::write(format_args!($($text)*), "\n") };
 }
 
+mod app;
+mod audit;
 mod base_url;
 mod bench;
+mod columns;
 mod command;
 mod compact;
+mod consents;
+mod data_store;
 mod definition;
 mod demo;
+mod endpoint;
 mod erase;
 mod failure;
 mod fhirpath;
 mod generate;
 mod import;
 mod info;
+mod keys;
 mod lake_scope;
 mod log_writer;
 mod logging;
 mod mode;
 mod output;
+mod playground;
 mod progress;
+mod rates;
 mod run;
+mod sandbox;
 mod search;
 mod serve;
 mod terminology;

@@ -1,19 +1,32 @@
 //! `tabularium search` and `tabularium explain`: a search as the server would run it, without the server.
 
+use std::path::PathBuf;
+
+use bytes::Bytes;
+
 use super::failure::Failure;
 use super::lake_scope::LakeScope;
-use crate::fhir::search_parameter::SearchParameters;
+use super::serve;
+use super::token::DEFAULT_BASE_URL;
+use crate::consent::Store;
+use crate::fhir::reference::is_id;
 use crate::fhir::{Kind, TypeId, facts};
-use crate::search::{Engine, Form, Handling, Request, SearchError, raw};
+use crate::search::{Engine, Explanation, Form, Handling, Request, SearchError, SystemRequest, raw};
+
+/// What a query may look like.
+const FORMS: &str = "Type?parameter=value, Patient/ID/Type?parameter=value or ?_type=Type,Type&parameter=value";
 
 /// Search a lake and print the Bundle
 ///
-/// The query is what follows `/fhir/` in an address: 'Observation?code=http://loinc.org|8480-6&_sort=-date&_count=5'.
+/// The query is what follows `/fhir/` in an address: 'Observation?code=http://loinc.org|8480-6&_sort=-date&_count=5',
+/// 'Patient/ID/Observation?date=ge2024', or '?_type=Condition,Procedure&_count=5' for several types.
 #[derive(Debug, clap::Args)]
 pub(super) struct SearchArgs {
     #[command(flatten)]
     lake: LakeScope,
-    /// Resource type and parameters
+    #[command(flatten)]
+    known: Known,
+    /// Resource type, or Patient/ID/Type, and parameters
     query: String,
 }
 
@@ -24,6 +37,8 @@ pub(super) struct SearchArgs {
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     lake: LakeScope,
+    #[command(flatten)]
+    known: Known,
     /// Resource type and parameters, as for `search`
     query: String,
     /// Print JSON; times are in microseconds
@@ -34,23 +49,56 @@ pub(super) struct ExplainArgs {
     runs: u32,
 }
 
+/// What a server may have been given besides the lake.
+#[derive(Debug, clap::Args)]
+struct Known {
+    /// Folder of further SearchParameter resources
+    #[arg(long, value_name = "DIR")]
+    search_parameters: Option<PathBuf>,
+    /// CodeSystems and ValueSets for :in, :not-in, :below and :above: a JSON or NDJSON file, or a folder of them
+    #[arg(long, value_name = "FILE_OR_DIR")]
+    terminology: Option<PathBuf>,
+}
+
+/// A search of one type or of several.
+enum Asked<'a> {
+    Type(Request<'a>),
+    System(SystemRequest<'a>),
+}
+
+impl Asked<'_> {
+    async fn search(&self, engine: &Engine) -> Result<Bytes, SearchError> {
+        match self {
+            Asked::Type(request) => engine.search(request).await,
+            Asked::System(request) => engine.search_system(request).await,
+        }
+    }
+
+    async fn explain(&self, engine: &Engine) -> Result<Explanation, SearchError> {
+        let explained = match self {
+            Asked::Type(request) => engine.search_explained(request, Form::Text).await,
+            Asked::System(request) => engine.search_system_explained(request, Form::Text).await,
+        };
+        explained.map(|(_, explanation)| explanation)
+    }
+}
+
 /// Prints the page.
 pub(super) fn search(arguments: SearchArgs) -> Result<(), Failure> {
-    let bundle = with_engine(&arguments.lake, &arguments.query, async |engine, request| {
-        engine.search(&request).await
-    })?;
+    let SearchArgs { lake, known, query } = &arguments;
+    let bundle = with_engine(lake, known, query, async |engine, asked| asked.search(engine).await)?;
     println!("{}", String::from_utf8_lossy(&bundle));
     Ok(())
 }
 
 /// Prints the explanation.
 pub(super) fn explain(arguments: ExplainArgs) -> Result<(), Failure> {
-    let explanation = with_engine(&arguments.lake, &arguments.query, async |engine, request| {
+    let ExplainArgs { lake, known, query, .. } = &arguments;
+    let explanation = with_engine(lake, known, query, async |engine, asked| {
         for _ in 1..arguments.runs {
-            engine.search(&request).await?;
+            asked.search(engine).await?;
         }
-        let (_, explanation) = engine.search_explained(&request, Form::Text).await?;
-        Ok(explanation)
+        asked.explain(engine).await
     })?;
     match arguments.json {
         true => println!("{}", explanation.to_json()),
@@ -61,30 +109,44 @@ pub(super) fn explain(arguments: ExplainArgs) -> Result<(), Failure> {
 
 fn with_engine<T>(
     options: &LakeScope,
+    known: &Known,
     query: &str,
-    run: impl AsyncFnOnce(&Engine, Request<'_>) -> Result<T, SearchError>,
+    run: impl AsyncFnOnce(&Engine, Asked<'_>) -> Result<T, SearchError>,
 ) -> Result<T, Failure> {
-    let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
-    let ty = resource_type(name)?;
-    let parameters = raw::parse(parameters);
+    let (path, parameters) = query.split_once('?').unwrap_or((query, ""));
+    let place = place(path)?;
+    let parameters = raw::parse_checked(parameters).map_err(|error| Failure::input(error.to_string()))?;
     let lake = options.open()?;
     let scope = options.scope(&lake);
     let now = lake.clock().now();
-    let engine = Engine::new(lake, SearchParameters::builtin());
-    let request = Request {
-        scope: &scope,
-        ty,
-        parameters: &parameters,
-        compartment: None,
-        handling: Handling::Strict,
-        now,
-        base: "http://127.0.0.1:8080/fhir/",
+    let engine = Engine::new(lake, serve::parameters(known.search_parameters.as_deref())?)
+        .with_terminology(serve::terminology(known.terminology.as_deref())?);
+    let base = Store::last_base_url(&options.data).unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
+    let base = format!("{}/fhir/", base.trim_end_matches('/'));
+    let (scope, parameters, base, handling) = (&scope, parameters.as_slice(), base.as_str(), Handling::Strict);
+    let asked = match place {
+        Some((ty, compartment)) => Asked::Type(Request {
+            scope,
+            ty,
+            compartment,
+            parameters,
+            handling,
+            now,
+            base,
+        }),
+        None => Asked::System(SystemRequest {
+            scope,
+            parameters,
+            handling,
+            now,
+            base,
+        }),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(Failure::other)?;
-    runtime.block_on(run(&engine, request)).map_err(|error| {
+    runtime.block_on(run(&engine, asked)).map_err(|error| {
         if error.is_input() {
             Failure::input(error.to_string())
         } else {
@@ -93,13 +155,26 @@ fn with_engine<T>(
     })
 }
 
+/// The type that a path names, and the Patient whose compartment is searched if only that is; `None` for all types.
+fn place(path: &str) -> Result<Option<(TypeId, Option<&str>)>, Failure> {
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    match parts.as_slice() {
+        [""] => Ok(None),
+        [name] => Ok(Some((resource_type(name)?, None))),
+        ["Patient", id, name] if is_id(id) => Ok(Some((resource_type(name)?, Some(id)))),
+        _ => Err(Failure::input(format!(
+            "'{path}' is nothing to search; a query is of the form {FORMS}"
+        ))),
+    }
+}
+
 fn resource_type(name: &str) -> Result<TypeId, Failure> {
     facts()
         .lookup(name)
         .filter(|ty| facts().get(*ty).kind == Kind::Resource && !facts().get(*ty).is_abstract)
         .ok_or_else(|| {
             Failure::input(format!(
-                "'{name}' is no R4 resource type; a query is of the form Type?parameter=value"
+                "'{name}' is no R4 resource type; a query is of the form {FORMS}"
             ))
         })
 }

@@ -8,12 +8,15 @@ use super::base_url;
 use super::failure::Failure;
 use super::log_writer;
 use super::logging::{self, LogFormat};
+use super::rates::RateArgs;
 use super::upkeep::Upkeep;
 use crate::consent::{Clock, Store};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::terminology::Terminology;
 use crate::http::{Limits, Options, Service};
 use crate::lake::Lake;
+use crate::sync::client::{Client, Guard, HttpLimits};
+use crate::sync::{Settings, Worker};
 
 /// Answer FHIR R4 reads, searches and views over HTTP
 ///
@@ -39,6 +42,17 @@ pub(super) struct Args {
     /// Let application tokens ask by `X-Explain: true` how the answer of a search came about; that tells how much the lake holds
     #[arg(long)]
     allow_explain: bool,
+    /// Let sources of records lie at private and loopback addresses, and be reached without TLS
+    #[arg(long)]
+    allow_private_sources: bool,
+    /// How many patients' records are fetched at once
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
+    syncs: u16,
+    /// How many requests one source is sent at once
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    source_requests: u16,
+    #[command(flatten)]
+    rates: RateArgs,
     /// What log lines look like; RUST_LOG says how many there are
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
@@ -65,11 +79,26 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             parameters,
             terminology,
             base_url,
-            limits: Limits::default(),
+            limits: Limits {
+                rates: args.rates.rates(),
+                ..Limits::default()
+            },
             explain: args.allow_explain,
+            sources: sources(args.allow_private_sources)?,
+        },
+        Settings {
+            jobs: args.syncs.into(),
+            requests: args.source_requests.into(),
+            ..Settings::default()
         },
         args.until_stdin_ends,
     )
+}
+
+/// What calls sources; private addresses only where they are allowed.
+pub(super) fn sources(private: bool) -> Result<Client, Failure> {
+    let guard = if private { Guard::Private } else { Guard::Public };
+    Client::new(guard, HttpLimits::default()).map_err(Failure::other)
 }
 
 /// HL7's search parameters and those of a folder.
@@ -101,7 +130,12 @@ pub(super) fn listen(address: &str) -> Result<(TcpListener, String), Failure> {
 }
 
 /// Serves until SIGTERM, SIGINT or Ctrl-C, or until standard input ends.
-pub(super) fn serve(listener: TcpListener, options: Options, until_stdin_ends: bool) -> Result<(), Failure> {
+pub(super) fn serve(
+    listener: TcpListener,
+    options: Options,
+    settings: Settings,
+    until_stdin_ends: bool,
+) -> Result<(), Failure> {
     // `token` makes tokens for this address from now on.
     options.store.set_base_url(&options.base_url).map_err(Failure::other)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -117,10 +151,13 @@ pub(super) fn serve(listener: TcpListener, options: Options, until_stdin_ends: b
                 () = stdin_ends(), if until_stdin_ends => {}
             }
         };
-        let upkeep = Upkeep::start(options.lake.clone()).map_err(Failure::other)?;
+        let (store, lake, base_url) = (options.store.clone(), options.lake.clone(), options.base_url.clone());
         tracing::info!(base_url = options.base_url, "serving");
         let service = Service::new(options).map_err(Failure::other)?;
+        let worker = Worker::start(store, lake.clone(), service.sources().clone(), &base_url, settings);
+        let upkeep = Upkeep::start(lake, service.busy()).map_err(Failure::other)?;
         let served = crate::http::serve(listener, service, stop).await;
+        worker.stop().await;
         drop(upkeep);
         tracing::info!("stopped");
         log_writer::flush();
@@ -140,7 +177,7 @@ async fn stdin_ends() {
 
 /// Ready when the process is told to end. The handlers are in place when this returns.
 #[cfg(unix)]
-fn stop() -> Result<impl Future<Output = ()>, Failure> {
+pub(super) fn stop() -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::other)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::other)?;
@@ -154,7 +191,7 @@ fn stop() -> Result<impl Future<Output = ()>, Failure> {
 
 /// Ready when the process is told to end.
 #[cfg(not(unix))]
-fn stop() -> Result<impl Future<Output = ()>, Failure> {
+pub(super) fn stop() -> Result<impl Future<Output = ()>, Failure> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
             // Without a handler the system ends the process itself.

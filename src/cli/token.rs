@@ -10,7 +10,7 @@ use crate::fhir::facts;
 use crate::lake::{Lake, Scope};
 
 /// The base address when no server has run on the folder and none is given.
-const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
+pub(super) const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
 
 const EXAMPLE: &str = r#"Example:
   curl -H "Authorization: Bearer $(tabularium token --data DIR --patient ID)" \

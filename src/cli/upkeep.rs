@@ -1,6 +1,7 @@
-//! Tidying a served lake up in the background: small files are merged, files that no page link needs any more go.
+//! What a server does for its lake in the background: files are opened before somebody asks for them, small ones are merged, and
+//! those that no page link needs any more go.
 //!
-//! The lake is locked only while something is done, so that imports can go on beside a running server.
+//! The lake is locked only while files are changed, so that imports can go on beside a running server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,12 @@ use crate::lake::{Lake, LakeError};
 const LOOK: Duration = Duration::from_secs(20);
 /// Without commits there may still be expired files to remove.
 const AT_LEAST: Duration = Duration::from_secs(600);
+/// How long others who wait for the lake's lock have the chance to take it between two merges.
+const YIELD: Duration = Duration::from_millis(200);
+/// How long a step of reading ahead waits while requests keep every processor busy.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How often it looks whether they still do.
+const MOMENT: Duration = Duration::from_millis(2);
 
 /// The running upkeep. It begins nothing new once dropped.
 pub(super) struct Upkeep {
@@ -22,13 +29,13 @@ pub(super) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Starts a thread of low urgency.
-    pub(super) fn start(lake: Lake) -> std::io::Result<Upkeep> {
+    /// Starts a thread of low urgency; `busy` says when it is best left waiting.
+    pub(super) fn start(lake: Lake, busy: impl Fn() -> bool + Send + 'static) -> std::io::Result<Upkeep> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()
             .name("upkeep".to_owned())
-            .spawn(move || run(&lake, &stopped))?;
+            .spawn(move || run(&lake, &busy, &stopped))?;
         Ok(Upkeep { stop, thread })
     }
 }
@@ -41,19 +48,25 @@ impl Drop for Upkeep {
     }
 }
 
-fn run(lake: &Lake, stop: &AtomicBool) {
+fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let mut seen = None;
     let mut last = Instant::now();
+    let mut failures = 0;
     while !stop.load(Ordering::Relaxed) {
         let state = |lake: &Lake| {
             let picture = lake.picture();
             (picture.snapshot, picture.erasures())
         };
-        if seen != Some(state(lake)) || last.elapsed() > AT_LEAST {
+        let due = seen != Some(state(lake)) && last.elapsed() >= delay(failures);
+        if due || last.elapsed() > AT_LEAST {
+            warm(lake, busy, stop);
             match tidy(lake, stop) {
-                Ok(()) => seen = Some(state(lake)),
+                Ok(()) => (seen, failures) = (Some(state(lake)), 0),
                 Err(LakeError::Busy { .. }) => tracing::debug!("another process is writing; upkeep waits"),
-                Err(error) => tracing::warn!(%error, "upkeep of the lake failed"),
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(%error, "upkeep of the lake failed");
+                }
             }
             last = Instant::now();
         }
@@ -61,18 +74,65 @@ fn run(lake: &Lake, stop: &AtomicBool) {
     }
 }
 
+/// How long it waits after so many failures on end: what is broken may stay so until somebody mends it.
+fn delay(failures: u32) -> Duration {
+    match failures {
+        0 => Duration::ZERO,
+        failures => AT_LEAST.min(LOOK * 2u32.saturating_pow(failures)),
+    }
+}
+
+/// Reads ahead what the first requests would have to wait for.
+fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
+    let begun = Instant::now();
+    let go_on = || {
+        let asked = Instant::now();
+        while busy() && asked.elapsed() < PATIENCE && !stop.load(Ordering::Relaxed) {
+            std::thread::park_timeout(MOMENT);
+        }
+        !stop.load(Ordering::Relaxed)
+    };
+    let erasures = lake.picture().erasures();
+    match lake.warm(go_on) {
+        Ok(done) => {
+            let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            tracing::debug!(files = done.files, row_groups = done.row_groups, millis, "files opened");
+        }
+        // Their rows were erased meanwhile; the next request opens what took their place.
+        Err(_) if lake.erased_since(erasures) => {}
+        Err(error) => tracing::warn!(%error, "a file of the lake could not be opened"),
+    }
+}
+
 /// One pass: merges what is overdue, then lets go of what has expired.
 fn tidy(lake: &Lake, stop: &AtomicBool) -> Result<(), LakeError> {
-    let mut writer = lake.writer()?;
     let options = CompactOptions::new(Effort::Thrifty);
-    while !stop.load(Ordering::Relaxed) {
-        let Some((mode, ty, done)) = compact::step(&mut writer, &options)? else {
-            break;
+    loop {
+        let mut writer = lake.writer()?;
+        let merged = match stop.load(Ordering::Relaxed) {
+            true => None,
+            false => compact::step(&mut writer, &options)?,
         };
+        let Some((mode, ty, done)) = merged else {
+            writer.expire()?;
+            return Ok(());
+        };
+        drop(writer);
         let table = crate::fhir::facts().get(ty).name;
         let (before, after) = (done.files_before, done.files_after);
         tracing::info!(mode = mode.schema(), table, before, after, "files merged");
+        std::thread::park_timeout(YIELD);
     }
-    writer.expire()?;
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_waits_longer_after_each_failure() {
+        let waits: Vec<u64> = (0..8).map(|failures| delay(failures).as_secs()).collect();
+        assert_eq!(waits, [0, 40, 80, 160, 320, 600, 600, 600]);
+        assert_eq!(delay(u32::MAX), AT_LEAST);
+    }
 }

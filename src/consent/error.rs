@@ -30,6 +30,40 @@ pub enum Error {
     /// No such application is registered.
     #[error("no application is called {0:?}")]
     UnknownApplication(String),
+    /// The id is another application's.
+    #[error("an application is called {0:?} already")]
+    ApplicationExists(String),
+    /// A redirect URI that may not be registered.
+    #[error("the redirect URI {uri:?} {problem}")]
+    RedirectUri {
+        /// The URI.
+        uri: String,
+        /// The end of a sentence about it.
+        problem: &'static str,
+    },
+    /// Something else that may not be stored as it is.
+    #[error("{what} {problem}")]
+    Invalid {
+        /// What is wrong.
+        what: String,
+        /// The end of a sentence about it.
+        problem: &'static str,
+    },
+    /// The initial access token is unknown, used or too old.
+    #[error("the initial access token is unknown, used or expired")]
+    InitialAccessToken,
+    /// No such organization is in the directory.
+    #[error("no organization has the id {0:?}")]
+    UnknownOrganization(String),
+    /// Another endpoint has the same name or address.
+    #[error("another endpoint {0}")]
+    EndpointExists(String),
+    /// The state of something does not admit what was to happen to it.
+    #[error(transparent)]
+    Illegal(#[from] super::states::IllegalMove),
+    /// What was to be changed is gone, or was changed by somebody else meanwhile.
+    #[error("the {0} is not there any more as it was read")]
+    Lost(&'static str),
     /// Signing failed.
     #[error("the token could not be signed")]
     Sign,

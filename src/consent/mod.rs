@@ -4,16 +4,56 @@
 //! This room decides which [`crate::lake::Scope`] a bearer token stands for. It holds no records and reads none.
 
 mod access;
+mod address;
+mod applicant;
+mod application;
+mod audit;
 mod clock;
+mod credential;
+mod endpoint;
+mod endpoint_search;
+mod erasures;
 mod error;
+mod flow;
+mod grant;
+mod identity;
+mod jobs;
 mod keys;
+mod listing;
 mod migrations;
+mod moves;
+mod readiness;
+mod record;
+mod seal;
+mod secret;
+mod standing;
+mod states;
 mod store;
+mod sweep;
 mod token;
 
 pub use crate::ingest::LOCAL_APPLICATION;
 pub use access::Access;
+pub use application::{Application, Key, NewApplication, NewKeys, REGISTRATION_SECONDS, SyncFrequency};
+pub use audit::{Actor, AuditEntry};
 pub use clock::Clock;
+pub use credential::Credential;
+pub use endpoint::{Endpoint, EndpointStatus, NewEndpoint, Organization};
+pub use erasures::AskedErasure;
 pub use error::{Error, Refusal};
+pub use flow::{
+    Attempt, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Hints, Holder, Place,
+    Progress, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,
+};
+pub use grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};
+pub use identity::IdentityProvider;
+pub use jobs::{Due, Errand};
+pub use listing::ConsentFilter;
+pub use moves::{Grant, IDLE_SECONDS, NewAuthorization, NewConsent, ONE_TIME_SECONDS};
+pub use readiness::Readiness;
+pub use record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
+pub use standing::{ChosenEndpoint, MaxAuth, Source, Standing};
+pub use states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, IllegalMove, JobEvent, JobState};
 pub use store::{Client, Store};
-pub use token::{Issued, Tokens, issuer};
+pub use sweep::Swept;
+pub use token::{Claims, Inspected, Issued, Tokens, issuer};

@@ -6,23 +6,32 @@
 use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use jsonwebtoken::jwk::JwkSet;
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use quick_cache::sync::Cache;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
+use super::audit::{About, Actor, note};
 use super::clock::Clock;
 use super::error::Error;
 use super::keys::{self, SigningKey};
 use super::migrations::migrate;
+use super::readiness::Readiness;
+use super::seal::Sealer;
+use super::secret;
 use super::token::PATIENT_SECONDS;
 use crate::ingest::LOCAL_APPLICATION;
 use crate::lake::Mode;
 
 const FILE: &str = "service.sqlite";
 const BASE_URL: &str = "base_url";
+/// Of how many consents it is remembered whether their records are there.
+const REMEMBERED_READINESS: usize = 65_536;
 
 /// An application's identity in one mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,15 +44,6 @@ pub struct Client {
     pub mode: Mode,
 }
 
-/// What a consent covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Consent {
-    pub(super) application: String,
-    pub(super) mode: Mode,
-    /// The primary Patient first.
-    pub(super) patients: Vec<String>,
-}
-
 /// The open store.
 pub struct Store {
     connection: Mutex<Connection>,
@@ -51,6 +51,11 @@ pub struct Store {
     held: RwLock<Held>,
     /// SQLite's `data_version` when `held` was read.
     seen: Mutex<i64>,
+    jobs: Arc<Notify>,
+    /// Counts what may have changed whether records are there to be read.
+    moment: AtomicU64,
+    readiness: Cache<String, (u64, Readiness)>,
+    sealer: Sealer,
 }
 
 /// What every request asks for.
@@ -89,6 +94,10 @@ impl Store {
             clock,
             held: RwLock::new(Held::default()),
             seen: Mutex::new(0),
+            jobs: Arc::new(Notify::new()),
+            moment: AtomicU64::new(0),
+            readiness: Cache::new(REMEMBERED_READINESS),
+            sealer: Sealer::open(folder)?,
         };
         store.register_application(LOCAL_APPLICATION)?;
         store.reload()?;
@@ -98,6 +107,51 @@ impl Store {
     /// The clock that the store and its tokens go by.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Reads in one go.
+    pub(super) fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        work(&locked(&self.connection))
+    }
+
+    /// Reads and writes in one transaction, which nobody else's comes between. An error takes all of it back.
+    pub(super) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        let mut connection = locked(&self.connection);
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+
+    /// What seals.
+    pub(super) fn sealer(&self) -> &Sealer {
+        &self.sealer
+    }
+
+    /// Told whenever there may be something for a worker to do: jobs to begin or stop, rows to erase.
+    pub fn jobs(&self) -> Arc<Notify> {
+        self.jobs.clone()
+    }
+
+    /// Wakes the worker.
+    pub(super) fn jobs_changed(&self) {
+        self.moment.fetch_add(1, Ordering::SeqCst);
+        self.jobs.notify_one();
+    }
+
+    /// Another number after anything about jobs has changed.
+    pub(super) fn jobs_moment(&self) -> u64 {
+        self.moment.load(Ordering::SeqCst)
+    }
+
+    /// What was found out of consents' records, each with the moment that it held for.
+    pub(super) fn known_readiness(&self) -> &Cache<String, (u64, Readiness)> {
+        &self.readiness
+    }
+
+    /// Takes up at once what was just revoked by a statement of this process.
+    pub(super) fn take_up_revocations(&self) -> Result<(), Error> {
+        self.reload()
     }
 
     /// Takes up what other processes have written since the last call.
@@ -112,6 +166,14 @@ impl Store {
         let connection = locked(&self.connection);
         let mut statement = connection.prepare_cached("SELECT value FROM setting WHERE name = ?1")?;
         Ok(statement.query_row([BASE_URL], |row| row.get(0)).optional()?)
+    }
+
+    /// The base address of the last server on a folder, if there was one; makes no store and changes none.
+    pub fn last_base_url(folder: &Path) -> Option<String> {
+        let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(folder.join(FILE), only_reading).ok()?;
+        let sql = "SELECT value FROM setting WHERE name = ?1";
+        connection.query_row(sql, [BASE_URL], |row| row.get(0)).ok()
     }
 
     /// Remembers the base address for commands that make tokens.
@@ -137,7 +199,12 @@ impl Store {
             if !known {
                 transaction.execute(
                     "INSERT INTO client (id, application, mode, created_at) VALUES (?1, ?2, ?3, ?4)",
-                    params![publishable_key(mode)?, id, mode.schema(), now],
+                    params![
+                        secret::random(&format!("pk_{}_", mode.schema()))?,
+                        id,
+                        mode.schema(),
+                        now
+                    ],
                 )?;
             }
         }
@@ -148,7 +215,7 @@ impl Store {
     /// The application's client for a mode.
     pub fn client_of(&self, application: &str, mode: Mode) -> Result<Client, Error> {
         let connection = locked(&self.connection);
-        let sql = "SELECT id, application, mode FROM client WHERE application = ?1 AND mode = ?2
+        let sql = "SELECT id, application, mode FROM client WHERE application = ?1 AND mode = ?2 AND retired_at IS NULL
                    ORDER BY created_at DESC, id LIMIT 1";
         let client = connection
             .prepare_cached(sql)?
@@ -162,6 +229,23 @@ impl Store {
         let connection = locked(&self.connection);
         let mut statement = connection.prepare_cached("SELECT id, application, mode FROM client WHERE id = ?1")?;
         Ok(statement.query_row([id], client).optional()?)
+    }
+
+    /// The client of a pair of keys, in use and belonging together; `None` for all others.
+    pub fn client_with_secret(&self, publishable: &str, secret: &str) -> Result<Option<Client>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT id, application, mode, secret FROM client
+                       WHERE id = ?1 AND secret IS NOT NULL AND (retired_at IS NULL OR retired_at > ?2)";
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement
+                .query_row(params![publishable, self.clock.now()], |row| {
+                    Ok((client(row)?, row.get::<_, Vec<u8>>(3)?))
+                })
+                .optional()?;
+            Ok(found
+                .filter(|(_, kept)| secret::matches(secret, kept))
+                .map(|(client, _)| client))
+        })
     }
 
     /// The operator's consent for one person's imported records; made when there is none, so that tokens made one after
@@ -192,26 +276,6 @@ impl Store {
         };
         transaction.commit()?;
         Ok(id)
-    }
-
-    /// What the consent of this id covers.
-    pub(super) fn consent(&self, id: &str) -> Result<Option<Consent>, Error> {
-        let connection = locked(&self.connection);
-        let mut statement = connection.prepare_cached("SELECT application, mode FROM consent WHERE id = ?1")?;
-        let Some((application, mode)) = statement
-            .query_row([id], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))
-            .optional()?
-        else {
-            return Ok(None);
-        };
-        let mut statement =
-            connection.prepare_cached("SELECT patient FROM consent_patient WHERE consent = ?1 ORDER BY ordinal")?;
-        let patients = statement.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(Some(Consent {
-            application,
-            mode: mode_of(&mode),
-            patients,
-        }))
     }
 
     /// Ends a token before its time. It is forgotten once it would have expired anyway.
@@ -248,6 +312,14 @@ impl Store {
         transaction.execute("DELETE FROM signing_key WHERE retired_at < ?1", [now - PATIENT_SECONDS])?;
         transaction.execute("UPDATE signing_key SET retired_at = ?1 WHERE retired_at IS NULL", [now])?;
         insert_key(&transaction, &key, &made, now)?;
+        note(
+            &transaction,
+            now,
+            Actor::Operator,
+            "signing-key.rotated",
+            About::default(),
+            &key.kid,
+        )?;
         transaction.commit()?;
         drop(connection);
         self.reload()
@@ -304,6 +376,7 @@ impl Store {
             Held { keys, revoked }
         };
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = held;
+        self.moment.fetch_add(1, Ordering::SeqCst);
         *locked(&self.seen) = version;
         Ok(())
     }
@@ -314,7 +387,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn client(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {
+pub(super) fn client(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {
     Ok(Client {
         id: row.get(0)?,
         application: row.get(1)?,
@@ -323,21 +396,12 @@ fn client(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {
 }
 
 /// The schema admits two spellings only.
-fn mode_of(text: &str) -> Mode {
+pub(super) fn mode_of(text: &str) -> Mode {
     if text == Mode::Live.schema() {
         Mode::Live
     } else {
         Mode::Test
     }
-}
-
-/// 144 random bits behind the prefix that tells the mode.
-fn publishable_key(mode: Mode) -> Result<String, Error> {
-    use base64::Engine as _;
-    let mut random = [0u8; 18];
-    aws_lc_rs::rand::fill(&mut random).map_err(|_| Error::Key("the system gave no random numbers"))?;
-    let letters = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random);
-    Ok(format!("pk_{}_{letters}", mode.schema()))
 }
 
 fn first_key(connection: &mut Connection, now: i64) -> Result<(), Error> {

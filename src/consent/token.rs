@@ -12,6 +12,9 @@ use uuid::Uuid;
 
 use super::access::Access;
 use super::error::{Error, Refusal};
+use super::record::Consent;
+use super::secret::{self, Digest};
+use super::states::ConsentState;
 use super::store::{Client, Store};
 use crate::lake::{Lake, Mode, PatientScope, Scope};
 
@@ -37,22 +40,41 @@ pub struct Issued {
     pub token: String,
     /// Its identifier.
     pub jti: String,
-    /// When it ends, in seconds since the Unix epoch.
+    /// When it was made, in seconds since the Unix epoch.
+    pub issued_at: i64,
+    /// When it ends.
     pub expires_at: i64,
 }
 
 /// The claims as they stand in the token; a patient token has `patient`, an application token has not.
-#[derive(Debug, Serialize, Deserialize)]
-struct Claims {
-    jti: String,
-    sub: String,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Claims {
+    /// The token's own identifier.
+    pub jti: String,
+    /// The consent, of an application token the client.
+    pub sub: String,
+    /// `Patient/` and the id of the consent's primary Patient.
     #[serde(skip_serializing_if = "Option::is_none")]
-    patient: Option<String>,
-    client_id: String,
-    iat: i64,
-    exp: i64,
-    iss: String,
-    aud: String,
+    pub patient: Option<String>,
+    /// The publishable key.
+    pub client_id: String,
+    /// When it was made, in seconds since the Unix epoch.
+    pub iat: i64,
+    /// When it ends.
+    pub exp: i64,
+    /// The service's base address with a trailing slash.
+    pub iss: String,
+    /// The same.
+    pub aud: String,
+}
+
+/// A token that this service signed, be it good still or not.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// What stands in it.
+    pub claims: Claims,
+    /// Whether it is accepted: neither expired nor revoked.
+    pub active: bool,
 }
 
 /// Makes and verifies the tokens of the service at one base address.
@@ -61,7 +83,7 @@ pub struct Tokens {
     store: Arc<Store>,
     lake: Lake,
     issuer: String,
-    verified: Cache<[u8; 32], Arc<Access>>,
+    verified: Cache<Digest, Arc<Access>>,
 }
 
 impl Tokens {
@@ -93,8 +115,7 @@ impl Tokens {
         if token.len() > LONGEST {
             return Err(Refusal::Malformed);
         }
-        let mut key = [0u8; 32];
-        key.copy_from_slice(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, token.as_bytes()).as_ref());
+        let key = secret::digest(token);
         let access = match self.verified.get(&key) {
             Some(access) => access,
             None => {
@@ -118,9 +139,57 @@ impl Tokens {
         self.store.revoke(&access.jti, access.expires_at)
     }
 
+    /// A token for this client itself.
+    pub(super) fn for_client(&self, client: &Client) -> Result<Issued, Error> {
+        self.issue(client.id.to_string(), None, client, APPLICATION_SECONDS)
+    }
+
+    /// The claims of a patient token, to be signed once the store knows of it.
+    pub(super) fn draft(&self, consent: &Consent, client: &Client) -> Result<Claims, Error> {
+        let primary = consent.patients.first().ok_or(Error::Lost("consent's Patient"))?;
+        let patient = Some(format!("Patient/{primary}"));
+        Ok(self.claims(consent.id.clone(), patient, client, PATIENT_SECONDS))
+    }
+
+    /// Signs a token with the newest key.
+    pub(super) fn sign(&self, claims: &Claims) -> Result<Issued, Error> {
+        let key = self.store.signing_key()?;
+        let mut header = Header::new(Algorithm::RS256);
+        header.typ = Some(TYPE.to_owned());
+        header.kid = Some(key.kid.clone());
+        let token = jsonwebtoken::encode(&header, claims, &key.private).map_err(|_| Error::Sign)?;
+        Ok(Issued {
+            token,
+            jti: claims.jti.clone(),
+            issued_at: claims.iat,
+            expires_at: claims.exp,
+        })
+    }
+
+    /// What stands in a token of ours, also when it is over: only what we never signed is refused.
+    pub fn inspect(&self, token: &str) -> Result<Inspected, Refusal> {
+        let active = match self.verify(token) {
+            Ok(_) => true,
+            Err(Refusal::Expired | Refusal::Revoked) => false,
+            Err(refusal) => return Err(refusal),
+        };
+        Ok(Inspected {
+            claims: self.signed(token)?,
+            active,
+        })
+    }
+
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
     fn issue(&self, sub: String, patient: Option<String>, client: &Client, seconds: i64) -> Result<Issued, Error> {
+        self.sign(&self.claims(sub, patient, client, seconds))
+    }
+
+    fn claims(&self, sub: String, patient: Option<String>, client: &Client, seconds: i64) -> Claims {
         let iat = self.store.clock().now();
-        let claims = Claims {
+        Claims {
             jti: Uuid::new_v4().to_string(),
             sub,
             patient,
@@ -129,21 +198,20 @@ impl Tokens {
             exp: iat + seconds,
             iss: self.issuer.clone(),
             aud: self.issuer.clone(),
-        };
-        let key = self.store.signing_key()?;
-        let mut header = Header::new(Algorithm::RS256);
-        header.typ = Some(TYPE.to_owned());
-        header.kid = Some(key.kid.clone());
-        let token = jsonwebtoken::encode(&header, &claims, &key.private).map_err(|_| Error::Sign)?;
-        Ok(Issued {
-            token,
-            jti: claims.jti,
-            expires_at: claims.exp,
-        })
+        }
     }
 
     /// The whole check, from the text on.
     fn check(&self, token: &str) -> Result<Access, Refusal> {
+        let claims = self.signed(token)?;
+        if claims.exp <= self.store.clock().now() {
+            return Err(Refusal::Expired);
+        }
+        self.resolve(claims)
+    }
+
+    /// The claims of a token whose form, signature and issuer are ours.
+    fn signed(&self, token: &str) -> Result<Claims, Refusal> {
         let header = jsonwebtoken::decode_header(token).map_err(|_| Refusal::Malformed)?;
         let typed = header.typ.as_deref().is_some_and(|typ| {
             // RFC 7515 lets the `application/` prefix be written out; media types ignore case.
@@ -162,13 +230,8 @@ impl Tokens {
             .key(&kid)
             .map_err(|_| Refusal::Unavailable)?
             .ok_or(Refusal::Signature)?;
-        let claims = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer))
-            .map_err(refusal)?
-            .claims;
-        if claims.exp <= self.store.clock().now() {
-            return Err(Refusal::Expired);
-        }
-        self.resolve(claims)
+        let signed = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer)).map_err(refusal)?;
+        Ok(signed.claims)
     }
 
     /// What correctly signed claims stand for in the store.
@@ -206,8 +269,11 @@ impl Tokens {
         let named = primary
             .strip_prefix("Patient/")
             .is_some_and(|id| consent.patients.first().is_some_and(|p| p == id));
-        if !ours || !named {
+        if !ours || !named || consent.state != ConsentState::Exchanged {
             return Err(Refusal::Revoked);
+        }
+        if let Some(owner) = consent.owner {
+            return self.connected(consent, owner);
         }
         let owners = consent
             .patients
@@ -218,6 +284,19 @@ impl Tokens {
             patients: consent.patients,
             owners,
             authorizations: Vec::new(),
+        })
+    }
+
+    /// The person of a consent that the flow made: the rows that its own syncs brought.
+    fn connected(&self, consent: Consent, owner: i64) -> Result<PatientScope, Refusal> {
+        let authorizations = self
+            .store
+            .authorizations(&consent.id)
+            .map_err(|_| Refusal::Unavailable)?;
+        Ok(PatientScope {
+            patients: consent.patients,
+            owners: vec![owner],
+            authorizations: authorizations.into_iter().map(|one| one.id).collect(),
         })
     }
 }

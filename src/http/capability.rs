@@ -15,9 +15,11 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::coding::{Coding, Taken};
+use super::discovery;
 use super::error::Error;
 use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
 use super::pretty::pretty;
+use super::routes::{Operation, Route};
 use super::service::Service;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
@@ -37,8 +39,14 @@ struct Made {
     coded: [OnceLock<Bytes>; 2],
 }
 
+/// The route of the statement.
+pub(super) fn routes() -> Vec<Route> {
+    let operation = Operation::new("metadata", "What this server can do, as a CapabilityStatement").open();
+    vec![Route::at("/fhir/metadata").get(metadata, operation.answers(&["application/fhir+json"]))]
+}
+
 /// `GET /fhir/metadata`: the one FHIR route that needs no token.
-pub(super) async fn metadata(
+async fn metadata(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
@@ -143,9 +151,24 @@ struct Rest<'a> {
 
 #[derive(Serialize)]
 struct Security {
+    extension: [OauthUris; 1],
     cors: bool,
     service: [Concept; 1],
     description: &'static str,
+}
+
+/// Where to authorize, for clients that look for it here rather than in the SMART configuration.
+#[derive(Serialize)]
+struct OauthUris {
+    url: &'static str,
+    extension: [Address; 2],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Address {
+    url: &'static str,
+    value_uri: String,
 }
 
 #[derive(Serialize)]
@@ -194,7 +217,8 @@ struct Parameter<'a> {
 
 /// What holds of all searches and has no element of its own.
 const DOCUMENTATION: &str = "The documentation of a search parameter lists its modifiers and the prefixes of its values. \
-     Parameters of references can be chained (subject:Patient.name), to any depth. Types are searched by GET and by POST to \
+     Parameters of references can be chained (subject:Patient.name). _sort takes all but composite and special parameters, _text and \
+     _content. Types are searched by GET and by POST to \
      _search, several at once at the base address, and those of a Patient at Patient/[id]/[type]. $PATIENT_ID in a path or value \
      stands for the patient of the token.";
 
@@ -223,13 +247,26 @@ fn statement<'a>(base_url: &str, today: NaiveDate, engine: &'a Engine) -> Statem
             mode: "server",
             documentation: DOCUMENTATION,
             security: Security {
+                extension: [OauthUris {
+                    url: "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris",
+                    extension: [
+                        Address {
+                            url: "authorize",
+                            value_uri: discovery::authorization_address(base_url),
+                        },
+                        Address {
+                            url: "token",
+                            value_uri: discovery::token_address(base_url),
+                        },
+                    ],
+                }],
                 cors: false,
                 service: [Concept {
                     coding: [Coded {
                         system: "http://terminology.hl7.org/CodeSystem/restful-security-service",
-                        code: "OAuth",
+                        code: "SMART-on-FHIR",
                     }],
-                    text: "Bearer access tokens (RFC 6750)",
+                    text: "SMART App Launch, with bearer access tokens (RFC 6750)",
                 }],
                 description: "Send a patient or application access token as Authorization: Bearer; /fhir/metadata needs none",
             },
@@ -318,7 +355,7 @@ fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
         .flat_map(|ty| engine.supported(ty));
     let defined = of_patients
         .filter(|parameter| parameter.code.starts_with('_'))
-        .map(|parameter| described(engine, parameter));
+        .map(|parameter| described(engine, of_any_type(engine, parameter)));
     let others = COMMON.iter().map(|common| Parameter {
         name: common.name,
         definition: None,
@@ -326,4 +363,43 @@ fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
         documentation: common.documentation.into(),
     });
     defined.chain(others).collect()
+}
+
+/// The parameter of this one's code that is defined for resources of all types, should this be one type's own.
+fn of_any_type<'a>(engine: &'a Engine, parameter: &'a SearchParameter) -> &'a SearchParameter {
+    let is_general = |parameter: &&SearchParameter| parameter.bases.iter().any(|base| facts().get(*base).is_abstract);
+    let all = facts().resources().flat_map(|ty| engine.supported(ty));
+    let mut general = all.map(|parameter| &**parameter).filter(is_general);
+    match is_general(&parameter) {
+        true => parameter,
+        false => general.find(|other| other.code == parameter.code).unwrap_or(parameter),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fhir::search_parameter::SearchParameters;
+    use crate::lake::Lake;
+
+    #[test]
+    fn parameters_of_all_types_are_no_types_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = "http://example.org/SearchParameter/patient-id";
+        let parameter = serde_json::json!({
+            "resourceType": "SearchParameter", "url": own, "name": "id", "status": "active", "description": "id",
+            "code": "_id", "base": ["Patient"], "type": "token", "expression": "Patient.id",
+        });
+        std::fs::write(folder.path().join("id.json"), parameter.to_string()).unwrap();
+        let parameters = SearchParameters::builtin().with_folder(folder.path()).unwrap();
+        let lake = Lake::open_or_create(folder.path().join("lake")).unwrap();
+        let engine = Engine::new(lake, Arc::new(parameters));
+        let id = |parameters: &[Parameter<'_>]| {
+            let id = parameters.iter().find(|parameter| parameter.name == "_id");
+            id.and_then(|id| id.definition).unwrap_or_default().to_owned()
+        };
+        assert_eq!(id(&of_all(&engine)), "http://hl7.org/fhir/SearchParameter/Resource-id");
+        let patient = resources(&engine).into_iter().find(|resource| resource.ty == "Patient");
+        assert_eq!(id(&patient.unwrap().search_param), own);
+    }
 }

@@ -7,17 +7,21 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use super::coding::SPOKEN;
 use super::negotiate::FHIR_JSON;
 use super::parameters::shortened;
+use super::throttle::Allowance;
 use crate::consent;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::lake::LakeError;
 use crate::search::SearchError;
 use crate::views::{Finding, RunError};
+
+/// Seconds after which to look again for records that are on their way.
+const SYNC_WAIT: &str = "3";
 
 /// Why a request is not answered as asked.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +68,9 @@ pub(super) enum Error {
     /// The request is understood and cannot be carried out; sending it again changes nothing.
     #[error("{0}")]
     Processing(String),
+    /// The caller's first records are on their way.
+    #[error("the records are being fetched for the first time; try again in a moment")]
+    Syncing,
     /// None of the formats asked for is served.
     #[error("answers come as {0}, which the request does not accept")]
     NotAcceptable(&'static str),
@@ -94,6 +101,12 @@ pub(super) enum Error {
     /// Too much is being asked at once.
     #[error("the service is busy; try again in a moment")]
     Busy,
+    /// This client has asked too often.
+    #[error("this is more than {limit} requests in a row; try again in {wait} s", limit = .0.limit(), wait = .0.wait)]
+    Throttled(Allowance),
+    /// There is no such thing within the caller's sight.
+    #[error("{0}")]
+    Unknown(String),
     /// Something broke.
     #[error("the service failed to answer; the X-Request-Id header names this request")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -134,9 +147,10 @@ impl Error {
             Error::BadToken(consent::Refusal::Unavailable) => StatusCode::SERVICE_UNAVAILABLE,
             Error::NoToken | Error::BadToken(_) => StatusCode::UNAUTHORIZED,
             Error::TestMode | Error::Forbidden(_) => StatusCode::FORBIDDEN,
-            Error::NotFound { .. } | Error::NotSupported(_) => StatusCode::NOT_FOUND,
+            Error::NotFound { .. } | Error::Unknown(_) | Error::NotSupported(_) => StatusCode::NOT_FOUND,
             Error::Invalid(_) | Error::Parameter { .. } | Error::Faulty(_) => StatusCode::BAD_REQUEST,
             Error::Processing(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::Syncing => StatusCode::TOO_MANY_REQUESTS,
             Error::NotAcceptable(_) | Error::NoCoding => StatusCode::NOT_ACCEPTABLE,
             Error::MediaType(_) | Error::ContentCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Error::LongUrl(_) => StatusCode::URI_TOO_LONG,
@@ -144,7 +158,7 @@ impl Error {
             Error::LostBody => StatusCode::REQUEST_TIMEOUT,
             Error::TooCostly(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Error::Gone(_) => StatusCode::GONE,
-            Error::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Error::Busy | Error::Throttled(_) => StatusCode::TOO_MANY_REQUESTS,
             Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -154,7 +168,7 @@ impl Error {
             Error::BadToken(consent::Refusal::Unavailable) | Error::Internal(_) => IssueType::Exception,
             Error::NoToken | Error::BadToken(_) => IssueType::Login,
             Error::TestMode | Error::Forbidden(_) => IssueType::Forbidden,
-            Error::NotFound { .. } => IssueType::NotFound,
+            Error::NotFound { .. } | Error::Unknown(_) => IssueType::NotFound,
             Error::NotSupported(_)
             | Error::NotAcceptable(_)
             | Error::NoCoding
@@ -167,7 +181,8 @@ impl Error {
             Error::LostBody => IssueType::Timeout,
             Error::TooCostly(_) => IssueType::TooCostly,
             Error::Gone(_) => IssueType::Expired,
-            Error::Busy => IssueType::Throttled,
+            Error::Busy | Error::Throttled(_) => IssueType::Throttled,
+            Error::Syncing => IssueType::Transient,
         }
     }
 
@@ -249,15 +264,33 @@ impl IntoResponse for Error {
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
+        if let Error::Throttled(allowance) = &self {
+            response
+                .headers_mut()
+                .insert(RETRY_AFTER, HeaderValue::from(allowance.wait));
+            allowance.tell(response.headers_mut());
+        }
+        if matches!(self, Error::Syncing) {
+            let wait = HeaderValue::from_static(SYNC_WAIT);
+            response.headers_mut().insert(RETRY_AFTER, wait.clone());
+            response
+                .headers_mut()
+                .insert(HeaderName::from_static("x-retry-after"), wait);
+        }
         if matches!(self, Error::ContentCoding) {
             response.headers_mut().insert(ACCEPT_ENCODING, SPOKEN);
         }
+        response.extensions_mut().insert(Reason(self.to_string()));
         if let Error::Internal(cause) = &self {
             response.extensions_mut().insert(Cause(chain(cause.as_ref()).into()));
         }
         response
     }
 }
+
+/// What an OperationOutcome says, for routes that refuse in another shape.
+#[derive(Clone, Debug)]
+pub(super) struct Reason(pub(super) String);
 
 /// Why a request failed inside, for the log: the frame knows the request's id and the client must not see it.
 #[derive(Clone, Debug)]

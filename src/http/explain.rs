@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName};
 use super::error::Error;
 use super::service::Service;
 use crate::consent::Access;
-use crate::search::Form;
+use crate::search::{Form, shown};
 
 const X_EXPLAIN: HeaderName = HeaderName::from_static("x-explain");
 /// How long each step took, as browsers and proxies read it.
@@ -23,7 +23,10 @@ pub(super) fn wanted(headers: &HeaderMap, access: &Access, service: &Service) ->
         text if text.eq_ignore_ascii_case("false") => return Ok(None),
         text if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("text") => Form::Text,
         text if text.eq_ignore_ascii_case("json") => Form::Json,
-        _ => return Err(Error::Invalid("X-Explain is true, json or false".to_owned())),
+        other => {
+            let text = format!("X-Explain: '{}' is not true, text, json or false", shown(other));
+            return Err(Error::Invalid(text));
+        }
     };
     if !service.explain {
         return Err(Error::Forbidden(

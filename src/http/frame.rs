@@ -1,13 +1,13 @@
-//! What surrounds every request: its id, the bound on URLs and on requests at once, the catching of panics, the coding of the
-//! answer, and one log line. The line names the route's template, never the path, the query, a token or any contents.
+//! What surrounds every request: its id, the bounds on URLs, on requests at once and on their rate, the catching of panics, the coding
+//! of the answer, the headers of all answers, and one log line. The line names the route's template, never the path, the query, a token or any contents.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::HeaderName;
-use axum::http::{HeaderValue, Method};
+use axum::http::header::{AUTHORIZATION, HeaderName};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
@@ -16,8 +16,11 @@ use uuid::Uuid;
 use super::coding::Taken;
 use super::compress::compressed;
 use super::error::{Cause, Error};
+use super::protection::{keep_personal, protect};
 use super::request_id::RequestId;
+use super::routes::Refusals;
 use super::service::Service;
+use super::throttle::{ClientAddress, Meter, client_address};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -30,13 +33,19 @@ pub(super) async fn frame(State(service): State<Arc<Service>>, mut request: Requ
     let id: &str = id.hyphenated().encode_lower(&mut text);
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let refusals = Refusals::at(request.uri().path());
+    let personal = request.headers().contains_key(AUTHORIZATION);
     let mut response = match Taken::by(request.headers()) {
         Some(taken) => {
-            let response = guarded(&service, request, next).await;
-            compressed(&service, taken, response).await
+            let response = charged(&service, request, next).await;
+            compressed(&service, taken, refusals.recast(response)).await
         }
-        None => Error::NoCoding.into_response(),
+        None => refusals.recast(Error::NoCoding.into_response()),
     };
+    protect(response.headers_mut(), service.is_encrypted());
+    if personal {
+        keep_personal(response.headers_mut());
+    }
     if let Ok(value) = HeaderValue::from_str(id) {
         response.headers_mut().insert(X_REQUEST_ID, value);
     }
@@ -47,6 +56,39 @@ pub(super) async fn frame(State(service): State<Arc<Service>>, mut request: Requ
         started,
         id,
     );
+    response
+}
+
+/// Counts the request where it needs no credential or comes without one, or where what it brought turns out to be none.
+async fn charged(service: &Service, mut request: Request, next: Next) -> Response {
+    let rates = &service.limits.rates;
+    if rates.credential.is_none() && rates.address.is_none() {
+        return guarded(service, request, next).await;
+    }
+    let meter = Meter::default();
+    let address = client_address(request.headers(), request.extensions(), rates.behind_proxy);
+    request.extensions_mut().insert(meter.clone());
+    if let Some(address) = address {
+        request.extensions_mut().insert(ClientAddress(address));
+    }
+    let extensions = request.extensions();
+    let route = extensions.get::<MatchedPath>();
+    let open = || route.is_some_and(|route| service.open_paths.contains(route.as_str()));
+    let anonymous = !request.headers().contains_key(AUTHORIZATION) || open();
+    if anonymous && let Err(error) = service.throttle.charge_address(address, extensions) {
+        return error.into_response();
+    }
+    let mut response = guarded(service, request, next).await;
+    let overdrawn = response.status() == StatusCode::TOO_MANY_REQUESTS;
+    if !meter.is_charged()
+        && !overdrawn
+        && let Err(error) = service.throttle.charge_address(address, response.extensions())
+    {
+        return error.into_response();
+    }
+    if let Some(allowance) = meter.read() {
+        allowance.tell(response.headers_mut());
+    }
     response
 }
 

@@ -1,5 +1,6 @@
 //! How much one client, and all together, may ask at once.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// The bounds that a server holds to. What exceeds one is answered with an OperationOutcome and costs nothing more.
@@ -27,8 +28,41 @@ pub struct Limits {
     pub body_time: Duration,
     /// How long the client may leave an answer unread before the connection is closed.
     pub write_time: Duration,
+    /// How long a revocation waits for the records to be out of the lake; they go all the same when it is over.
+    pub erasure_time: Duration,
+    /// How often requests may come.
+    pub rates: Rates,
     /// How long requests in flight may take to finish once the server was told to stop.
     pub grace: Duration,
+}
+
+/// How often one client may ask. Without a rate it may as often as it likes.
+#[derive(Clone, Debug, Default)]
+pub struct Rates {
+    /// For each consent, and each key of an application; the operator's own tokens are not counted.
+    pub credential: Option<Rate>,
+    /// For each address, of requests without a credential or with one that is refused.
+    pub address: Option<Rate>,
+    /// Whether a proxy stands before the service, which adds its clients' addresses to `X-Forwarded-For`.
+    pub behind_proxy: bool,
+}
+
+/// A rate of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests per second, all the time.
+    pub per_second: NonZeroU32,
+    /// Requests at once, after a rest.
+    pub burst: NonZeroU32,
+}
+
+impl Rate {
+    /// So many requests per second, and five seconds' worth at once; `None` for zero.
+    pub fn per_second(requests: u32) -> Option<Rate> {
+        let per_second = NonZeroU32::new(requests)?;
+        let burst = per_second.saturating_mul(NonZeroU32::MIN.saturating_add(4));
+        Some(Rate { per_second, burst })
+    }
 }
 
 impl Default for Limits {
@@ -47,6 +81,8 @@ impl Default for Limits {
             header_time: Duration::from_secs(30),
             body_time: Duration::from_secs(30),
             write_time: Duration::from_secs(60),
+            erasure_time: Duration::from_secs(10),
+            rates: Rates::default(),
             grace: Duration::from_secs(30),
         }
     }

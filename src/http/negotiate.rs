@@ -5,7 +5,7 @@ use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::error::Error;
-use crate::search::Handling;
+use crate::search::{Handling, shown};
 
 /// The media type of every FHIR answer.
 pub(super) const FHIR_JSON: HeaderValue = HeaderValue::from_static("application/fhir+json; charset=utf-8");
@@ -16,7 +16,12 @@ const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appli
 /// Refuses a request that admits no JSON.
 pub(super) fn json_admitted(headers: &HeaderMap, format: Option<&str>) -> Result<(), Error> {
     let admitted = match format {
-        Some(format) => is_json(format),
+        Some(format) => {
+            is_json(format)
+                && !format
+                    .split_once(';')
+                    .is_some_and(|(_, rest)| is_of_other_version(rest))
+        }
         None => accept_admits(headers, is_json),
     };
     if admitted {
@@ -35,7 +40,10 @@ pub(super) fn accept_admits(headers: &HeaderMap, is: impl Fn(&str) -> bool) -> b
             any = true;
             let (media, parameters) = range.split_once(';').unwrap_or((range, ""));
             let media = media.trim();
-            if !refused(parameters) && (media == "*/*" || media.eq_ignore_ascii_case("application/*") || is(media)) {
+            if !refused(parameters)
+                && !is_of_other_version(parameters)
+                && (media == "*/*" || media.eq_ignore_ascii_case("application/*") || is(media))
+            {
                 return true;
             }
         }
@@ -62,7 +70,10 @@ pub(super) fn pretty_value(value: Option<&str>) -> Result<bool, Error> {
     match value {
         None | Some("false") => Ok(false),
         Some("true" | "") => Ok(true),
-        Some(_) => Err(Error::Invalid("_pretty is true or false".to_owned())),
+        Some(other) => Err(Error::Invalid(format!(
+            "_pretty: '{}' is not true or false",
+            shown(other)
+        ))),
     }
 }
 
@@ -113,6 +124,15 @@ fn refused(parameters: &str) -> bool {
         .split(';')
         .filter_map(|parameter| parameter.trim().strip_prefix("q="))
         .any(|q| q.parse() == Ok(0.0_f32))
+}
+
+/// `fhirVersion` of another version than the one that is served.
+fn is_of_other_version(parameters: &str) -> bool {
+    let mut parameters = parameters.split(';').filter_map(|parameter| parameter.split_once('='));
+    parameters.any(|(name, value)| {
+        let value = value.trim().trim_matches('"');
+        name.trim().eq_ignore_ascii_case("fhirVersion") && !matches!(value, "4.0" | "4.0.1")
+    })
 }
 
 fn is_json(media: &str) -> bool {

@@ -15,11 +15,33 @@ use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
 use super::patient_wildcard;
 use super::pretty::pretty;
 use super::resource_type::resource_type;
+use super::routes::{Operation, Route};
 use super::service::Service;
 use crate::lake::Picture;
 
+/// The route of reads.
+pub(super) fn routes() -> Vec<Route> {
+    let tag = "the version, as a weak tag: that of every content coding";
+    let operation = Operation::new("read", "One resource as it was stored")
+        .header("If-None-Match", "tags of the versions that the client has")
+        .header(
+            "If-Modified-Since",
+            "when the client's version was made; without If-None-Match",
+        )
+        .answers(&["application/fhir+json"])
+        .response(304, "The client has this version", &[], &serde_json::Value::Null);
+    let operation = [200, 304].into_iter().fold(operation, |operation, status| {
+        operation.response_header(status, "ETag", tag).response_header(
+            status,
+            "Last-Modified",
+            "when the version was stored",
+        )
+    });
+    vec![Route::at("/fhir/{type}/{id}").get(read, operation)]
+}
+
 /// Reads one resource.
-pub(super) async fn read(
+async fn read(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     Path((name, id)): Path<(String, String)>,

@@ -15,6 +15,7 @@ use super::error::Error;
 use super::negotiate::{FHIR_JSON, Preferred, json_admitted, pretty_value};
 use super::pretty::pretty;
 use super::resource_type::resource_type;
+use super::routes::{Operation, Route, schema};
 use super::service::Service;
 use super::{body, explain, patient_wildcard};
 use crate::consent::Access;
@@ -24,21 +25,65 @@ use crate::search::raw::{self, RawParameter};
 use crate::search::{Explanation, Request, SystemRequest};
 
 const FORM: &str = "application/x-www-form-urlencoded";
+const FHIR: &str = "application/fhir+json";
+
+/// The routes of searches.
+pub(super) fn routes() -> Vec<Route> {
+    let of_type =
+        "The resources of a type that match, as a Bundle; the CapabilityStatement names the search parameters";
+    let compartment = "The same of what is in a Patient's compartment";
+    let system = "The same over the types that _type names, all types without it";
+    let over_types = described_get("searchSystem", system).query("_type", schema("string", "types, between commas"));
+    vec![
+        Route::at("/fhir/{type}").get(by_get, described_get("searchType", of_type)),
+        Route::at("/fhir/{type}/_search").post(by_post, described_post("searchTypeByPost")),
+        Route::at("/fhir/Patient/{id}/{type}").get(compartment_by_get, described_get("searchCompartment", compartment)),
+        Route::at("/fhir/Patient/{id}/{type}/_search")
+            .post(compartment_by_post, described_post("searchCompartmentByPost")),
+        Route::at("/fhir").get(system_by_get, over_types),
+        Route::at("/fhir/").also_get(system_by_get),
+        Route::at("/fhir/_search").post(system_by_post, described_post("searchSystemByPost")),
+    ]
+}
+
+fn described_get(id: &'static str, summary: &'static str) -> Operation {
+    let operation = Operation::new(id, summary)
+        .query("_count", schema("integer", "resources on a page, at most 1000"))
+        .query(
+            "_sort",
+            schema("string", "search parameters, each with - before it for descending"),
+        );
+    with_wishes(operation).answers(&[FHIR])
+}
+
+fn described_post(id: &'static str) -> Operation {
+    let operation = Operation::new(id, "The same with the parameters in a form");
+    let form = serde_json::json!({"type": "object"});
+    with_wishes(operation)
+        .body(&[FORM], "The parameters", &form)
+        .answers(&[FHIR])
+}
+
+fn with_wishes(operation: Operation) -> Operation {
+    let strictly = "handling=strict refuses unknown parameters, handling=lenient leaves them out";
+    let explained = "true or json: the answer says how it came about, to application tokens on a server that allows it";
+    operation.header("Prefer", strictly).header("X-Explain", explained)
+}
 
 /// A search whose parameters stand in the URL.
-pub(super) async fn by_get(
+async fn by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     Path(name): Path<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    let parameters = raw::parse(query.as_deref().unwrap_or_default());
+    let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
     answer(service, access, Place::of_type(&name)?, parameters, &headers).await
 }
 
 /// A search whose parameters stand in the body, or in both.
-pub(super) async fn by_post(
+async fn by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     Path(name): Path<String>,
@@ -51,7 +96,7 @@ pub(super) async fn by_post(
 }
 
 /// A search of a Patient's compartment whose parameters stand in the URL.
-pub(super) async fn compartment_by_get(
+async fn compartment_by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     Path((id, name)): Path<(String, String)>,
@@ -59,12 +104,12 @@ pub(super) async fn compartment_by_get(
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     let place = Place::of_patient(id, &name, &access)?;
-    let parameters = raw::parse(query.as_deref().unwrap_or_default());
+    let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
     answer(service, access, place, parameters, &headers).await
 }
 
 /// A search of a Patient's compartment whose parameters stand in the body, or in both.
-pub(super) async fn compartment_by_post(
+async fn compartment_by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     Path((id, name)): Path<(String, String)>,
@@ -78,18 +123,18 @@ pub(super) async fn compartment_by_post(
 }
 
 /// A search over several types whose parameters stand in the URL.
-pub(super) async fn system_by_get(
+async fn system_by_get(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    let parameters = raw::parse(query.as_deref().unwrap_or_default());
+    let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
     answer(service, access, Place::System, parameters, &headers).await
 }
 
 /// A search over several types whose parameters stand in the body, or in both.
-pub(super) async fn system_by_post(
+async fn system_by_post(
     State(service): State<Arc<Service>>,
     Caller(access): Caller,
     RawQuery(query): RawQuery,
@@ -117,6 +162,9 @@ impl Place {
     }
 
     fn of_patient(id: String, name: &str, access: &Access) -> Result<Place, Error> {
+        if name.starts_with(['$', '_']) {
+            return Err(Error::NotSupported(format!("Patient/[id]/{name} is not supported")));
+        }
         let ty = resource_type(name)?;
         let id = patient_wildcard::in_path(id, access)?;
         match is_id(&id) {
@@ -138,8 +186,8 @@ async fn parameters(
         return Err(Error::MediaType(FORM));
     }
     let form = std::str::from_utf8(&sent).map_err(|_| Error::Invalid("the body is not UTF-8".to_owned()))?;
-    let mut parameters = raw::parse(query.unwrap_or_default());
-    parameters.extend(raw::parse(form));
+    let mut parameters = raw::parse_checked(query.unwrap_or_default())?;
+    parameters.extend(raw::parse_checked(form)?);
     Ok(parameters)
 }
 

@@ -5,19 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use super::limits::Limits;
-use super::router::router;
+use super::routes::router;
 use super::service::Service;
 use super::stream::Stream;
+use super::throttle::Peer;
+use crate::lake::REFRESH;
 
-/// How often what other processes wrote is looked for.
-const REFRESH: Duration = Duration::from_secs(1);
 /// How long accepting rests after the system ran out of something.
 const REST: Duration = Duration::from_millis(50);
 
@@ -83,6 +86,13 @@ async fn accept(
 
 /// One connection, from its first request to its last.
 async fn converse(stream: TcpStream, router: Router, limits: &Limits, mut stopped: watch::Receiver<bool>) {
+    let peer = stream.peer_addr().ok().map(|address| Peer(address.ip()));
+    let answer = service_fn(move |mut request: Request<Incoming>| {
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
+        TowerToHyperService::new(router.clone()).call(request)
+    });
     // A failure only costs latency.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Stream::new(stream, limits.write_time));
@@ -90,7 +100,7 @@ async fn converse(stream: TcpStream, router: Router, limits: &Limits, mut stoppe
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_buf_size(limits.headers.max(8_192))
-        .serve_connection(io, TowerToHyperService::new(router));
+        .serve_connection(io, answer);
     tokio::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,

@@ -2,17 +2,22 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::capability::Capability;
 use super::error::Error;
 use super::limits::Limits;
+use super::routes::{Document, open_paths};
+use super::shape::Counts;
+use super::throttle::Throttle;
 use super::workers::Workers;
 use crate::consent::{Store, Tokens};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::terminology::Terminology;
 use crate::lake::Lake;
 use crate::search::Engine;
+use crate::sync::client::Client;
 
 /// What a server is made of.
 pub struct Options {
@@ -30,6 +35,8 @@ pub struct Options {
     pub limits: Limits,
     /// Whether searches of application tokens are explained to them on request.
     pub explain: bool,
+    /// Calls sources, identity providers and record locators.
+    pub sources: Client,
 }
 
 /// A service ready to answer.
@@ -40,13 +47,19 @@ pub struct Service {
     pub(super) engine: Engine,
     pub(super) terminology: Arc<Terminology>,
     pub(super) capability: Capability,
+    pub(super) document: Document,
+    pub(super) counts: Counts,
     /// Without a trailing slash.
     pub(super) base_url: String,
     /// `{base_url}/fhir/`.
     pub(super) fhir_base: String,
     pub(super) limits: Limits,
     pub(super) explain: bool,
-    pub(super) requests: Semaphore,
+    pub(super) sources: Client,
+    pub(super) requests: Arc<Semaphore>,
+    pub(super) throttle: Throttle,
+    /// Routes that need no credential.
+    pub(super) open_paths: FxHashSet<&'static str>,
     pub(super) workers: Workers,
     queries: Arc<Semaphore>,
     views: Arc<Semaphore>,
@@ -71,6 +84,7 @@ impl Service {
             base_url,
             limits,
             explain,
+            sources,
         } = options;
         Ok(Arc::new(Service {
             workers: Workers::start()?,
@@ -79,15 +93,38 @@ impl Service {
             engine: Engine::new(lake.clone(), parameters).with_terminology(terminology.clone()),
             terminology,
             capability: Capability::default(),
+            document: Document::default(),
+            counts: Counts::default(),
             fhir_base: format!("{}/fhir/", base_url.trim_end_matches('/')),
             base_url: base_url.trim_end_matches('/').to_owned(),
-            requests: Semaphore::new(limits.requests),
+            requests: Arc::new(Semaphore::new(limits.requests)),
+            throttle: Throttle::new(&limits.rates),
+            open_paths: open_paths(),
             queries: Arc::new(Semaphore::new(limits.queries)),
             views: Arc::new(Semaphore::new(limits.views)),
             limits,
             explain,
+            sources,
             lake,
         }))
+    }
+
+    /// Tells whether as many requests are being answered as there are processors: what can wait then does.
+    pub fn busy(&self) -> impl Fn() -> bool + Send + 'static + use<> {
+        let (requests, limit) = (self.requests.clone(), self.limits.requests);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        move || limit.saturating_sub(requests.available_permits()) >= processors
+    }
+
+    /// What calls sources, identity providers and record locators.
+    pub fn sources(&self) -> &Client {
+        &self.sources
+    }
+
+    /// The path that the service's addresses begin with: empty unless it is served below the root of its host.
+    pub(super) fn base_path(&self) -> &str {
+        let behind = self.base_url.split_once("://").map_or("", |(_, behind)| behind);
+        behind.find('/').map_or("", |at| &behind[at..])
     }
 
     /// A turn for a search, to be held until it is carried out.
@@ -106,8 +143,25 @@ impl Service {
         }
     }
 
+    /// Work that waits for the store or for files, on a thread that may.
+    pub(super) async fn blocking<T, F>(self: &Arc<Self>, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Service) -> T + Send + 'static,
+    {
+        let service = self.clone();
+        let working = tokio::task::spawn_blocking(move || work(&service));
+        working.await.map_err(Error::internal)
+    }
+
+    /// Whether clients know the service by an encrypted address.
+    pub(super) fn is_encrypted(&self) -> bool {
+        self.base_url.starts_with("https:")
+    }
+
     /// Takes up what other processes have committed.
     pub(super) fn refresh(&self) {
+        self.throttle.tidy();
         if let Err(error) = self.lake.refresh() {
             tracing::error!(%error, "the lake's catalog could not be read again");
         }

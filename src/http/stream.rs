@@ -1,13 +1,16 @@
-//! A TCP connection that gives up on a client that does not read: an unread answer keeps its memory.
+//! A TCP connection that gives up on a client that does not read, as an unread answer keeps its memory; and that gives an id to what hyper
+//! answers by itself, to requests that it cannot read.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use memchr::memmem;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
+use uuid::Uuid;
 
 /// A connection whose writes fail once the client has left them waiting for `patience`.
 pub(super) struct Stream {
@@ -15,6 +18,13 @@ pub(super) struct Stream {
     patience: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
+    /// A head that is written in the place of another.
+    amended: Option<Amended>,
+}
+
+struct Amended {
+    head: Vec<u8>,
+    written: usize,
 }
 
 impl Stream {
@@ -23,6 +33,7 @@ impl Stream {
             inner,
             patience,
             waiting: None,
+            amended: None,
         }
     }
 
@@ -43,6 +54,58 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// Writes what stands in the place of a head of `length` bytes, all of which counts as written once it is.
+    fn poll_amended(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
+        while let Some(Amended { head, written }) = &mut self.amended {
+            match Pin::new(&mut self.inner).poll_write(cx, &head[*written..]) {
+                Poll::Ready(Ok(more)) if more > 0 => *written += more,
+                Poll::Ready(Ok(_)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+            if *written >= head.len() {
+                self.amended = None;
+            }
+        }
+        Poll::Ready(Ok(length))
+    }
+
+    /// Whether these bytes are a head of hyper's own, in whose place another is written.
+    fn amends(&mut self, bytes: &[u8]) -> bool {
+        if self.amended.is_none() && is_bare(bytes) {
+            self.amended = Some(Amended {
+                head: amended(bytes),
+                written: 0,
+            });
+        }
+        self.amended.is_some()
+    }
+}
+
+/// Whether it is what hyper says of a request that it cannot read: a head and nothing more, without the id that every other answer has.
+fn is_bare(bytes: &[u8]) -> bool {
+    let has = |text: &[u8]| memmem::find(bytes, text).is_some();
+    bytes.starts_with(b"HTTP/1.1 4")
+        && bytes.len() < 512
+        && bytes.ends_with(b"\r\n\r\n")
+        && has(b"\r\nconnection: close\r\n")
+        && has(b"\r\ncontent-length: 0\r\n")
+        && !has(b"\r\nx-request-id: ")
+}
+
+/// The head with an id, which the log names too.
+fn amended(head: &[u8]) -> Vec<u8> {
+    let id = Uuid::new_v4();
+    let status = String::from_utf8_lossy(head.get(9..12).unwrap_or_default());
+    tracing::info!(%status, request = %id, "refused unread");
+    let more = format!(
+        "x-request-id: {id}\r\nx-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\n\
+         content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n\r\n"
+    );
+    [&head[..head.len() - 2], more.as_bytes()].concat()
+}
+
 impl AsyncRead for Stream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_read(cx, buf)
@@ -51,7 +114,10 @@ impl AsyncRead for Stream {
 
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.inner).poll_write(cx, buf);
+        let outcome = match self.amends(buf) {
+            true => self.poll_amended(cx, buf.len()),
+            false => Pin::new(&mut self.inner).poll_write(cx, buf),
+        };
         self.timed(cx, outcome)
     }
 
@@ -60,7 +126,10 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.inner).poll_write_vectored(cx, bufs);
+        let outcome = match bufs {
+            [only] if self.amends(only) => self.poll_amended(cx, only.len()),
+            _ => Pin::new(&mut self.inner).poll_write_vectored(cx, bufs),
+        };
         self.timed(cx, outcome)
     }
 

@@ -10,11 +10,13 @@ use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HeaderName, LINK};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use serde_json::json;
 
 use super::auth::Caller;
 use super::error::Error;
 use super::negotiate::Preferred;
 use super::request_id::RequestId;
+use super::routes::{Operation, Route, schema};
 use super::run_request::{RunRequest, Sent};
 use super::service::Service;
 use super::view_source::Work;
@@ -24,6 +26,56 @@ use crate::views::Format;
 const JSON: [&str; 2] = ["application/json", "application/fhir+json"];
 const X_RESOURCE_COUNT: HeaderName = HeaderName::from_static("x-resource-count");
 const X_NEXT_LINK: HeaderName = HeaderName::from_static("x-next-link");
+
+/// The routes by all the names of `$run`.
+pub(super) fn routes() -> Vec<Route> {
+    let named = |path, operation| Route::at(path).post(by_post, operation).otherwise(other_method);
+    let view = "viewResource";
+    // What SQL on FHIR calls it may be asked for by GET.
+    vec![
+        named("/fhir/ViewDefinition/$run", described("run", view)),
+        named(
+            "/fhir/ViewDefinition/$viewdefinition-run",
+            described("viewDefinitionRun", view),
+        )
+        .also_get(by_get),
+        named("/fhir/$viewdefinition-run", described("systemViewDefinitionRun", view)).also_get(by_get),
+        named("/fhir/$sql-run", described("sqlRun", "subjectResource")).also_get(by_get),
+        Route::at("/fhir/ViewDefinition/{id}/$run").otherwise(instance),
+        Route::at("/fhir/ViewDefinition/{id}/$viewdefinition-run").otherwise(instance),
+        Route::at("/fhir/ViewDefinition/{id}/$validate").otherwise(instance),
+    ]
+}
+
+/// `$run`, whose parameters may stand in the query or in the body.
+fn described(id: &'static str, view: &str) -> Operation {
+    let references =
+        |of: &str| json!({"type": "array", "items": {"type": "string"}, "description": format!("{of}/id")});
+    let whole = |least: usize| json!({"type": "integer", "minimum": least});
+    let body = format!(
+        "A Parameters resource: {view} is the ViewDefinition; resource, repeated, brings resources to run over; the \
+         parameters of the query may stand here instead"
+    );
+    Operation::new(id, "The rows of a view")
+        .query("patient", references("Patient"))
+        .query("group", references("Group"))
+        .query(
+            "_format",
+            json!({"type": "string", "enum": ["json", "csv", "ndjson", "parquet"]}),
+        )
+        .query("_limit", whole(1))
+        .query("_since", json!({"type": "string", "format": "date-time"}))
+        .query("header", json!({"type": "boolean", "default": true}))
+        .query("_count", whole(1))
+        .query("_offset", whole(0))
+        .body(&["application/fhir+json"], &body, &schema("object", "Parameters"))
+        .answers(&[
+            "application/json",
+            "text/csv",
+            "application/x-ndjson",
+            "application/vnd.apache.parquet",
+        ])
+}
 
 /// What comes along with a request, but for its body.
 pub(super) struct Asked {
@@ -35,7 +87,7 @@ pub(super) struct Asked {
 }
 
 /// Runs the view of a body.
-pub(super) async fn by_post(
+async fn by_post(
     State(service): State<Arc<Service>>,
     caller: Caller,
     uri: Uri,
@@ -58,7 +110,7 @@ pub(super) async fn by_post(
 }
 
 /// Checks what a GET asks for, which can name views but bring none.
-pub(super) async fn by_get(
+async fn by_get(
     State(service): State<Arc<Service>>,
     caller: Caller,
     uri: Uri,
@@ -128,7 +180,7 @@ pub(super) async fn other_method(_: Caller, request: Request) -> Response {
 }
 
 /// What an operation on one stored view answers.
-pub(super) async fn instance(_: Caller) -> Error {
+async fn instance(_: Caller) -> Error {
     Error::NotSupported(
         "no views are kept here: POST a Parameters resource that holds the ViewDefinition to ViewDefinition/$run or \
          ViewDefinition/$validate"

@@ -22,7 +22,9 @@ use super::error::Error;
 use super::negotiate::{FHIR_JSON, Preferred, json_admitted, parameter, wants_pretty};
 use super::parameters::{self, Given, Parameter};
 use super::pretty::pretty;
+use super::routes::{Operation, Route, schema};
 use super::service::Service;
+use super::view_run::other_method;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::fhir::terminology::Terminology;
 use crate::lake::json::Tape;
@@ -34,8 +36,23 @@ const COLUMNS: &str = "columns";
 /// What FHIR lets a client say of why it validates.
 const MODES: [&str; 3] = ["create", "update", "profile"];
 
+/// The route of the check.
+pub(super) fn routes() -> Vec<Route> {
+    let columns = json!({"type": "boolean", "default": false,
+        "description": "whether the answer is a Parameters resource with the columns for programs to read"});
+    let summary =
+        "Everything that is to be said about a ViewDefinition, as an OperationOutcome, and the columns it gives";
+    let body = "A ViewDefinition, or a Parameters resource with it as the parameter resource";
+    let operation = Operation::new("validate", summary)
+        .query("columns", columns)
+        .body(&JSON, body, &schema("object", "ViewDefinition or Parameters"))
+        .answers(&["application/fhir+json"]);
+    let route = Route::at("/fhir/ViewDefinition/$validate");
+    vec![route.post(by_post, operation).otherwise(other_method)]
+}
+
 /// Checks the ViewDefinition of a body.
-pub(super) async fn by_post(
+async fn by_post(
     State(service): State<Arc<Service>>,
     _: Caller,
     uri: Uri,

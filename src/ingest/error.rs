@@ -107,6 +107,9 @@ pub enum Reason {
     /// `resourceType`, `id` or `meta` stands twice.
     #[error("resourceType, id or meta stands twice")]
     Repeated,
+    /// A source gave out a record that is filed under somebody else.
+    #[error("it is filed under another person than the one who authorized")]
+    OtherPerson,
     /// It does not fit into a table: an object has a property twice, or it would need too many columns.
     #[error("{0}")]
     Shape(String),

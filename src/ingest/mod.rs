@@ -20,6 +20,7 @@ mod known;
 mod late;
 mod library;
 mod links;
+mod marked;
 mod normalize;
 mod owners;
 mod pending;
@@ -29,6 +30,7 @@ mod session;
 mod source;
 mod store;
 mod summary;
+mod synced;
 
 pub use error::{IngestError, Reason, Refusal};
 pub use filing::{patient_of, patient_properties};
@@ -36,6 +38,7 @@ pub use pending::Spare;
 pub use session::{Limits, Options, Session, import};
 pub use source::{Fault, LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
+pub use synced::Synced;
 
 /// The application that imported data belongs to unless told otherwise.
 pub const LOCAL_APPLICATION: &str = "local";

@@ -17,7 +17,9 @@ use super::error::Reason;
 use super::filing::{Filing, file_under, is_never_shared};
 use super::identifiers::keys_of;
 use super::links::{Links, Resolution, Wait, resolve};
+use super::marked::Marked;
 use super::rewrite::Rewrite;
+use super::synced::Naming;
 use crate::fhir::reference::{Target as Relative, is_id};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::{Value, push_quoted};
@@ -100,6 +102,11 @@ impl Normalizer {
         normalized
     }
 
+    /// How a sync names and marks, if this is one.
+    pub(super) fn naming(&self) -> Option<&Naming> {
+        self.rewrite.as_deref().and_then(Rewrite::naming)
+    }
+
     /// Whether ids are rewritten.
     pub(super) fn rewrites(&self) -> bool {
         self.rewrite.is_some()
@@ -132,8 +139,21 @@ impl Normalizer {
             self.references(root, "", links, &mut found);
         }
         let filing = file_under(ty, &source_id, root, &|reference| self.resolved(reference));
+        if let (Some(naming), Filing::Person(patient)) = (self.naming(), &filing)
+            && naming.is_of_another(patient)
+        {
+            return Err(reject(Reason::OtherPerson));
+        }
         let id = self.stored_id(ty, &source_id);
-        let splice = self.write(root, &head, &id);
+        let splice = match self.rewrite.clone().as_deref().and_then(Rewrite::naming) {
+            Some(naming) => {
+                let mut writer = Marked::new(std::mem::take(&mut self.text), &self.edits);
+                let splice = writer.write(root, ty, &id, &source_id, naming);
+                self.text = writer.finish();
+                splice
+            }
+            None => self.write(root, &head, &id),
+        };
         self.identifiers.clear();
         if let Some(identifier) = head.identifier {
             keys_of(ty, identifier, self.keys, &mut self.identifiers);
@@ -195,20 +215,27 @@ impl Normalizer {
             }
             Resolution::Wait(_) => None,
         };
+        let target = match self.naming() {
+            Some(naming) => target.map(|target| naming.local(target)),
+            None => target,
+        };
         let mut written = None;
         if let Some(Relative { ty, id, version }) = target.and_then(Relative::parse) {
             let name = facts().get(ty).name;
             let new_id = self.rewrite.as_ref().map(|rewrite| rewrite.id(ty, id));
-            if !is_never_shared(ty) {
+            // What a sync brings is the person's own.
+            if self.naming().is_none() && !is_never_shared(ty) {
                 found
                     .shared_refs
                     .push(format!("{name}/{}", new_id.as_deref().unwrap_or(id)));
             }
             written = new_id.map(|new_id| match version {
-                Some(version) => format!("{name}/{new_id}/_history/{version}"),
-                None => format!("{name}/{new_id}"),
+                // A source's versions are not ours.
+                Some(version) if self.naming().is_none() => format!("{name}/{new_id}/_history/{version}"),
+                _ => format!("{name}/{new_id}"),
             });
         }
+        let local = target.map(str::to_owned);
         match resolution {
             Resolution::To(resolved) => self.edits.push(Edit {
                 start: value.span().start,
@@ -218,7 +245,7 @@ impl Normalizer {
             Resolution::Keep if written.is_some() => {
                 self.edits.push(Edit {
                     start: value.span().start,
-                    resolved: text.to_owned(),
+                    resolved: local.unwrap_or_default(),
                     written,
                 });
             }
@@ -349,7 +376,7 @@ impl<'t> Head<'t> {
 }
 
 /// The properties of `meta` that the commit writes.
-fn is_commit_property(name: &str) -> bool {
+pub(super) fn is_commit_property(name: &str) -> bool {
     matches!(name, "versionId" | "lastUpdated")
 }
 

@@ -30,6 +30,7 @@ impl Owners {
         ordinal: u64,
     ) {
         let (owner, patient) = match &normalized.filing {
+            _ if let Some(naming) = normalizer.naming() => (naming.owner(), Some(naming.patient().to_owned())),
             Filing::Person(patient) => {
                 let owner = self.key.owner_of(&self.application, patient);
                 (owner, Some(normalizer.stored_patient_id(patient)))

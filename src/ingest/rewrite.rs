@@ -8,8 +8,9 @@
 use rustc_hash::FxHashMap;
 
 use super::block::Block;
+use super::synced::Naming;
 use crate::fhir::{TypeId, facts};
-use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
+use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, assemble};
 
 /// Owners of the input's resources, gathered in a first reading.
 #[derive(Debug)]
@@ -19,9 +20,14 @@ pub(super) struct Survey {
     owners: FxHashMap<u64, i64>,
 }
 
-/// Gives the resources of a surveyed input their new ids.
+/// Gives the resources of an input their new ids.
 #[derive(Debug)]
-pub(super) struct Rewrite(Survey);
+pub(super) enum Rewrite {
+    /// Of an import that was surveyed.
+    Surveyed(Survey),
+    /// Of a sync.
+    Synced(Naming),
+}
 
 impl Survey {
     pub(super) fn new(key: OwnerKey, application: &str) -> Self {
@@ -45,7 +51,7 @@ impl Survey {
     }
 
     pub(super) fn finish(self) -> Rewrite {
-        Rewrite(self)
+        Rewrite::Surveyed(self)
     }
 
     fn hash(&self, ty: TypeId, id: &str) -> u64 {
@@ -56,31 +62,44 @@ impl Survey {
 impl Rewrite {
     /// The new id of a Patient, whether the survey met it or not.
     pub(super) fn patient_id(&self, id: &str) -> String {
-        let owner = self.0.key.owner_of(&self.0.application, id);
-        self.assemble(owner, self.0.key.hash(&self.0.application, "Patient", id))
+        match self {
+            Rewrite::Surveyed(survey) => survey.patient_id(id),
+            Rewrite::Synced(naming) => naming.patient().to_owned(),
+        }
     }
 
-    /// The new id of a resource. What the survey did not meet counts as filed under nobody, except that a Patient is always
-    /// filed under itself.
+    /// The new id of a resource.
     pub(super) fn id(&self, ty: TypeId, id: &str) -> String {
-        let Survey {
-            key,
-            application,
-            owners,
-        } = &self.0;
-        let hash = self.0.hash(ty, id);
-        let owner = match owners.get(&hash) {
+        match self {
+            Rewrite::Surveyed(survey) => survey.id(ty, id),
+            Rewrite::Synced(naming) => naming.id(ty, id),
+        }
+    }
+
+    /// How a sync names and marks, if it is one.
+    pub(super) fn naming(&self) -> Option<&Naming> {
+        match self {
+            Rewrite::Surveyed(_) => None,
+            Rewrite::Synced(naming) => Some(naming),
+        }
+    }
+}
+
+impl Survey {
+    fn patient_id(&self, id: &str) -> String {
+        let owner = self.key.owner_of(&self.application, id);
+        assemble(owner, self.key.hash(&self.application, "Patient", id))
+    }
+
+    /// What the survey did not meet counts as filed under nobody, except that a Patient is always filed under itself.
+    fn id(&self, ty: TypeId, id: &str) -> String {
+        let hash = self.hash(ty, id);
+        let owner = match self.owners.get(&hash) {
             Some(owner) => *owner,
             None if facts().get(ty).name == "Patient" => return self.patient_id(id),
             // No patient has an empty id, so this is nobody's.
-            None => key.owner_of(application, ""),
+            None => self.key.owner_of(&self.application, ""),
         };
-        self.assemble(owner, hash)
-    }
-
-    fn assemble(&self, owner: i64, hash: u64) -> String {
-        // The variant of RFC 9562 in the two leading bits of the second half.
-        let low = (hash >> 2) | (1 << 63);
-        uuid::Uuid::from_u64_pair(owner as u64, low).to_string()
+        assemble(owner, hash)
     }
 }

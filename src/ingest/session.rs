@@ -16,6 +16,7 @@ use super::sequence::{Sequence, Sink};
 use super::source::{Fault, Piece, Pieces, Text, find};
 use super::store::Store;
 use super::summary::Summary;
+use super::synced::{Naming, Synced};
 use crate::lake::owner::OwnerKey;
 use crate::lake::{LakeWriter, Mode};
 
@@ -132,22 +133,40 @@ struct Context {
 impl<'w> Session<'w> {
     /// Begins an import. With [`Options::rewrite_ids`], use [`import`]: it needs to read the input twice.
     pub fn begin(writer: &'w mut LakeWriter, options: Options) -> Result<Self, IngestError> {
+        Session::begin_as(writer, options, None)
+    }
+
+    /// Begins to take in the records of a source: they get ids of their own and marks of where they came from, and are the rows of
+    /// one consent. What names another person is refused.
+    pub fn begin_sync(writer: &'w mut LakeWriter, options: Options, synced: Synced) -> Result<Self, IngestError> {
+        Session::begin_as(writer, options, Some(synced))
+    }
+
+    fn begin_as(writer: &'w mut LakeWriter, options: Options, synced: Option<Synced>) -> Result<Self, IngestError> {
         let lake = writer.lake().clone();
         let key = lake.owner_key();
+        let naming = synced
+            .clone()
+            .map(|synced| Naming::new(key, &options.application, options.mode, synced));
         let context = Context {
             keys: Keys::new(),
             owners: Arc::new(Owners::new(key, &options.application)),
             key,
-            rewrite: None,
+            rewrite: naming.map(|naming| Arc::new(Rewrite::Synced(naming))),
             identifiers: options.limits.identifiers,
             spill: lake.folder().data(),
         };
         let now = lake.clock().now();
         let transaction = writer.begin();
         let library = Library::new(Arc::clone(transaction.base()), options.mode, &options.application);
+        let library = if synced.is_some() {
+            library.unconsulted()
+        } else {
+            library
+        };
         let sequence = context.sequence(library, Sink::Buffer(Default::default()));
         Ok(Self {
-            store: Store::new(transaction, now, options.clone()),
+            store: Store::new(transaction, now, options.clone(), synced),
             sequence,
             context,
             options,

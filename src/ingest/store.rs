@@ -19,6 +19,7 @@ use super::known::{Opened, Rows};
 use super::library::deleted_rows;
 use super::session::Options;
 use super::summary::Summary;
+use super::synced::Synced;
 use crate::fhir::TypeId;
 use crate::lake::file::write_file;
 use crate::lake::{LakeError, Picture, Transaction, WrittenFile};
@@ -39,13 +40,14 @@ pub(super) struct Store<'w> {
     /// The moment of the import, in microseconds; all its rows carry it.
     last_updated: i64,
     last_updated_text: String,
+    synced: Option<Synced>,
     pending: FxHashMap<TypeId, Vec<Pending>>,
     /// Rows of the lake that have a newer version, by data file.
     superseded: FxHashMap<(TypeId, u64), Rows>,
 }
 
 impl<'w> Store<'w> {
-    pub(super) fn new(transaction: Transaction<'w>, now: i64, options: Options) -> Self {
+    pub(super) fn new(transaction: Transaction<'w>, now: i64, options: Options, synced: Option<Synced>) -> Self {
         let base = Arc::clone(transaction.base());
         // FHIR's instants are written to the millisecond; the column says the same as the text.
         let last_updated = now.div_euclid(1000) * 1000;
@@ -57,6 +59,7 @@ impl<'w> Store<'w> {
             options,
             last_updated,
             last_updated_text,
+            synced,
             pending: FxHashMap::default(),
             superseded: FxHashMap::default(),
         }
@@ -121,7 +124,8 @@ impl<'w> Store<'w> {
         for ((ty, file), rows) in &self.superseded {
             self.transaction.delete_rows(mode, *ty, *file, rows.iter())?;
         }
-        let picture = self.transaction.commit(&self.options.application, "import")?;
+        let cause = if self.synced.is_some() { "sync" } else { "import" };
+        let picture = self.transaction.commit(&self.options.application, cause)?;
         summary.snapshot = picture.snapshot;
         Ok(())
     }
@@ -311,6 +315,7 @@ impl<'w> Store<'w> {
             application: self.options.application.clone(),
             last_updated: self.last_updated,
             last_updated_text: self.last_updated_text.clone(),
+            synced: self.synced.clone(),
         };
         let threads = self.options.threads().min(jobs.len());
         let transaction = Mutex::new(&mut self.transaction);

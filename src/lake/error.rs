@@ -37,7 +37,7 @@ pub enum LakeError {
         /// The newest snapshot now.
         found: u64,
     },
-    /// An erasure was begun and has to be finished before anything else is written. Opening the lake to write finishes it.
+    /// Rows that are being erased lie in a file that was to be merged. Opening the lake to write finishes the erasure.
     #[error("an erasure was begun and is not finished")]
     Erasing,
     /// A transaction named a file or row that its snapshot does not have.
@@ -88,6 +88,15 @@ impl LakeError {
             action,
             path,
             source: source.into(),
+        }
+    }
+
+    /// Whether something could not be written, as when the disk is full.
+    pub(super) fn is_of_writing(&self) -> bool {
+        match self {
+            LakeError::Io { action, .. } | LakeError::Parquet { action, .. } => *action != "read",
+            LakeError::Sqlite(_) => true,
+            _ => false,
         }
     }
 

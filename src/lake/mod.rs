@@ -24,7 +24,7 @@ mod writer;
 mod written;
 
 pub use catalog::Expired;
-pub use erase::Erased;
+pub use erase::{Erased, Intent};
 pub use error::LakeError;
 pub use folder::Folder;
 pub use info::{LakeInfo, TableInfo};
@@ -32,7 +32,7 @@ pub use owner::OwnerKey;
 pub use picture::{DataFile, DeleteFile, Picture, TablePicture};
 pub use scan::{Locator, Person, Row, ScanRequest, ScopedTable};
 pub use scope::{Mode, PatientScope, Scope};
-pub use store::{Lake, LakeOptions};
+pub use store::{Lake, LakeOptions, REFRESH};
 pub use transaction::Transaction;
 pub use writer::LakeWriter;
 pub use written::{WrittenColumn, WrittenFile};

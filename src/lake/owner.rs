@@ -48,6 +48,15 @@ impl OwnerKey {
         layout(hasher.finish())
     }
 
+    /// The owner of the rows that the syncs of a consent bring.
+    pub fn owner_of_consent(self, consent: &str) -> i64 {
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        // Not a byte of UTF-8, so that no patient of an application has the same input.
+        hasher.write(&[0xfd]);
+        hasher.write(consent.as_bytes());
+        layout(hasher.finish())
+    }
+
     /// Every owner that rows filed under a patient of an application may have: the hash of the id, under which an import files
     /// rows that keep their ids, and, where the id is one that this service gave, the owner that the id itself names.
     pub fn owners_of(self, application: &str, patient: &str) -> Vec<i64> {
@@ -64,6 +73,12 @@ impl OwnerKey {
             hasher.write(&[0xff]);
         }
         hasher.finish()
+    }
+
+    /// The id that a record of a source gets under a consent's owner: a UUIDv8 of the owner and a hash of the endpoint, the type
+    /// and the id that the source knows it by.
+    pub fn synced_id(self, owner: i64, endpoint: &str, ty: &str, id: &str) -> String {
+        assemble(owner, self.hash(endpoint, ty, id))
     }
 
     /// A mark by which the lake knows again what it gave out: nobody who lacks the key can make it for another value.
@@ -89,6 +104,13 @@ fn named_by(id: &str) -> Option<i64> {
         .filter(|uuid| uuid.get_version_num() == 8)?;
     let owner = i64::try_from(uuid.as_u64_pair().0).ok()?;
     (owner > APPLICATION_ONLY).then_some(owner)
+}
+
+/// The UUIDv8 whose first half is an owner and whose second half is a hash.
+pub fn assemble(owner: i64, hash: u64) -> String {
+    // The variant of RFC 9562 in the two leading bits of the second half.
+    let low = (hash >> 2) | (1 << 63);
+    uuid::Uuid::from_u64_pair(owner as u64, low).to_string()
 }
 
 /// 59 bits of a hash as an owner. The version nibble is never zero, so the result is neither reserved owner.

@@ -15,11 +15,13 @@ use super::error::LakeError;
 use super::folder::Folder;
 use super::owner::OwnerKey;
 use super::picture::Picture;
-use super::scan::{MemoryLimits, Reader, ScopedTable};
+use super::scan::{MemoryLimits, Reader, ScanError, ScopedTable, Warmed};
 use super::scope::Scope;
 use super::writer::LakeWriter;
 use crate::fhir::TypeId;
 
+/// How often a process that answers from a lake looks what others have done to it.
+pub const REFRESH: Duration = Duration::from_secs(1);
 /// How long a snapshot stays readable after its successor was committed: page links name it that long.
 const RETENTION: Duration = Duration::from_secs(3600);
 /// Older pictures kept at hand, so that the pages of one search do not each read the catalog.
@@ -189,6 +191,11 @@ impl Lake {
         self.0.owner_key.owner_of(application, patient)
     }
 
+    /// The owner of the rows that the syncs of a consent bring.
+    pub fn owner_of_consent(&self, consent: &str) -> i64 {
+        self.owner_key().owner_of_consent(consent)
+    }
+
     /// Every owner that rows filed under a patient of an application may have.
     pub fn owners_of(&self, application: &str, patient: &str) -> Vec<i64> {
         self.0.owner_key.owners_of(application, patient)
@@ -203,6 +210,13 @@ impl Lake {
     /// stored this is a table without rows.
     pub fn table(&self, picture: &Arc<Picture>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         self.0.data.table(picture, ty, scope)
+    }
+
+    /// Reads ahead what everybody who asks for the newest snapshot's rows needs first: footers and page indexes of its files, then
+    /// whose the rows of each row group are; up to half of what may be kept of that ([`MemoryLimits::files`]). Goes on from one
+    /// step of some milliseconds to the next as long as `go_on` says so.
+    pub fn warm(&self, go_on: impl FnMut() -> bool) -> Result<Warmed, ScanError> {
+        self.0.data.warm(&self.picture(), go_on)
     }
 
     /// Takes the lake's lock for writing; [`LakeError::Busy`] names the process that has it. Removes what an interrupted

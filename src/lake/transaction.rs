@@ -44,6 +44,7 @@ struct TableChange {
 
 impl<'w> Transaction<'w> {
     pub(super) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
+        writer.leaves_orphans = true;
         let base = writer.lake().picture();
         let time = writer.lake().clock().now().max(base.time + 1);
         Transaction {
@@ -133,7 +134,7 @@ impl<'w> Transaction<'w> {
 
     /// Makes it all one new snapshot, durable when this returns. Without changes there is no new snapshot.
     pub fn commit(mut self, author: &str, message: &str) -> Result<Arc<Picture>, LakeError> {
-        if !self.base.erasures.pending.is_empty() {
+        if self.merges_what_is_erased() {
             return Err(LakeError::Erasing);
         }
         let mut tables = std::mem::take(&mut self.tables);
@@ -162,6 +163,18 @@ impl<'w> Transaction<'w> {
         }
         inserted?;
         self.writer.publish(&self.base)
+    }
+
+    /// Whether a file that is replaced may hold rows of an erasure that is not finished: they would come to lie in a new file, which is
+    /// not meant.
+    fn merges_what_is_erased(&self) -> bool {
+        self.tables.iter().any(|((mode, _), change)| {
+            let replaced = change.replaced.iter().filter_map(|id| change.file(*id).ok());
+            let erasures = &self.base.erasures;
+            replaced
+                .into_iter()
+                .any(|file| erasures.may_reach(*mode, file.id, &file.owners))
+        })
     }
 
     /// Writes a table's delete files and says what the catalog has to record.

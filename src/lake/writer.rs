@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use rustc_hash::FxHashSet;
 
 use super::catalog::{self, Expired};
+use super::erase::{Erased, Intent};
 use super::error::LakeError;
 use super::folder::Folder;
 use super::lock::WriteLock;
@@ -24,6 +26,14 @@ const NOTICE: i64 = 60_000_000;
 pub struct LakeWriter {
     lake: Lake,
     pub(super) connection: Connection,
+    /// Whether files may lie about that no snapshot has.
+    pub(super) leaves_orphans: bool,
+    /// When erasures were recorded whose files are all there still.
+    pub(super) recorded: Option<Instant>,
+    /// How long after that other processes are sure to know.
+    pub(super) notice: Duration,
+    /// Erasures that an earlier writer had begun.
+    pub(super) resumed: Vec<(Intent, Erased)>,
     /// Dropped last: the connection closes under the lock.
     _lock: WriteLock,
 }
@@ -58,9 +68,13 @@ impl LakeWriter {
         let mut writer = LakeWriter {
             lake,
             connection,
+            leaves_orphans: false,
+            recorded: None,
+            notice: Duration::ZERO,
+            resumed: Vec::new(),
             _lock: lock,
         };
-        writer.finish_erasures()?;
+        writer.go_on_erasing()?;
         Ok(writer)
     }
 
@@ -72,6 +86,14 @@ impl LakeWriter {
     /// Begins a transaction on the newest snapshot. Nothing of it is visible until it commits; dropped, it leaves no trace.
     pub fn begin(&mut self) -> Transaction<'_> {
         Transaction::new(self)
+    }
+
+    /// Removes the files that transactions of this writer may have left behind.
+    pub(super) fn remove_orphans(&mut self) -> Result<(), LakeError> {
+        if std::mem::take(&mut self.leaves_orphans) {
+            remove_orphans(&self.connection, self.lake.folder())?;
+        }
+        Ok(())
     }
 
     /// Drops the snapshots that no page link may name any more and that nobody in this process reads, and removes the files
@@ -99,7 +121,7 @@ impl Drop for LakeWriter {
     fn drop(&mut self) {
         // The catalog's file is whole by itself once its log is folded in, which a backup by copying may count on. Whoever reads
         // at the moment holds that up; then it is left to the next writer.
-        let fold = self.connection.busy_timeout(std::time::Duration::ZERO).and_then(|()| {
+        let fold = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
             self.connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         });

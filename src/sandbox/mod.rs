@@ -5,6 +5,7 @@
 
 mod adjudication;
 mod allergies;
+pub mod app;
 mod calendar;
 mod care;
 mod chart;
@@ -29,6 +30,7 @@ mod names;
 mod observations;
 mod organizations;
 mod patient;
+pub mod payer;
 mod pharmacy;
 mod population;
 mod procedures;

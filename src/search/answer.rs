@@ -17,9 +17,9 @@ use crate::lake::Lake;
 /// asked for by GET. A thousand references fit.
 const MAX_LINK_BYTES: usize = 60_000;
 
-/// All of an answer but its resources.
-#[derive(Debug)]
-pub(super) struct Answer<'a> {
+/// What an answer is given to: the search's address and time, and the lake that seals its tags.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Occasion<'a> {
     /// `{base}/fhir/`.
     pub(super) base: &'a str,
     /// The address of the search, without parameters.
@@ -28,20 +28,51 @@ pub(super) struct Answer<'a> {
     pub(super) now: i64,
     /// Gives the seal of tags.
     pub(super) lake: &'a Lake,
+}
+
+/// All of an answer but its resources.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    occasion: Occasion<'a>,
     /// Where in the search's pages this is.
     pub(super) course: &'a Course,
     /// The types searched, in their order.
-    pub(super) types: &'a [TypeId],
+    types: &'a [TypeId],
     /// What was asked.
     pub(super) query: &'a Query,
     /// The snapshot that was read.
-    pub(super) snapshot: u64,
+    snapshot: u64,
     /// How many matches there are, if that is to be said.
     pub(super) total: Option<usize>,
     /// Whether there are matches after this page.
     pub(super) more: bool,
-    /// Whether some of them are there because the page would have brought more along than one answer holds.
+    /// Whether matches are on other pages because this one would have brought more along than one answer holds.
     pub(super) shortened: bool,
+    /// How many matches the page leaves out at its beginning.
+    pub(super) left_out: usize,
+}
+
+impl<'a> Answer<'a> {
+    /// The answer of a search that was carried out nowhere yet.
+    pub(super) fn new(
+        occasion: Occasion<'a>,
+        course: &'a Course,
+        types: &'a [TypeId],
+        query: &'a Query,
+        snapshot: u64,
+    ) -> Answer<'a> {
+        Answer {
+            occasion,
+            course,
+            types,
+            query,
+            snapshot,
+            total: None,
+            more: false,
+            shortened: false,
+            left_out: 0,
+        }
+    }
 }
 
 impl Answer<'_> {
@@ -54,10 +85,11 @@ impl Answer<'_> {
         };
         let end = |entry: Option<&Entry>| entry.and_then(place);
         let links = Links {
-            address: self.address,
+            address: self.occasion.address,
             parameters: &query.understood,
             count: query.count,
             offset: query.offset,
+            left_out: self.left_out,
             matches: matches.len(),
             more: self.more,
             included: query.included,
@@ -70,7 +102,7 @@ impl Answer<'_> {
             },
             asked: query.tag.as_deref(),
         };
-        let links = links.list(|tag| tag.text(self.lake, &self.course.search));
+        let links = links.list(|tag| tag.text(self.occasion.lake, &self.course.search));
         let longest = links
             .iter()
             .filter(|(relation, _)| matches!(*relation, "next" | "previous"))
@@ -88,13 +120,20 @@ impl Answer<'_> {
             let text = "these matches bring more along than one answer holds; the next link goes on with it";
             remarks.push(Issue::information(IssueType::Incomplete, text));
         } else if self.shortened {
-            let text = "there are fewer matches here, for more would bring more along than one answer holds; the next link goes on";
+            let text = match query.is_backwards() {
+                false => {
+                    "there are fewer matches here, for more would bring more along than one answer holds; the next link goes on"
+                }
+                true => {
+                    "there are fewer matches here, for more would bring more along than one answer holds; the previous link has the others"
+                }
+            };
             remarks.push(Issue::information(IssueType::Incomplete, text));
         }
         remarks.extend(query.trace.remark());
         let page = Page {
-            base: self.base,
-            now: self.now,
+            base: self.occasion.base,
+            now: self.occasion.now,
             total: self.total,
             links,
             matches: if query.included > 0 { &[] } else { matches },

@@ -5,12 +5,18 @@
 
 use std::sync::Arc;
 
+use super::SearchError;
 use super::contained;
-use super::matcher::Matcher;
+use super::matcher::{self, Matcher};
 use super::parameter::{Compiled, Reading};
+use super::pushdown;
+use super::query::written;
+use super::raw::RawParameter;
+use super::result::invalid;
 use super::value::ReferenceValue;
 use super::words::Words;
 use crate::fhir::TypeId;
+use crate::fhir::search_parameter::SearchType;
 use crate::fhir::storage::LeafSet;
 
 /// One condition on the rows; a query's conditions all hold of a match.
@@ -155,6 +161,30 @@ impl Test {
             Test::Differs(matcher) => matcher.bind(system),
             Test::Missing(_) => {}
         }
+    }
+
+    /// Takes account of the types of the values compared: a canonical that names no version means all, and a boolean is true or false.
+    pub(super) fn fit(&mut self, compiled: &Compiled, raw: &RawParameter) -> Result<(), SearchError> {
+        let matchers = match self {
+            Test::AnyOf { matchers, .. } => matchers.as_mut_slice(),
+            Test::Differs(matcher) => std::slice::from_mut(matcher),
+            Test::Missing(_) => return Ok(()),
+        };
+        match compiled.parameter.ty {
+            SearchType::Uri if compiled.yields_only(&["canonical"]) => {
+                matchers.iter_mut().for_each(Matcher::any_version)
+            }
+            SearchType::Token if compiled.yields_only(&["boolean", "Boolean"]) => {
+                if let Some(value) = matchers.iter().find_map(Matcher::not_boolean) {
+                    return Err(invalid(&written(raw), value, "true or false"));
+                }
+            }
+            _ => {}
+        }
+        if let Test::AnyOf { matchers, .. } = self {
+            matcher::gather_tokens(matchers, pushdown::MOST_ALTERNATIVES);
+        }
+        Ok(())
     }
 
     /// The columns of the values that deciding it reads.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::answer::Answer;
+use super::answer::{Answer, Occasion};
 use super::binding::{self, Bound};
 use super::contained::Which;
 use super::course::Course;
@@ -142,38 +142,21 @@ impl Engine {
         query.trace = trace.clone();
         let table = trace.watched(table);
         trace.lap("resolve", None);
+        let types = [query.ty];
+        let occasion = Occasion {
+            base: request.base,
+            address: &address,
+            now: request.now,
+            lake: &self.lake,
+        };
         if query.contained.which != Which::Outer {
-            let answer = Answer {
-                base: request.base,
-                address: &address,
-                now: request.now,
-                lake: &self.lake,
-                course: &course,
-                types: &[query.ty],
-                query: &query,
-                snapshot: table.snapshot(),
-                total: None,
-                more: false,
-                shortened: false,
-            };
+            let answer = Answer::new(occasion, &course, &types, &query, table.snapshot());
             return self.answer_parts(vec![Part::new(query.clone(), table)], answer).await;
         }
         self.settle(&table, &mut query.criteria).await?;
         trace.lap("others", None);
         trace.part(|| explain::Part::of(&query, &table, &self.bound(&query, &table)));
-        let mut answer = Answer {
-            base: request.base,
-            address: &address,
-            now: request.now,
-            lake: &self.lake,
-            course: &course,
-            types: &[query.ty],
-            query: &query,
-            snapshot: table.snapshot(),
-            total: None,
-            more: false,
-            shortened: false,
-        };
+        let mut answer = Answer::new(occasion, &course, &types, &query, table.snapshot());
         if query.counts_only() {
             answer.total = Some(self.count(&table, &query).await?);
             trace.lap("count", answer.total);
@@ -181,7 +164,10 @@ impl Engine {
         }
         let mut found = self.matches(&table, &query).await?;
         trace.lap("match", Some(found.locators.len()));
-        let matches = self.fetch(&table, &mut found).await?;
+        let matches = self.fetch(&table, &query, &mut found).await?;
+        if query.is_backwards() {
+            answer.left_out = found.locators.len() - matches.len();
+        }
         trace.lap("fetch", Some(matches.len()));
         if query.total == Total::Accurate {
             answer.total = match found.total.or_else(|| course.total()) {
@@ -231,8 +217,15 @@ impl Engine {
         }
         let mut included = self.include(table, includes, skip, &matches).await?;
         while included.is_full() && matches.len() > 1 {
-            matches.truncate(matches.len().div_ceil(2));
-            (answer.more, answer.shortened) = (true, true);
+            let surplus = matches.len() / 2;
+            answer.shortened = true;
+            if answer.query.is_backwards() {
+                matches.drain(..surplus);
+                answer.left_out += surplus;
+            } else {
+                matches.truncate(matches.len() - surplus);
+                answer.more = true;
+            }
             included = self.include(table, includes, skip, &matches).await?;
         }
         if !includes.is_empty() {

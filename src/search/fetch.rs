@@ -6,28 +6,42 @@ use super::SearchError;
 use super::engine::{Engine, MAX_PAGE_BYTES};
 use super::matches::Found;
 use super::page::Entry;
+use super::query::Query;
 use crate::lake::scan::{Locator, Row, ScopedTable};
 
 /// Rows that are worth a thread of their own.
 const WORTH_A_THREAD: usize = 128;
 
 impl Engine {
-    /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`].
-    pub(super) async fn fetch(&self, table: &ScopedTable, found: &mut Found) -> Result<Vec<Entry>, SearchError> {
-        let mut entries = Vec::with_capacity(found.locators.len());
+    /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`]: at its end, or at its beginning where it was found from its
+    /// end.
+    pub(super) async fn fetch(
+        &self,
+        table: &ScopedTable,
+        query: &Query,
+        found: &mut Found,
+    ) -> Result<Vec<Entry>, SearchError> {
+        let mut places = found.locators.clone();
+        if query.is_backwards() {
+            places.reverse();
+        }
+        let mut entries = Vec::with_capacity(places.len());
         let mut bytes = 0;
-        let mut left = found.locators.as_slice();
-        while !left.is_empty() {
+        let mut left = places.as_slice();
+        'page: while !left.is_empty() {
             let (now, rows) = some(table, left, left.len(), 2 * MAX_PAGE_BYTES).await?;
             for (place, row) in left[..now].iter().zip(rows) {
                 bytes += row.resource.len();
                 if bytes > MAX_PAGE_BYTES && !entries.is_empty() {
                     found.more = true;
-                    return Ok(entries);
+                    break 'page;
                 }
                 entries.push(Entry::of(table.ty(), row).at(*place));
             }
             left = &left[now..];
+        }
+        if query.is_backwards() {
+            entries.reverse();
         }
         Ok(entries)
     }

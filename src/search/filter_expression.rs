@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use pest::Parser;
+use pest::error::InputLocation;
 use pest::iterators::Pair;
 
 use super::criterion::{Condition, Criterion};
@@ -36,11 +37,7 @@ use grammar::{Grammar, Rule};
 /// The condition that a `_filter` puts on rows of `ty`.
 pub(super) fn condition(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter) -> Result<Condition, SearchError> {
     refuse_modifier(raw, "special")?;
-    let malformed = || {
-        let expected = "a filter such as: name co \"pet\" and birthdate ge 1990";
-        invalid("_filter", &raw.value, expected)
-    };
-    let root = parse(&raw.value).ok_or_else(malformed)?;
+    let root = parse(&raw.value).ok_or_else(|| malformed(&raw.value))?;
     let tests = root.clone().into_inner().flatten();
     if tests.filter(|pair| pair.as_rule() == Rule::test).count() > MAX_TESTS {
         return Err(SearchError::Many {
@@ -91,6 +88,25 @@ pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> 
 fn parse(text: &str) -> Option<Pair<'_, Rule>> {
     (depth(text) <= MAX_DEPTH).then_some(())?;
     Grammar::parse(Rule::filter, text).ok()?.next()
+}
+
+/// That a text is no filter, and from where on.
+fn malformed(text: &str) -> SearchError {
+    let failed = Grammar::parse(Rule::filter, text).err();
+    let at = failed.map_or(0, |error| match error.location {
+        InputLocation::Pos(at) | InputLocation::Span((at, _)) => at,
+    });
+    match text.get(at..).and_then(|rest| rest.split_whitespace().next()) {
+        Some(word) if at > 0 => {
+            let expected = "what may stand there in a filter such as: name co \"pet\" and birthdate ge 1990";
+            invalid("_filter", word, expected)
+        }
+        _ => invalid(
+            "_filter",
+            text,
+            "a filter such as: name co \"pet\" and birthdate ge 1990",
+        ),
+    }
 }
 
 fn depth(text: &str) -> usize {

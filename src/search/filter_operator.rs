@@ -63,6 +63,7 @@ pub(super) fn condition_of(
     if let Some(system) = compiled.code_system {
         test.bind(system);
     }
+    test.fit(&compiled, &RawParameter::named("_filter", comparison.text))?;
     Ok(Some(Condition::Values { compiled, test }))
 }
 
@@ -79,7 +80,11 @@ fn test(
             modifier: modifier.map(str::to_owned),
             value: value.to_owned(),
         };
-        Matcher::parse(parameter, &raw, value, resolver.around)
+        // What was sent is named, not what is made of it.
+        Matcher::parse(parameter, &raw, value, resolver.around).map_err(|error| match error {
+            SearchError::Value { expected, .. } => invalid("_filter", comparison.text, expected),
+            error => error,
+        })
     };
     let any = |matcher| Test::AnyOf {
         matchers: vec![matcher],

@@ -56,8 +56,8 @@ impl Include {
         };
         let parts: Vec<&str> = raw.value.split(':').collect();
         match parts.as_slice() {
-            ["*"] if iterate => Err(asked.bad()),
-            ["*"] if asked.reverse => {
+            // What is brought along may be of any type.
+            ["*"] if asked.reverse || iterate => {
                 let all = facts().resources().map(|source| asked.all_of(source));
                 Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
             }
@@ -90,14 +90,7 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn bad(&self) -> SearchError {
-        let expected = match self.iterate {
-            true => {
-                "of the form Type:parameter, Type:parameter:TargetType or Type:*, with a reference parameter of the type"
-            }
-            false => {
-                "of the form Type:parameter, Type:parameter:TargetType, Type:* or *, with a reference parameter of the type"
-            }
-        };
+        let expected = "of the form Type:parameter, Type:parameter:TargetType, Type:* or *, with a reference parameter of the type";
         invalid(&self.raw.name, &self.raw.value, expected)
     }
 

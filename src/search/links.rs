@@ -13,8 +13,10 @@ pub(super) struct Links<'a> {
     pub parameters: &'a [(String, String)],
     /// Page size.
     pub count: usize,
-    /// First match of this page.
+    /// First match of the page that was asked for.
     pub offset: usize,
+    /// How many matches at its beginning it leaves out: it was looked for from its end, and has no room for more.
+    pub left_out: usize,
     /// Matches on this page.
     pub matches: usize,
     /// Where the page's first match and its last lie, where that is known: which type they are of, and the row.
@@ -42,23 +44,25 @@ impl Links<'_> {
                 ..self.first
             })
         };
+        let offset = self.offset + self.left_out;
         let mut links = vec![
             ("self", self.page(self.offset, self.included, self.asked)),
             ("first", self.page(0, 0, Some(&tag(0, None)))),
         ];
-        let next = self.offset + self.matches;
+        let next = offset + self.matches;
         if let Some(included) = self.more_included {
-            let tag = tag(self.offset, self.place(0, Side::At));
-            links.push(("next", self.page(self.offset, included, Some(&tag))));
+            let tag = tag(offset, self.place(0, Side::At));
+            links.push(("next", self.page(offset, included, Some(&tag))));
         } else if self.more && self.count > 0 {
             let tag = tag(next, self.place(1, Side::After));
             links.push(("next", self.page(next, 0, Some(&tag))));
         }
-        if self.offset > 0 && self.count > 0 {
-            let previous = self.offset.saturating_sub(self.count);
-            // Where less than a page lies before this one, the previous begins with the first match and overlaps this.
-            let place = (previous > 0).then(|| self.place(0, Side::Before)).flatten();
-            links.push(("previous", self.page(previous, 0, Some(&tag(previous, place)))));
+        if offset > 0 && self.count > 0 {
+            // It ends before this page, be there less than a page before it: what it has no room for, it leaves out at its beginning,
+            // so that walking back meets every match.
+            let previous = offset.saturating_sub(self.count);
+            let tag = tag(previous, self.place(0, Side::Before));
+            links.push(("previous", self.page(previous, 0, Some(&tag))));
         }
         links
     }
@@ -100,6 +104,7 @@ mod tests {
             parameters,
             count: 10,
             offset: 10,
+            left_out: 0,
             matches: 10,
             ends: Some([place(4), place(40)]),
             more: true,
@@ -127,9 +132,24 @@ mod tests {
             ("self", format!("{start}&_offset=10")),
             ("first", format!("{start}&_tag=0")),
             ("next", format!("{start}&_offset=20&_tag=20-After-40")),
-            ("previous", format!("{start}&_tag=0")),
+            ("previous", format!("{start}&_tag=0-Before-4")),
         ];
         assert_eq!(list, expected);
+    }
+
+    #[test]
+    fn what_a_page_leaves_out_at_its_beginning_comes_before_it() {
+        let links = Links {
+            offset: 20,
+            left_out: 7,
+            matches: 3,
+            ..page_in_the_middle(&[])
+        };
+        let list = links.list(write);
+        let start = "http://h/fhir/Observation?_count=10";
+        assert_eq!(list[0], ("self", format!("{start}&_offset=20")));
+        assert_eq!(list[2], ("next", format!("{start}&_offset=30&_tag=30-After-40")));
+        assert_eq!(list[3], ("previous", format!("{start}&_offset=17&_tag=17-Before-4")));
     }
 
     #[test]

@@ -58,5 +58,6 @@ pub use explain::{Explanation, Form};
 pub use filter_expression::with_alternatives;
 pub use included::IncludeLimits;
 pub use offer::{COMMON, Common, PREFIXES};
+pub(crate) use result::shown;
 pub use result::{DEFAULT_COUNT, MAX_COUNT, Pin};
 pub use system::SystemRequest;

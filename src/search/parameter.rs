@@ -55,6 +55,12 @@ impl Compiled {
         (is_resource && targets.all(|target| target == Some(first))).then_some(first)
     }
 
+    /// Whether all its values are of types of these names.
+    pub(super) fn yields_only(&self, names: &[&str]) -> bool {
+        let mut origins = self.program.origins().peekable();
+        origins.peek().is_some() && origins.all(|origin| names.contains(&origin.ty.name()))
+    }
+
     /// What evaluating it may fail with.
     pub(super) fn failed(&self, source: FhirPathError) -> SearchError {
         SearchError::Expression {

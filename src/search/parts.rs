@@ -104,8 +104,11 @@ impl Engine {
             false => self.merged(&parts, lead, &order).await?,
         };
         trace.lap("match", Some(places.len()));
-        let matches = self.shown(&parts, &places)?;
+        let matches = self.shown(&parts, &places, lead.is_backwards())?;
         trace.lap("fetch", Some(matches.len()));
+        if lead.is_backwards() {
+            answer.left_out = places.len() - matches.len();
+        }
         answer.more = more || matches.len() < places.len();
         let includes: Vec<_> = parts
             .iter()
@@ -250,25 +253,39 @@ impl Engine {
         }
     }
 
-    /// The matches at these places, cut where the page meets [`MAX_PAGE_BYTES`].
-    fn shown(&self, parts: &[Part], places: &[Place]) -> Result<Vec<Entry>, SearchError> {
+    /// The matches at these places, cut where the page meets [`MAX_PAGE_BYTES`]: at its end, or else at its beginning.
+    fn shown(&self, parts: &[Part], places: &[Place], backwards: bool) -> Result<Vec<Entry>, SearchError> {
         let (mut entries, mut bytes) = (Vec::with_capacity(places.len()), 0);
-        for places in places.chunks(STEP) {
+        let mut steps: Vec<&[Place]> = match backwards {
+            false => places.chunks(STEP).collect(),
+            true => places.rchunks(STEP).collect(),
+        };
+        steps.reverse();
+        'page: while let Some(places) = steps.pop() {
             let mut of_parts: Vec<VecDeque<Entry>> = Vec::with_capacity(parts.len());
             for (at, part) in parts.iter().enumerate() {
                 of_parts.push(self.shown_of(at, part, places)?);
             }
-            for place in places {
-                let (Place::Outer(at, _) | Place::Inner(at, _)) = place;
-                let Some(entry) = of_parts[*at].pop_front() else {
-                    continue;
-                };
+            let mut here: Vec<Entry> = places
+                .iter()
+                .filter_map(|place| {
+                    let (Place::Outer(at, _) | Place::Inner(at, _)) = place;
+                    of_parts[*at].pop_front()
+                })
+                .collect();
+            if backwards {
+                here.reverse();
+            }
+            for entry in here {
                 bytes += entry.row.resource.len();
                 if bytes > MAX_PAGE_BYTES && !entries.is_empty() {
-                    return Ok(entries);
+                    break 'page;
                 }
                 entries.push(entry);
             }
+        }
+        if backwards {
+            entries.reverse();
         }
         Ok(entries)
     }

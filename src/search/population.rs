@@ -82,7 +82,7 @@ pub(super) async fn page(
     query: &Query,
     owners: Option<Vec<i64>>,
 ) -> Result<Found, SearchError> {
-    let backwards = is_backwards(query);
+    let backwards = query.is_backwards();
     let mut locators = match query.sort.is_empty() {
         true => {
             let limit = Limit {
@@ -276,13 +276,8 @@ fn counted(scan: LogicalPlanBuilder) -> Result<LogicalPlan, SearchError> {
         .build()?)
 }
 
-/// Whether the page is found from its end: the matches before a place, nearest first.
-fn is_backwards(query: &Query) -> bool {
-    query.place.is_some_and(|place| place.side == Side::Before)
-}
-
 fn paged(scan: LogicalPlanBuilder, query: &Query) -> Result<LogicalPlan, SearchError> {
-    let backwards = is_backwards(query);
+    let backwards = query.is_backwards();
     let skip = if query.place.is_some() { 0 } else { query.offset };
     let take = query.count + usize::from(!backwards);
     let sorted = if query.sort.is_empty() {
@@ -333,7 +328,7 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
             .sort
             .first()
             // Backwards the order is another.
-            .filter(|_| sessions.pushes_down() && !is_backwards(query))
+            .filter(|_| sessions.pushes_down() && !query.is_backwards())
             .and_then(key_function::order),
         ..ScanRequest::default()
     };

@@ -17,7 +17,7 @@ use crate::fhirpath::{Origin, Selection};
 use crate::lake::scan::{IdSet, ItemMatch, Prune, Wish};
 
 /// Alternatives beyond this many are left to the row predicate, which looks ids up in a set.
-const MOST_ALTERNATIVES: usize = 64;
+pub(super) const MOST_ALTERNATIVES: usize = 64;
 
 /// The criterion as conditions that the scan decides exactly, one of which must hold; `None` where it is not of that kind.
 pub(super) fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {

@@ -12,7 +12,7 @@ use super::raw::RawParameter;
 use super::resolve::{Resolver, refuse_modifier};
 use super::result::{self, Summary, Total};
 use super::subset::Subset;
-use super::tag::{self, Place};
+use super::tag::{self, Place, Side};
 use super::trace::Trace;
 use super::{Handling, SearchError};
 use crate::fhir::outcome::Issue;
@@ -148,6 +148,11 @@ impl Query {
         Ok(query)
     }
 
+    /// Whether the page is found from its end: the matches before a place, nearest first.
+    pub(super) fn is_backwards(&self) -> bool {
+        self.place.is_some_and(|place| place.side == Side::Before)
+    }
+
     /// Whether only the number of matches is asked for.
     pub(super) fn counts_only(&self) -> bool {
         self.subset.summary == Summary::Count
@@ -198,7 +203,8 @@ impl Query {
                 let of_any = self.contained.which != Which::Outer;
                 let includes = Include::parse(programs, self.ty, raw, of_any)?;
                 if includes.is_empty() {
-                    return Ok(Some(false));
+                    // A type without references, followed from whatever is brought along, brings nothing and is no mistake.
+                    return Ok(Some(raw.modifier.is_some()));
                 }
                 self.includes.extend(includes);
             }
@@ -215,7 +221,9 @@ impl Query {
     fn elements(&mut self, value: &str) -> Result<(), SearchError> {
         for name in value.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             if facts().element(self.ty, name).is_none() {
-                return Err(result::invalid("_elements", name, "a top-level element of the type"));
+                let expected =
+                    "a top-level element of the type, by its name in R4: 'value' for valueQuantity and its like";
+                return Err(result::invalid("_elements", name, expected));
             }
             self.subset.elements.push(name.to_owned());
         }
@@ -237,7 +245,7 @@ impl Query {
                 _ => {
                     return Err(result::invalid(
                         "_sort",
-                        code,
+                        key,
                         "a search parameter that can be sorted by",
                     ));
                 }

@@ -2,6 +2,9 @@
 //!
 //! Nothing is interpreted here; `query` resolves these into a checked query and the text is never scanned again.
 
+use super::SearchError;
+use super::result::invalid;
+
 /// One `name[:modifier]=value` pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawParameter {
@@ -36,6 +39,19 @@ pub fn parse(query: &str) -> Vec<RawParameter> {
         .collect()
 }
 
+/// The same of what came over the network: bytes behind percent signs that are no UTF-8 are an error and not replaced.
+pub fn parse_checked(query: &str) -> Result<Vec<RawParameter>, SearchError> {
+    let is_text = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().is_ok();
+    match query.split('&').find(|pair| !is_text(pair)) {
+        None => Ok(parse(query)),
+        Some(pair) => {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
+            Err(invalid(&name, value, "percent-encoded UTF-8"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +71,14 @@ mod tests {
                 ("_count", None, "5")
             ]
         );
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused_and_named() {
+        let refused = |query: &str| parse_checked(query).map_err(|error| error.to_string());
+        assert_eq!(refused("family=%C3%A9&code=a%7Cb").unwrap().len(), 2);
+        let text = "family: '%FF' is not percent-encoded UTF-8";
+        assert_eq!(refused("code=x&family=%FF"), Err(text.to_owned()));
+        assert!(refused("%C3=x").is_err());
     }
 }

@@ -173,6 +173,7 @@ impl<'a> Resolver<'a> {
         if let Some(system) = compiled.code_system {
             test.bind(system);
         }
+        test.fit(&compiled, raw)?;
         if let (Test::AnyOf { matchers, .. }, Some(target)) = (&mut test, compiled.sole_target()) {
             matchers.iter_mut().for_each(|matcher| matcher.aim(target));
         }

@@ -149,7 +149,7 @@ pub(super) fn invalid(parameter: &str, value: &str, expected: &'static str) -> S
 }
 
 /// A name or value as messages repeat it: by POST it may have megabytes.
-pub(super) fn shown(value: &str) -> String {
+pub(crate) fn shown(value: &str) -> String {
     match value.char_indices().nth(LONGEST_SHOWN) {
         None => value.to_owned(),
         Some((end, _)) => format!("{}...", &value[..end]),

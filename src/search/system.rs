@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::SearchError;
-use super::answer::Answer;
+use super::answer::{Answer, Occasion};
 use super::engine::{Engine, Handling};
 use super::parts::Part;
 use super::query::{Query, is_of_page, written};
@@ -100,19 +100,14 @@ impl Engine {
         course.check(&lead, &parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
         lead.understood = understood(request.parameters, &parts);
         let address = request.base.trim_end_matches('/');
-        let answer = Answer {
+        let occasion = Occasion {
             base: request.base,
             address,
             now: request.now,
             lake: self.lake(),
-            course: &course,
-            types: &parts.iter().map(|part| part.query.ty).collect::<Vec<_>>(),
-            query: &lead,
-            snapshot: parts[0].table.snapshot(),
-            total: None,
-            more: false,
-            shortened: false,
         };
+        let types: Vec<TypeId> = parts.iter().map(|part| part.query.ty).collect();
+        let answer = Answer::new(occasion, &course, &types, &lead, parts[0].table.snapshot());
         self.answer_parts(parts, answer).await
     }
 }

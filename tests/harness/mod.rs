@@ -1,13 +1,17 @@
 //! What the integration tests share: where the real records are, and a server to talk to.
 
 pub(crate) mod conformance;
+#[allow(dead_code)]
+pub(crate) mod consented;
 pub(crate) mod json;
 pub(crate) mod lake;
 pub(crate) mod mutate;
+pub(crate) mod payer;
 pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod server;
 pub(crate) mod stored;
+pub(crate) mod surfer;
 
 use std::path::PathBuf;
 

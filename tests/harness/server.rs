@@ -10,6 +10,7 @@ use tabularium::fhir::terminology::Terminology;
 use tabularium::http::{Limits, Options, ServeError, Service, serve};
 use tabularium::ingest::{self, Session};
 use tabularium::lake::{Lake, Mode};
+use tabularium::sync::client::{Client, Guard, HttpLimits};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -74,6 +75,15 @@ impl Server {
         Server::over(folder, lake, limits)
     }
 
+    /// A server over these resources that hardly waits for records to be erased.
+    pub(crate) fn impatient(resources: &[serde_json::Value]) -> Server {
+        let limits = Limits {
+            erasure_time: std::time::Duration::from_millis(50),
+            ..Limits::default()
+        };
+        Server::limited(resources, limits)
+    }
+
     /// A server over these resources, imported as the program imports them: a live Bundle of the local application.
     pub(crate) fn imported(resources: &[serde_json::Value]) -> Server {
         let folder = tempfile::tempdir().unwrap();
@@ -111,6 +121,12 @@ impl Server {
         Server::knowing(folder, lake, Limits::default(), Arc::new(terminology))
     }
 
+    /// A server over an empty lake whose clock is this one.
+    pub(crate) fn starting_at(clock: Clock) -> Server {
+        let (folder, lake) = stored(&[]);
+        Server::run(folder, lake, Limits::default(), Arc::default(), false, clock)
+    }
+
     /// A server over a lake that is filled already.
     pub(crate) fn over(folder: tempfile::TempDir, lake: Lake, limits: Limits) -> Server {
         Server::knowing(folder, lake, limits, Arc::default())
@@ -118,11 +134,11 @@ impl Server {
 
     /// A server over a lake in a folder that explains its answers to those who may ask.
     pub(crate) fn explaining(folder: tempfile::TempDir, lake: Lake) -> Server {
-        Server::run(folder, lake, Limits::default(), Arc::default(), true)
+        Server::run(folder, lake, Limits::default(), Arc::default(), true, Clock::at(START))
     }
 
     fn knowing(folder: tempfile::TempDir, lake: Lake, limits: Limits, terminology: Arc<Terminology>) -> Server {
-        Server::run(folder, lake, limits, terminology, false)
+        Server::run(folder, lake, limits, terminology, false, Clock::at(START))
     }
 
     fn run(
@@ -131,8 +147,9 @@ impl Server {
         limits: Limits,
         terminology: Arc<Terminology>,
         explain: bool,
+        clock: Clock,
     ) -> Server {
-        let store = Arc::new(Store::open(folder.path(), Clock::at(START)).unwrap());
+        let store = Arc::new(Store::open(folder.path(), clock).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -150,6 +167,7 @@ impl Server {
             base_url,
             limits,
             explain,
+            sources: Client::new(Guard::Private, HttpLimits::default()).unwrap(),
         })
         .unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -21,6 +21,10 @@ fn a_read_depends_on_what_the_client_holds() {
         server.send(method, "/fhir/Patient/anna", &headers, "")
     };
     let first = get("GET", &[]);
+    // What is one person's must not answer another's request out of a cache.
+    assert_eq!(first.header("cache-control"), "private, no-cache");
+    let varies: Vec<_> = first.headers.get_all("vary").iter().collect();
+    assert!(varies.iter().any(|value| *value == "authorization"), "{varies:?}");
     let modified = first.header("last-modified").to_owned();
     let time = httpdate::parse_http_date(&modified).unwrap();
     let at = |time| httpdate::fmt_http_date(time);

@@ -176,7 +176,9 @@ fn written(parameter: &SearchParameter, item: &Value) -> Option<String> {
 /// A value that any parameter of this kind may have.
 pub(super) fn plausible(parameter: &SearchParameter, all: &SearchParameters) -> String {
     match parameter.ty {
-        SearchType::Token | SearchType::String => "a".to_owned(),
+        // Some tokens are booleans.
+        SearchType::Token => "true".to_owned(),
+        SearchType::String => "a".to_owned(),
         SearchType::Reference => "an-id".to_owned(),
         SearchType::Date => "2020-05".to_owned(),
         SearchType::Number => "5.4".to_owned(),

@@ -195,3 +195,70 @@ fn the_command_explains_as_the_server_does() {
     let json: Value = serde_json::from_str(&explain(&["--json"])).unwrap();
     assert_eq!(json["steps"][0]["step"], "resolve");
 }
+
+#[test]
+fn the_command_takes_what_the_server_takes() {
+    let server = server();
+    let given = tempfile::tempdir().unwrap();
+    let parameters = given.path().join("parameters");
+    std::fs::create_dir(&parameters).unwrap();
+    let parameter = json!({"resourceType": "SearchParameter", "url": "http://example.org/said", "code": "said", "base": ["Observation"],
+        "type": "token", "expression": "Observation.status", "status": "active", "name": "said", "description": "said"});
+    std::fs::write(parameters.join("said.json"), parameter.to_string()).unwrap();
+    let terms = json!({"resourceType": "ValueSet", "url": "http://example.org/done", "status": "active",
+        "compose": {"include": [{"system": "http://hl7.org/fhir/observation-status", "concept": [{"code": "final"}]}]}});
+    let terminology = given.path().join("terms.json");
+    std::fs::write(&terminology, terms.to_string()).unwrap();
+    let run = |command: &str, query: &str| {
+        let done = Command::new(env!("CARGO_BIN_EXE_tabularium"))
+            .args([command, "--data", server.folder().to_str().unwrap(), query])
+            .args(["--search-parameters", parameters.to_str().unwrap()])
+            .args(["--terminology", terminology.to_str().unwrap()])
+            .output()
+            .unwrap();
+        (
+            done.status.code(),
+            String::from_utf8(done.stdout).unwrap(),
+            String::from_utf8(done.stderr).unwrap(),
+        )
+    };
+    let total = |query: &str| {
+        let (code, page, error) = run("search", query);
+        assert_eq!(code, Some(0), "{query}: {error}");
+        serde_json::from_str::<Value>(&page).unwrap()["total"].as_u64().unwrap()
+    };
+    let all = total("Observation?_summary=count");
+    assert!(all > 0);
+    assert_eq!(total("Observation?said=final&_summary=count"), all);
+    assert_eq!(
+        total("Observation?status:in=http://example.org/done&_summary=count"),
+        all
+    );
+    assert_eq!(total("?_type=Observation&_summary=count"), all);
+    let own = total("Patient/anna/Observation?_summary=count");
+    assert!(own > 0 && own < all, "{own} of {all}");
+    for query in [
+        "Observation?said=final",
+        "?_type=Observation",
+        "Patient/anna/Observation",
+    ] {
+        let (code, text, error) = run("explain", query);
+        assert_eq!(code, Some(0), "{query}: {error}");
+        assert!(text.contains("Observation in snapshot"), "{text}");
+    }
+    for wrong in [
+        "Nothing",
+        "Patient/anna",
+        "Observation/1/Patient",
+        "Observation?code=%FF",
+    ] {
+        let (code, _, error) = run("search", wrong);
+        assert_eq!(code, Some(2), "{wrong}: {error}");
+    }
+    // Links lead to where the folder was last served.
+    server.store.set_base_url("http://127.0.0.1:18082").unwrap();
+    let (_, page, _) = run("search", "Observation?_count=1");
+    let page: Value = serde_json::from_str(&page).unwrap();
+    let url = page["link"][0]["url"].as_str().unwrap();
+    assert!(url.starts_with("http://127.0.0.1:18082/fhir/Observation?"), "{url}");
+}

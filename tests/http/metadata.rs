@@ -548,7 +548,7 @@ fn the_statement_is_one_of_r4() {
         assert!(statement.get(name).is_none(), "{name}");
     }
     let security = &statement["rest"][0]["security"];
-    assert_eq!(security["service"][0]["coding"][0]["code"], "OAuth");
+    assert_eq!(security["service"][0]["coding"][0]["code"], "SMART-on-FHIR");
     for resource in statement["rest"][0]["resource"].as_array().unwrap() {
         let names: Vec<&str> = parameters(resource)
             .iter()

@@ -2,8 +2,13 @@
 
 mod coding;
 mod conditional;
+mod directory;
+mod discovery;
 mod drawn;
 mod explain;
 mod metadata;
+mod protection;
+mod provider_directory;
 mod routes;
+mod throttle;
 mod wishes;

@@ -201,6 +201,16 @@ fn wrong_values_and_modifiers_are_named() {
         ("Patient", "name", &["", "a,"]),
         ("Patient", "gender", &["", "|", "a|b|c"]),
         ("Patient", "_id", &["", "a,"]),
+        ("Patient", "active", &["foo", "true,yes", "x|maybe"]),
+        ("Patient", "active:not", &["foo"]),
+        ("Patient", "deceased", &["foo"]),
+        ("Patient", "_pretty", &["foo"]),
+        ("Observation", "_elements", &["valueQuantity", "value[x]"]),
+        (
+            "Observation",
+            "_filter",
+            &["value-quantity gt \"abc\"", "subject.active eq foo"],
+        ),
         ("Observation", "subject", &[""]),
         ("Observation", "subject:Patient", &["Practitioner/1"]),
         ("Observation", "subject:identifier", &["", "|"]),
@@ -289,4 +299,57 @@ fn wrong_values_and_modifiers_are_named() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_at_fault_is_said_as_it_was_sent() {
+    let server = server();
+    let said = |path: &str, headers: &[(&str, &str)], status: u16| {
+        let answer = get(&server, path, headers);
+        assert_eq!(answer.status, status, "{path}: {}", answer.text);
+        answer.json()["issue"][0]["details"]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let filter = |text: &str| {
+        let query: String = form_urlencoded::Serializer::new(String::new())
+            .append_pair("_filter", text)
+            .finish();
+        said(&format!("/fhir/Observation?{query}"), &[], 400)
+    };
+    assert!(filter("value-quantity gt \"abc\"").starts_with("_filter: '\"abc\"' is not a quantity"));
+    assert!(filter("status eq final and code zz \"a\"").starts_with("_filter: 'zz' is not what may stand there"));
+    assert!(said("/fhir/Patient?_sort=-", &[], 400).starts_with("_sort: '-' is not"));
+    assert!(said("/fhir/Patient?_pretty=foo", &[], 400).starts_with("_pretty: 'foo' is not"));
+    assert!(said("/fhir/Patient/p0000?_pretty=foo", &[], 400).starts_with("_pretty: 'foo' is not"));
+    assert!(said("/fhir/Patient", &[("x-explain", "foo")], 400).starts_with("X-Explain: 'foo' is not"));
+    assert!(said("/fhir/Observation?_elements=valueQuantity", &[], 400).contains("'value' for valueQuantity"));
+    // Bytes that are no text are not searched as some other text.
+    assert_eq!(
+        said("/fhir/Patient?family=%FF", &[], 400),
+        "family: '%FF' is not percent-encoded UTF-8"
+    );
+    for operation in ["_history", "$everything"] {
+        let text = said(&format!("/fhir/Patient/p0000/{operation}"), &[], 404);
+        assert_eq!(text, format!("Patient/[id]/{operation} is not supported"));
+    }
+}
+
+#[test]
+fn another_version_of_fhir_is_not_to_be_had() {
+    let server = server();
+    let of = |accept: &str| get(&server, "/fhir/Patient/p0000", &[("accept", accept)]).status;
+    assert_eq!(of("application/fhir+json; fhirVersion=4.0"), 200);
+    assert_eq!(of("application/fhir+json;fhirversion=\"4.0\""), 200);
+    assert_eq!(of("application/fhir+json; fhirVersion=3.0"), 406);
+    assert_eq!(
+        of("application/fhir+json; fhirVersion=5.0, application/json;q=0.5"),
+        200
+    );
+    let format = "application%2Ffhir%2Bjson%3B%20fhirVersion%3D3.0";
+    assert_eq!(
+        get(&server, &format!("/fhir/Patient/p0000?_format={format}"), &[]).status,
+        406
+    );
 }

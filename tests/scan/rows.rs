@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use datafusion::catalog::TableProvider;
 use datafusion::prelude::{SessionConfig, SessionContext, col, lit};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tabularium::lake::scan::{Prune, RowPredicate, ScanReport};
+use tabularium::lake::scan::{Keep, Prune, RowPredicate, ScanReport};
 use tabularium::lake::{Lake, Person, Picture, Row, ScanRequest};
 
 use super::{collect, leaves, texts};
@@ -414,4 +418,45 @@ fn resources_come_in_the_order_asked_for() {
         assert_eq!((row.version, row.last_updated), (1, picture.time));
     }
     assert!(table.resources(&[]).unwrap().is_empty());
+}
+
+/// Whoever gives a search up drops its stream: that must come to the turn although conditions take long and leave no row.
+#[test]
+fn a_scan_pauses_while_its_conditions_take_long() {
+    const ROWS: usize = 9_000;
+    let (_dir, lake) = lake();
+    let basic = |at: usize| Record::new(json!({"resourceType": "Basic", "id": format!("b{at:05}")}));
+    let picture = commit(&lake, &(0..ROWS).map(basic).collect::<Vec<_>>());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let keep: Keep = Arc::new(move |batch: &RecordBatch| {
+        counted.fetch_add(batch.num_rows(), Ordering::Relaxed);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(12) {
+            std::hint::spin_loop();
+        }
+        Ok(BooleanArray::from(vec![false; batch.num_rows()]))
+    });
+    let table = lake.table(&picture, ty("Basic"), &application("local"));
+    let provider = table.provider(ScanRequest {
+        predicates: vec![RowPredicate {
+            leaves: leaves(&["id"]),
+            keep,
+            label: "slow".into(),
+        }],
+        ..ScanRequest::default()
+    });
+    let context = SessionContext::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let state = context.state();
+    let plan = runtime.block_on(provider.scan(&state, None, &[], None)).unwrap();
+    let mut batches = plan.execute(0, context.task_ctx()).unwrap();
+    let mut polled = Context::from_waker(Waker::noop());
+    let mut pauses = BTreeSet::new();
+    while batches.as_mut().poll_next(&mut polled).is_pending() {
+        pauses.insert(asked.load(Ordering::Relaxed));
+    }
+    assert!(pauses.iter().any(|so_far| (1..ROWS).contains(so_far)), "{pauses:?}");
+    // Each row was asked about once.
+    assert_eq!(asked.load(Ordering::Relaxed), ROWS);
 }

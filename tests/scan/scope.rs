@@ -245,3 +245,49 @@ fn a_reader_that_keeps_nothing_sees_the_same() {
         );
     }
 }
+
+#[test]
+fn what_is_read_ahead_is_bounded_and_changes_no_answer() {
+    let (dir, lake) = lake();
+    let people: Vec<String> = (0..40).map(|at| format!("p{at:02}")).collect();
+    let here = &lake;
+    let rows: Vec<Record> = people
+        .iter()
+        .flat_map(|patient| (0..3).map(move |at| observation(&format!("{patient}-{at}"), patient).of(here, patient)))
+        .collect();
+    commit(&lake, &rows[..60]);
+    let picture = commit(&lake, &rows[60..]);
+    let asked = |lake: &Lake| {
+        let of = |id| lake.table(&picture, ty("Observation"), &patient(lake, "local", id));
+        (ids(&of("p00")), ids(&of("p39")))
+    };
+    let expected = (vec!["p00-0", "p00-1", "p00-2"], vec!["p39-0", "p39-1", "p39-2"]);
+    // Told to stop, it reads nothing; then all; then there is nothing left.
+    let warmed = |lake: &Lake, go_on: bool| {
+        let done = lake.warm(|| go_on).unwrap();
+        (done.files, done.row_groups)
+    };
+    assert_eq!(warmed(&lake, false), (0, 0));
+    assert_eq!(warmed(&lake, true), (2, 2));
+    assert_eq!(warmed(&lake, true), (0, 0));
+    let found = asked(&lake);
+    assert_eq!(
+        (
+            found.0.iter().map(String::as_str).collect::<Vec<_>>(),
+            found.1.iter().map(String::as_str).collect()
+        ),
+        expected
+    );
+    // Where there is no room for it, nothing is read ahead, and what is asked for is answered all the same.
+    let memory = MemoryLimits {
+        files: 0,
+        ..MemoryLimits::default()
+    };
+    let options = LakeOptions {
+        memory,
+        ..LakeOptions::default()
+    };
+    let small = Lake::open_with(dir.path(), options).unwrap();
+    assert_eq!(warmed(&small, true), (0, 0));
+    assert_eq!(asked(&small), found);
+}

@@ -75,6 +75,21 @@ fn values_words_and_tests() {
             (0..5_000).map(|id| format!("x{id}")).collect::<Vec<_>>().join(",")
         ),
     );
+    // Many tokens are looked up, and find what few do.
+    let none: Vec<String> = (0..90).map(|code| format!("http://loinc.org|x{code}")).collect();
+    for (few, ty) in [
+        ("8302-2,http://loinc.org|8867-4", "Observation?code"),
+        ("female", "Patient?gender"),
+    ] {
+        let found = |values: &str| {
+            let page = corpus
+                .page(&corpus.application(), &format!("{ty}={values}&_count=1000"))
+                .unwrap();
+            page["entry"].clone()
+        };
+        assert!(found(few)[0].is_object(), "{ty}={few}");
+        assert_eq!(found(&format!("{few},{}", none.join(","))), found(few));
+    }
     refused(
         corpus,
         &format!("Patient?_content={}", list(101, ",", "a")),

@@ -67,13 +67,37 @@ fn a_wildcard_follows_every_reference_parameter() {
         .filter(|condition| condition["subject"]["reference"] == *patient);
     assert_eq!(ids(&resources(&page, "include")), of_patient.map(name).collect());
     for wrong in [
-        "_include:iterate=*",
         "_include:exact=Encounter:subject",
         "_include=Encounter:nothing",
         "_include=Nothing:*",
     ] {
         assert!(corpus.page(&scope, &format!("Encounter?{wrong}")).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn an_iterating_wildcard_follows_everything_from_everywhere() {
+    let Some(corpus) = corpus("search include everything") else {
+        return;
+    };
+    let scope = corpus.application();
+    let included = |query: &str| {
+        let page = corpus.page(&scope, query).unwrap();
+        ids(&resources(&page, "include"))
+    };
+    let query = "Observation?code=29463-7&_count=3";
+    let all = included(&format!("{query}&_include:iterate=*"));
+    let types: BTreeSet<&str> = all.iter().filter_map(|name| name.split('/').next()).collect();
+    let each: String = types
+        .iter()
+        .chain(&["Observation"])
+        .map(|ty| format!("&_include:iterate={ty}:*"))
+        .collect();
+    assert_eq!(all, included(&format!("{query}{each}")), "{each}");
+    let once = included(&format!("{query}&_include=*"));
+    assert!(all.is_superset(&once) && all.len() > once.len(), "{all:?}");
+    let back = included("Encounter?_count=3&_revinclude:iterate=*");
+    assert!(back.is_superset(&included("Encounter?_count=3&_revinclude=*")) && !back.is_empty());
 }
 
 #[test]
@@ -145,10 +169,14 @@ fn what_one_answer_does_not_hold_comes_with_the_next() {
     };
     assert!(expected.len() > 30, "{}", expected.len());
     let (mut matches, mut included, mut cut, mut short) = (Vec::new(), BTreeSet::new(), 0, 0);
-    let mut next = Some(query.to_owned());
+    let (mut next, mut last) = (Some(query.to_owned()), String::new());
     while let Some(query) = next {
         let page = corpus.page_of(&engine, &scope, &query).unwrap();
-        matches.extend(resources(&page, "match").iter().map(name));
+        let here = resources(&page, "match");
+        if !here.is_empty() {
+            last.clone_from(&query);
+        }
+        matches.extend(here.iter().map(name));
         let brought = resources(&page, "include");
         assert!(brought.len() <= 7, "{}", brought.len());
         included.extend(brought.iter().map(name));
@@ -170,4 +198,14 @@ fn what_one_answer_does_not_hold_comes_with_the_next() {
     assert_eq!(matches, men.iter().map(name).collect::<Vec<_>>());
     included.retain(|name| name.starts_with("Condition/"));
     assert_eq!(included, expected);
+    // Back by the links, no match is passed over.
+    let (mut back, mut previous) = (Vec::new(), Some(last));
+    while let Some(query) = previous {
+        let page = corpus.page_of(&engine, &scope, &query).unwrap();
+        let here: Vec<String> = resources(&page, "match").iter().map(name).collect();
+        assert!(here.len() <= 4);
+        back = [here, back].concat();
+        previous = link(&page, "previous").map(|url| url.strip_prefix(BASE).unwrap().to_owned());
+    }
+    assert_eq!(back, matches);
 }

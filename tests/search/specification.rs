@@ -273,7 +273,17 @@ fn uris() {
             json!({"url": url, "version": version, "status": "active"}),
         )
     };
+    let profiled = |id: &str, profile: &str| {
+        of(
+            "Basic",
+            id,
+            json!({"meta": {"profile": [profile]}, "code": {"text": "x"}}),
+        )
+    };
     let world = small(&[
+        profiled("plain", "http://acme.com/profile"),
+        profiled("versioned", "http://acme.com/profile|6.1.0"),
+        profiled("other", "http://acme.com/profiles"),
         set("123", "http://acme.org/fhir/ValueSet/123", "1.0"),
         set("124", "http://acme.org/fhir/ValueSet/124,125", "2.0"),
         set("newer", "http://acme.org/fhir/ValueSet/123", "1.1"),
@@ -316,6 +326,10 @@ fn uris() {
             "123 newer 124",
         ),
         ("ValueSet?url=http://acme.org/fhir/ValueSet/124,125", ""),
+        ("Basic?_profile=http://acme.com/profile", "plain versioned"),
+        ("Basic?_profile=http://acme.com/profile|6.1.0", "versioned"),
+        ("Basic?_profile=http://acme.com/profile|6", ""),
+        ("Basic?_filter=_profile eq http://acme.com/profile", "plain versioned"),
         ("QuestionnaireResponse?questionnaire=http://acme.com/form", "answers"),
         (
             "QuestionnaireResponse?questionnaire=http://acme.com/form|3.0",

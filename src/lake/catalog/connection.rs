@@ -9,7 +9,7 @@ use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
 
 /// A commit holds the file for milliseconds; whoever finds it taken waits rather than fails.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection that cannot change anything. [`LakeError::Missing`] where no catalog has got its name yet.
 pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {

@@ -1,5 +1,6 @@
 //! Erasures in the catalog: the record of one, and the exchange of files that finishes it.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -7,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use super::insert::write_statistics;
 use super::load::head;
 use super::statistics::recompute;
-use crate::lake::erase::{Erasure, Erasures};
+use crate::lake::erase::{Erasure, Erasures, Intent};
 use crate::lake::error::LakeError;
 use crate::lake::layout::Layout;
 use crate::lake::scope::{Mode, PatientScope, Scope};
@@ -25,6 +26,8 @@ CREATE TABLE IF NOT EXISTS tabularium_erasure (erasure_id INTEGER PRIMARY KEY, m
 pub(in crate::lake) struct StoredFile {
     pub(in crate::lake) id: u64,
     pub(in crate::lake) name: String,
+    /// Within which the owners of its rows lie.
+    pub(in crate::lake) owners: RangeInclusive<i64>,
     pub(in crate::lake) rows: u64,
     pub(in crate::lake) begin: u64,
     pub(in crate::lake) end: Option<u64>,
@@ -113,38 +116,42 @@ pub(super) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
     Ok(Erasures { epoch, pending })
 }
 
-/// Records an erasure of what a patient's scope has as its own.
-pub(in crate::lake) fn record(
-    connection: &mut Connection,
-    mode: Mode,
-    application: &str,
-    patient: &PatientScope,
-) -> Result<(), LakeError> {
+/// Records erasures; gives their numbers. One of the same rows that was recorded before is a part of it from now on.
+pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) -> Result<Vec<u64>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLE)?;
     let first_file = head(&transaction)?.next_file_id;
-    let id = count(&transaction)?;
-    transaction.execute(
-        "INSERT INTO tabularium_erasure VALUES (?, ?, ?, ?, ?, ?, ?)",
-        params![
+    let mut id = count(&transaction, intents.len() as u64)? - intents.len() as u64;
+    let mut ids = Vec::with_capacity(intents.len());
+    for intent in intents {
+        id += 1;
+        ids.push(id);
+        let list = |of: serde_json::Value| of.to_string();
+        let whose = params![
             id,
-            mode.schema(),
-            application,
-            serde_json::json!(patient.owners).to_string(),
-            serde_json::json!(patient.patients).to_string(),
-            serde_json::json!(patient.authorizations).to_string(),
+            intent.mode.schema(),
+            intent.application,
+            list(serde_json::json!(intent.patient.owners)),
+            list(serde_json::json!(intent.patient.patients)),
+            list(serde_json::json!(intent.patient.authorizations)),
             first_file
-        ],
-    )?;
+        ];
+        transaction.execute(
+            "DELETE FROM tabularium_erasure WHERE mode = ?2 AND application = ?3 AND owners = ?4 AND patients = ?5
+             AND authorizations = ?6 AND erasure_id <> ?1 AND first_file <= ?7",
+            whose,
+        )?;
+        transaction.execute("INSERT INTO tabularium_erasure VALUES (?, ?, ?, ?, ?, ?, ?)", whose)?;
+    }
     transaction.commit()?;
-    Ok(())
+    Ok(ids)
 }
 
-/// The data files of a table, of all snapshots, that an erasure may reach.
+/// The data files of a table, of all snapshots, of which `may_reach` says by number and owners that an erasure may reach them.
 pub(in crate::lake) fn reached(
     connection: &Connection,
     table: u64,
-    erasure: &Erasure,
+    may_reach: impl Fn(u64, &RangeInclusive<i64>) -> bool,
 ) -> Result<Vec<StoredFile>, LakeError> {
     let mut statement = connection.prepare_cached(
         "SELECT f.data_file_id, f.path, f.record_count, f.begin_snapshot, f.end_snapshot,
@@ -160,7 +167,7 @@ pub(in crate::lake) fn reached(
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let (id, owners) = (row.get(0)?, row.get(5)?..=row.get(6)?);
-        if !erasure.may_reach(id, &owners) {
+        if !may_reach(id, &owners) {
             continue;
         }
         let of_file = deletes.query_map([id], |row| {
@@ -173,6 +180,7 @@ pub(in crate::lake) fn reached(
         found.push(StoredFile {
             id,
             name: row.get(1)?,
+            owners,
             rows: row.get(2)?,
             begin: row.get(3)?,
             end: row.get(4)?,
@@ -187,10 +195,10 @@ pub(in crate::lake) fn oldest_snapshot(connection: &Connection) -> Result<u64, L
     Ok(connection.query_row("SELECT min(snapshot_id) FROM ducklake_snapshot", [], |row| row.get(0))?)
 }
 
-/// Puts the rewritten files in the places of the old ones, in all snapshots, and forgets the erasure.
+/// Puts the rewritten files in the places of the old ones, in all snapshots, and forgets the erasures that are finished by that.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
-    erasure: &Erasure,
+    finished: &[u64],
     exchanges: &[Exchange<'_>],
 ) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -210,8 +218,10 @@ pub(in crate::lake) fn exchange(
             done.push(exchange.table);
         }
     }
-    transaction.execute("DELETE FROM tabularium_erasure WHERE erasure_id = ?", [erasure.id])?;
-    count(&transaction)?;
+    for id in finished {
+        transaction.execute("DELETE FROM tabularium_erasure WHERE erasure_id = ?", [id])?;
+    }
+    count(&transaction, 1)?;
     transaction.commit()?;
     Ok(())
 }
@@ -298,9 +308,9 @@ fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writ
     })
 }
 
-/// Counts a change of the erasures; gives the new count.
-fn count(transaction: &Connection) -> Result<u64, LakeError> {
-    let next = epoch(transaction)? + 1;
+/// Counts changes of the erasures; gives the new count.
+fn count(transaction: &Connection, changes: u64) -> Result<u64, LakeError> {
+    let next = epoch(transaction)? + changes;
     transaction.execute(
         "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL",
         [EPOCH_KEY],

@@ -16,7 +16,7 @@ mod load;
 mod stamp;
 mod statistics;
 
-pub(super) use connection::{open_reader, open_writer};
+pub(super) use connection::{PATIENCE, open_reader, open_writer};
 pub(super) use create::{check_version, create, owner_key};
 pub(super) use erasure::{
     Exchange, NewPeriod, StoredFile, empty_log, epoch, exchange, oldest_snapshot, reached, record,

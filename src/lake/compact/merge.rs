@@ -4,7 +4,7 @@
 //! by row; the output is cut where the owner changes, so that the new files' owner ranges are disjoint.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,18 +15,21 @@ use arrow::datatypes::{Int64Type, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
 };
+use parquet::file::metadata::PageIndexPolicy;
 
 use crate::fhir::TypeId;
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
-use crate::lake::file::{FileWriter, adapt};
+use crate::lake::file::{FileWriter, adapt, row_bytes};
 use crate::lake::picture::DataFile;
 use crate::lake::written::WrittenFile;
 
 /// Bytes of decoded rows held for all runs together, about.
 const READ_BYTES: u64 = 24 << 20;
-/// Rows gathered before they are handed to the file writer.
+/// Rows gathered before they are handed to the file writer, at most.
 const GATHER_ROWS: usize = 1_024;
+/// Bytes of rows gathered, about; a single row may be larger.
+const GATHER_BYTES: usize = 16 << 20;
 
 /// Into how many files so many bytes are merged: each is between two thirds and one and a half of the target.
 pub(super) fn pieces(bytes: u64, target: u64) -> u64 {
@@ -38,27 +41,23 @@ pub(super) fn pieces(bytes: u64, target: u64) -> u64 {
 pub(super) struct Inputs {
     /// Each file's columns.
     pub(super) schemas: Vec<SchemaRef>,
-    /// Size of the largest file's average row, decoded.
-    row_bytes: u64,
+    /// Size of a row of each file, decoded, where its rows are heaviest.
+    row_bytes: BTreeMap<u64, u64>,
 }
 
 /// Reads the footers of the files to merge.
 pub(super) fn inspect(runs: &[Vec<Arc<DataFile>>]) -> Result<Inputs, LakeError> {
     let mut inputs = Inputs {
         schemas: Vec::new(),
-        row_bytes: 1,
+        row_bytes: BTreeMap::new(),
     };
     for data in runs.iter().flatten() {
         let file = File::open(&data.path).map_err(LakeError::io("read", &data.path))?;
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
-            .map_err(LakeError::parquet("read", &data.path))?;
-        let decoded: i64 = metadata
-            .metadata()
-            .row_groups()
-            .iter()
-            .map(|group| group.total_byte_size())
-            .sum();
-        inputs.row_bytes = inputs.row_bytes.max(decoded.max(0) as u64 / data.rows.max(1));
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+        let metadata = ArrowReaderMetadata::load(&file, options).map_err(LakeError::parquet("read", &data.path))?;
+        let groups = 0..metadata.metadata().num_row_groups();
+        let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
+        inputs.row_bytes.insert(data.id, heaviest.unwrap_or(1));
         if !inputs.schemas.contains(metadata.schema()) {
             inputs.schemas.push(Arc::clone(metadata.schema()));
         }
@@ -90,13 +89,14 @@ pub(super) fn merge(
         done: Vec::new(),
         new_path: &mut new_path,
     };
-    let batch_rows = (READ_BYTES / inputs.row_bytes / runs.len().max(1) as u64).clamp(16, 4_096) as usize;
+    let run_bytes = READ_BYTES / runs.len().max(1) as u64;
     let streams = runs.into_iter().map(|files| Stream {
         files: files.into(),
         open: None,
         row_weight: 0.0,
         schema: Arc::clone(schema),
-        batch_rows,
+        bytes: run_bytes,
+        row_bytes: &inputs.row_bytes,
     });
     Merge::new(streams)?.write(&mut output)?;
     output.finish()
@@ -109,16 +109,18 @@ fn row_weight(file: &DataFile) -> f64 {
 }
 
 /// One run as a stream of batches.
-struct Stream {
+struct Stream<'i> {
     files: VecDeque<Arc<DataFile>>,
     /// [`row_weight`] of the open file.
     row_weight: f64,
     open: Option<(PathBuf, ParquetRecordBatchReader)>,
     schema: SchemaRef,
-    batch_rows: usize,
+    /// Bytes of a batch, about.
+    bytes: u64,
+    row_bytes: &'i BTreeMap<u64, u64>,
 }
 
-impl Stream {
+impl Stream<'_> {
     /// The next batch that has a row.
     fn next(&mut self) -> Result<Option<RecordBatch>, LakeError> {
         loop {
@@ -136,7 +138,9 @@ impl Stream {
                 return Ok(None);
             };
             self.row_weight = row_weight(&file);
-            self.open = Some((file.path.clone(), open(&file, self.batch_rows)?));
+            let row_bytes = self.row_bytes.get(&file.id).copied().unwrap_or(1).max(1);
+            let batch_rows = (self.bytes / row_bytes).clamp(1, 4_096) as usize;
+            self.open = Some((file.path.clone(), open(&file, batch_rows)?));
         }
     }
 }
@@ -171,9 +175,11 @@ fn without(deleted: &[u64], rows: usize) -> RowSelection {
 }
 
 /// A place in a stream.
-struct Cursor {
-    stream: Stream,
+struct Cursor<'i> {
+    stream: Stream<'i>,
     batch: RecordBatch,
+    /// What a row of the batch takes in memory.
+    row_bytes: usize,
     owner: usize,
     id: usize,
     row: usize,
@@ -181,7 +187,7 @@ struct Cursor {
     slot: usize,
 }
 
-impl Cursor {
+impl Cursor<'_> {
     fn owner(&self) -> i64 {
         self.batch
             .column(self.owner)
@@ -197,21 +203,24 @@ impl Cursor {
     }
 }
 
-struct Merge {
+struct Merge<'i> {
     /// Cursors on rows not yet gathered, the least key last.
-    cursors: Vec<Cursor>,
+    cursors: Vec<Cursor<'i>>,
     /// Batches with gathered rows.
     batches: Vec<RecordBatch>,
     /// Gathered rows: batch and row in it.
     gathered: Vec<(usize, usize)>,
+    /// What these take in memory.
+    gathered_bytes: usize,
 }
 
-impl Merge {
-    fn new(streams: impl Iterator<Item = Stream>) -> Result<Merge, LakeError> {
+impl<'i> Merge<'i> {
+    fn new(streams: impl Iterator<Item = Stream<'i>>) -> Result<Merge<'i>, LakeError> {
         let mut merge = Merge {
             cursors: Vec::new(),
             batches: Vec::new(),
             gathered: Vec::new(),
+            gathered_bytes: 0,
         };
         for mut stream in streams {
             if let Some(batch) = stream.next()? {
@@ -220,6 +229,7 @@ impl Merge {
                 merge.batches.push(batch.clone());
                 merge.insert(Cursor {
                     stream,
+                    row_bytes: row_memory(&batch),
                     batch,
                     owner,
                     id,
@@ -231,7 +241,7 @@ impl Merge {
         Ok(merge)
     }
 
-    fn insert(&mut self, cursor: Cursor) {
+    fn insert(&mut self, cursor: Cursor<'i>) {
         // Descending, so that the least is popped from the end.
         let at = self
             .cursors
@@ -253,14 +263,16 @@ impl Merge {
                     last_owner = Some(owner);
                 }
                 self.gathered.push((cursor.slot, cursor.row));
+                self.gathered_bytes += cursor.row_bytes;
                 output.weight += cursor.stream.row_weight;
                 cursor.row += 1;
-                if self.gathered.len() >= GATHER_ROWS {
+                if self.gathered.len() >= GATHER_ROWS || self.gathered_bytes >= GATHER_BYTES {
                     self.flush(output)?;
                     cursor.slot = self.keep(&cursor);
                 }
                 if cursor.row == cursor.batch.num_rows() {
                     let Some(batch) = cursor.stream.next()? else { break };
+                    cursor.row_bytes = row_memory(&batch);
                     cursor.batch = batch;
                     cursor.row = 0;
                     cursor.slot = self.keep(&cursor);
@@ -275,7 +287,7 @@ impl Merge {
     }
 
     /// Has the cursor's batch stand among the gathered ones.
-    fn keep(&mut self, cursor: &Cursor) -> usize {
+    fn keep(&mut self, cursor: &Cursor<'_>) -> usize {
         self.batches.push(cursor.batch.clone());
         self.batches.len() - 1
     }
@@ -298,6 +310,7 @@ impl Merge {
                 output.write(&rows)?;
             }
             self.gathered.clear();
+            self.gathered_bytes = 0;
         }
         self.batches.clear();
         for cursor in &mut self.cursors {
@@ -306,6 +319,10 @@ impl Merge {
         }
         Ok(())
     }
+}
+
+fn row_memory(batch: &RecordBatch) -> usize {
+    batch.get_array_memory_size() / batch.num_rows().max(1)
 }
 
 fn key_columns(batch: &RecordBatch) -> Result<(usize, usize), LakeError> {

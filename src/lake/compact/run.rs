@@ -68,7 +68,9 @@ pub fn run(
 pub fn step(writer: &mut LakeWriter, options: &CompactOptions) -> Result<Option<(Mode, TypeId, Compacted)>, LakeError> {
     let picture = writer.lake().picture();
     for table in picture.tables.values() {
-        let candidates: Vec<Candidate> = table.files.iter().map(|file| candidate(file)).collect();
+        // A merged file would take rows along that are being erased.
+        let stays = |file: &&Arc<DataFile>| !picture.erasures.may_reach(table.mode, file.id, &file.owners);
+        let candidates: Vec<Candidate> = table.files.iter().filter(stays).map(|file| candidate(file)).collect();
         if let Some(group) = plan::next(&candidates, options.effort, options.target_bytes) {
             let done = merge_group(writer, table, &group, options.target_bytes)?;
             return Ok(Some((table.mode, table.ty, done)));

@@ -1,8 +1,33 @@
 //! What an erasure means, as the catalog records it.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use crate::lake::scope::Scope;
+use crate::lake::scope::{Mode, PatientScope, Scope};
+
+/// Whose rows are to be erased: those that this scope of an application has as its own.
+///
+/// Where it has authorizations, `patients` should be empty: with them go the rows of the same owners that no sync has brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// Live or test tables.
+    pub mode: Mode,
+    /// The application whose rows they are.
+    pub application: String,
+    /// The person.
+    pub patient: PatientScope,
+}
+
+impl Intent {
+    /// The scope that has these rows as its own.
+    pub(super) fn scope(&self) -> Scope {
+        Scope {
+            mode: self.mode,
+            application: self.application.as_str().into(),
+            patient: Some(Arc::new(self.patient.clone())),
+        }
+    }
+}
 
 /// The rows that a patient's scope has as its own, in the files that were there when it was recorded: what comes later, be it
 /// the same person again, is not meant.
@@ -22,8 +47,17 @@ impl Erasure {
         self.scope.patient.as_ref().map_or(&[], |patient| &patient.owners)
     }
 
+    /// What was asked for.
+    pub(super) fn intent(&self) -> Option<Intent> {
+        Some(Intent {
+            mode: self.scope.mode,
+            application: self.scope.application.to_string(),
+            patient: PatientScope::clone(self.scope.patient.as_deref()?),
+        })
+    }
+
     /// Whether a data file may hold rows that are meant.
-    pub(in crate::lake) fn may_reach(&self, file: u64, owners: &std::ops::RangeInclusive<i64>) -> bool {
+    pub(in crate::lake) fn may_reach(&self, file: u64, owners: &RangeInclusive<i64>) -> bool {
         file < self.first_file && self.owners().iter().any(|owner| owners.contains(owner))
     }
 }
@@ -35,4 +69,12 @@ pub(in crate::lake) struct Erasures {
     pub(in crate::lake) epoch: u64,
     /// Recorded and not finished.
     pub(in crate::lake) pending: Vec<Arc<Erasure>>,
+}
+
+impl Erasures {
+    /// Whether a data file of a mode may hold rows that are being erased.
+    pub(in crate::lake) fn may_reach(&self, mode: Mode, file: u64, owners: &RangeInclusive<i64>) -> bool {
+        let reaches = |erasure: &Arc<Erasure>| erasure.scope.mode == mode && erasure.may_reach(file, owners);
+        self.pending.iter().any(reaches)
+    }
 }

@@ -4,14 +4,17 @@
 //! them. It does not decide who may ask for one, and it does not touch rows that are nobody's.
 //!
 //! An erasure is recorded in the catalog before anything else is done, and from then on no scope shows the rows (`known`).
-//! Then the files are rewritten (`rewrite`) and change places with the old ones in one SQLite transaction, in which the record
-//! goes, too (`run`). The next writer finishes what a killed one began.
+//! Then the files are rewritten (`prepare`, `rewrite`) and change places with the old ones, in the last of these SQLite
+//! transactions the record goes, too (`run`). All that is recorded is carried out together, so that a file is rewritten once
+//! for all. The next writer finishes what a killed one began.
 
 mod intent;
 mod known;
+mod prepare;
 mod rewrite;
 mod run;
 
+pub use intent::Intent;
 pub(super) use intent::{Erasure, Erasures};
 pub(super) use known::Known;
 pub use run::Erased;

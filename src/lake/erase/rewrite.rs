@@ -8,17 +8,24 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array};
-use arrow::compute::{concat_batches, take};
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringBuilder, UInt32Array};
+use arrow::compute::{concat, take};
+use arrow::error::ArrowError;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+};
+use parquet::file::metadata::PageIndexPolicy;
 
 use crate::fhir::TypeId;
 use crate::lake::error::LakeError;
-use crate::lake::file::FileWriter;
+use crate::lake::file::{FileWriter, row_bytes};
 use crate::lake::written::WrittenFile;
 
-/// Rows decoded at a time.
-const BATCH_ROWS: usize = 1_024;
+/// Rows decoded at a time, at most.
+const BATCH_ROWS: u64 = 1_024;
+/// Bytes of decoded rows held, about; a single row may be larger.
+const BATCH_BYTES: u64 = 8 << 20;
 /// Columns in which a blank row says what its neighbour says. They decide who sees a row and bound what a file may hold.
 const NEIGHBOURS: [&str; 8] = [
     "owner",
@@ -34,46 +41,105 @@ const NEIGHBOURS: [&str; 8] = [
 /// Writes the file at `old` anew at `new` with the rows at `erased` (ascending, not all of its `rows`) blank.
 pub(super) fn rewrite(old: &Path, new: &Path, ty: TypeId, rows: u64, erased: &[u64]) -> Result<WrittenFile, LakeError> {
     let failed = || LakeError::parquet("read", old);
-    let first = (0..rows).zip(erased).take_while(|(at, erased)| at == *erased).count();
-    let mut neighbour = one_row(old, rows, first)?;
     let file = File::open(old).map_err(LakeError::io("read", old))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed())?;
-    let mut writer = FileWriter::create(new, ty, builder.schema(), rows as usize)?;
-    let reader = builder.with_batch_size(BATCH_ROWS).build().map_err(failed())?;
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+    let metadata = ArrowReaderMetadata::load(&file, options).map_err(failed())?;
+    let first = (0..rows).zip(erased).take_while(|(at, erased)| at == *erased).count();
+    let mut neighbour = neighbour_at(old, &file, &metadata, rows, first)?;
+    let mut writer = FileWriter::create(new, ty, metadata.schema(), rows as usize)?;
     let mut at = 0u64;
-    for batch in reader {
-        let batch = batch.map_err(LakeError::parquet("read", old))?;
-        let end = at + batch.num_rows() as u64;
-        let here = &erased[erased.partition_point(|row| *row < at)..erased.partition_point(|row| *row < end)];
-        let mut blank = vec![false; batch.num_rows()];
-        here.iter().for_each(|row| blank[(row - at) as usize] = true);
-        if here.is_empty() {
-            writer.write(&batch)?;
-        } else {
-            let leading = first.saturating_sub(at as usize);
-            let batch = blanked(&neighbour, &batch, &blank, leading);
-            writer.write(&batch.map_err(LakeError::parquet("write", new))?)?;
+    for group in 0..metadata.metadata().num_row_groups() {
+        let batch_rows = (BATCH_BYTES / row_bytes(metadata.metadata(), group)).clamp(1, BATCH_ROWS);
+        let file = file.try_clone().map_err(LakeError::io("read", old))?;
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+            .with_row_groups(vec![group])
+            .with_batch_size(batch_rows as usize);
+        for batch in reader.build().map_err(failed())? {
+            let batch = batch.map_err(LakeError::parquet("read", old))?;
+            let end = at + batch.num_rows() as u64;
+            let here = &erased[erased.partition_point(|row| *row < at)..erased.partition_point(|row| *row < end)];
+            let mut blank = vec![false; batch.num_rows()];
+            here.iter().for_each(|row| blank[(row - at) as usize] = true);
+            if let Some(last) = blank.iter().rposition(|blank| !blank) {
+                let next = one_row(&batch, last).map_err(LakeError::parquet("read", old))?;
+                let before = std::mem::replace(&mut neighbour, next);
+                if here.is_empty() {
+                    writer.write(&batch)?;
+                } else {
+                    write_blanked(
+                        &mut writer,
+                        new,
+                        &before,
+                        batch,
+                        &blank,
+                        first.saturating_sub(at as usize),
+                    )?;
+                }
+            } else {
+                let before = neighbour.clone();
+                write_blanked(
+                    &mut writer,
+                    new,
+                    &before,
+                    batch,
+                    &blank,
+                    first.saturating_sub(at as usize),
+                )?;
+            }
+            at = end;
         }
-        if let Some(last) = blank.iter().rposition(|blank| !blank) {
-            neighbour = batch.slice(last, 1);
-        }
-        at = end;
     }
     writer.finish()
 }
 
-/// The row at a place.
-fn one_row(path: &Path, rows: u64, at: usize) -> Result<RecordBatch, LakeError> {
+fn write_blanked(
+    writer: &mut FileWriter,
+    new: &Path,
+    neighbour: &RecordBatch,
+    batch: RecordBatch,
+    blank: &[bool],
+    leading: usize,
+) -> Result<(), LakeError> {
+    let blanked = blanked(neighbour, &batch, blank, leading).map_err(LakeError::parquet("write", new))?;
+    drop(batch);
+    writer.write(&blanked)
+}
+
+/// What a blank row may take from the row at a place.
+fn neighbour_at(
+    path: &Path,
+    file: &File,
+    metadata: &ArrowReaderMetadata,
+    rows: u64,
+    at: usize,
+) -> Result<RecordBatch, LakeError> {
     let failed = || LakeError::parquet("read", path);
-    let file = File::open(path).map_err(LakeError::io("read", path))?;
+    let file = file.try_clone().map_err(LakeError::io("read", path))?;
     let selection = RowSelection::from_consecutive_ranges(std::iter::once(at..at + 1), rows as usize);
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed())?;
-    let mut reader = builder.with_row_selection(selection).build().map_err(failed())?;
-    let row = reader.next().transpose();
+    let columns = NEIGHBOURS.into_iter().chain(["id"]);
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
+    let mask = ProjectionMask::columns(builder.parquet_schema(), columns);
+    let builder = builder.with_projection(mask).with_row_selection(selection);
+    let row = builder.build().map_err(failed())?.next().transpose();
     let row = row
         .map_err(LakeError::parquet("read", path))?
         .filter(|row| row.num_rows() == 1);
     row.ok_or_else(|| LakeError::Damaged(format!("{} has fewer rows than recorded", path.display())))
+}
+
+/// The same of a row of a batch, which is not kept in memory for it.
+fn one_row(batch: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
+    let schema = batch.schema();
+    let fields = schema.fields().iter().enumerate();
+    let taken = |name: &str| name == "id" || NEIGHBOURS.contains(&name);
+    let columns: Vec<usize> = fields
+        .filter(|(_, field)| taken(field.name()))
+        .map(|(at, _)| at)
+        .collect();
+    let batch = batch.project(&columns)?;
+    let row = UInt32Array::from(vec![at as u32]);
+    let columns = batch.columns().iter().map(|column| take(column, &row, None));
+    RecordBatch::try_new(batch.schema(), columns.collect::<Result<_, _>>()?)
 }
 
 /// The batch with some rows blank; the first `leading` of these stand before the neighbour, all others behind theirs.
@@ -82,37 +148,51 @@ fn blanked(
     batch: &RecordBatch,
     blank: &[bool],
     leading: usize,
-) -> Result<RecordBatch, arrow::error::ArrowError> {
-    let schema = batch.schema();
+) -> Result<RecordBatch, ArrowError> {
     // The neighbour of the rows at the batch's start is row zero, the batch's own follow.
-    let both = concat_batches(&schema, [neighbour, batch])?;
     let (mut copied, mut kept, mut last) = (Vec::new(), Vec::new(), 0u32);
     for (row, blank) in blank.iter().enumerate() {
         if !blank {
             last = row as u32 + 1;
         }
         copied.push(last);
-        kept.push((!blank).then_some(last));
+        kept.push((!blank).then_some(row as u32));
     }
-    let (copied_rows, kept_rows) = (UInt32Array::from(copied.clone()), UInt32Array::from(kept));
-    let text = |column: &ArrayRef, of_blank: &dyn Fn(usize, &str) -> String| -> ArrayRef {
-        let texts = column.as_string::<i32>();
-        let values = blank.iter().enumerate().map(|(row, blank)| {
-            let of = texts.value(copied[row] as usize);
-            if *blank { of_blank(row, of) } else { of.to_owned() }
-        });
-        Arc::new(StringArray::from_iter_values(values))
+    let (copied_rows, kept_rows) = (UInt32Array::from(copied), UInt32Array::from(kept));
+    let copy = |name: &str, column: &ArrayRef| -> Result<ArrayRef, ArrowError> {
+        let before = neighbour.column_by_name(name);
+        let before = before.ok_or_else(|| ArrowError::SchemaError(format!("no column {name}")))?;
+        take(&concat(&[before, column])?, &copied_rows, None)
     };
-    let columns = schema.fields().iter().zip(both.columns());
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| match field.name().as_str() {
         // Right behind the neighbour's in the order of ids, and before all where the neighbour is the first row that is left.
-        "id" => Ok(text(column, &|row, id| match row < leading {
-            true => String::new(),
-            false => format!("{id}!"),
-        })),
-        "resource" => Ok(text(column, &|_, _| "{}".to_owned())),
-        name if NEIGHBOURS.contains(&name) => take(column, &copied_rows, None),
+        "id" => {
+            let ids = copy("id", column)?;
+            texts(&ids, |row, text, ids| match blank[row] {
+                false => text.append_value(ids),
+                true if row < leading => text.append_value(""),
+                true => text.append_value(format!("{ids}!")),
+            })
+        }
+        "resource" => texts(column, |row, text, resource| {
+            text.append_value(if blank[row] { "{}" } else { resource });
+        }),
+        name if NEIGHBOURS.contains(&name) => copy(name, column),
         _ => take(column, &kept_rows, None),
     });
     RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
+}
+
+/// A text column made from another.
+fn texts(column: &ArrayRef, mut append: impl FnMut(usize, &mut StringBuilder, &str)) -> Result<ArrayRef, ArrowError> {
+    let texts = column
+        .as_string_opt::<i32>()
+        .ok_or_else(|| ArrowError::SchemaError("a column of texts holds something else".to_owned()))?;
+    let mut made = StringBuilder::with_capacity(texts.len(), texts.value_data().len());
+    for row in 0..texts.len() {
+        append(row, &mut made, texts.value(row));
+    }
+    Ok(Arc::new(made.finish()))
 }

@@ -1,20 +1,23 @@
-//! Carrying an erasure out: recorded, every file rewritten that any snapshot reaches, old and new exchanged, old ones removed.
+//! Carrying erasures out: recorded, every file rewritten that any snapshot reaches, old and new exchanged, old ones removed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::intent::Erasure;
-use super::rewrite::rewrite;
+use super::intent::{Erasure, Intent};
+use super::prepare::{Found, Fresh, Hindrance, Prepared, meant, prepare, reasons};
 use crate::fhir::{TypeId, facts};
-use crate::lake::catalog::{self, Exchange, NewPeriod, StoredFile};
-use crate::lake::deletes;
+use crate::lake::catalog::{self, Exchange, StoredFile};
 use crate::lake::error::LakeError;
 use crate::lake::picture::TablePicture;
-use crate::lake::scan::own_rows;
-use crate::lake::scope::{Mode, PatientScope};
-use crate::lake::transaction::{file_name, sync_files};
+use crate::lake::scope::{Mode, PatientScope, Scope};
+use crate::lake::transaction::sync_files;
 use crate::lake::writer::{LakeWriter, remove, sync_folder};
+
+/// New files are exchanged for the old ones once they have so many bytes: that much more room is taken for a while, and that much
+/// work a kill may cost.
+const AT_ONCE: u64 = 256 << 20;
 
 /// What an erasure took out of the lake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,15 +30,50 @@ pub struct Erased {
     pub files_rewritten: u64,
     /// Files that held nothing else.
     pub files_removed: u64,
+    /// Where bytes of them may still stand, though nobody is shown them, a clause each: a file that could not be read or replaced,
+    /// the catalog's log while somebody reads. Each writer tries again.
+    pub left: Vec<String>,
 }
 
-/// The files that one erasure exchanges.
+impl Erased {
+    fn add(&mut self, found: &Found) {
+        *self.resources.entry(found.ty).or_default() += found.live;
+        self.rows += found.rows;
+        *match found.rewritten {
+            true => &mut self.files_rewritten,
+            false => &mut self.files_removed,
+        } += 1;
+    }
+}
+
+/// Exchanges that are not recorded yet.
 #[derive(Default)]
 struct Work<'p> {
     exchanges: Vec<Exchange<'p>>,
-    new: Vec<PathBuf>,
+    fresh: Fresh,
     old: Vec<PathBuf>,
-    done: Erased,
+    found: Vec<Found>,
+    bytes: u64,
+}
+
+impl<'p> Work<'p> {
+    fn add(&mut self, prepared: Prepared<'p>) {
+        self.exchanges.push(prepared.exchange);
+        self.fresh.append(prepared.fresh);
+        self.old.extend(prepared.old);
+        self.found.extend(prepared.found);
+        self.bytes += prepared.bytes;
+    }
+}
+
+/// What came of erasures so far, by their numbers.
+#[derive(Default)]
+struct Progress {
+    done: BTreeMap<u64, Erased>,
+    /// Those that some file keeps from being finished.
+    hindered: BTreeSet<u64>,
+    /// Old files that could not be removed.
+    not_removed: Vec<String>,
 }
 
 impl LakeWriter {
@@ -44,207 +82,244 @@ impl LakeWriter {
     ///
     /// No scope shows them once this has begun; what an error or a crash leaves undone, the next writer does.
     pub fn erase(&mut self, mode: Mode, application: &str, patient: &PatientScope) -> Result<Erased, LakeError> {
-        self.record_erasure(mode, application, patient)?;
-        self.finish_erasures()
+        let intent = Intent {
+            mode,
+            application: application.to_owned(),
+            patient: patient.clone(),
+        };
+        let mut done = self.erase_all(std::slice::from_ref(&intent))?;
+        Ok(done.pop().unwrap_or_default())
     }
 
-    /// The first half of [`erase`](LakeWriter::erase): hides the rows from everybody, durably.
-    pub fn record_erasure(&mut self, mode: Mode, application: &str, patient: &PatientScope) -> Result<(), LakeError> {
-        catalog::record(&mut self.connection, mode, application, patient)?;
-        let base = self.lake().picture();
-        self.publish(&base)?;
+    /// Erases what several intents mean at once, which costs little more than the one that has most: a file is rewritten once for all.
+    /// Says of each what was erased. What could not be brought to its end is in [`Erased::left`]; it is recorded, is shown to nobody, and
+    /// need not be asked for again.
+    pub fn erase_all(&mut self, intents: &[Intent]) -> Result<Vec<Erased>, LakeError> {
+        let ids = self.record_erasures(intents)?;
+        let done = self.finish_erasures()?;
+        let of = |id: Option<u64>| id.and_then(|id| done.get(&id).cloned()).unwrap_or_default();
+        Ok(ids.into_iter().map(of).collect())
+    }
+
+    /// The first half of [`erase_all`](LakeWriter::erase_all): hides the rows from everybody, durably. Gives the erasures' numbers;
+    /// none, and nothing recorded, where there is no row to erase.
+    pub fn record_erasures(&mut self, intents: &[Intent]) -> Result<Vec<Option<u64>>, LakeError> {
+        // What a transaction that failed has left behind has rows, too.
+        self.remove_orphans()?;
+        let mut unique: Vec<&Intent> = Vec::new();
+        let places: Vec<usize> = intents
+            .iter()
+            .map(|intent| {
+                let known = unique.iter().position(|known| *known == intent);
+                known.unwrap_or_else(|| {
+                    unique.push(intent);
+                    unique.len() - 1
+                })
+            })
+            .collect();
+        let mut ids = vec![None; unique.len()];
+        let has_rows = self.have_rows(&unique)?;
+        let there: Vec<usize> = (0..unique.len()).filter(|at| has_rows[*at]).collect();
+        if !there.is_empty() {
+            let intents: Vec<&Intent> = there.iter().map(|at| unique[*at]).collect();
+            let recorded = catalog::record(&mut self.connection, &intents)?;
+            there.iter().zip(recorded).for_each(|(at, id)| ids[*at] = Some(id));
+            self.recorded = Some(Instant::now());
+            let base = self.lake().picture();
+            self.publish(&base)?;
+        }
+        Ok(places.into_iter().map(|at| ids[at]).collect())
+    }
+
+    /// Has erasures wait between hiding rows and taking their files away, so that other processes which read the lake have heard of
+    /// it: until then they show what they have open.
+    pub fn let_readers_notice(&mut self, within: Duration) {
+        self.notice = within;
+    }
+
+    /// What became of erasures that an earlier writer had begun.
+    pub fn resumed(&self) -> &[(Intent, Erased)] {
+        &self.resumed
+    }
+
+    /// What the lake was asked to erase and has not, for a file that could not be read or replaced. Nobody is shown it, and each writer
+    /// tries again.
+    pub fn unfinished(&self) -> Vec<Intent> {
+        let picture = self.lake().picture();
+        let pending = picture.erasures.pending.iter();
+        pending.filter_map(|erasure| erasure.intent()).collect()
+    }
+
+    /// Which intents mean rows that some snapshot has, or may have in a file that cannot be read.
+    fn have_rows(&self, intents: &[&Intent]) -> Result<Vec<bool>, LakeError> {
+        let picture = self.lake().picture();
+        let scopes: Vec<Scope> = intents.iter().map(|intent| intent.scope()).collect();
+        let mut have = vec![false; scopes.len()];
+        for table in picture.tables.values() {
+            let open = |have: &[bool]| -> Vec<usize> {
+                let open = (0..scopes.len()).filter(|at| !have[*at] && scopes[*at].mode == table.mode);
+                open.collect()
+            };
+            let may_hold = |at: usize, owners: &std::ops::RangeInclusive<i64>| {
+                intents[at].patient.owners.iter().any(|owner| owners.contains(owner))
+            };
+            let asked = open(&have);
+            let files = catalog::reached(&self.connection, table.table_id, |_, owners| {
+                asked.iter().any(|at| may_hold(*at, owners))
+            })?;
+            for file in files {
+                let asked: Vec<usize> = open(&have)
+                    .into_iter()
+                    .filter(|at| may_hold(*at, &file.owners))
+                    .collect();
+                if asked.is_empty() {
+                    continue;
+                }
+                let of: Vec<&Scope> = asked.iter().map(|at| &scopes[*at]).collect();
+                match meant(&self.path(table, &file), file.id, &of) {
+                    Ok(rows) => asked
+                        .iter()
+                        .zip(&rows.of)
+                        .for_each(|(at, rows)| have[*at] |= !rows.is_empty()),
+                    Err(Hindrance::Gone) => {}
+                    Err(Hindrance::Error(_)) => asked.iter().for_each(|at| have[*at] = true),
+                }
+            }
+        }
+        Ok(have)
+    }
+
+    fn path(&self, table: &TablePicture, file: &StoredFile) -> PathBuf {
+        let folder = self.lake().folder().table(table.mode, facts().get(table.ty).name);
+        folder.join(&file.name)
+    }
+
+    /// Finishes what an earlier writer has left, as far as that is possible: what is not stays hidden, and keeps nobody from writing.
+    pub(in crate::lake) fn go_on_erasing(&mut self) -> Result<(), LakeError> {
+        let pending = self.lake().picture().erasures.pending.clone();
+        if !pending.is_empty() {
+            let mut done = self.finish_erasures()?;
+            let of = |erasure: &Arc<Erasure>| Some((erasure.intent()?, done.remove(&erasure.id).unwrap_or_default()));
+            self.resumed = pending.iter().filter_map(of).collect();
+        } else if self.lake().picture().erasures.epoch > 0 {
+            // Somebody may have been reading when the last erasure ended.
+            self.connection.busy_timeout(Duration::ZERO)?;
+            catalog::empty_log(&self.connection)?;
+            self.connection.busy_timeout(catalog::PATIENCE)?;
+        }
         Ok(())
     }
 
-    /// Finishes the erasures that were recorded.
-    pub(in crate::lake) fn finish_erasures(&mut self) -> Result<Erased, LakeError> {
-        let mut done = Erased::default();
-        loop {
-            let Some(erasure) = self.lake().picture().erasures.pending.first().cloned() else {
-                return Ok(done);
-            };
-            let one = self.finish(&erasure)?;
-            for (ty, count) in one.resources {
-                *done.resources.entry(ty).or_default() += count;
-            }
-            done.rows += one.rows;
-            done.files_rewritten += one.files_rewritten;
-            done.files_removed += one.files_removed;
+    /// Finishes the erasures that were recorded; says of each, by its number, what was erased.
+    fn finish_erasures(&mut self) -> Result<BTreeMap<u64, Erased>, LakeError> {
+        let pending = self.lake().picture().erasures.pending.clone();
+        let mut progress = Progress::default();
+        if pending.is_empty() {
+            return Ok(progress.done);
         }
-    }
-
-    fn finish(&mut self, erasure: &Erasure) -> Result<Erased, LakeError> {
-        let picture = self.lake().picture();
-        let mut work = Work::default();
-        let mode = erasure.scope.mode;
-        for table in picture.tables.values().filter(|table| table.mode == mode) {
-            for file in catalog::reached(&self.connection, table.table_id, erasure)? {
-                self.prepare_exchange(erasure, table, &file, &mut work)?;
-            }
+        if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
+            // There may be no room to hold so much twice, which one file after the other needs less of.
+            tracing::debug!(%error, "erasing goes on file by file");
+            self.lake().refresh()?;
+            progress.hindered.clear();
+            progress.done.values_mut().for_each(|done| done.left.clear());
+            self.rewrite_all(&pending, 0, &mut progress)?;
         }
-        sync_files(&work.new)?;
-        catalog::exchange(&mut self.connection, erasure, &work.exchanges)?;
-        let Work { old, done, .. } = work;
-        self.publish(&picture)?;
-        let folders: BTreeSet<_> = old.iter().filter_map(|path| path.parent()).collect();
-        for path in &old {
-            remove(path)?;
-        }
-        for folder in folders {
-            sync_folder(folder)?;
-        }
+        let mut left = std::mem::take(&mut progress.not_removed);
         if !catalog::empty_log(&self.connection)? {
-            // The log goes when this writer does, or the next.
-            tracing::warn!("the catalog's log could not be emptied after an erasure: somebody reads it");
+            left.push("the catalog's log, which could not be emptied while another program reads it".to_owned());
         }
-        Ok(done)
+        for erasure in &pending {
+            let done = progress.done.entry(erasure.id).or_default();
+            done.left.extend(left.iter().cloned());
+        }
+        let all: BTreeSet<&String> = progress.done.values().flat_map(|done| &done.left).collect();
+        for left in all {
+            tracing::warn!("records that were to be erased are hidden, but bytes of them may stand in {left}");
+        }
+        Ok(progress.done)
     }
 
-    /// Writes the file that takes a file's place, and its delete files.
-    fn prepare_exchange<'p>(
-        &self,
-        erasure: &Erasure,
-        table: &'p Arc<TablePicture>,
-        file: &StoredFile,
-        work: &mut Work<'p>,
+    /// Rewrites every file that is reached, and exchanges the new ones for the old ones whenever there are `at_once` bytes of them.
+    fn rewrite_all(
+        &mut self,
+        pending: &[Arc<Erasure>],
+        at_once: u64,
+        progress: &mut Progress,
     ) -> Result<(), LakeError> {
-        let folder = self.lake().folder().table(table.mode, facts().get(table.ty).name);
-        let old = folder.join(&file.name);
-        let erased = own_rows(file.id, &old, &erasure.scope)
-            .map_err(|error| LakeError::Damaged(format!("erasing from {}: {error}", old.display())))?;
-        if erased.is_empty() {
+        let picture = self.lake().picture();
+        let folder = self.lake().folder().clone();
+        let mut work = Work::default();
+        for table in picture.tables.values() {
+            let of_mode = || pending.iter().filter(|erasure| erasure.scope.mode == table.mode);
+            let reached = catalog::reached(&self.connection, table.table_id, |file, owners| {
+                of_mode().any(|erasure| erasure.may_reach(file, owners))
+            })?;
+            for file in reached {
+                let may_reach = |erasure: &&Erasure| erasure.may_reach(file.id, &file.owners);
+                let erasures: Vec<&Erasure> = of_mode().map(|erasure| &**erasure).filter(may_reach).collect();
+                let oldest = catalog::oldest_snapshot(&self.connection)?;
+                let mut made = prepare(&folder, table, &file, &erasures, oldest);
+                let no_room = matches!(&made, Err(Hindrance::Error(error)) if error.is_of_writing());
+                if no_room && !work.exchanges.is_empty() {
+                    self.exchange(std::mem::take(&mut work), &[], progress)?;
+                    made = prepare(&folder, table, &file, &erasures, oldest);
+                }
+                match made {
+                    Ok(Some(prepared)) => work.add(prepared),
+                    Ok(None) => {}
+                    Err(Hindrance::Gone) => {
+                        tracing::warn!(file = %file.name, "a data file is missing; nothing is left in it to erase");
+                    }
+                    Err(Hindrance::Error(error)) => {
+                        let path = self.path(table, &file);
+                        let left = format!("{} ({})", path.display(), reasons(&error));
+                        for erasure in erasures {
+                            progress.hindered.insert(erasure.id);
+                            progress.done.entry(erasure.id).or_default().left.push(left.clone());
+                        }
+                    }
+                }
+                if work.bytes > at_once {
+                    self.exchange(std::mem::take(&mut work), &[], progress)?;
+                }
+            }
+        }
+        let ids = pending.iter().map(|erasure| erasure.id);
+        let finished: Vec<u64> = ids.filter(|id| !progress.hindered.contains(id)).collect();
+        if work.exchanges.is_empty() && finished.is_empty() {
             return Ok(());
         }
-        let mut deletes = Vec::with_capacity(file.deletes.len());
-        for stored in &file.deletes {
-            let path = folder.join(&stored.name);
-            deletes.push((stored.begin, stored.end, deletes::read(&path)?));
-            work.old.push(path);
+        self.exchange(work, &finished, progress)
+    }
+
+    /// Has new files take the places of old ones, for good.
+    fn exchange(&mut self, mut work: Work<'_>, finished: &[u64], progress: &mut Progress) -> Result<(), LakeError> {
+        sync_files(work.fresh.paths())?;
+        if let Some(recorded) = self.recorded.take() {
+            std::thread::sleep(self.notice.saturating_sub(recorded.elapsed()));
         }
-        work.old.push(old.clone());
-        work.done.rows += erased.len() as u64;
-        if file.end.is_none() {
-            let gone = deletes.last().filter(|(_, end, _)| end.is_none());
-            let deleted = |row: &&u64| gone.is_some_and(|(_, _, gone)| gone.binary_search(row).is_ok());
-            let live = erased.len() - erased.iter().filter(deleted).count();
-            *work.done.resources.entry(table.ty).or_default() += live as u64;
+        let before = catalog::epoch(&self.connection)?;
+        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges);
+        if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
+            // Even if an error is reported they may be part of a snapshot; the next writer sorts that out.
+            work.fresh.keep();
         }
-        let mut exchange = Exchange {
-            table: table.table_id,
-            layout: &table.layout,
-            id: file.id,
-            written: None,
-            end: file.end,
-            deletes: Vec::new(),
-        };
-        let periods = match erased.len() as u64 == file.rows {
-            true => Vec::new(),
-            false => periods(
-                file,
-                &erased,
-                deletes,
-                catalog::oldest_snapshot(&self.connection)?,
-                &mut exchange.end,
-            ),
-        };
-        if periods.is_empty() {
-            work.done.files_removed += 1;
-        } else {
-            let new = folder.join(format!("{}.parquet", random_name()));
-            work.new.push(new.clone());
-            let written = rewrite(&old, &new, table.ty, file.rows, &erased)?;
-            let data = self.lake().folder().data();
-            let named = new.strip_prefix(&data).unwrap_or(&new).to_string_lossy().into_owned();
-            for (begin, end, positions) in periods {
-                let path = folder.join(format!("{}-delete.parquet", random_name()));
-                work.new.push(path.clone());
-                let written = deletes::write(&path, &named, &positions)?;
-                exchange.deletes.push(NewPeriod {
-                    begin,
-                    end,
-                    name: file_name(&path),
-                    count: positions.len() as u64,
-                    bytes: written.bytes,
-                    footer_size: written.footer_size,
-                });
-            }
-            exchange.written = Some((file_name(&new), written));
-            work.done.files_rewritten += 1;
+        exchanged?;
+        for found in &work.found {
+            progress.done.entry(found.erasure).or_default().add(found);
         }
-        work.exchanges.push(exchange);
+        let base = self.lake().picture();
+        self.publish(&base)?;
+        let folders: BTreeSet<&Path> = work.old.iter().filter_map(|path| path.parent()).collect();
+        let removed = work.old.iter().map(|path| remove(path));
+        for error in removed
+            .chain(folders.into_iter().map(sync_folder))
+            .filter_map(Result::err)
+        {
+            self.leaves_orphans = true;
+            progress.not_removed.push(reasons(&error));
+        }
         Ok(())
-    }
-}
-
-/// A delete file to write: the snapshots it is for, and positions.
-type Period = (u64, Option<u64>, Vec<u64>);
-
-/// Which rows of a file are deleted in which snapshots once those at `erased` are in all of them. The file ends where nothing is
-/// left of it; no period is left where that is from its beginning. Snapshots before `oldest` cannot be read.
-fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64, end: &mut Option<u64>) -> Vec<Period> {
-    let mut periods = Vec::with_capacity(deletes.len() + 1);
-    let first_delete = deletes.first().map_or(file.end, |(begin, _, _)| Some(*begin));
-    if first_delete.is_none_or(|first| first > file.begin && first > oldest) {
-        periods.push((file.begin, first_delete, erased.to_vec()));
-    }
-    for (begin, until, positions) in deletes {
-        let all: BTreeSet<u64> = positions.into_iter().chain(erased.iter().copied()).collect();
-        if all.len() as u64 == file.rows {
-            *end = Some(begin);
-            break;
-        }
-        periods.push((begin, until, all.into_iter().collect()));
-    }
-    periods
-}
-
-fn random_name() -> String {
-    let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
-    format!("{number:016x}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(rows: u64, begin: u64, end: Option<u64>) -> StoredFile {
-        StoredFile {
-            id: 1,
-            name: "f".to_owned(),
-            rows,
-            begin,
-            end,
-            deletes: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn erased_rows_are_deleted_in_every_snapshot_that_reaches_the_file() {
-        let mut end = None;
-        let found = periods(&file(5, 3, None), &[1, 2], Vec::new(), 0, &mut end);
-        assert_eq!(found, [(3, None, vec![1, 2])]);
-        let deletes = vec![(4, Some(6), vec![0]), (6, None, vec![0, 2])];
-        let found = periods(&file(5, 3, None), &[1, 2], deletes.clone(), 0, &mut end);
-        let expected = [
-            (3, Some(4), vec![1, 2]),
-            (4, Some(6), vec![0, 1, 2]),
-            (6, None, vec![0, 1, 2]),
-        ];
-        assert_eq!((found.as_slice(), end), (expected.as_slice(), None));
-        // Snapshot 3 has expired.
-        let found = periods(&file(5, 3, None), &[1, 2], deletes, 4, &mut end);
-        assert_eq!((found.as_slice(), end), (&expected[1..], None));
-    }
-
-    #[test]
-    fn a_file_ends_where_nothing_is_left_of_it() {
-        let mut end = None;
-        let deletes = vec![(4, Some(6), vec![0]), (6, None, vec![0, 2])];
-        let found = periods(&file(3, 3, None), &[1], deletes, 0, &mut end);
-        let expected = [(3, Some(4), vec![1]), (4, Some(6), vec![0, 1])];
-        assert_eq!((found.as_slice(), end), (expected.as_slice(), Some(6)));
-        let mut end = None;
-        let found = periods(&file(2, 3, None), &[1], vec![(4, None, vec![0])], 4, &mut end);
-        assert_eq!((found.as_slice(), end), ([].as_slice(), Some(4)));
     }
 }

@@ -1,12 +1,14 @@
 //! One Parquet file of a table: how rows lie in pages and row groups, what is compressed how, and which statistics it has.
 //!
 //! It writes what it is given in the order it is given: sorting by (`owner`, `id`) is the caller's work, as is choosing the
-//! path, making the file durable and committing it. It reads nothing.
+//! path, making the file durable and committing it. It reads no rows.
 
 mod adapt;
 mod properties;
+mod weight;
 mod writer;
 
 pub use adapt::adapt;
 pub use properties::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
+pub(in crate::lake) use weight::row_bytes;
 pub use writer::{FileWriter, write_file};

@@ -2,14 +2,16 @@
 //! plans is meant for work of that kind.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err, stats::Precision};
-use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
@@ -23,12 +25,13 @@ use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
     ReplaceChildrenOptions, SendableRecordBatchStream,
 };
+use futures::Stream;
 
 use super::order::Sorted;
 use super::prune::Prune;
 use super::report::ScanReport;
 use super::resolved::Scan;
-use super::rows::Rows;
+use super::rows::{Rows, Step};
 
 /// Below this many rows a partition is not worth its own task.
 const ROWS_PER_PARTITION: u64 = 16_384;
@@ -198,11 +201,9 @@ impl ExecutionPlan for LakeScanExec {
         let batches = Batches {
             rows,
             metrics: Metrics::new(&self.metrics, partition),
+            since: Instant::now(),
         };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
-            self.schema(),
-            futures::stream::iter(batches),
-        )))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -233,22 +234,41 @@ impl ExecutionPlan for LakeScanExec {
     }
 }
 
+/// How long a stream computes without a pause. Between two stretches others have their turn on the thread, and who gave the search
+/// up is heard.
+const STRETCH: Duration = Duration::from_millis(5);
+
 /// A partition's batches, with DataFusion's metrics.
 struct Batches {
     rows: Rows,
     metrics: Metrics,
+    /// When it last paused.
+    since: Instant,
 }
 
-impl Iterator for Batches {
+impl Stream for Batches {
     type Item = Result<RecordBatch>;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        let _timer = self.metrics.baseline.elapsed_compute().timer();
-        let batch = self.rows.next()?.map_err(DataFusionError::from);
-        if let Ok(batch) = &batch {
-            self.metrics.baseline.record_output(batch.num_rows());
-        }
-        Some(batch)
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let begun = Instant::now();
+        let polled = loop {
+            if self.since.elapsed() >= STRETCH {
+                self.since = Instant::now();
+                context.waker().wake_by_ref();
+                break Poll::Pending;
+            }
+            break Poll::Ready(match self.rows.step() {
+                Ok(Step::Begun) => continue,
+                Ok(Step::Batch(batch)) => {
+                    self.metrics.baseline.record_output(batch.num_rows());
+                    Some(Ok(batch))
+                }
+                Ok(Step::End) => None,
+                Err(error) => Some(Err(error.into())),
+            });
+        };
+        self.metrics.baseline.elapsed_compute().add_elapsed(begun);
+        polled
     }
 }
 

@@ -185,6 +185,11 @@ impl OpenFile {
         slot.get().ok_or_else(|| self.missing("id index"))
     }
 
+    /// Whether the row group's directory was built.
+    pub(super) fn has_directory(&self, group: usize) -> bool {
+        self.groups[group].directory.get().is_some()
+    }
+
     /// The row group's system columns, run by run; built at first.
     pub(super) fn directory(self: &Arc<Self>, group: usize) -> Result<&Directory, ScanError> {
         let slot = &self.groups[group].directory;

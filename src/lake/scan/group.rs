@@ -1,9 +1,11 @@
 //! A row group's rows: those that the conditions leave, and their columns, batch by batch.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array,
+};
 use arrow::compute::filter_record_batch;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
@@ -79,62 +81,130 @@ impl Group {
     }
 }
 
-/// Reads the predicates' columns and drops the rows they refuse.
-pub(super) fn filter(
-    scan: &Scan,
-    file: &Arc<OpenFile>,
-    group: usize,
-    mut rows: Ranges,
-    read: &Arc<ReadBytes>,
-    report: &mut ScanReport,
-) -> Result<(RecordBatch, Ranges), ScanError> {
-    let before = rows.count();
-    for condition in &scan.items {
-        if !rows.is_empty() {
+/// A row group whose rows the predicates are asked about, a portion of them at a step: what they ask may take long.
+pub(super) struct Filtering {
+    pub(super) file: Arc<OpenFile>,
+    pub(super) group: usize,
+    pub(super) read: Arc<ReadBytes>,
+    /// The rows that are left, and the columns read of them.
+    pub(super) rows: Ranges,
+    pub(super) early: RecordBatch,
+    /// The predicate being asked, and what it has said so far.
+    at: usize,
+    mask: BooleanBufferBuilder,
+    time: Duration,
+    /// How many rows there were.
+    before: usize,
+}
+
+impl Filtering {
+    /// Decides the conditions on items and reads the predicates' columns.
+    pub(super) fn begin(
+        scan: &Scan,
+        file: &Arc<OpenFile>,
+        group: usize,
+        mut rows: Ranges,
+        report: &mut ScanReport,
+    ) -> Result<Filtering, ScanError> {
+        let read = ReadBytes::new(file);
+        let before = rows.count();
+        for condition in &scan.items {
+            if !rows.is_empty() {
+                let (started, count) = (Instant::now(), rows.count());
+                rows = condition.matching(&scan.table, file, group, &rows, &read)?;
+                report.filtered(&condition.label, (count, rows.count()), started.elapsed());
+            }
+        }
+        for conditions in &scan.either {
             let (started, count) = (Instant::now(), rows.count());
-            rows = condition.matching(&scan.table, file, group, &rows, read)?;
-            report.filtered(&condition.label, (count, rows.count()), started.elapsed());
+            let mut found = Ranges::default();
+            for condition in conditions.iter().filter(|_| !rows.is_empty()) {
+                found = found.union(&condition.matching(&scan.table, file, group, &rows, &read)?);
+            }
+            rows = found;
+            if let Some(first) = conditions.first() {
+                report.filtered(&first.label, (count, rows.count()), started.elapsed());
+            }
         }
+        let started = Instant::now();
+        let mut leaves = scan.first.leaves(file.fields(), file.sizes());
+        if scan.numbers_suffice {
+            leaves.retain(|leaf| !is_spared(file, group, *leaf));
+        }
+        let early = columns::read_leaves(file, group, &scan.first, &leaves, &rows, &read)?;
+        report.read_time += started.elapsed();
+        Ok(Filtering {
+            file: file.clone(),
+            group,
+            read,
+            mask: BooleanBufferBuilder::new(early.num_rows()),
+            rows,
+            early,
+            at: 0,
+            time: Duration::ZERO,
+            before,
+        })
     }
-    for conditions in &scan.either {
-        let (started, count) = (Instant::now(), rows.count());
-        let mut found = Ranges::default();
-        for condition in conditions.iter().filter(|_| !rows.is_empty()) {
-            found = found.union(&condition.matching(&scan.table, file, group, &rows, read)?);
-        }
-        rows = found;
-        if let Some(first) = conditions.first() {
-            report.filtered(&first.label, (count, rows.count()), started.elapsed());
-        }
-    }
-    let started = Instant::now();
-    let mut leaves = scan.first.leaves(file.fields(), file.sizes());
-    if scan.numbers_suffice {
-        leaves.retain(|leaf| !is_spared(file, group, *leaf));
-    }
-    let mut early = columns::read_leaves(file, group, &scan.first, &leaves, &rows, read)?;
-    report.read_time += started.elapsed();
-    for (at, (schema, predicate)) in scan.predicates.iter().enumerate() {
-        if rows.is_empty() {
-            break;
-        }
-        let (started, count) = (Instant::now(), rows.count());
-        let mask = definite((predicate.keep)(&adapt(&early, schema)?)?);
-        if mask.len() != early.num_rows() {
+
+    /// Asks about one more portion; gives whether all is decided.
+    pub(super) fn step(
+        &mut self,
+        scan: &Scan,
+        portion: &mut Portion,
+        report: &mut ScanReport,
+    ) -> Result<bool, ScanError> {
+        let Some((schema, predicate)) = scan.predicates.get(self.at).filter(|_| !self.rows.is_empty()) else {
+            report.rows_filtered += (self.before - self.rows.count()) as u64;
+            return Ok(true);
+        };
+        let started = Instant::now();
+        let from = self.mask.len();
+        let count = portion.0.min(self.early.num_rows() - from);
+        let mask = definite((predicate.keep)(&adapt(&self.early.slice(from, count), schema)?)?);
+        if mask.len() != count {
             return Err(ScanError::Columns(arrow::error::ArrowError::ComputeError(format!(
-                "a row filter answered for {} of {} rows",
+                "a row filter answered for {} of {count} rows",
                 mask.len(),
-                early.num_rows()
             ))));
         }
-        if mask.true_count() < mask.len() {
-            rows = rows.filter(&mask);
-            early = filter_record_batch(&needed(&early, scan, at + 1)?, &mask)?;
+        self.mask.append_buffer(mask.values());
+        if self.mask.len() == self.early.num_rows() {
+            let mask = BooleanArray::new(self.mask.finish(), None);
+            let count = self.rows.count();
+            if mask.true_count() < mask.len() {
+                self.rows = self.rows.filter(&mask);
+                self.early = filter_record_batch(&needed(&self.early, scan, self.at + 1)?, &mask)?;
+            }
+            let time = std::mem::take(&mut self.time) + started.elapsed();
+            report.filtered(&predicate.label, (count, self.rows.count()), time);
+            self.at += 1;
+        } else {
+            self.time += started.elapsed();
         }
-        report.filtered(&predicate.label, (count, rows.count()), started.elapsed());
+        portion.learn(count, started.elapsed());
+        Ok(false)
     }
-    report.rows_filtered += (before - rows.count()) as u64;
-    Ok((early, rows))
+}
+
+/// How many rows a predicate is asked about at a step: more while it is quick, so that most are asked about a row group at once.
+#[derive(Clone, Copy)]
+pub(super) struct Portion(usize);
+
+impl Default for Portion {
+    fn default() -> Portion {
+        Portion(512)
+    }
+}
+
+impl Portion {
+    /// Takes account of how long a portion took.
+    fn learn(&mut self, rows: usize, took: Duration) {
+        if took > Duration::from_millis(10) {
+            self.0 = (rows / 2).max(16);
+        } else if took < Duration::from_millis(2) && rows == self.0 {
+            self.0 = self.0.saturating_mul(4);
+        }
+    }
 }
 
 /// The columns of a batch that the output or a predicate from `next` on reads.

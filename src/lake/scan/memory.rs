@@ -94,6 +94,11 @@ impl Memory {
             .is_some_and(|held| held.file.path() == file.path)
     }
 
+    /// Whether less than half of what may be kept of files is taken.
+    pub(super) fn is_roomy(&self) -> bool {
+        self.files.weight() < self.files.capacity() / 2
+    }
+
     /// Tells the cache that a file's indexes grew.
     pub(super) fn weigh(&self, file: &Arc<OpenFile>, before: usize) {
         if file.weight() != before {

@@ -1,5 +1,5 @@
 //! The rows of a scan's share of a table, batch by batch: prune, apply the scope, decode the predicates' columns, decode the
-//! rest for the rows that are left. Synchronous; `exec` turns it into a stream.
+//! rest for the rows that are left. Synchronous; `exec` turns it into a stream, which pauses between steps.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use arrow::array::RecordBatch;
 use super::account::Entries;
 use super::columns;
 use super::error::ScanError;
-use super::file::{OpenFile, ReadBytes};
-use super::group::{BATCH, Group, filter};
+use super::file::OpenFile;
+use super::group::{BATCH, Filtering, Group, Portion};
 use super::order::Sorted;
 use super::pruning::prune;
 use super::ranges::Ranges;
@@ -23,7 +23,17 @@ use crate::lake::picture::DataFile;
 /// Files of a share that are held open at once so that their row groups can be read in the order of a sort.
 const MOST_RANKED: usize = 256;
 
-/// An iterator over one share of a scan's rows.
+/// What a step came to.
+pub(super) enum Step {
+    /// Rows.
+    Batch(RecordBatch),
+    /// A row group was begun, of which nothing may be left.
+    Begun,
+    /// There is nothing more.
+    End,
+}
+
+/// One share of a scan's rows, taken step by step.
 pub(super) struct Rows {
     scan: Arc<Scan>,
     ends: Ends,
@@ -34,6 +44,8 @@ pub(super) struct Rows {
     /// All row groups of the share, the best last, where they are read by a sort's order.
     ranked: Option<Vec<Place>>,
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<usize>)>,
+    filtering: Option<Filtering>,
+    portion: Portion,
     current: Option<Group>,
     /// Rows still wanted.
     left: usize,
@@ -68,40 +80,60 @@ impl Rows {
             sorted,
             ranked: None,
             open: None,
+            filtering: None,
+            portion: Portion::default(),
             current: None,
             left: limit.unwrap_or(usize::MAX),
             done: Entries::default(),
         }
     }
 
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ScanError> {
-        loop {
-            if self.left == 0 {
-                return Ok(None);
-            }
-            if let Some(group) = &mut self.current {
-                let started = Instant::now();
-                let batch = group.next(&self.scan)?;
-                self.done.report.read_time += started.elapsed();
-                if let Some(batch) = batch {
-                    let batch = batch.slice(0, batch.num_rows().min(self.left));
-                    self.left -= batch.num_rows();
-                    self.done.report.rows_out += batch.num_rows() as u64;
-                    return Ok(Some(batch));
-                }
-                self.finish_group();
-            }
-            let Some((data, file, group)) = self.next_group()? else {
-                return Ok(None);
-            };
-            self.current = self.start(&data, file, group)?;
+    /// Goes on by a batch or a row group.
+    pub(super) fn step(&mut self) -> Result<Step, ScanError> {
+        let step = self.next_step();
+        if !matches!(step, Ok(Step::Batch(_) | Step::Begun)) {
+            self.left = 0;
         }
+        step
+    }
+
+    fn next_step(&mut self) -> Result<Step, ScanError> {
+        if self.left == 0 {
+            return Ok(Step::End);
+        }
+        if let Some(group) = &mut self.current {
+            let started = Instant::now();
+            let batch = group.next(&self.scan)?;
+            self.done.report.read_time += started.elapsed();
+            if let Some(batch) = batch {
+                let batch = batch.slice(0, batch.num_rows().min(self.left));
+                self.left -= batch.num_rows();
+                self.done.report.rows_out += batch.num_rows() as u64;
+                return Ok(Step::Batch(batch));
+            }
+            self.finish_group();
+        }
+        if let Some(mut filtering) = self.filtering.take() {
+            match filtering.step(&self.scan, &mut self.portion, &mut self.done.report)? {
+                true => self.current = Some(self.hand_out(filtering)?),
+                false => self.filtering = Some(filtering),
+            }
+            return Ok(Step::Begun);
+        }
+        let Some((data, file, group)) = self.next_group()? else {
+            return Ok(Step::End);
+        };
+        self.filtering = self.start(&data, file, group)?;
+        Ok(Step::Begun)
     }
 
     /// Lets go of the row group being read.
     pub(super) fn finish_group(&mut self) {
         if let Some(group) = self.current.take() {
             self.done.bytes(&group.file, &group.read);
+        }
+        if let Some(filtering) = self.filtering.take() {
+            self.done.bytes(&filtering.file, &filtering.read);
         }
     }
 
@@ -157,7 +189,7 @@ impl Rows {
     }
 
     /// Chooses the rows of a row group and begins to read them; `None` if none is left.
-    fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, group: usize) -> Result<Option<Group>, ScanError> {
+    fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, group: usize) -> Result<Option<Filtering>, ScanError> {
         let scan = self.scan.clone();
         let started = Instant::now();
         let mut rows = prune(&file, group, &scan.prune);
@@ -196,36 +228,35 @@ impl Rows {
         report.rows += u64::from(place.rows);
         report.rows_pruned += u64::from(place.rows) - count as u64;
         self.done.touch(data.id);
-        let read = ReadBytes::new(&file);
-        let (early, mut rows) = filter(&scan, &file, group, rows, &read, &mut self.done.report)?;
+        Filtering::begin(&scan, &file, group, rows, &mut self.done.report).map(Some)
+    }
+
+    /// The rows that the predicates have left, to be handed out.
+    fn hand_out(&mut self, filtered: Filtering) -> Result<Group, ScanError> {
+        let Filtering {
+            file,
+            group,
+            read,
+            mut rows,
+            early,
+            ..
+        } = filtered;
         rows.truncate(self.left);
-        let leaves = scan.rest.leaves(file.fields(), file.sizes());
+        let leaves = self.scan.rest.leaves(file.fields(), file.sizes());
         let late = match rows.is_empty() || leaves.is_empty() {
             true => None,
             false => Some(columns::reader(&file, group, &leaves, &rows, BATCH, &read)?),
         };
-        let (first_row, rows) = (place.first, rows.rows().collect());
-        Ok(Some(Group {
+        let first_row = file.groups()[group].first;
+        Ok(Group {
             file,
             first_row,
-            rows,
+            rows: rows.rows().collect(),
             at: 0,
             early,
             late,
             read,
-        }))
-    }
-}
-
-impl Iterator for Rows {
-    type Item = Result<RecordBatch, ScanError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.next_batch().transpose();
-        if matches!(next, Some(Err(_)) | None) {
-            self.left = 0;
-        }
-        next
+        })
     }
 }
 

@@ -1,11 +1,11 @@
-//! Long lists of ids and references: alternatives that are looked up in a set rather than compared one by one.
+//! Long lists of ids, references and tokens: alternatives that are looked up in a set rather than compared one by one.
 
 use std::sync::Arc;
 
 use super::{Matcher, Targets};
 use crate::fhir::TypeId;
 use crate::lake::scan::IdSet;
-use crate::search::value::ReferenceValue;
+use crate::search::value::{ReferenceValue, TokenSet};
 
 /// Fewer alternatives of a kind are compared one by one.
 const FEW: usize = 4;
@@ -42,4 +42,22 @@ pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
         None => Matcher::PointsTo(Arc::new(ids)),
     }));
     others
+}
+
+/// The same matchers, their tokens in one set, where they are more than the scan decides on dictionary codes.
+pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) {
+    let is_token = |matcher: &Matcher| matches!(matcher, Matcher::Token(_));
+    if matchers.iter().filter(|matcher| is_token(matcher)).count() <= few {
+        return;
+    }
+    let mut set = TokenSet::default();
+    let mut others = Vec::new();
+    for matcher in std::mem::take(matchers) {
+        match matcher {
+            Matcher::Token(token) => set.insert(token),
+            other => others.push(other),
+        }
+    }
+    others.push(Matcher::OneOfTokens(Arc::new(set)));
+    *matchers = others;
 }

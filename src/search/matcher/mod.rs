@@ -20,8 +20,8 @@ use super::raw::RawParameter;
 use super::resolve::{Surroundings, resource_type};
 use super::result::invalid;
 use super::value::{
-    DateValue, Interval, NearValue, NumberValue, Prefix, QuantityValue, ReferenceValue, TokenValue, TypedIdentifier,
-    UriTree, contains, escape, fold, plain,
+    DateValue, Interval, NearValue, NumberValue, Prefix, QuantityValue, ReferenceValue, TokenSet, TokenValue,
+    TypedIdentifier, UriTree, contains, escape, fold, plain,
 };
 use super::{SearchError, terminology};
 use crate::fhir::TypeId;
@@ -33,6 +33,8 @@ use crate::lake::scan::IdSet;
 #[derive(Clone, Debug)]
 pub(super) enum Matcher {
     Token(TokenValue),
+    /// One of many tokens.
+    OneOfTokens(Arc<TokenSet>),
     /// `_id`: ids are case sensitive, and have no system.
     Id(String),
     /// One of many ids.
@@ -198,6 +200,28 @@ impl Matcher {
         }
     }
 
+    /// Of a canonical that names no version: that of any.
+    pub(super) fn any_version(&mut self) {
+        if let Matcher::Uri(url) = self
+            && !url.contains('|')
+        {
+            *self = Matcher::VersionsOf {
+                url: std::mem::take(url),
+                version: None,
+            };
+        }
+    }
+
+    /// The code of a token that no boolean can have.
+    pub(super) fn not_boolean(&self) -> Option<&str> {
+        match self {
+            Matcher::Token(TokenValue { code: Some(code), .. }) => {
+                (!matches!(code.as_str(), "true" | "false")).then_some(code.as_str())
+            }
+            _ => None,
+        }
+    }
+
     /// Takes account of the one type that the references compared may point to.
     pub(super) fn aim(&mut self, target: TypeId) {
         match self {
@@ -226,6 +250,7 @@ impl Matcher {
     pub(super) fn mark(&self, part: &Typed, rows: &mut [bool]) {
         match self {
             Matcher::Token(value) => token::mark(value, part, rows),
+            Matcher::OneOfTokens(set) => token::mark_any(set, part, rows),
             Matcher::Id(id) => mark_items(part, rows, |items, item| items.text(item) == Some(id)),
             Matcher::OneOf(ids) => {
                 mark_items(part, rows, |items, item| {
@@ -282,7 +307,7 @@ fn is_family(parameter: &SearchParameter) -> bool {
 
 pub(super) use codes::{CodesTest, CodesValue};
 pub(super) use date::interval as date_interval;
-pub(super) use many::gather;
+pub(super) use many::{gather, gather_tokens};
 
 /// Marks the rows of which `hit` says yes for one item. A row that is marked already is not looked at again.
 fn mark_items(part: &Typed, rows: &mut [bool], hit: impl Fn(&Items, usize) -> bool) {

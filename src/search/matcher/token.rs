@@ -2,7 +2,7 @@
 
 use super::{mark_items, only_text, string, type_name};
 use crate::fhirpath::{Collection, Items, Typed};
-use crate::search::value::{TokenValue, TypedIdentifier, fold};
+use crate::search::value::{TokenSet, TokenValue, TypedIdentifier, fold};
 
 /// The code system that `true` and `false` are of (R4 search, 3.1.1.4.10).
 const BOOLEANS: &str = "http://hl7.org/fhir/special-values";
@@ -43,6 +43,35 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
             (Some(text), Some(code)) => text.eq_ignore_ascii_case(code),
             (text, None) => text.is_some(),
             (None, _) => false,
+        }),
+    }
+}
+
+/// The same of many tokens: each item is looked up once.
+pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
+    match type_name(part) {
+        "CodeableConcept" => {
+            let codings = part.items.child("coding");
+            let Some(items) = codings.single() else { return };
+            let pairs = Pairs::of(items, "code");
+            mark_items(part, rows, |_, concept| {
+                codings.range(concept).any(|coding| pairs.are_in(set, coding))
+            });
+        }
+        "Coding" => {
+            let pairs = Pairs::of(&part.items, "code");
+            mark_items(part, rows, |_, coding| pairs.are_in(set, coding));
+        }
+        "Identifier" | "ContactPoint" => {
+            let pairs = Pairs::of(&part.items, "value");
+            mark_items(part, rows, |_, item| pairs.are_in(set, item));
+        }
+        "boolean" | "Boolean" => mark_items(part, rows, |items, item| {
+            let text = items.boolean(item).map(|truth| if truth { "true" } else { "false" });
+            text.is_some() && (set.holds(None, text) || set.holds(Some(BOOLEANS), text))
+        }),
+        _ => mark_items(part, rows, |items, item| {
+            items.text(item).is_some_and(|code| set.holds_code(code))
         }),
     }
 }
@@ -109,6 +138,10 @@ impl Pairs {
             systems: items.child("system"),
             codes: items.child(code),
         }
+    }
+
+    fn are_in(&self, set: &TokenSet, item: usize) -> bool {
+        set.holds(only_text(&self.systems, item), only_text(&self.codes, item))
     }
 
     pub(super) fn matches(&self, value: &TokenValue, item: usize) -> bool {

@@ -18,5 +18,5 @@ pub(super) use number::{NumberValue, QuantityValue, Stored};
 pub(super) use prefix::Prefix;
 pub(super) use reference::ReferenceValue;
 pub(super) use text::{begins, contains, fold, has_noise, plain};
-pub(super) use token::{TokenValue, TypedIdentifier};
+pub(super) use token::{TokenSet, TokenValue, TypedIdentifier};
 pub(super) use uri::UriTree;

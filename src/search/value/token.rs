@@ -1,5 +1,9 @@
 //! Token values: `code`, `system|code`, `|code`, `system|` (R4 search, 3.1.1.4.10).
 
+use std::borrow::Cow;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::escape;
 
 /// A token to look for.
@@ -30,6 +34,57 @@ impl TokenValue {
         let says_nothing = token.code.as_deref().unwrap_or_default().is_empty()
             && token.system.as_deref().unwrap_or_default().is_empty();
         (!says_nothing).then_some(token)
+    }
+}
+
+/// Many tokens, one of which is to be found: looked up rather than compared one by one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TokenSet {
+    /// Codes in lower case, by the system they are asked with: `None` any, `Some("")` none.
+    codes: FxHashMap<Option<Box<str>>, FxHashSet<Box<str>>>,
+    /// Systems of which any code is asked.
+    systems: FxHashSet<Box<str>>,
+}
+
+impl TokenSet {
+    /// Takes a token up.
+    pub(crate) fn insert(&mut self, token: TokenValue) {
+        let system = token.system.map(String::into_boxed_str);
+        match (system, token.code) {
+            (system, Some(code)) => {
+                let codes = self.codes.entry(system).or_default();
+                codes.insert(code.to_ascii_lowercase().into());
+            }
+            (Some(system), None) => {
+                self.systems.insert(system);
+            }
+            // No text says nothing of either.
+            (None, None) => {}
+        }
+    }
+
+    /// Whether an item of this system and code is one of them.
+    pub(crate) fn holds(&self, system: Option<&str>, code: Option<&str>) -> bool {
+        if self.systems.contains(system.unwrap_or_default()) {
+            return true;
+        }
+        let Some(code) = code.map(lower) else { return false };
+        let among = |asked: Option<Box<str>>| self.codes.get(&asked).is_some_and(|codes| codes.contains(&*code));
+        among(None) || among(Some(system.unwrap_or_default().into()))
+    }
+
+    /// Whether a code that has no system of its own is one of them.
+    pub(crate) fn holds_code(&self, code: &str) -> bool {
+        let code = lower(code);
+        !self.systems.is_empty() || self.codes.values().any(|codes| codes.contains(&*code))
+    }
+}
+
+/// A code as tokens are compared; most are in lower case already.
+fn lower(code: &str) -> Cow<'_, str> {
+    match code.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(code.to_ascii_lowercase()),
+        false => Cow::Borrowed(code),
     }
 }
 
@@ -80,5 +135,35 @@ mod tests {
         assert_eq!(TokenValue::parse("|"), None);
         assert_eq!(TokenValue::parse(""), None);
         assert_eq!(TokenValue::parse("a|b|c"), None);
+    }
+
+    #[test]
+    fn a_set_finds_what_its_tokens_find_one_by_one() {
+        let finds = |token: &TokenValue, system: Option<&str>, code: Option<&str>| {
+            let same = token
+                .code
+                .as_deref()
+                .is_none_or(|wanted| code.is_some_and(|code| code.eq_ignore_ascii_case(wanted)));
+            same && match token.system.as_deref() {
+                None => true,
+                Some("") => system.is_none(),
+                wanted => system == wanted,
+            }
+        };
+        let texts = ["a", "A", "s|a", "s|", "|a", "S|b", "t|C"];
+        for chosen in 0..1 << texts.len() {
+            let tokens: Vec<_> = (0..texts.len())
+                .filter(|at| chosen & (1 << at) != 0)
+                .filter_map(|at| TokenValue::parse(texts[at]))
+                .collect();
+            let mut set = TokenSet::default();
+            tokens.iter().for_each(|token| set.insert(token.clone()));
+            for system in [None, Some("s"), Some("S"), Some("t")] {
+                for code in [None, Some("a"), Some("A"), Some("b"), Some("c")] {
+                    let expected = tokens.iter().any(|token| finds(token, system, code));
+                    assert_eq!(set.holds(system, code), expected, "{system:?}|{code:?} in {tokens:?}");
+                }
+            }
+        }
     }
 }

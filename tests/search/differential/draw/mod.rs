@@ -272,7 +272,7 @@ impl<'w, 'a> Draw<'w, 'a> {
     }
 }
 
-/// A value that no resource has.
+/// A value that no resource has, or few.
 fn absent(kind: &str) -> &'static str {
     match kind {
         "date" => "1897-03",
@@ -280,6 +280,8 @@ fn absent(kind: &str) -> &'static str {
         "quantity" => "gt12345678.75",
         "uri" => "http://example.org/absent",
         "special" => "0|0|1|km",
+        // Some tokens are booleans, which have no third value.
+        "token" => "true",
         _ => "absent",
     }
 }

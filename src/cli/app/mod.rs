@@ -1,0 +1,9 @@
+//! `tabularium app`: applications, their keys and the addresses that are theirs.
+
+mod change;
+mod command;
+mod create;
+mod keys;
+mod list;
+
+pub(super) use command::{Args, run};

@@ -1,0 +1,10 @@
+//! `tabularium endpoint`: the directory of sources.
+
+mod add;
+mod check;
+mod command;
+mod identity;
+mod list;
+mod source;
+
+pub(super) use command::{Args, run};

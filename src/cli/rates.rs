@@ -1,0 +1,29 @@
+//! How often clients of a server may ask: options that `serve` and `demo` share.
+
+use crate::http::{Rate, Rates};
+
+/// Limits on the rate of requests.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct RateArgs {
+    /// Requests per second that one credential may make (a consent, or an application's key), five times as many at once; 0 is no
+    /// limit. Tokens of the operator's own application `local` are not counted
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    rate_limit: u32,
+    /// Requests per second from one address without a credential, or with one that is refused, five times as many at once; 0 is no
+    /// limit
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    address_rate_limit: u32,
+    /// A proxy stands before the server: a client's address is what the proxy added last to X-Forwarded-For
+    #[arg(long)]
+    behind_proxy: bool,
+}
+
+impl RateArgs {
+    pub(super) fn rates(&self) -> Rates {
+        Rates {
+            credential: Rate::per_second(self.rate_limit),
+            address: Rate::per_second(self.address_rate_limit),
+            behind_proxy: self.behind_proxy,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What applications may be called.
+
+use rusqlite::Connection;
+
+use super::record::exists;
+use crate::consent::error::Error;
+
+/// The longest name of an application, in letters.
+const LONGEST_NAME: usize = 200;
+const LONGEST_ID: usize = 64;
+
+/// A name as it may be shown to patients.
+pub(super) fn checked_name(name: &str) -> Result<&str, Error> {
+    let problem = match name.trim() {
+        "" => "is empty",
+        name if name.chars().count() > LONGEST_NAME => "is longer than 200 letters",
+        name if name.chars().any(char::is_control) => "has control characters",
+        name => return Ok(name),
+    };
+    Err(Error::Invalid {
+        what: "the application's name".to_owned(),
+        problem,
+    })
+}
+
+pub(super) fn checked_id(id: &str) -> Result<&str, Error> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if !id.is_empty() && id.len() <= LONGEST_ID && id.bytes().all(plain) {
+        return Ok(id);
+    }
+    Err(Error::Invalid {
+        what: format!("the application's id {id:?}"),
+        problem: "is not made of up to 64 letters a to z, digits, '-', '_' and '.'",
+    })
+}
+
+/// An id that reads like the name and is nobody's.
+pub(super) fn free_id(connection: &Connection, name: &str) -> Result<String, Error> {
+    let mut id = String::new();
+    for letter in name.chars().map(|letter| letter.to_ascii_lowercase()) {
+        if letter.is_ascii_alphanumeric() {
+            id.push(letter);
+        } else if !id.is_empty() && !id.ends_with('-') {
+            id.push('-');
+        }
+    }
+    id.truncate(LONGEST_ID - 12);
+    let id = id.trim_matches('-');
+    let id = if id.is_empty() { "app" } else { id };
+    let mut free = id.to_owned();
+    let mut at = 1u64;
+    while exists(connection, &free)? {
+        at += 1;
+        free = format!("{id}-{at}");
+    }
+    Ok(free)
+}

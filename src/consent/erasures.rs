@@ -1,0 +1,78 @@
+//! Rows that have been asked to leave the lake: asked for in the transaction that ends what they were there for, carried out by the
+//! worker, and asked for until no file of the lake has them.
+
+use rusqlite::params;
+
+use super::audit::{About, Actor, note};
+use super::error::Error;
+use super::store::{Store, mode_of};
+use crate::lake::Mode;
+
+/// Rows that have to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedErasure {
+    /// Counts up.
+    pub id: i64,
+    /// Whose rows.
+    pub application: String,
+    /// Live or test.
+    pub mode: Mode,
+    /// The owner of the consent's rows.
+    pub owner: i64,
+    /// The authorizations whose rows they are.
+    pub authorizations: Vec<String>,
+    consent: String,
+}
+
+impl Store {
+    /// What is asked for and not done, oldest first, of what was asked for after `after`, the id of an earlier one.
+    pub fn open_erasures(&self, after: i64, most: usize) -> Result<Vec<AskedErasure>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT id, consent, authorization, mode, application, owner FROM erasure
+                       WHERE done_at IS NULL AND id > ?1 ORDER BY id LIMIT ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            let mut rows = statement.query([after, most as i64])?;
+            let mut asked = Vec::new();
+            while let Some(row) = rows.next()? {
+                let consent: String = row.get(1)?;
+                let authorizations = match row.get::<_, Option<String>>(2)? {
+                    Some(authorization) => vec![authorization],
+                    None => {
+                        let sql = "SELECT id FROM patient_authorization WHERE consent = ?1 ORDER BY ordinal";
+                        let mut statement = connection.prepare_cached(sql)?;
+                        let rows = statement.query_map([&consent], |row| row.get(0))?;
+                        rows.collect::<Result<_, _>>()?
+                    }
+                };
+                asked.push(AskedErasure {
+                    id: row.get(0)?,
+                    mode: mode_of(&row.get::<_, String>(3)?),
+                    application: row.get(4)?,
+                    owner: row.get(5)?,
+                    authorizations,
+                    consent,
+                });
+            }
+            Ok(asked)
+        })
+    }
+
+    /// Notes that rows are gone from the lake.
+    pub fn erasures_done(&self, done: &[AskedErasure]) -> Result<(), Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            for asked in done {
+                let sql = "UPDATE erasure SET done_at = ?1 WHERE id = ?2 AND done_at IS NULL";
+                if transaction.execute(sql, params![now, asked.id])? > 0 {
+                    let about = About {
+                        application: Some(&asked.application),
+                        consent: Some(&asked.consent),
+                        authorization: asked.authorizations.first().map(String::as_str),
+                    };
+                    note(transaction, now, Actor::Service, "records.erased", about, "")?;
+                }
+            }
+            Ok(())
+        })
+    }
+}

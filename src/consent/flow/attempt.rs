@@ -1,0 +1,125 @@
+//! A redirect to a source or identity provider, known by the digest of its `state`. It is good for one return, into the session
+//! that left, from where that session was sent.
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::session::{Flow, FlowError, SessionKey};
+use crate::consent::error::Error;
+use crate::consent::secret;
+use crate::consent::store::Store;
+
+/// Where a patient was sent, or comes back from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returned<'a> {
+    /// A source, by its endpoint.
+    Endpoint(&'a str),
+    /// An identity provider, by its code.
+    Provider(&'a str),
+}
+
+/// What was kept for the return.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// The authorization that it is for; `None` for an identity.
+    pub authorization: Option<String>,
+    /// What the exchange of the code needs.
+    pub verifier: Vec<u8>,
+}
+
+impl std::fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attempt").finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// The session that a patient who comes back with `state` left from; not yet whether they may go on there.
+    pub fn session_of_state(&self, state: &str) -> Result<Option<SessionKey>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT session FROM attempt WHERE digest = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let digest = secret::digest(state);
+            let found = statement.query_row([&digest[..]], |row| row.get::<_, [u8; 32]>(0));
+            Ok(found.optional()?.map(SessionKey))
+        })
+    }
+
+    /// Takes up an attempt for the session of `key`. It can be taken up once, and only from where the patient was sent: an answer of
+    /// one source is never taken for another's (RFC 9700, section 4.4).
+    pub fn take_attempt(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<(Flow, Attempt), FlowError> {
+        let digest = secret::digest(state);
+        let (flow, authorization, sealed) = self.step_flow(key, |transaction, now, flow| {
+            let (authorization, sealed) = spent(transaction, now, key, &digest, from)?.ok_or(FlowError::Stale)?;
+            Ok((flow.clone(), authorization, sealed))
+        })?;
+        let verifier = self.unseal(&purpose(state), &sealed)?;
+        Ok((
+            flow,
+            Attempt {
+                authorization,
+                verifier,
+            },
+        ))
+    }
+
+    /// Seals what the exchange of a code will need.
+    pub(super) fn seal_verifier(&self, state: &str, verifier: &[u8]) -> Result<Vec<u8>, Error> {
+        self.seal(&purpose(state), verifier)
+    }
+}
+
+/// Keeps an attempt.
+pub(super) fn keep(
+    connection: &Connection,
+    now: i64,
+    flow: &Flow,
+    state: &str,
+    sealed: &[u8],
+    to: Returned<'_>,
+    authorization: Option<&str>,
+) -> Result<(), Error> {
+    let (endpoint, provider) = parts(to);
+    let sql = "INSERT INTO attempt (digest, session, authorization, endpoint, identity_provider, sealed, created_at)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    connection.prepare_cached(sql)?.execute(params![
+        &secret::digest(state)[..],
+        &flow.key.0[..],
+        authorization,
+        endpoint,
+        provider,
+        sealed,
+        now
+    ])?;
+    Ok(())
+}
+
+/// The authorization that an attempt was for, and what was kept, sealed.
+type Spent = (Option<String>, Vec<u8>);
+
+fn spent(
+    transaction: &Transaction<'_>,
+    now: i64,
+    key: SessionKey,
+    digest: &[u8],
+    from: Returned<'_>,
+) -> Result<Option<Spent>, Error> {
+    let (endpoint, provider) = parts(from);
+    let sql = "UPDATE attempt SET used_at = ?1 WHERE digest = ?2 AND session = ?3 AND used_at IS NULL
+               AND endpoint IS ?4 AND identity_provider IS ?5 RETURNING authorization, sealed";
+    let mut statement = transaction.prepare_cached(sql)?;
+    let row = statement.query_row(params![now, digest, &key.0[..], endpoint, provider], |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    });
+    Ok(row.optional()?)
+}
+
+fn parts(place: Returned<'_>) -> (Option<&str>, Option<&str>) {
+    match place {
+        Returned::Endpoint(endpoint) => (Some(endpoint), None),
+        Returned::Provider(provider) => (None, Some(provider)),
+    }
+}
+
+fn purpose(state: &str) -> String {
+    format!("attempt/{}", SessionKey::of(state).text())
+}

@@ -1,0 +1,119 @@
+//! How a flow ends: with something for the application to exchange, or without.
+
+use rusqlite::Transaction;
+
+use super::request::Door;
+use super::session::{Flow, FlowError, SessionKey};
+use super::steps::leave_open;
+use crate::consent::audit::Actor;
+use crate::consent::error::Error;
+use crate::consent::grant::{NewCode, issue_code, issue_public_token};
+use crate::consent::moves::end;
+use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
+use crate::consent::store::Store;
+
+/// What the end of a flow gives to the application.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// An authorization code.
+    Code(String),
+    /// A public token, for the link component.
+    PublicToken(String),
+    /// Nothing: no source granted access.
+    NoSource,
+}
+
+impl std::fmt::Debug for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Ended::Code(_) => "Code",
+            Ended::PublicToken(_) => "PublicToken",
+            Ended::NoSource => "NoSource",
+        })
+    }
+}
+
+impl Store {
+    /// The patient finishes: the consent covers the sources that granted access.
+    pub fn finish_flow(&self, key: SessionKey) -> Result<(Flow, Ended), FlowError> {
+        self.step_flow(key, |transaction, now, flow| {
+            leave_open(transaction, now, flow)?;
+            if flow.authorized().next().is_none() {
+                abandon(transaction, now, flow)?;
+                return Ok((flow.clone(), Ended::NoSource));
+            }
+            flow.consent
+                .step(transaction, now, Actor::Patient, ConsentEvent::Finished)?;
+            let (consent, client) = (&flow.consent.id, &flow.request.client);
+            let ended = match flow.request.door {
+                Door::Link => Ended::PublicToken(issue_public_token(transaction, now, consent, client)?),
+                Door::Oauth | Door::Smart => Ended::Code(issue_code(
+                    transaction,
+                    now,
+                    &NewCode {
+                        consent,
+                        client,
+                        redirect_uri: flow.request.redirect_uri.as_deref().unwrap_or_default(),
+                        challenge: flow.request.challenge.as_deref().unwrap_or_default(),
+                    },
+                )?),
+            };
+            close(now, flow);
+            Ok((flow.clone(), ended))
+        })
+    }
+
+    /// The patient leaves without sharing anything: what sources granted is given back.
+    pub fn cancel_flow(&self, key: SessionKey) -> Result<Flow, FlowError> {
+        self.step_flow(key, |transaction, now, flow| {
+            leave_open(transaction, now, flow)?;
+            abandon(transaction, now, flow)?;
+            Ok(flow.clone())
+        })
+    }
+
+    /// Whether the application has still to be told how this flow ended; from now on it has been.
+    pub fn tell_flow(&self, key: SessionKey) -> Result<bool, Error> {
+        self.write(|transaction| {
+            let Some(mut flow) = Flow::load(transaction, key)? else {
+                return Ok(false);
+            };
+            if flow.is_open() || flow.progress.told {
+                return Ok(false);
+            }
+            let ended_at = flow.ended_at.unwrap_or_else(|| self.clock().now());
+            close(ended_at, &mut flow);
+            flow.save(transaction)?;
+            Ok(true)
+        })
+    }
+}
+
+fn abandon(transaction: &Transaction<'_>, now: i64, flow: &mut Flow) -> Result<(), Error> {
+    for one in &mut flow.authorizations {
+        if one.state == AuthorizationState::Authorized {
+            end(
+                transaction,
+                now,
+                Actor::Patient,
+                &flow.consent,
+                one,
+                AuthorizationEvent::Revoked,
+            )?;
+        }
+    }
+    flow.consent
+        .step(transaction, now, Actor::Patient, ConsentEvent::Left)?;
+    close(now, flow);
+    Ok(())
+}
+
+fn close(now: i64, flow: &mut Flow) {
+    flow.ended_at = Some(now);
+    flow.progress.told = true;
+    flow.progress.ticket = None;
+    // Neither who somebody is nor where they were is needed any more.
+    flow.progress.verified = None;
+    flow.progress.places = Vec::new();
+    flow.progress.details = Default::default();
+}

@@ -1,0 +1,170 @@
+//! Where a session stands. It is kept as JSON in the session's row and read by every page.
+
+use serde::{Deserialize, Serialize};
+
+use super::request::{FlowRequest, Way};
+
+/// What the patient is asked next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// To choose an organization.
+    Choose,
+    /// To agree that records of an endpoint are shared.
+    Share {
+        /// The endpoint.
+        endpoint: String,
+    },
+    /// To open the source in a window beside the frame that the pages are in.
+    Window {
+        /// The endpoint; `None` to open an identity provider.
+        endpoint: Option<String>,
+        /// The identity provider.
+        provider: Option<String>,
+    },
+    /// To come back from a source.
+    Away {
+        /// The endpoint.
+        endpoint: String,
+    },
+    /// What to do after a source could not be connected.
+    Trouble {
+        /// The endpoint.
+        endpoint: String,
+        /// What went wrong.
+        trouble: Trouble,
+    },
+    /// To add another source, or to finish.
+    Hub,
+    /// To show who they are, to an identity provider.
+    Identity {
+        /// What went wrong with it before.
+        trouble: Option<Trouble>,
+    },
+    /// To say who they are, for a search.
+    Details {
+        /// Whether the search did not work.
+        down: bool,
+    },
+    /// To choose among the places that were found.
+    Places,
+    /// What to do when nothing was found.
+    Nothing,
+}
+
+/// Why a source is not connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// It refused, or the patient did there.
+    Refused,
+    /// It knows no records of the patient.
+    NoPatient,
+    /// It did not answer as it should.
+    Down,
+}
+
+/// A place that a record locator found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The endpoint of the directory.
+    pub endpoint: String,
+    /// What it is called.
+    pub name: String,
+    /// The person's Patient there.
+    pub patient: String,
+}
+
+/// A verified identity.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// The provider's code.
+    pub provider: String,
+    /// Its ID token, sealed, in base64.
+    pub sealed: String,
+}
+
+/// Who the patient says they are.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Details {
+    /// First name.
+    pub given: String,
+    /// Last name.
+    pub family: String,
+    /// `YYYY-MM-DD`.
+    pub birth_date: String,
+    /// One of FHIR's codes, or empty.
+    pub gender: String,
+    /// Or empty.
+    pub postal_code: String,
+}
+
+/// Where a session stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// What comes next.
+    pub step: Step,
+    /// Counts the changes, so that a page can tell whether it is still the newest.
+    pub turn: u64,
+    /// What a record locator found.
+    #[serde(default)]
+    pub places: Vec<Place>,
+    /// Whether a record locator was asked and what it found has been shown.
+    #[serde(default)]
+    pub verified: Option<Verified>,
+    /// What the patient said of themselves.
+    #[serde(default)]
+    pub details: Details,
+    /// The digest of what a window beside the frame may come with, in base64.
+    #[serde(default)]
+    pub ticket: Option<String>,
+    /// The flow was ended by a step, and the application was told.
+    #[serde(default)]
+    pub told: bool,
+}
+
+impl std::fmt::Debug for Verified {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Verified")
+            .field("provider", &self.provider)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Details {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Details").finish_non_exhaustive()
+    }
+}
+
+impl Progress {
+    /// Where a flow for this request begins.
+    pub fn first(request: &FlowRequest) -> Progress {
+        let step = match (&request.endpoint, request.way) {
+            (Some(endpoint), _) => Step::Share {
+                endpoint: endpoint.clone(),
+            },
+            (None, Way::Identity) => Step::Identity { trouble: None },
+            (None, Way::Choose | Way::Search) => Step::Choose,
+        };
+        Progress {
+            step,
+            turn: 0,
+            places: Vec::new(),
+            verified: None,
+            details: Details {
+                given: request.hints.given.clone().unwrap_or_default(),
+                family: request.hints.family.clone().unwrap_or_default(),
+                birth_date: request.hints.birth_date.clone().unwrap_or_default(),
+                ..Details::default()
+            },
+            ticket: None,
+            told: false,
+        }
+    }
+
+    pub(super) fn go(&mut self, step: Step) {
+        self.step = step;
+        self.turn += 1;
+    }
+}

@@ -1,0 +1,271 @@
+//! A browser on its way through the flow, known by the digest of its cookie; and the one way in which anything of it changes.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::progress::Progress;
+use super::request::{Door, FlowRequest};
+use crate::consent::error::Error;
+use crate::consent::moves::{IDLE_SECONDS, NewConsent};
+use crate::consent::record::{Authorization, Consent, Origin};
+use crate::consent::secret::{self, Digest};
+use crate::consent::states::{AuthorizationState, ConsentState};
+use crate::consent::store::{Client, Store};
+
+/// How long the rows of a session stay after it has ended, so that who comes back late is told so.
+const KEPT: i64 = 86_400;
+
+/// By what the store knows a session. It tells nothing that would open one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionKey(pub(super) Digest);
+
+impl SessionKey {
+    /// The key of the session that a cookie opens.
+    pub fn of(cookie: &str) -> SessionKey {
+        SessionKey(secret::digest(cookie))
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+
+    /// Read back from its text.
+    pub fn from_text(text: &str) -> Option<SessionKey> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        Some(SessionKey(bytes.try_into().ok()?))
+    }
+}
+
+/// A session as it stands.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// By what the store knows it.
+    pub key: SessionKey,
+    /// What the application asked for.
+    pub request: FlowRequest,
+    /// Where it stands.
+    pub progress: Progress,
+    /// The consent that it is about.
+    pub consent: Consent,
+    /// The sources so far, in the order in which they were chosen.
+    pub authorizations: Vec<Authorization>,
+    /// When it ended.
+    pub ended_at: Option<i64>,
+    /// When the patient was last here.
+    pub(super) touched_at: i64,
+}
+
+/// A flow that has just begun.
+#[derive(Debug)]
+pub struct Begun {
+    /// What the browser keeps.
+    pub cookie: String,
+    /// Where it stands.
+    pub flow: Flow,
+}
+
+/// Why a step is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum FlowError {
+    /// There is no such session, or it has ended.
+    #[error("the session is over")]
+    Over,
+    /// The session stands elsewhere: a form of an older page was sent.
+    #[error("the session stands at another step")]
+    Stale,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Error),
+}
+
+impl From<rusqlite::Error> for FlowError {
+    fn from(error: rusqlite::Error) -> FlowError {
+        FlowError::Store(error.into())
+    }
+}
+
+impl Flow {
+    /// Whether steps can still be taken.
+    pub fn is_open(&self) -> bool {
+        self.ended_at.is_none() && self.consent.state == ConsentState::Created
+    }
+
+    /// The sources that have granted access.
+    pub fn authorized(&self) -> impl Iterator<Item = &Authorization> {
+        self.in_state(AuthorizationState::Authorized)
+    }
+
+    /// The sources that could not be connected for technical reasons.
+    pub fn errored(&self) -> impl Iterator<Item = &Authorization> {
+        self.in_state(AuthorizationState::Errored)
+    }
+
+    /// Whether a source has granted access already.
+    pub fn has(&self, endpoint: &str) -> bool {
+        self.authorized().any(|one| one.endpoint == endpoint)
+    }
+
+    fn in_state(&self, state: AuthorizationState) -> impl Iterator<Item = &Authorization> {
+        self.authorizations.iter().filter(move |one| one.state == state)
+    }
+
+    pub(super) fn load(connection: &Connection, key: SessionKey) -> Result<Option<Flow>, Error> {
+        let sql = "SELECT consent, request, progress, ended_at FROM flow_session WHERE digest = ?1";
+        let mut statement = connection.prepare_cached(sql)?;
+        let row = statement.query_row([&key.0[..]], |row| {
+            Ok((
+                row.get::<_, String>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, String>(2)?,
+                row.get::<_, Option<i64>>(3)?,
+            ))
+        });
+        let Some((consent, request, progress, ended_at)) = row.optional()? else {
+            return Ok(None);
+        };
+        let unreadable = |_| Error::Lost("flow session");
+        let touched_at = connection
+            .prepare_cached("SELECT COALESCE(touched_at, created_at) FROM consent WHERE id = ?1")?
+            .query_row([&consent], |row| row.get(0))?;
+        Ok(Some(Flow {
+            key,
+            request: serde_json::from_str(&request).map_err(unreadable)?,
+            progress: serde_json::from_str(&progress).map_err(unreadable)?,
+            authorizations: Authorization::of(connection, &consent)?,
+            consent: Consent::get(connection, &consent)?.ok_or(Error::Lost("consent"))?,
+            ended_at,
+            touched_at,
+        }))
+    }
+
+    pub(super) fn is_idle(&self, now: i64) -> bool {
+        self.touched_at + IDLE_SECONDS <= now
+    }
+
+    pub(super) fn save(&self, connection: &Connection) -> Result<(), Error> {
+        // What the application knew of the patient is of no use once the flow has ended.
+        let sql = "UPDATE flow_session SET progress = ?2, ended_at = ?3,
+                   request = iif(?3 IS NULL, request, json_set(request, '$.hints', json('{}'))) WHERE digest = ?1";
+        let progress = serde_json::to_string(&self.progress).map_err(|_| Error::Lost("flow session"))?;
+        connection
+            .prepare_cached(sql)?
+            .execute(params![&self.key.0[..], progress, self.ended_at])?;
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Begins a flow: a consent in the state CREATED, and the session of the browser that came.
+    pub fn begin_flow(
+        &self,
+        client: &Client,
+        request: &FlowRequest,
+        owner_of: impl Fn(&str) -> i64,
+    ) -> Result<Begun, Error> {
+        let now = self.clock().now();
+        let cookie = secret::random("")?;
+        let key = SessionKey::of(&cookie);
+        let flow = self.write(|transaction| {
+            // Sessions that ended long ago have told all they could.
+            transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
+            let new = NewConsent {
+                client: &client.id,
+                application: &client.application,
+                mode: client.mode,
+                made_by: match request.door {
+                    Door::Oauth => Origin::Oauth,
+                    Door::Smart | Door::Link => Origin::Link,
+                },
+                external_id: request.external_id.as_deref(),
+                usage: request.usage(),
+                scope: request.scope(),
+            };
+            let consent = Consent::create(transaction, now, &new, &owner_of)?;
+            let text = |value: serde_json::Result<String>| value.map_err(|_| Error::Lost("flow session"));
+            let progress = Progress::first(request);
+            let sql =
+                "INSERT INTO flow_session (digest, consent, request, progress, created_at) VALUES (?1, ?2, ?3, ?4, ?5)";
+            transaction.execute(
+                sql,
+                params![
+                    &key.0[..],
+                    consent.id,
+                    text(serde_json::to_string(request))?,
+                    text(serde_json::to_string(&progress))?,
+                    now
+                ],
+            )?;
+            Flow::load(transaction, key)?.ok_or(Error::Lost("flow session"))
+        })?;
+        Ok(Begun { cookie, flow })
+    }
+
+    /// The session of a key, looked at without anybody being here.
+    pub fn peek_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
+        self.read(|connection| Flow::load(connection, key))
+    }
+
+    /// The session of a key, whose patient is here now. One that was left alone for too long ends by that.
+    pub fn visit_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
+        let now = self.clock().now();
+        let found = self.read(|connection| Flow::load(connection, key))?;
+        match found {
+            Some(flow) if flow.is_open() && flow.is_idle(now) => {
+                self.sweep()?;
+                self.read(|connection| Flow::load(connection, key))
+            }
+            Some(flow) if flow.is_open() => {
+                self.write(|transaction| touch(transaction, now, &flow))?;
+                Ok(Some(flow))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Takes a step in one transaction: what `work` changes in the session and around it is written with it, or not at all.
+    pub(super) fn step_flow<T>(
+        &self,
+        key: SessionKey,
+        work: impl FnOnce(&Transaction<'_>, i64, &mut Flow) -> Result<T, FlowError>,
+    ) -> Result<T, FlowError> {
+        let now = self.clock().now();
+        let mut outcome = None;
+        let written = self.write(|transaction| {
+            let Some(mut flow) = Flow::load(transaction, key)? else {
+                return Ok(());
+            };
+            if !flow.is_open() || flow.is_idle(now) {
+                return Ok(());
+            }
+            touch(transaction, now, &flow)?;
+            match work(transaction, now, &mut flow) {
+                Ok(done) => {
+                    flow.save(transaction)?;
+                    outcome = Some(Ok(done));
+                    Ok(())
+                }
+                Err(error) => {
+                    outcome = Some(Err(error));
+                    // The transaction is taken back by an error.
+                    Err(Error::Lost("step"))
+                }
+            }
+        });
+        match (written, outcome) {
+            (_, Some(Err(error))) => Err(error),
+            (Err(error), _) => Err(error.into()),
+            (Ok(()), Some(done)) => done,
+            (Ok(()), None) => Err(FlowError::Over),
+        }
+    }
+}
+
+fn touch(transaction: &Transaction<'_>, now: i64, flow: &Flow) -> Result<(), Error> {
+    let sql = "UPDATE consent SET touched_at = ?2 WHERE id = ?1 AND state = 'CREATED'";
+    transaction
+        .prepare_cached(sql)?
+        .execute(params![flow.consent.id, now])?;
+    Ok(())
+}

@@ -1,0 +1,328 @@
+//! The steps between the beginning of a flow and its end. Each is one transaction; a form that belongs to an older page changes
+//! nothing.
+
+use rusqlite::Transaction;
+
+use super::attempt::{Returned, keep};
+use super::progress::{Details, Place, Step, Trouble, Verified};
+use super::request::{Display, Way};
+use super::session::{Flow, FlowError, SessionKey};
+use crate::consent::audit::Actor;
+use crate::consent::credential::{self, Credential};
+use crate::consent::error::Error;
+use crate::consent::moves::{Grant, NewAuthorization, end};
+use crate::consent::record::{Authorization, AuthorizationType, Usage};
+use crate::consent::states::{AuthorizationEvent, AuthorizationState};
+use crate::consent::store::Store;
+
+/// A source that the patient is sent to, or that is connected for them.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure<'a> {
+    /// The endpoint.
+    pub endpoint: &'a str,
+    /// How the patient proves who they are there.
+    pub ty: AuthorizationType,
+    /// Whether the endpoint grants access for longer.
+    pub refreshable: bool,
+}
+
+/// What a source granted, with what to fetch from it.
+#[derive(Clone, Debug)]
+pub struct SourceGrant<'a> {
+    /// What goes into the record.
+    pub grant: Grant<'a>,
+    /// The source's tokens.
+    pub credential: &'a Credential,
+}
+
+impl Store {
+    /// The patient chooses an organization.
+    pub fn choose_source(&self, key: SessionKey, to: &Departure<'_>) -> Result<(), FlowError> {
+        self.step_flow(key, |transaction, now, flow| {
+            if flow.has(to.endpoint) {
+                return Err(FlowError::Stale);
+            }
+            leave_open(transaction, now, flow)?;
+            created(transaction, now, flow, to)?;
+            flow.progress.go(Step::Share {
+                endpoint: to.endpoint.to_owned(),
+            });
+            Ok(())
+        })
+    }
+
+    /// Goes to another page of the flow; what was chosen but not connected is left.
+    pub fn go_to(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
+        self.step_flow(key, |transaction, now, flow| {
+            leave_open(transaction, now, flow)?;
+            flow.progress.ticket = None;
+            flow.progress.go(step);
+            Ok(())
+        })
+    }
+
+    /// Takes down what the patient says of themselves.
+    pub fn take_details(&self, key: SessionKey, details: Details) -> Result<(), FlowError> {
+        self.step_flow(key, |_, _, flow| {
+            flow.progress.details = details;
+            Ok(())
+        })
+    }
+
+    /// The patient has agreed inside a frame: what follows happens in a window that comes with `ticket`.
+    pub fn open_window(&self, key: SessionKey, step: Step, ticket: &str) -> Result<(), FlowError> {
+        self.step_flow(key, |_, _, flow| {
+            flow.progress.ticket = Some(SessionKey::of(ticket).text());
+            flow.progress.go(step);
+            Ok(())
+        })
+    }
+
+    /// The patient is sent to a source. `state` is known to the browser and the source only, `verifier` to nobody outside.
+    pub fn depart(&self, key: SessionKey, to: &Departure<'_>, state: &str, verifier: &[u8]) -> Result<(), FlowError> {
+        let sealed = self.seal_verifier(state, verifier)?;
+        self.step_flow(key, |transaction, now, flow| {
+            let agreed = match &flow.progress.step {
+                Step::Share { endpoint } | Step::Away { endpoint } | Step::Trouble { endpoint, .. } => Some(endpoint),
+                Step::Window { endpoint, .. } => endpoint.as_ref(),
+                _ => None,
+            };
+            if agreed.map(String::as_str) != Some(to.endpoint) {
+                return Err(FlowError::Stale);
+            }
+            let authorization = sent(transaction, now, flow, to, None)?;
+            keep(
+                transaction,
+                now,
+                flow,
+                state,
+                &sealed,
+                Returned::Endpoint(to.endpoint),
+                Some(&authorization.id),
+            )?;
+            // A frame goes on showing how to open the window, and looks for the turn to change.
+            if flow.request.display != Display::Frame {
+                flow.progress.go(Step::Away {
+                    endpoint: to.endpoint.to_owned(),
+                });
+            }
+            Ok(())
+        })
+    }
+
+    /// The patient cannot be sent to a source, which does not answer as it should.
+    pub fn depart_failed(&self, key: SessionKey, to: &Departure<'_>) -> Result<(), FlowError> {
+        self.step_flow(key, |transaction, now, flow| {
+            let mut authorization = sent(transaction, now, flow, to, None)?;
+            authorization.step(transaction, now, Actor::Service, AuthorizationEvent::Failed)?;
+            flow.progress.ticket = None;
+            flow.progress.go(Step::Trouble {
+                endpoint: to.endpoint.to_owned(),
+                trouble: Trouble::Down,
+            });
+            Ok(())
+        })
+    }
+
+    /// The patient is sent to an identity provider.
+    pub fn depart_to_provider(
+        &self,
+        key: SessionKey,
+        provider: &str,
+        state: &str,
+        verifier: &[u8],
+    ) -> Result<(), FlowError> {
+        let sealed = self.seal_verifier(state, verifier)?;
+        self.step_flow(key, |transaction, now, flow| {
+            if flow.request.way != Way::Identity || flow.progress.verified.is_some() {
+                return Err(FlowError::Stale);
+            }
+            keep(
+                transaction,
+                now,
+                flow,
+                state,
+                &sealed,
+                Returned::Provider(provider),
+                None,
+            )?;
+            Ok(())
+        })
+    }
+
+    /// An identity is verified, and these places hold records of the person.
+    pub fn identified(&self, key: SessionKey, verified: Verified, places: Vec<Place>) -> Result<(), FlowError> {
+        self.step_flow(key, |_, _, flow| {
+            flow.progress.verified = Some(verified);
+            flow.progress.ticket = None;
+            found(flow, places);
+            Ok(())
+        })
+    }
+
+    /// These places hold records of somebody with the details that the patient gave.
+    pub fn located(&self, key: SessionKey, places: Vec<Place>) -> Result<(), FlowError> {
+        self.step_flow(key, |_, _, flow| {
+            found(flow, places);
+            Ok(())
+        })
+    }
+
+    /// The patient agrees that places are connected. Gives the authorizations, which are AUTHORIZING from now on, for each of
+    /// `chosen` that was found and is not connected yet.
+    pub fn connect_places(
+        &self,
+        key: SessionKey,
+        chosen: &[Departure<'_>],
+    ) -> Result<Vec<(Place, Authorization)>, FlowError> {
+        self.step_flow(key, |transaction, now, flow| {
+            leave_open(transaction, now, flow)?;
+            let provider = flow
+                .progress
+                .verified
+                .as_ref()
+                .map(|verified| verified.provider.clone());
+            let mut connecting = Vec::new();
+            for to in chosen {
+                let place = flow.progress.places.iter().find(|place| place.endpoint == to.endpoint);
+                let Some(place) = place.filter(|_| !flow.has(to.endpoint)).cloned() else {
+                    continue;
+                };
+                let authorization = sent(transaction, now, flow, to, provider.as_deref())?;
+                connecting.push((place, authorization));
+            }
+            flow.progress.go(Step::Hub);
+            Ok(connecting)
+        })
+    }
+
+    /// A source granted access.
+    pub fn source_granted(&self, key: SessionKey, id: &str, granted: &SourceGrant<'_>) -> Result<Flow, FlowError> {
+        let sealed = self.seal_credential(id, granted.credential)?;
+        self.step_flow(key, |transaction, now, flow| {
+            let mut authorization = authorizing(transaction, flow, id)?;
+            authorization.grant(transaction, now, &granted.grant)?;
+            credential::keep(transaction, now, id, &sealed)?;
+            flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
+            flow.progress.ticket = None;
+            flow.progress.go(Step::Hub);
+            Ok(flow.clone())
+        })
+    }
+
+    /// A source did not grant access. What came back from where the patient was sent shows as trouble with that source; of places that
+    /// are connected for the patient the hub tells.
+    pub fn source_failed(&self, key: SessionKey, id: &str, trouble: Trouble) -> Result<(), FlowError> {
+        self.step_flow(key, |transaction, now, flow| {
+            let mut authorization = authorizing(transaction, flow, id)?;
+            let event = match trouble {
+                Trouble::Refused | Trouble::NoPatient => AuthorizationEvent::Refused,
+                Trouble::Down => AuthorizationEvent::Failed,
+            };
+            authorization.step(transaction, now, Actor::Patient, event)?;
+            flow.progress.ticket = None;
+            if flow.progress.step != Step::Hub {
+                flow.progress.go(Step::Trouble {
+                    endpoint: authorization.endpoint,
+                    trouble,
+                });
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What was found comes next, or what to do without.
+fn found(flow: &mut Flow, places: Vec<Place>) {
+    let step = if places.is_empty() { Step::Nothing } else { Step::Places };
+    flow.progress.places = places;
+    flow.progress.go(step);
+}
+
+/// An authorization of this session whose source was asked and has not answered yet. A patient who went elsewhere meanwhile has
+/// left it.
+fn authorizing(transaction: &Transaction<'_>, flow: &Flow, id: &str) -> Result<Authorization, FlowError> {
+    Authorization::get(transaction, id)?
+        .filter(|one| one.consent == flow.consent.id && one.state == AuthorizationState::Authorizing)
+        .ok_or(FlowError::Stale)
+}
+
+/// The authorization for a source, made when the patient chose it or now, and sent to it.
+fn sent(
+    transaction: &Transaction<'_>,
+    now: i64,
+    flow: &mut Flow,
+    to: &Departure<'_>,
+    provider: Option<&str>,
+) -> Result<Authorization, FlowError> {
+    let waiting = |one: &&Authorization| {
+        one.endpoint == to.endpoint && one.ty == to.ty && one.state == AuthorizationState::Created
+    };
+    let chosen = flow.authorizations.iter().find(waiting).cloned();
+    let keep = chosen.as_ref().map(|one| one.id.clone());
+    if provider.is_none() && to.ty == AuthorizationType::Oauth {
+        leave(transaction, now, flow, |one| Some(&one.id) != keep.as_ref())?;
+    }
+    let mut authorization = match chosen {
+        Some(chosen) => chosen,
+        None => create(transaction, now, flow, to, provider)?,
+    };
+    authorization.step(transaction, now, Actor::Patient, AuthorizationEvent::Redirected)?;
+    flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
+    Ok(authorization)
+}
+
+fn created(transaction: &Transaction<'_>, now: i64, flow: &mut Flow, to: &Departure<'_>) -> Result<(), Error> {
+    create(transaction, now, flow, to, None)?;
+    flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
+    Ok(())
+}
+
+fn create(
+    transaction: &Transaction<'_>,
+    now: i64,
+    flow: &Flow,
+    to: &Departure<'_>,
+    provider: Option<&str>,
+) -> Result<Authorization, Error> {
+    // Whose identity was verified cannot be fetched for again without verifying it again.
+    let renewable = to.refreshable && to.ty != AuthorizationType::Ial2;
+    let lasting = flow.consent.usage == Usage::Multiple && renewable;
+    let new = NewAuthorization {
+        consent: &flow.consent.id,
+        endpoint: to.endpoint,
+        ty: to.ty,
+        usage: if lasting { Usage::Multiple } else { Usage::OneTime },
+        identity_provider: provider,
+    };
+    Authorization::create(transaction, now, &new)
+}
+
+/// Leaves every source that was chosen and has not granted access.
+pub(super) fn leave_open(transaction: &Transaction<'_>, now: i64, flow: &mut Flow) -> Result<(), Error> {
+    leave(transaction, now, flow, |_| true)
+}
+
+fn leave(
+    transaction: &Transaction<'_>,
+    now: i64,
+    flow: &mut Flow,
+    which: impl Fn(&Authorization) -> bool,
+) -> Result<(), Error> {
+    let open = |state| matches!(state, AuthorizationState::Created | AuthorizationState::Authorizing);
+    for one in flow
+        .authorizations
+        .iter_mut()
+        .filter(|one| open(one.state) && which(one))
+    {
+        end(
+            transaction,
+            now,
+            Actor::Patient,
+            &flow.consent,
+            one,
+            AuthorizationEvent::Left,
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Refreshing: a refresh token is used once and gives an access token and the next refresh token of its family.
+
+use rusqlite::{Connection, params};
+
+use super::RETRY_SECONDS;
+use super::caller::Caller;
+use super::error::GrantError;
+use super::exchange::{Drafted, Granted, Outcome};
+use super::family::{RefreshToken, Surface, add_access_token, add_refresh_token, end_family};
+use crate::consent::error::Error;
+use crate::consent::record::{Authorization, Consent, Job, Usage};
+use crate::consent::standing::Standing;
+use crate::consent::states::{AuthorizationState, ConsentState};
+use crate::consent::token::Tokens;
+
+/// Whether a refresh asks for fresh records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resync {
+    /// It only gives tokens.
+    Never,
+    /// Sources that may be used many times are synced again.
+    Multiple,
+}
+
+impl Tokens {
+    /// Uses a refresh token. One that comes again is refused, and after a moment ends its family.
+    pub fn refresh(&self, caller: &Caller, token: &str, resync: Resync) -> Result<Granted, GrantError> {
+        self.grant(|connection, now| {
+            let token = RefreshToken::find(connection, token)?.ok_or(GrantError::RefreshToken)?;
+            let consent = Consent::get(connection, &token.consent)?.ok_or(Error::Lost("consent"))?;
+            // Bound to application and mode rather than to a key, so that keys may be rotated.
+            if consent.application != *caller.client.application || consent.mode != caller.client.mode {
+                return Err(GrantError::OtherClient);
+            }
+            if token.surface == Surface::Link && !caller.proven {
+                return Err(GrantError::NeedsSecret);
+            }
+            self.refreshed(connection, now, &token, consent, caller, resync)
+        })
+    }
+
+    fn refreshed(
+        &self,
+        connection: &Connection,
+        now: i64,
+        token: &RefreshToken,
+        consent: Consent,
+        caller: &Caller,
+        resync: Resync,
+    ) -> Result<Outcome, GrantError> {
+        if token.used_at.is_some_and(|used_at| now - used_at > RETRY_SECONDS) {
+            end_family(connection, now, &token.family, &consent, "a refresh token came again")?;
+            return Ok(Outcome::Refused(GrantError::RefreshToken));
+        }
+        let standing = Standing::of(connection, consent)?;
+        let stands =
+            standing.consent.state == ConsentState::Exchanged && standing.sources.iter().any(|one| one.may_refresh());
+        if token.revoked_at.is_some() || token.expires_at <= now || !stands || !token.spend(connection, now)? {
+            return Err(GrantError::RefreshToken);
+        }
+        for source in &standing.sources {
+            again(connection, now, &source.authorization, resync)?;
+        }
+        let (family, id) = (&token.family, &standing.consent.id);
+        let refresh = add_refresh_token(connection, now, family, id, token.surface)?;
+        let claims = self.draft(&standing.consent, &caller.client)?;
+        add_access_token(connection, now, family, id, &claims.jti, claims.exp)?;
+        let consent = Consent::get(connection, id)?.ok_or(Error::Lost("consent"))?;
+        Ok(Outcome::Granted(Box::new(Drafted {
+            claims,
+            refresh: Some(refresh),
+            standing: Standing::of(connection, consent)?,
+            surface: token.surface,
+        })))
+    }
+}
+
+/// A source that may be used many times was refreshed; where its records are wanted anew, and none are on their way, a job is made.
+fn again(connection: &Connection, now: i64, authorization: &Authorization, resync: Resync) -> Result<(), Error> {
+    if authorization.usage != Usage::Multiple || authorization.state != AuthorizationState::Exchanged {
+        return Ok(());
+    }
+    let sql = "UPDATE patient_authorization SET refreshed_at = ?2 WHERE id = ?1";
+    connection
+        .prepare_cached(sql)?
+        .execute(params![authorization.id, now])?;
+    if resync == Resync::Never {
+        return Ok(());
+    }
+    let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE') LIMIT 1";
+    if Job::select(connection, open, [&authorization.id])?.is_empty() {
+        Job::create(connection, now, &authorization.id, "refresh")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,429 @@
+//! The only place where a state changes: the transition, the times that go with it and the line in the audit log, within the
+//! caller's transaction.
+//!
+//! What follows from a move beyond the record itself (codes, tokens, jobs, rows in the lake) is the business of who makes it, but
+//! for the end of an authorization, which is the same for all: [`end`].
+
+use rusqlite::{Connection, params};
+use uuid::Uuid;
+
+use super::audit::{About, Actor, note};
+use super::error::Error;
+use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
+use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
+use super::store::Store;
+use crate::lake::Mode;
+
+/// How long the patient may leave the flow alone, and how long a code or public token lives.
+pub const IDLE_SECONDS: i64 = 1_800;
+/// How long the data of a ONE_TIME authorization stays.
+pub const ONE_TIME_SECONDS: i64 = 86_400;
+
+/// A consent that the flow begins.
+#[derive(Clone, Debug)]
+pub struct NewConsent<'a> {
+    /// The publishable key it is asked for with.
+    pub client: &'a str,
+    /// The application of that key.
+    pub application: &'a str,
+    /// The key's mode.
+    pub mode: Mode,
+    /// Where it comes from.
+    pub made_by: Origin,
+    /// The application's identifier for the user.
+    pub external_id: Option<&'a str>,
+    /// What the application asks for.
+    pub usage: Usage,
+    /// Scopes granted to the application, separated by spaces.
+    pub scope: &'a str,
+}
+
+/// A source that the patient has chosen.
+#[derive(Clone, Debug)]
+pub struct NewAuthorization<'a> {
+    /// The consent it belongs to.
+    pub consent: &'a str,
+    /// The endpoint.
+    pub endpoint: &'a str,
+    /// How the patient proves who they are.
+    pub ty: AuthorizationType,
+    /// What was resolved of what the application asked for.
+    pub usage: Usage,
+    /// Who verified the identity, for IAL2.
+    pub identity_provider: Option<&'a str>,
+}
+
+/// What a source granted.
+#[derive(Clone, Debug)]
+pub struct Grant<'a> {
+    /// The id of the Patient here, and at the source.
+    pub patient: &'a str,
+    /// See above.
+    pub source_patient: &'a str,
+    /// Scopes asked for and granted, separated by spaces.
+    pub scope_requested: &'a str,
+    /// See above.
+    pub scope_granted: &'a str,
+    /// Whether the source gave a refresh token.
+    pub refreshable: bool,
+    /// When the source's maximum authorization period ends.
+    pub max_auth_until: Option<i64>,
+}
+
+impl Consent {
+    /// Makes a consent; `owner_of` gives the owner of its rows, and another id is taken where that is another consent's.
+    pub(super) fn create(
+        connection: &Connection,
+        now: i64,
+        new: &NewConsent<'_>,
+        owner_of: impl Fn(&str) -> i64,
+    ) -> Result<Consent, Error> {
+        let taken = |owner: i64| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM consent WHERE owner = ?1)";
+            connection.query_row(sql, [owner], |row| row.get::<_, bool>(0))
+        };
+        let (id, owner) = loop {
+            let id = Uuid::new_v4().to_string();
+            let owner = owner_of(&id);
+            if !taken(owner)? {
+                break (id, owner);
+            }
+        };
+        let sql =
+            "INSERT INTO consent (id, application, mode, made_by, state, client, external_id, usage, scope, owner,
+                                        created_at, touched_at)
+                   VALUES (?1, ?2, ?3, ?4, 'CREATED', ?5, ?6, ?7, ?8, ?9, ?10, ?10)";
+        let mode = new.mode.schema();
+        connection.execute(
+            sql,
+            params![
+                id,
+                new.application,
+                mode,
+                new.made_by,
+                new.client,
+                new.external_id,
+                new.usage,
+                new.scope,
+                owner,
+                now
+            ],
+        )?;
+        let about = About {
+            application: Some(new.application),
+            consent: Some(&id),
+            authorization: None,
+        };
+        note(
+            connection,
+            now,
+            Actor::Application,
+            "consent.created",
+            about,
+            new.made_by.name(),
+        )?;
+        Consent::get(connection, &id)?.ok_or(Error::Lost("consent"))
+    }
+
+    /// Changes its state.
+    pub(super) fn step(
+        &mut self,
+        connection: &Connection,
+        now: i64,
+        actor: Actor,
+        event: ConsentEvent,
+    ) -> Result<ConsentState, Error> {
+        let next = self.state.after(event)?;
+        // Another transaction may have moved it since it was read.
+        let sql = "UPDATE consent SET state = ?1, updated_at = ?2, touched_at = ?2 WHERE id = ?3 AND state = ?4";
+        if connection.execute(sql, params![next, now, self.id, self.state])? == 0 {
+            return Err(Error::Lost("consent"));
+        }
+        let action = format!("consent.{}", next.name().to_ascii_lowercase());
+        note(connection, now, actor, &action, self.about(), event.name())?;
+        self.state = next;
+        self.updated_at = Some(now);
+        Ok(next)
+    }
+
+    pub(super) fn about(&self) -> About<'_> {
+        About {
+            application: Some(&self.application),
+            consent: Some(&self.id),
+            authorization: None,
+        }
+    }
+}
+
+impl Authorization {
+    /// Makes an authorization, last of its consent's.
+    pub(super) fn create(
+        connection: &Connection,
+        now: i64,
+        new: &NewAuthorization<'_>,
+    ) -> Result<Authorization, Error> {
+        let id = Uuid::new_v4().to_string();
+        let sql =
+            "INSERT INTO patient_authorization (id, consent, ordinal, type, state, usage, endpoint, identity_provider,
+                                                      created_at, updated_at)
+                   VALUES (?1, ?2, (SELECT COALESCE(MAX(ordinal) + 1, 0) FROM patient_authorization WHERE consent = ?2),
+                           ?3, 'CREATED', ?4, ?5, ?6, ?7, ?7)";
+        let provider = new.identity_provider;
+        connection.execute(
+            sql,
+            params![id, new.consent, new.ty, new.usage, new.endpoint, provider, now],
+        )?;
+        let made = Authorization::get(connection, &id)?.ok_or(Error::Lost("patient authorization"))?;
+        note(
+            connection,
+            now,
+            Actor::Patient,
+            "authorization.created",
+            made.about(),
+            "",
+        )?;
+        Ok(made)
+    }
+
+    /// Changes its state, and sets the time that goes with the new one.
+    pub(super) fn step(
+        &mut self,
+        connection: &Connection,
+        now: i64,
+        actor: Actor,
+        event: AuthorizationEvent,
+    ) -> Result<AuthorizationState, Error> {
+        let next = self.state.after(event)?;
+        let (column, time) = match next {
+            AuthorizationState::Authorized => ("authorized_at = ?2,", &mut self.authorized_at),
+            AuthorizationState::Exchanged => ("exchanged_at = ?2,", &mut self.exchanged_at),
+            AuthorizationState::Revoked => ("revoked_at = ?2,", &mut self.revoked_at),
+            AuthorizationState::Expired => ("expired_at = ?2,", &mut self.expired_at),
+            _ => ("", &mut None),
+        };
+        *time = Some(now);
+        let sql = format!(
+            "UPDATE patient_authorization SET {column} state = ?1, updated_at = ?2 WHERE id = ?3 AND state = ?4"
+        );
+        let done = connection
+            .prepare_cached(&sql)?
+            .execute(params![next, now, self.id, self.state])?;
+        if done == 0 {
+            return Err(Error::Lost("patient authorization"));
+        }
+        let action = format!("authorization.{}", next.name().to_ascii_lowercase());
+        note(connection, now, actor, &action, self.about(), event.name())?;
+        self.state = next;
+        Ok(next)
+    }
+
+    /// Takes down what the source granted: the move to AUTHORIZED, and its Patient among those of the consent.
+    pub(super) fn grant(&mut self, connection: &Connection, now: i64, grant: &Grant<'_>) -> Result<(), Error> {
+        self.step(connection, now, Actor::Patient, AuthorizationEvent::Granted)?;
+        let sql = "UPDATE patient_authorization SET patient = ?1, source_patient = ?2, scope_requested = ?3, scope_granted = ?4,
+                   refreshable = ?5, max_auth_until = ?6 WHERE id = ?7";
+        connection.execute(
+            sql,
+            params![
+                grant.patient,
+                grant.source_patient,
+                grant.scope_requested,
+                grant.scope_granted,
+                grant.refreshable,
+                grant.max_auth_until,
+                self.id
+            ],
+        )?;
+        // Somebody may authorize the same source twice.
+        let sql = "INSERT INTO consent_patient (consent, ordinal, patient) SELECT ?1, ?2, ?3
+                   WHERE NOT EXISTS (SELECT 1 FROM consent_patient WHERE consent = ?1 AND patient = ?3)";
+        connection.execute(sql, params![self.consent, self.ordinal, grant.patient])?;
+        *self = Authorization::get(connection, &self.id)?.ok_or(Error::Lost("patient authorization"))?;
+        Ok(())
+    }
+
+    pub(super) fn about(&self) -> About<'_> {
+        About {
+            application: None,
+            consent: Some(&self.consent),
+            authorization: Some(&self.id),
+        }
+    }
+}
+
+impl Job {
+    /// Makes a job.
+    pub(super) fn create(connection: &Connection, now: i64, authorization: &str, cause: &str) -> Result<String, Error> {
+        let id = Uuid::new_v4().to_string();
+        let sql = "INSERT INTO sync_job (id, authorization, cause, state, created_at, updated_at)
+                   VALUES (?1, ?2, ?3, 'CREATED', ?4, ?4)";
+        connection.execute(sql, params![id, authorization, cause, now])?;
+        Ok(id)
+    }
+
+    /// Changes its state, and sets the times and counts that go with the new one.
+    pub(super) fn step(&mut self, connection: &Connection, now: i64, event: JobEvent) -> Result<JobState, Error> {
+        let next = self.state.after(event)?;
+        let more = match next {
+            JobState::Active => ", started_at = ?2, attempts = attempts + 1, not_before = NULL",
+            JobState::Completed | JobState::Failed => ", finished_at = ?2",
+            JobState::Created | JobState::Waiting => "",
+        };
+        let sql = format!("UPDATE sync_job SET state = ?1, updated_at = ?2{more} WHERE id = ?3 AND state = ?4");
+        let done = connection
+            .prepare_cached(&sql)?
+            .execute(params![next, now, self.id, self.state])?;
+        if done == 0 {
+            return Err(Error::Lost("sync job"));
+        }
+        let about = About {
+            authorization: Some(&self.authorization),
+            ..About::default()
+        };
+        let action = format!("sync.{}", next.name().to_ascii_lowercase());
+        note(connection, now, Actor::Service, &action, about, event.name())?;
+        self.state = next;
+        Ok(next)
+    }
+}
+
+/// Ends an authorization by `event`: what it could fetch with goes, its open jobs stop, and its rows are asked to leave the lake.
+pub(super) fn end(
+    connection: &Connection,
+    now: i64,
+    actor: Actor,
+    consent: &Consent,
+    authorization: &mut Authorization,
+    event: AuthorizationEvent,
+) -> Result<(), Error> {
+    authorization.step(connection, now, actor, event)?;
+    connection.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;
+    // Nothing is fetched by it any more.
+    let sql = "UPDATE patient_authorization SET source_patient = NULL WHERE id = ?1";
+    connection.execute(sql, [&authorization.id])?;
+    authorization.source_patient = None;
+    let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE')";
+    for mut job in Job::select(connection, open, [&authorization.id])? {
+        job.step(connection, now, JobEvent::Stopped)?;
+        let sql = "UPDATE sync_job SET failure = ?1 WHERE id = ?2";
+        connection.execute(sql, params![format!("the authorization was {}", event.name()), job.id])?;
+    }
+    ask_to_erase(connection, now, consent, authorization, event.name())
+}
+
+/// Asks that the rows of an authorization leave the lake. One that was never exchanged has none.
+pub(super) fn ask_to_erase(
+    connection: &Connection,
+    now: i64,
+    consent: &Consent,
+    authorization: &mut Authorization,
+    reason: &str,
+) -> Result<(), Error> {
+    let Some(owner) = consent.owner.filter(|_| authorization.exchanged_at.is_some()) else {
+        return Ok(());
+    };
+    let sql = "INSERT INTO erasure (consent, authorization, mode, application, owner, reason, asked_at)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let mode = consent.mode.schema();
+    connection.execute(
+        sql,
+        params![
+            consent.id,
+            authorization.id,
+            mode,
+            consent.application,
+            owner,
+            reason,
+            now
+        ],
+    )?;
+    let sql = "UPDATE patient_authorization SET data_erased_at = ?1 WHERE id = ?2";
+    connection.execute(sql, params![now, authorization.id])?;
+    authorization.data_erased_at = Some(now);
+    Ok(())
+}
+
+/// Makes every token, code and refresh token of a consent worthless.
+pub(super) fn kill_tokens(connection: &Connection, now: i64, consent: &str) -> Result<(), Error> {
+    connection.execute(
+        "INSERT OR IGNORE INTO revoked_token (jti, expires_at)
+         SELECT jti, expires_at FROM access_token WHERE consent = ?1 AND expires_at > ?2",
+        params![consent, now],
+    )?;
+    connection.execute("DELETE FROM access_token WHERE consent = ?1", [consent])?;
+    let sql = "UPDATE refresh_token SET revoked_at = ?2 WHERE consent = ?1 AND revoked_at IS NULL";
+    connection.execute(sql, params![consent, now])?;
+    let sql = "UPDATE authorization_code SET expires_at = min(expires_at, ?2) WHERE consent = ?1";
+    connection.execute(sql, params![consent, now])?;
+    Ok(())
+}
+
+impl Store {
+    /// Begins a consent.
+    pub fn create_consent(&self, new: &NewConsent<'_>, owner_of: impl Fn(&str) -> i64) -> Result<Consent, Error> {
+        let now = self.clock().now();
+        self.write(|transaction| Consent::create(transaction, now, new, owner_of))
+    }
+
+    /// Adds a source to a consent.
+    pub fn create_authorization(&self, new: &NewAuthorization<'_>) -> Result<Authorization, Error> {
+        let now = self.clock().now();
+        self.write(|transaction| Authorization::create(transaction, now, new))
+    }
+
+    /// The patient goes to the source of an authorization: the move to AUTHORIZING.
+    pub fn send_to_source(&self, id: &str) -> Result<Authorization, Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let lost = Error::Lost("patient authorization");
+            let mut authorization = Authorization::get(transaction, id)?.ok_or(lost)?;
+            authorization.step(transaction, now, Actor::Patient, AuthorizationEvent::Redirected)?;
+            Ok(authorization)
+        })
+    }
+
+    /// Takes down what the source of an authorization granted: the move to AUTHORIZED.
+    pub fn grant_authorization(&self, id: &str, grant: &Grant<'_>) -> Result<Authorization, Error> {
+        let now = self.clock().now();
+        self.write(|transaction| {
+            let lost = Error::Lost("patient authorization");
+            let mut authorization = Authorization::get(transaction, id)?.ok_or(lost)?;
+            authorization.grant(transaction, now, grant)?;
+            Ok(authorization)
+        })
+    }
+
+    /// Makes a sync job for an authorization and wakes the worker; `cause` is `exchange`, `refresh` or `schedule`.
+    pub fn create_job(&self, authorization: &str, cause: &str) -> Result<String, Error> {
+        let now = self.clock().now();
+        let id = self.write(|transaction| Job::create(transaction, now, authorization, cause))?;
+        self.jobs_changed();
+        Ok(id)
+    }
+
+    /// Revokes a consent with all its authorizations, tokens, codes and jobs, asks that its rows leave the lake, and says how many
+    /// authorizations that were not ended already ended with it. What is revoked already stays so: zero.
+    pub fn revoke_consent(&self, id: &str, actor: Actor) -> Result<u64, Error> {
+        let now = self.clock().now();
+        let revoked = self.write(|transaction| {
+            let mut consent = Consent::get(transaction, id)?.ok_or(Error::Lost("consent"))?;
+            if consent.state.after(ConsentEvent::Revoked).is_err() {
+                return Ok(0);
+            }
+            consent.step(transaction, now, actor, ConsentEvent::Revoked)?;
+            let mut count = 0;
+            for mut authorization in Authorization::of(transaction, id)? {
+                if authorization.state.after(AuthorizationEvent::Revoked).is_ok() {
+                    let event = AuthorizationEvent::Revoked;
+                    end(transaction, now, actor, &consent, &mut authorization, event)?;
+                    count += 1;
+                }
+            }
+            kill_tokens(transaction, now, id)?;
+            Ok(count)
+        })?;
+        self.take_up_revocations()?;
+        self.jobs_changed();
+        Ok(revoked)
+    }
+}

@@ -1,0 +1,323 @@
+//! Consents, patient authorizations and sync jobs as the store holds them.
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::error::Error;
+use super::states::{AuthorizationState, ConsentState, JobState, named};
+use super::store::{Store, mode_of};
+use crate::lake::Mode;
+
+named! {
+    /// For how long an application may come back.
+    Usage {
+        /// One window of 24 hours.
+        OneTime = "ONE_TIME",
+        /// Until the refresh window or the consent ends.
+        Multiple = "MULTIPLE",
+    }
+}
+
+named! {
+    /// How a patient proves to a source who they are.
+    AuthorizationType {
+        /// SMART on FHIR.
+        Oauth = "OAUTH",
+        /// A patient portal's own login.
+        Credentials = "CREDENTIALS",
+        /// Identity verification, through nationwide exchanges.
+        Ial2 = "IAL2",
+        /// Self-attested demographics.
+        Ial1 = "IAL1",
+    }
+}
+
+named! {
+    /// Where a consent came from; `made_by` in the store.
+    Origin {
+        /// `/oauth/authorize`.
+        Oauth = "oauth",
+        /// The link component, or `/link/auth`.
+        Link = "link",
+        /// The command line, for imported records.
+        Operator = "operator",
+    }
+}
+
+/// A patient's consent that an application sees records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Consent {
+    /// Its id: `sub` of patient tokens.
+    pub id: String,
+    /// Whose it is.
+    pub application: String,
+    /// Live or test.
+    pub mode: Mode,
+    /// Where it came from.
+    pub made_by: Origin,
+    /// Where it stands.
+    pub state: ConsentState,
+    /// The publishable key it was asked for with.
+    pub client: Option<String>,
+    /// The application's identifier for the user.
+    pub external_id: Option<String>,
+    /// What the application asked for.
+    pub usage: Usage,
+    /// Scopes granted to the application, separated by spaces.
+    pub scope: String,
+    /// Under which the rows of its syncs lie; `None` for the operator's.
+    pub owner: Option<i64>,
+    /// Seconds since the Unix epoch, as all times are.
+    pub created_at: i64,
+    /// When it last moved.
+    pub updated_at: Option<i64>,
+    /// When the newest refresh token ends.
+    pub refresh_until: Option<i64>,
+    /// Its Patients, the primary one first.
+    pub patients: Vec<String>,
+}
+
+/// One source that a consent covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authorization {
+    /// Its id.
+    pub id: String,
+    /// The consent it belongs to.
+    pub consent: String,
+    /// Its place among those of the consent.
+    pub ordinal: i64,
+    /// How the patient proves who they are.
+    pub ty: AuthorizationType,
+    /// Where it stands.
+    pub state: AuthorizationState,
+    /// What was resolved of what the application asked for.
+    pub usage: Usage,
+    /// The endpoint that was chosen.
+    pub endpoint: String,
+    /// Who verified the identity, for IAL2.
+    pub identity_provider: Option<String>,
+    /// When the source was chosen.
+    pub created_at: i64,
+    /// When the source granted access.
+    pub authorized_at: Option<i64>,
+    /// When the application got its first tokens.
+    pub exchanged_at: Option<i64>,
+    /// When it was revoked.
+    pub revoked_at: Option<i64>,
+    /// When it expired.
+    pub expired_at: Option<i64>,
+    /// The id of its Patient here.
+    pub patient: Option<String>,
+    /// The id of its Patient at the source.
+    pub source_patient: Option<String>,
+    /// Scopes asked of the source, separated by spaces.
+    pub scope_requested: Option<String>,
+    /// Scopes that the source granted.
+    pub scope_granted: Option<String>,
+    /// Whether the source gave a refresh token.
+    pub refreshable: bool,
+    /// When it was last refreshed over the link API.
+    pub refreshed_at: Option<i64>,
+    /// When the source's maximum authorization period ends.
+    pub max_auth_until: Option<i64>,
+    /// When the data of a ONE_TIME authorization goes.
+    pub data_until: Option<i64>,
+    /// When its data was asked to leave the lake.
+    pub data_erased_at: Option<i64>,
+}
+
+/// One fetching of an authorization's records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its id.
+    pub id: String,
+    /// Whose records it fetches.
+    pub authorization: String,
+    /// Why it was made: `exchange`, `refresh` or `schedule`.
+    pub cause: String,
+    /// Where it stands.
+    pub state: JobState,
+    /// When it was made.
+    pub created_at: i64,
+    /// When it was begun last.
+    pub started_at: Option<i64>,
+    /// When it ended.
+    pub finished_at: Option<i64>,
+    /// How often it was begun.
+    pub attempts: u32,
+    /// Before when it is not begun again.
+    pub not_before: Option<i64>,
+    /// Why it failed.
+    pub failure: Option<String>,
+}
+
+const CONSENT: &str =
+    "SELECT id, application, mode, made_by, state, client, external_id, usage, scope, owner, created_at,
+                       updated_at, refresh_until FROM consent";
+const AUTHORIZATION: &str = "SELECT id, consent, ordinal, type, state, usage, endpoint, identity_provider, created_at,
+                             authorized_at, exchanged_at, revoked_at, expired_at, patient, source_patient, scope_requested,
+                             scope_granted, refreshable, refreshed_at, max_auth_until, data_until, data_erased_at
+                             FROM patient_authorization";
+const JOB: &str =
+    "SELECT id, authorization, cause, state, created_at, started_at, finished_at, attempts, not_before, failure
+                   FROM sync_job";
+
+impl Consent {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Consent> {
+        Ok(Consent {
+            id: row.get(0)?,
+            application: row.get(1)?,
+            mode: mode_of(&row.get::<_, String>(2)?),
+            made_by: row.get(3)?,
+            state: row.get(4)?,
+            client: row.get(5)?,
+            external_id: row.get(6)?,
+            usage: row.get(7)?,
+            scope: row.get(8)?,
+            owner: row.get(9)?,
+            created_at: row.get(10)?,
+            updated_at: row.get(11)?,
+            refresh_until: row.get(12)?,
+            patients: Vec::new(),
+        })
+    }
+
+    /// The consent of this id.
+    pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<Consent>, Error> {
+        let mut statement = connection.prepare_cached(&format!("{CONSENT} WHERE id = ?1"))?;
+        let Some(mut consent) = statement.query_row([id], Consent::read).optional()? else {
+            return Ok(None);
+        };
+        consent.patients = patients(connection, id)?;
+        Ok(Some(consent))
+    }
+
+    /// Those that a condition on the table `consent` selects; the condition may order and limit.
+    pub(super) fn select(
+        connection: &Connection,
+        condition: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<Consent>, Error> {
+        let mut statement = connection.prepare_cached(&format!("{CONSENT} {condition}"))?;
+        let rows = statement.query_map(parameters, Consent::read)?;
+        let mut consents: Vec<Consent> = rows.collect::<Result<_, _>>()?;
+        for consent in &mut consents {
+            consent.patients = patients(connection, &consent.id)?;
+        }
+        Ok(consents)
+    }
+}
+
+fn patients(connection: &Connection, consent: &str) -> Result<Vec<String>, Error> {
+    let sql = "SELECT patient FROM consent_patient WHERE consent = ?1 ORDER BY ordinal";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([consent], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+impl Authorization {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Authorization> {
+        Ok(Authorization {
+            id: row.get(0)?,
+            consent: row.get(1)?,
+            ordinal: row.get(2)?,
+            ty: row.get(3)?,
+            state: row.get(4)?,
+            usage: row.get(5)?,
+            endpoint: row.get(6)?,
+            identity_provider: row.get(7)?,
+            created_at: row.get(8)?,
+            authorized_at: row.get(9)?,
+            exchanged_at: row.get(10)?,
+            revoked_at: row.get(11)?,
+            expired_at: row.get(12)?,
+            patient: row.get(13)?,
+            source_patient: row.get(14)?,
+            scope_requested: row.get(15)?,
+            scope_granted: row.get(16)?,
+            refreshable: row.get(17)?,
+            refreshed_at: row.get(18)?,
+            max_auth_until: row.get(19)?,
+            data_until: row.get(20)?,
+            data_erased_at: row.get(21)?,
+        })
+    }
+
+    /// The authorization of this id.
+    pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<Authorization>, Error> {
+        Ok(Authorization::select(connection, "WHERE id = ?1", [id])?.pop())
+    }
+
+    /// Those of a consent, in order.
+    pub(super) fn of(connection: &Connection, consent: &str) -> Result<Vec<Authorization>, Error> {
+        Authorization::select(connection, "WHERE consent = ?1 ORDER BY ordinal", [consent])
+    }
+
+    /// Those that a condition on the table `patient_authorization` selects; the condition may order and limit.
+    pub(super) fn select(
+        connection: &Connection,
+        condition: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<Authorization>, Error> {
+        let mut statement = connection.prepare_cached(&format!("{AUTHORIZATION} {condition}"))?;
+        let rows = statement.query_map(parameters, Authorization::read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Whether the application may use it now: exchanged, neither revoked nor expired.
+    pub fn is_active(&self) -> bool {
+        self.state == AuthorizationState::Exchanged
+    }
+}
+
+impl Job {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Job> {
+        Ok(Job {
+            id: row.get(0)?,
+            authorization: row.get(1)?,
+            cause: row.get(2)?,
+            state: row.get(3)?,
+            created_at: row.get(4)?,
+            started_at: row.get(5)?,
+            finished_at: row.get(6)?,
+            attempts: row.get(7)?,
+            not_before: row.get(8)?,
+            failure: row.get(9)?,
+        })
+    }
+
+    /// Those that a condition on the table `sync_job` selects; the condition may order and limit.
+    pub(super) fn select(
+        connection: &Connection,
+        condition: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<Job>, Error> {
+        let mut statement = connection.prepare_cached(&format!("{JOB} {condition}"))?;
+        let rows = statement.query_map(parameters, Job::read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Store {
+    /// The consent of this id.
+    pub fn consent(&self, id: &str) -> Result<Option<Consent>, Error> {
+        self.read(|connection| Consent::get(connection, id))
+    }
+
+    /// The authorization of this id.
+    pub fn authorization(&self, id: &str) -> Result<Option<Authorization>, Error> {
+        self.read(|connection| Authorization::get(connection, id))
+    }
+
+    /// The authorizations of a consent, in order.
+    pub fn authorizations(&self, consent: &str) -> Result<Vec<Authorization>, Error> {
+        self.read(|connection| Authorization::of(connection, consent))
+    }
+
+    /// The jobs of an authorization, newest first.
+    pub fn jobs_of(&self, authorization: &str) -> Result<Vec<Job>, Error> {
+        self.read(|connection| {
+            let condition = "WHERE authorization = ?1 ORDER BY rowid DESC";
+            Job::select(connection, condition, [authorization])
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! How things stand with a consent: its sources with their endpoints and syncs, read together. It only reads; what is counted in the
+//! lake is not here.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::error::Error;
+use super::record::{Authorization, AuthorizationType, Consent};
+use super::states::{AuthorizationState, JobState};
+use super::store::Store;
+use crate::lake::{Lake, PatientScope, Scope};
+
+/// A consent with its sources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The consent.
+    pub consent: Consent,
+    /// Its sources in order; none for the operator's consents.
+    pub sources: Vec<Source>,
+}
+
+/// A source of a consent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The authorization.
+    pub authorization: Authorization,
+    /// The endpoint that was chosen.
+    pub endpoint: ChosenEndpoint,
+    /// Where the newest sync job stands; `None` before the first.
+    pub sync: Option<JobState>,
+    /// When a sync was last completed.
+    pub synced_at: Option<i64>,
+}
+
+/// What those who hold tokens are told of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChosenEndpoint {
+    /// Its id.
+    pub id: String,
+    /// Its unique name, for machines.
+    pub name: String,
+    /// Display names.
+    pub label: Vec<String>,
+    /// Whether it can be refreshed without the patient.
+    pub refreshable: bool,
+    /// For how many seconds a patient stays authorized: zero for ever, `None` where nobody knows.
+    pub max_auth_period: Option<i64>,
+    /// The resource types that it has.
+    pub resources: Vec<String>,
+}
+
+/// How long it is until a patient has to authorize again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxAuth {
+    /// Seconds, fewer than zero once it is over.
+    Seconds(i64),
+    /// The endpoint does not say.
+    Unknown,
+    /// For ever.
+    Indefinite,
+    /// The endpoint cannot be refreshed, or authorizations of this type cannot.
+    Unsupported,
+}
+
+impl Standing {
+    /// The source whose Patient is the consent's primary one: the first that was authorized, failing that the first.
+    pub fn primary(&self) -> Option<&Source> {
+        let authorized = |source: &&Source| source.authorization.authorized_at.is_some();
+        self.sources.iter().find(authorized).or(self.sources.first())
+    }
+
+    /// What of the lake the consent covers; with a source, what that one brought.
+    pub fn scope(&self, lake: &Lake, source: Option<&Source>) -> Scope {
+        let Consent {
+            application,
+            mode,
+            patients,
+            owner,
+            ..
+        } = &self.consent;
+        let sources = self.sources.iter().filter(|one| source.is_none_or(|only| only == *one));
+        let owners = match owner {
+            Some(owner) => vec![*owner],
+            None => patients.iter().flat_map(|id| lake.owners_of(application, id)).collect(),
+        };
+        Scope {
+            mode: *mode,
+            application: application.as_str().into(),
+            patient: Some(Arc::new(PatientScope {
+                patients: patients.clone(),
+                owners,
+                authorizations: sources.map(|one| one.authorization.id.clone()).collect(),
+            })),
+        }
+    }
+
+    /// Where syncing stands, over all sources: what is under way goes first, then what succeeded.
+    pub fn sync(&self) -> Option<JobState> {
+        let rank = |state: &JobState| match state {
+            JobState::Active => 0,
+            JobState::Waiting => 1,
+            JobState::Created => 2,
+            JobState::Completed => 3,
+            JobState::Failed => 4,
+        };
+        self.sources.iter().filter_map(|source| source.sync).min_by_key(rank)
+    }
+
+    /// When a sync of any source was last completed.
+    pub fn synced_at(&self) -> Option<i64> {
+        self.sources.iter().filter_map(|source| source.synced_at).max()
+    }
+}
+
+impl Source {
+    /// How long it is until the patient has to authorize again.
+    pub fn max_auth(&self, now: i64) -> MaxAuth {
+        let ty = self.authorization.ty;
+        let can = matches!(ty, AuthorizationType::Oauth | AuthorizationType::Ial1) && self.endpoint.refreshable;
+        let granted = self.authorization.authorized_at;
+        match (can, self.endpoint.max_auth_period) {
+            (false, _) => MaxAuth::Unsupported,
+            (true, Some(0)) => MaxAuth::Indefinite,
+            (true, period) => {
+                let until = self.authorization.max_auth_until;
+                let until = until.or_else(|| Some(granted?.saturating_add(period?)));
+                until.map_or(MaxAuth::Unknown, |until| MaxAuth::Seconds(until.saturating_sub(now)))
+            }
+        }
+    }
+
+    /// Whether it was given to the application and not withdrawn, be its data there or not.
+    pub fn may_refresh(&self) -> bool {
+        matches!(
+            self.authorization.state,
+            AuthorizationState::Exchanged | AuthorizationState::Errored
+        )
+    }
+}
+
+impl Standing {
+    /// A consent's standing.
+    pub(super) fn of(connection: &Connection, consent: Consent) -> Result<Standing, Error> {
+        let sources = Authorization::of(connection, &consent.id)?
+            .into_iter()
+            .map(|authorization| Source::of(connection, authorization))
+            .collect::<Result<_, _>>()?;
+        Ok(Standing { consent, sources })
+    }
+}
+
+impl Source {
+    fn of(connection: &Connection, authorization: Authorization) -> Result<Source, Error> {
+        let sql = "SELECT state FROM sync_job WHERE authorization = ?1 ORDER BY rowid DESC LIMIT 1";
+        let mut newest = connection.prepare_cached(sql)?;
+        let sql = "SELECT MAX(finished_at) FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED'";
+        let mut completed = connection.prepare_cached(sql)?;
+        Ok(Source {
+            endpoint: ChosenEndpoint::get(connection, &authorization.endpoint)?.ok_or(Error::Lost("endpoint"))?,
+            sync: newest.query_row([&authorization.id], |row| row.get(0)).optional()?,
+            synced_at: completed.query_row([&authorization.id], |row| row.get(0))?,
+            authorization,
+        })
+    }
+}
+
+impl ChosenEndpoint {
+    fn get(connection: &Connection, id: &str) -> Result<Option<ChosenEndpoint>, Error> {
+        let sql = "SELECT id, name, label, refreshable, max_auth_period, resources FROM endpoint WHERE id = ?1";
+        let mut statement = connection.prepare_cached(sql)?;
+        let endpoint = statement.query_row([id], |row| {
+            Ok(ChosenEndpoint {
+                id: row.get(0)?,
+                name: row.get(1)?,
+                label: labels(&row.get::<_, String>(2)?),
+                refreshable: row.get(3)?,
+                max_auth_period: row.get(4)?,
+                resources: labels(&row.get::<_, String>(5)?),
+            })
+        });
+        Ok(endpoint.optional()?)
+    }
+}
+
+/// A JSON array of strings, as the store keeps it.
+fn labels(text: &str) -> Vec<String> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+impl Store {
+    /// How things stand with the consent of this id.
+    pub fn standing(&self, consent: &str) -> Result<Option<Standing>, Error> {
+        self.read(|connection| match Consent::get(connection, consent)? {
+            Some(consent) => Standing::of(connection, consent).map(Some),
+            None => Ok(None),
+        })
+    }
+
+    /// Whether rows of a consent have been asked to leave the lake and are still there.
+    pub fn is_erasing(&self, consent: &str) -> Result<bool, Error> {
+        self.read(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM erasure WHERE done_at IS NULL AND consent = ?1)";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row(params![consent], |row| row.get(0))?)
+        })
+    }
+}

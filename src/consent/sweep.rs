@@ -1,0 +1,142 @@
+//! What time alone brings about: patients who left, codes that nobody fetched, refresh windows and one-time data that are over.
+//!
+//! A server calls [`Store::sweep`] every second; who uses something checks its time all the same.
+
+use rusqlite::{Connection, params};
+
+use super::audit::Actor;
+use super::error::Error;
+use super::moves::{IDLE_SECONDS, ask_to_erase, end, kill_tokens};
+use super::record::{Authorization, Consent};
+use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
+use super::store::Store;
+
+/// How many consents one transaction looks at, so that others need not wait long.
+const AT_ONCE: u32 = 100;
+
+/// What a sweep did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Flows that the patient left alone for too long.
+    pub left: usize,
+    /// Codes and public tokens that were not exchanged in time.
+    pub unused: usize,
+    /// Consents whose refresh window is over.
+    pub expired: usize,
+    /// One-time authorizations whose data is over.
+    pub emptied: usize,
+}
+
+impl Store {
+    /// Makes the moves that are overdue.
+    pub fn sweep(&self) -> Result<Swept, Error> {
+        let now = self.clock().now();
+        if !self.read(|connection| overdue(connection, now))? {
+            return Ok(Swept::default());
+        }
+        let mut swept = Swept::default();
+        loop {
+            let done = self.write(|transaction| {
+                let before = swept;
+                swept.left += left(transaction, now)?;
+                swept.unused += unused(transaction, now)?;
+                swept.emptied += emptied(transaction, now)?;
+                swept.expired += expired(transaction, now)?;
+                Ok(before == swept)
+            })?;
+            if done {
+                break;
+            }
+        }
+        self.take_up_revocations()?;
+        self.jobs_changed();
+        Ok(swept)
+    }
+}
+
+const LEFT: &str = "WHERE state = 'CREATED' AND touched_at <= ?1";
+const UNUSED: &str = "WHERE state = 'AUTHORIZED' AND code_until <= ?1";
+/// A consent whose authorizations have all ended has nothing left that could expire.
+const EXPIRED: &str =
+    "WHERE state = 'EXCHANGED' AND refresh_until <= ?1 AND EXISTS (SELECT 1 FROM patient_authorization
+                       WHERE consent = consent.id AND state = 'EXCHANGED')";
+const EMPTIED: &str = "WHERE state = 'EXCHANGED' AND data_until <= ?1 AND data_erased_at IS NULL";
+
+fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM consent {LEFT_AT}) OR EXISTS (SELECT 1 FROM consent {UNUSED})
+             OR EXISTS (SELECT 1 FROM consent {EXPIRED}) OR EXISTS (SELECT 1 FROM patient_authorization {EMPTIED})",
+        LEFT_AT = LEFT.replace("?1", "?2"),
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    Ok(statement.query_row(params![now, now - IDLE_SECONDS], |row| row.get(0))?)
+}
+
+/// Flows that were left alone. What a source had granted goes, too: without the flow's end nobody will ever fetch it.
+fn left(connection: &Connection, now: i64) -> Result<usize, Error> {
+    let consents = Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])?;
+    for mut consent in consents.iter().cloned() {
+        for mut authorization in Authorization::of(connection, &consent.id)? {
+            let event = match authorization.state {
+                AuthorizationState::Created | AuthorizationState::Authorizing => AuthorizationEvent::Left,
+                AuthorizationState::Authorized => AuthorizationEvent::CodeExpired,
+                _ => continue,
+            };
+            end(connection, now, Actor::Service, &consent, &mut authorization, event)?;
+        }
+        consent.step(connection, now, Actor::Service, ConsentEvent::Left)?;
+        let sql = "UPDATE flow_session SET ended_at = ?2, request = json_set(request, '$.hints', json('{}')),
+                   progress = json_remove(progress, '$.details', '$.places', '$.verified')
+                   WHERE consent = ?1 AND ended_at IS NULL";
+        connection.execute(sql, params![consent.id, now])?;
+    }
+    Ok(consents.len())
+}
+
+fn unused(connection: &Connection, now: i64) -> Result<usize, Error> {
+    let consents = Consent::select(connection, &limited(UNUSED), [now])?;
+    for mut consent in consents.iter().cloned() {
+        for mut authorization in Authorization::of(connection, &consent.id)? {
+            if authorization.state == AuthorizationState::Authorized {
+                let event = AuthorizationEvent::CodeExpired;
+                end(connection, now, Actor::Service, &consent, &mut authorization, event)?;
+            }
+        }
+        consent.step(connection, now, Actor::Service, ConsentEvent::CodeExpired)?;
+    }
+    Ok(consents.len())
+}
+
+fn expired(connection: &Connection, now: i64) -> Result<usize, Error> {
+    let consents = Consent::select(connection, &limited(EXPIRED), [now])?;
+    for consent in &consents {
+        for mut authorization in Authorization::of(connection, &consent.id)? {
+            if authorization.state == AuthorizationState::Exchanged {
+                let event = AuthorizationEvent::WindowElapsed;
+                end(connection, now, Actor::Service, consent, &mut authorization, event)?;
+            }
+        }
+        kill_tokens(connection, now, &consent.id)?;
+    }
+    Ok(consents.len())
+}
+
+/// One-time data that is over. An authorization of the link API ends with it; of the OAuth API the record and the right to refresh
+/// stay until the refresh window is over.
+fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
+    let authorizations = Authorization::select(connection, &limited(EMPTIED), [now])?;
+    for mut authorization in authorizations.iter().cloned() {
+        let consent = Consent::get(connection, &authorization.consent)?.ok_or(Error::Lost("consent"))?;
+        if consent.made_by == super::record::Origin::Link {
+            let event = AuthorizationEvent::WindowElapsed;
+            end(connection, now, Actor::Service, &consent, &mut authorization, event)?;
+        } else {
+            ask_to_erase(connection, now, &consent, &mut authorization, "over after its one day")?;
+        }
+    }
+    Ok(authorizations.len())
+}
+
+fn limited(condition: &str) -> String {
+    format!("{condition} LIMIT {AT_ONCE}")
+}

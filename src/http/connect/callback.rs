@@ -1,0 +1,347 @@
+//! Coming back: from sources, each at an address of its own, and from identity providers.
+//!
+//! An answer counts only in the browser that was sent, once, and from where it was sent to.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, RawQuery, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use super::parameters::Parameters;
+use super::texts::Texts;
+use super::travel::{
+    Baggage, callback_of, identity_callback_of, patiently, provider_registration, registration, stepped, to_session,
+};
+use super::visit::{stored, visit};
+use super::{actions, cookie, notice, places};
+use crate::consent::{
+    self, Attempt, Credential, Display, Endpoint, Flow, FlowError, Grant, IdentityProvider, Returned, SessionKey,
+    SourceGrant, Step, Trouble, Way,
+};
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::sync::client;
+
+/// A patient who is back, in the session that was left.
+struct Back {
+    parameters: Parameters,
+    state: String,
+    key: SessionKey,
+    /// They are in the window beside the frame that the session's pages are in.
+    in_window: bool,
+}
+
+/// `GET /connect/callback/{endpoint}`
+pub(super) async fn from_source(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let t = Texts::of(&headers);
+    let back = match back(&service, &headers, query).await {
+        Ok(back) => back,
+        Err(response) => return response,
+    };
+    let in_window = back.in_window;
+    match source_answered(&service, &headers, back, id).await {
+        Ok(Some(response)) if !in_window => response,
+        Ok(Some(_)) => notice::window_done(&service, t),
+        Ok(None) => notice::stray(&service, t),
+        Err(error) => notice::broken(&service, t, error),
+    }
+}
+
+/// `GET /connect/identity/{provider}`
+pub(super) async fn from_provider(
+    State(service): State<Arc<Service>>,
+    Path(code): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let t = Texts::of(&headers);
+    let back = match back(&service, &headers, query).await {
+        Ok(back) => back,
+        Err(response) => return response,
+    };
+    let in_window = back.in_window;
+    match provider_answered(&service, back, code).await {
+        Ok(Some(response)) if !in_window => response,
+        Ok(Some(_)) => notice::window_done(&service, t),
+        Ok(None) => notice::stray(&service, t),
+        Err(error) => notice::broken(&service, t, error),
+    }
+}
+
+/// Whether somebody comes back into a session that this browser has open.
+async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>) -> Result<Back, Response> {
+    let t = Texts::of(headers);
+    let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
+    let Some(state) = parameters.sole("state").map(str::to_owned) else {
+        return Err(notice::stray(service, t));
+    };
+    let asked = state.clone();
+    let left = stored(service, move |service| {
+        let Some(key) = service.store.session_of_state(&asked)? else {
+            return Ok(None);
+        };
+        service.store.peek_flow(key)
+    });
+    let left = left
+        .await
+        .and_then(|left: Result<_, consent::Error>| left.map_err(Error::internal));
+    let flow: Flow = match left {
+        Ok(Some(flow)) => flow,
+        Ok(None) => return Err(notice::stray(service, t)),
+        Err(error) => return Err(notice::broken(service, t, error)),
+    };
+    let own = cookie::read(headers, cookie::SESSION).is_some_and(|cookie| SessionKey::of(&cookie) == flow.key);
+    if !own && !is_window_of(headers, &flow) {
+        return Err(notice::stray(service, t));
+    }
+    // A frame never leaves for a source itself. Where the page that holds it is of the service's own site, the window beside it
+    // has the frame's cookie, too.
+    let in_window = flow.request.display == Display::Frame;
+    if own && !flow.progress.told {
+        // A session that has lapsed meanwhile says so to its application.
+        visit(service, headers).await?;
+    }
+    Ok(Back {
+        parameters,
+        state,
+        key: flow.key,
+        in_window,
+    })
+}
+
+/// Whether the browser's window is the one that the session's frame opened.
+fn is_window_of(headers: &HeaderMap, flow: &Flow) -> bool {
+    let ticket = cookie::read(headers, cookie::WINDOW);
+    let digest = ticket.as_deref().and_then(|ticket| ticket.split_once('.'));
+    let digest = digest.map(|(_, ticket)| SessionKey::of(ticket).text());
+    digest.is_some() && digest == flow.progress.ticket && flow.request.display == Display::Frame
+}
+
+/// Takes up the attempt; `None` where it is none of this session, was taken up before, or was made for somewhere else.
+async fn taken(
+    service: &Arc<Service>,
+    back: &Back,
+    from: impl FnOnce() -> (Option<String>, Option<String>) + Send + 'static,
+) -> Result<Option<(Flow, Attempt)>, Error> {
+    let (key, state) = (back.key, back.state.clone());
+    let attempt = stored(service, move |service| {
+        let (endpoint, provider) = from();
+        let from = match (&endpoint, &provider) {
+            (Some(endpoint), _) => Returned::Endpoint(endpoint),
+            (_, provider) => Returned::Provider(provider.as_deref().unwrap_or_default()),
+        };
+        service.store.take_attempt(key, &state, from)
+    });
+    match attempt.await? {
+        Ok(taken) => Ok(Some(taken)),
+        Err(FlowError::Stale | FlowError::Over) => Ok(None),
+        Err(FlowError::Store(error)) => Err(Error::internal(error)),
+    }
+}
+
+/// What a source's answer comes to; `None` where it is no answer to us.
+async fn source_answered(
+    service: &Arc<Service>,
+    headers: &HeaderMap,
+    back: Back,
+    id: String,
+) -> Result<Option<Response>, Error> {
+    let asked = id.clone();
+    let Some((flow, attempt)) = taken(service, &back, move || (Some(asked), None)).await? else {
+        return Ok(None);
+    };
+    let found = stored(service, move |service| service.store.endpoint(&id)).await?;
+    let (Some(endpoint), Some(authorization)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
+        return Ok(None);
+    };
+    let key = back.key;
+    let outcome = exchanged(service, &back.parameters, &endpoint, &attempt).await?;
+    let taken = match outcome {
+        Ok(grant) => granted(service, key, authorization, &flow, &endpoint, grant).await?,
+        Err(trouble) => {
+            let failed = stored(service, move |service| {
+                service.store.source_failed(key, &authorization, trouble)
+            });
+            failed.await?.map(|()| None)
+        }
+    };
+    match taken {
+        // With one source to choose, its grant is the end of the flow.
+        Ok(Some(flow)) if flow.request.way == Way::Choose && !back.in_window => {
+            Ok(Some(actions::finish(service, Texts::of(headers), key).await?))
+        }
+        other => stepped(service, other.map(|_| to_session(service))).map(Some),
+    }
+}
+
+/// The grant behind a source's answer, or why there is none.
+async fn exchanged(
+    service: &Arc<Service>,
+    parameters: &Parameters,
+    endpoint: &Endpoint,
+    attempt: &Attempt,
+) -> Result<Result<client::Grant, Trouble>, Error> {
+    let baggage: Baggage = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
+    let note = |error: &dyn std::fmt::Display| {
+        tracing::warn!(endpoint = endpoint.id, %error, "a source did not grant access");
+    };
+    // RFC 9207: an answer that names somebody else as its issuer is somebody else's.
+    let issuer = baggage.configuration.issuer.as_deref();
+    if let (Some(iss), Some(issuer)) = (parameters.sole("iss"), issuer)
+        && iss != issuer
+    {
+        note(&"its answer names another issuer");
+        return Ok(Err(Trouble::Down));
+    }
+    if let Some(error) = parameters.sole("error") {
+        note(&"it answered with an error");
+        return Ok(Err(of_redirect(error)));
+    }
+    let Some(code) = parameters.sole("code") else {
+        note(&"its answer has no code");
+        return Ok(Err(Trouble::Down));
+    };
+    let registration = registration(service, endpoint).await?;
+    let back = callback_of(service, &endpoint.id);
+    let exchange = service
+        .sources
+        .exchange(&baggage.configuration, &registration, &back, code, &baggage.verifier);
+    match patiently(exchange).await {
+        Ok(grant) if grant.patient.is_some() => Ok(Ok(grant)),
+        Ok(_) => Ok(Err(Trouble::NoPatient)),
+        Err(error) => {
+            note(&error);
+            Ok(Err(of_refusal(&error)))
+        }
+    }
+}
+
+/// What an `error` of RFC 6749 section 4.1.2.1 means for the patient.
+fn of_redirect(error: &str) -> Trouble {
+    match error {
+        "access_denied" | "consent_required" | "interaction_required" | "login_required" => Trouble::Refused,
+        _ => Trouble::Down,
+    }
+}
+
+fn of_refusal(error: &client::Error) -> Trouble {
+    match error {
+        client::Error::Refused { code, .. } => of_redirect(code),
+        _ => Trouble::Down,
+    }
+}
+
+/// Takes down what a source granted.
+pub(super) async fn granted(
+    service: &Arc<Service>,
+    key: SessionKey,
+    authorization: String,
+    flow: &Flow,
+    endpoint: &Endpoint,
+    grant: client::Grant,
+) -> Result<Result<Option<Flow>, FlowError>, Error> {
+    let owner = flow
+        .consent
+        .owner
+        .ok_or_else(|| Error::internal("a consent of the flow has no owner"))?;
+    let endpoint = endpoint.clone();
+    let taken = stored(service, move |service| {
+        let now = service.store.clock().now();
+        let source_patient = grant.patient.unwrap_or_default();
+        let patient = service.lake.synced_id(owner, &endpoint.id, "Patient", &source_patient);
+        let credential = Credential {
+            expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
+            access_token: grant.access_token,
+            refresh_token: grant.refresh_token,
+        };
+        let granted = SourceGrant {
+            grant: Grant {
+                patient: &patient,
+                source_patient: &source_patient,
+                scope_requested: &endpoint.scope,
+                // A source that does not say has granted what it was asked for (RFC 6749, section 5.1).
+                scope_granted: grant.scope.as_deref().unwrap_or(&endpoint.scope),
+                refreshable: credential.refresh_token.is_some(),
+                max_auth_until: endpoint
+                    .max_auth_period
+                    .filter(|seconds| *seconds > 0)
+                    .map(|seconds| now + seconds),
+            },
+            credential: &credential,
+        };
+        service.store.source_granted(key, &authorization, &granted)
+    });
+    Ok(taken.await?.map(Some))
+}
+
+/// What an identity provider's answer comes to.
+async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> Result<Option<Response>, Error> {
+    let asked = code.clone();
+    let Some((flow, attempt)) = taken(service, &back, move || (None, Some(asked))).await? else {
+        return Ok(None);
+    };
+    let (mode, key) = (flow.consent.mode, back.key);
+    let known = stored(service, move |service| service.store.identity_providers(mode)).await?;
+    let known = known.map_err(Error::internal)?.into_iter().find(|one| one.code == code);
+    let Some(provider) = known else { return Ok(None) };
+    let identified = match identity(service, &back.parameters, &provider, &attempt).await? {
+        Ok((id_token, demographics)) => {
+            places::of_identity(service, &flow, &provider.code, &id_token, &demographics).await?
+        }
+        Err(trouble) => Err(trouble),
+    };
+    let taken = stored(service, move |service| match identified {
+        Ok((verified, places)) => service.store.identified(key, verified, places),
+        Err(trouble) => service.store.go_to(key, Step::Identity { trouble: Some(trouble) }),
+    });
+    stepped(service, taken.await?.map(|()| to_session(service))).map(Some)
+}
+
+/// Who the patient is, and the token that shows it.
+async fn identity(
+    service: &Arc<Service>,
+    parameters: &Parameters,
+    provider: &IdentityProvider,
+    attempt: &Attempt,
+) -> Result<Result<(String, client::Demographics), Trouble>, Error> {
+    let baggage: Baggage = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
+    if let Some(error) = parameters.sole("error") {
+        return Ok(Err(of_redirect(error)));
+    }
+    let issuer = parameters.sole("iss");
+    let Some(code) = parameters
+        .sole("code")
+        .filter(|_| issuer.is_none_or(|issuer| issuer == provider.issuer))
+    else {
+        return Ok(Err(Trouble::Down));
+    };
+    let registration = provider_registration(service, provider).await?;
+    let back = identity_callback_of(service, &provider.code);
+    let now = service.store.clock().now();
+    let identity = patiently(async {
+        let sources = &service.sources;
+        let grant = sources
+            .exchange(&baggage.configuration, &registration, &back, code, &baggage.verifier)
+            .await?;
+        let id_token = grant.id_token.ok_or(client::Error::Identity("there is no ID token"))?;
+        let known = client::Provider {
+            issuer: provider.issuer.clone(),
+            configuration: baggage.configuration.clone(),
+        };
+        let nonce = &baggage.verifier.nonce;
+        let identity = sources
+            .identity(&known, &registration.client_id, nonce, &id_token, now)
+            .await?;
+        Ok((id_token, identity.demographics))
+    });
+    Ok(identity.await.map_err(|error| {
+        tracing::warn!(provider = provider.code, %error, "an identity was not verified");
+        of_refusal(&error)
+    }))
+}

@@ -1,0 +1,156 @@
+//! The routes of the flow. Those of its pages are for browsers that are in it, and no part of the API that `/openapi.json`
+//! describes.
+
+use axum::handler::Handler;
+use serde_json::json;
+
+use super::{actions, asset, callback, codes, entry, shown};
+use crate::http::routes::{Operation, Route, schema};
+
+const HTML: &[&str] = &["text/html"];
+
+/// Every route by which a patient comes into the flow, goes through it and leaves.
+pub(in crate::http) fn routes() -> Vec<Route> {
+    vec![
+        Route::at("/oauth/authorize").get(entry::authorize, authorize("authorize", true)),
+        Route::at("/link/auth").get(entry::link_auth, authorize("linkAuthorize", false)),
+        Route::at("/link/start").get(entry::link_start, link_start()),
+        Route::at("/link/v1/link.js").get(
+            asset::link,
+            Operation::new(
+                "linkComponent",
+                "The link component, a script for an application's pages",
+            )
+            .open()
+            .answers(&["text/javascript"]),
+        ),
+        Route::at("/errors").get(
+            codes::index,
+            Operation::new("errorCodes", "The error codes of the flow")
+                .open()
+                .answers(HTML),
+        ),
+        Route::at("/errors/{code}").get(
+            codes::one,
+            Operation::new("errorCode", "What an error code means: the page that error_uri names")
+                .open()
+                .answers(HTML)
+                .response(404, "There is no such code", HTML, &json!({})),
+        ),
+        Route::at("/connect").also_get(shown::page_of_session),
+        Route::at("/connect/organizations").also_get(shown::organizations),
+        Route::at("/connect/progress").also_get(shown::progress),
+        Route::at("/connect/callback/{endpoint}").also_get(callback::from_source),
+        Route::at("/connect/identity/{provider}").also_get(callback::from_provider),
+        Route::at("/connect/assets/{name}").also_get(asset::asset),
+        form("/connect/choose", actions::choose),
+        form("/connect/share", actions::share),
+        form("/connect/window", actions::window),
+        form("/connect/add", actions::add),
+        form("/connect/hub", actions::hub),
+        form("/connect/places", actions::found),
+        form("/connect/details", actions::details),
+        form("/connect/search", actions::search),
+        form("/connect/facilities", actions::facilities),
+        form("/connect/identity", actions::identity),
+        form("/connect/finish", actions::complete),
+        form("/connect/cancel", actions::cancel),
+        form("/connect/leave", actions::leave),
+        form("/connect/drop", actions::give_up),
+    ]
+}
+
+fn form<H, T>(path: &'static str, handler: H) -> Route
+where
+    H: Handler<T, std::sync::Arc<crate::http::service::Service>>,
+    T: 'static,
+{
+    Route::at(path).also_post(handler)
+}
+
+fn authorize(id: &'static str, external_id: bool) -> Operation {
+    let text = |about: &str| schema("string", about);
+    let only_true = |about: &str| json!({"type": "string", "enum": ["true"], "description": about});
+    let operation = Operation::new(id, "Sends a patient's browser into the consent flow")
+        .open()
+        .required_query("client_id", text("the publishable key"))
+        .required_query(
+            "redirect_uri",
+            text("one that is registered, to the letter; a loopback address with any port"),
+        )
+        .required_query("response_type", json!({"type": "string", "enum": ["code"]}))
+        .required_query(
+            "code_challenge",
+            json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "description": "RFC 7636"}),
+        )
+        .required_query("code_challenge_method", json!({"type": "string", "enum": ["S256"]}))
+        .required_query(
+            "scope",
+            text("launch/patient; with offline_access for MULTIPLE usage; others are ignored"),
+        );
+    let about = "the application's identifier for the user";
+    let operation = match external_id {
+        true => operation.required_query("svc_external_id", text(about)),
+        false => operation.query("svc_external_id", text(about)),
+    };
+    operation
+        .query("state", text("comes back with the answer"))
+        .query("aud", text("the address of the FHIR API, if it is sent"))
+        .query("svc_endpoint_id", text("the endpoint to connect without a choice"))
+        .query(
+            "svc_ial2_mode",
+            only_true("verify the patient's identity and look their providers up"),
+        )
+        .query("svc_search_mode", only_true("let the patient connect several sources"))
+        .query(
+            "svc_resume",
+            only_true("go on where this browser left the same request"),
+        )
+        .query("svc_hint_first_name", text("with svc_search_mode"))
+        .query("svc_hint_last_name", text("with svc_search_mode"))
+        .query(
+            "svc_hint_dob",
+            json!({"type": "string", "format": "date", "description": "with svc_search_mode"}),
+        )
+        .response(303, "Into the flow; or an error, to the redirect URI", &[], &json!({}))
+        .response(
+            400,
+            "A page, where the client or its redirect URI is not known",
+            HTML,
+            &json!({}),
+        )
+}
+
+fn link_start() -> Operation {
+    let text = |about: &str| schema("string", about);
+    Operation::new("linkStart", "Where the link component begins; not for anybody else")
+        .open()
+        .required_query("publishable_key", text("of the application"))
+        .required_query(
+            "origin",
+            text("of the page that holds the component; registered with the application"),
+        )
+        .required_query("channel", text("by which the component knows its answer"))
+        .query(
+            "display",
+            json!({"type": "string", "enum": ["popup", "iframe"], "default": "popup"}),
+        )
+        .query(
+            "usage",
+            json!({"type": "string", "enum": ["ONE_TIME", "MULTIPLE"], "default": "ONE_TIME"}),
+        )
+        .query("svc_external_id", text("the application's identifier for the user"))
+        .query("svc_endpoint_id", text("the endpoint to connect without a choice"))
+        .query("svc_ial2_mode", text("true, or left out"))
+        .query("svc_search_mode", text("true, or left out"))
+        .query("svc_hint_first_name", text("with svc_search_mode"))
+        .query("svc_hint_last_name", text("with svc_search_mode"))
+        .query("svc_hint_dob", text("with svc_search_mode"))
+        .response(303, "Into the flow", &[], &json!({}))
+        .response(
+            400,
+            "A page, where the application or the origin is not known",
+            HTML,
+            &json!({}),
+        )
+}

@@ -1,0 +1,407 @@
+//! Where a session stands, as a page.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::page::{Policy, page};
+use super::parameters::Parameters;
+use super::view::{
+    Choose, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, NoneFound, Onward, Organization,
+    PlaceView, Problem, Share, Shell, StepMark, Wrong,
+};
+use super::visit::{Visit, stored, visit};
+use super::{cookie, csrf, notice};
+use crate::consent::{
+    self, AuthorizationType, Details, Display, Endpoint, IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
+};
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::lake::Mode;
+
+/// Organizations on a page.
+const SHOWN: usize = 50;
+/// Letters of a name that are looked for.
+const LONGEST_QUERY: usize = 200;
+const DAY: i64 = 86_400;
+
+/// `GET /connect`
+pub(super) async fn page_of_session(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let visit = match visit(&service, &headers).await {
+        Ok(visit) => visit,
+        Err(response) => return response,
+    };
+    let t = visit.texts;
+    match shown(&service, &visit, &sought(query)).await {
+        Ok(response) => response,
+        Err(error) => notice::broken(&service, t, error),
+    }
+}
+
+/// `GET /connect/organizations`: what is found for a name, while it is typed.
+pub(super) async fn organizations(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let visit = match visit(&service, &headers).await {
+        Ok(visit) => visit,
+        Err(response) => return response,
+    };
+    let found = match find(&service, &visit, sought(query)).await {
+        Ok(found) => found,
+        Err(error) => return notice::broken(&service, visit.texts, error),
+    };
+    let s = shell(&service, &visit, visit.texts.choose_title, 0);
+    page(StatusCode::OK, &Fragment { s, found }, &policy(&visit))
+}
+
+/// `GET /connect/progress`: the turn of the session, for the page that waits beside a window. Asking does not keep a session open.
+pub(super) async fn progress(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    let Some(cookie) = cookie::read(&headers, cookie::SESSION) else {
+        return StatusCode::GONE.into_response();
+    };
+    let key = SessionKey::of(&cookie);
+    match stored(&service, move |service| service.store.peek_flow(key)).await {
+        Ok(Ok(Some(flow))) if flow.is_open() => flow.progress.turn.to_string().into_response(),
+        _ => StatusCode::GONE.into_response(),
+    }
+}
+
+fn sought(query: Option<String>) -> String {
+    let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
+    parameters
+        .sole("q")
+        .unwrap_or_default()
+        .trim()
+        .chars()
+        .take(LONGEST_QUERY)
+        .collect()
+}
+
+/// What all pages of a session share; `at` numbers the step of the way.
+fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: usize) -> Shell<'a> {
+    let request = &visit.flow.request;
+    Shell {
+        t: visit.texts,
+        base: service.base_path(),
+        title: title.to_string(),
+        app: Some(&visit.application.name),
+        test: visit.flow.consent.mode == Mode::Test,
+        csrf: csrf::token(&visit.cookie),
+        steps: StepMark::all(visit.texts, request.way, request.endpoint.is_some(), at),
+        to_hub: visit.flow.authorized().next().is_some() && visit.flow.progress.step != Step::Hub,
+    }
+}
+
+/// The bounds on the pages of a session: forms may end at the application's address.
+fn policy(visit: &Visit) -> Policy {
+    let request = &visit.flow.request;
+    let policy = match &request.redirect_uri {
+        Some(uri) => Policy::default().leads_to(uri),
+        None => Policy::default(),
+    };
+    match request.display {
+        Display::Frame => policy.framed_by(&visit.application.origins),
+        Display::Page | Display::Popup => policy,
+    }
+}
+
+async fn shown(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Response, Error> {
+    match &visit.flow.progress.step {
+        Step::Choose => choose(service, visit, query).await,
+        Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?),
+        // Who comes back without an answer of the source may send themselves there again.
+        Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?),
+        Step::Window { endpoint, provider } => match (endpoint, provider) {
+            (Some(endpoint), _) => {
+                let endpoint = source(service, endpoint).await?;
+                let policy = toward(policy(visit), &endpoint);
+                Ok(framed(service, visit, &display_name(&endpoint), &policy))
+            }
+            (None, code) => {
+                let known = provider_of(service, visit, code.as_deref().unwrap_or_default()).await?;
+                let (name, issuer) = known.map(|known| (known.name, known.issuer)).unwrap_or_default();
+                Ok(framed(service, visit, &name, &policy(visit).leads_to(&issuer)))
+            }
+        },
+        Step::Trouble { endpoint, trouble } => problem(service, visit, &source(service, endpoint).await?, *trouble),
+        Step::Hub => hub(service, visit).await,
+        Step::Identity { trouble } => identity(service, visit, *trouble).await,
+        Step::Details { down } => {
+            let filled = visit.flow.progress.details.clone();
+            Ok(details(service, visit, filled, Vec::new(), *down))
+        }
+        Step::Places => Ok(places(service, visit, false)),
+        Step::Nothing => nothing(service, visit).await,
+    }
+}
+
+async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Response, Error> {
+    let found = find(service, visit, query.to_owned()).await?;
+    let details = visit.flow.request.way == Way::Search && has_locator(service, visit).await?;
+    let at = if visit.flow.request.way == Way::Identity { 1 } else { 0 };
+    let s = shell(service, visit, visit.texts.choose_title, at);
+    Ok(page(StatusCode::OK, &Choose { s, found, details }, &policy(visit)))
+}
+
+async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Found, Error> {
+    let (mode, text) = (visit.flow.consent.mode, query.clone());
+    let found = stored(service, move |service| {
+        // Where patients sign in; places that a record locator finds are connected by it.
+        service
+            .store
+            .search_endpoints(mode, &text, &[AuthorizationType::Oauth], SHOWN + 1)
+    });
+    let found = found.await?.map_err(Error::internal)?;
+    let more = found.len() > SHOWN;
+    let organizations = found.iter().take(SHOWN).map(|endpoint| {
+        let name = display_name(endpoint);
+        Organization {
+            endpoint: endpoint.id.clone(),
+            by: others(endpoint, &name),
+            name,
+            connected: visit.flow.has(&endpoint.id),
+        }
+    });
+    Ok(Found {
+        query,
+        organizations: organizations.collect(),
+        limit: SHOWN,
+        more,
+    })
+}
+
+fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Response, Error> {
+    let t = visit.texts;
+    let source = display_name(endpoint);
+    let asked = visit.flow.consent.usage == Usage::Multiple;
+    let days = endpoint
+        .max_auth_period
+        .filter(|seconds| *seconds >= DAY)
+        .map(|seconds| (seconds / DAY).to_string());
+    let request = &visit.flow.request;
+    let template = Share {
+        s: shell(service, visit, t.fill(t.share_title, &source), 1),
+        app: &visit.application.name,
+        source: &source,
+        ongoing: asked && endpoint.refreshable,
+        forced: asked && !endpoint.refreshable,
+        longest: days.as_deref(),
+        other: request.endpoint.is_none() || request.way == Way::Search,
+    };
+    Ok(page(StatusCode::OK, &template, &toward(policy(visit), endpoint)))
+}
+
+/// Forms may lead to the source as well.
+fn toward(policy: Policy, endpoint: &Endpoint) -> Policy {
+    let configured = endpoint.configuration.as_deref();
+    let configured = configured.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let authorize = configured
+        .as_ref()
+        .and_then(|json| json["authorization_endpoint"].as_str());
+    let policy = policy.leads_to(&endpoint.fhir_base);
+    match authorize {
+        Some(address) => policy.leads_to(address),
+        None => policy,
+    }
+}
+
+fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Trouble) -> Result<Response, Error> {
+    let t = visit.texts;
+    let source = display_name(endpoint);
+    let (title, text) = match trouble {
+        Trouble::Refused => (t.problem_refused_title, t.problem_refused),
+        Trouble::NoPatient => (t.problem_no_patient_title, t.problem_no_patient),
+        Trouble::Down => (t.problem_down_title, t.problem_down),
+    };
+    let (request, app) = (&visit.flow.request, visit.application.name.as_str());
+    let other = Onward {
+        action: "add",
+        label: t.fill(t.problem_other, ""),
+    };
+    let alone = visit.flow.authorized().next().is_none();
+    let template = Problem {
+        s: shell(service, visit, t.fill(title, &source), 2),
+        text,
+        again: Some(Onward {
+            action: "share",
+            label: t.fill(t.problem_again, &source),
+        }),
+        other: (request.endpoint.is_none() || request.way == Way::Search).then_some(other),
+        leave: (trouble == Trouble::NoPatient && alone).then(|| t.fill(t.facilities_leave, app)),
+    };
+    Ok(page(StatusCode::OK, &template, &toward(policy(visit), endpoint)))
+}
+
+async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
+    let flow = &visit.flow;
+    let connected: Vec<String> = flow.authorized().map(|one| one.endpoint.clone()).collect();
+    // A place that failed and was connected then is no failure any more.
+    let failed = flow
+        .errored()
+        .map(|one| one.endpoint.clone())
+        .filter(|endpoint| !flow.has(endpoint));
+    let mut failed: Vec<String> = failed.collect();
+    failed.sort();
+    failed.dedup();
+    let named = stored(service, move |service| {
+        let name = |id: &String| -> Result<_, consent::Error> {
+            Ok(service.store.endpoint(id)?.map(|endpoint| display_name(&endpoint)))
+        };
+        let names = |ids: &[String]| {
+            ids.iter()
+                .filter_map(|id| name(id).transpose())
+                .collect::<Result<Vec<_>, _>>()
+        };
+        Ok::<_, consent::Error>((names(&connected)?, names(&failed)?))
+    });
+    let (connected, failed) = named.await?.map_err(Error::internal)?;
+    let open = |place: &consent::Place| !flow.has(&place.endpoint);
+    let template = Hub {
+        s: shell(service, visit, visit.texts.hub_title, 2),
+        app: &visit.application.name,
+        connected,
+        failed,
+        add: flow.request.way != Way::Choose,
+        facilities: flow.progress.places.iter().any(open),
+    };
+    Ok(page(StatusCode::OK, &template, &policy(visit)))
+}
+
+async fn identity(service: &Arc<Service>, visit: &Visit, trouble: Option<Trouble>) -> Result<Response, Error> {
+    let t = visit.texts;
+    let mode = visit.flow.consent.mode;
+    let known = stored(service, move |service| service.store.identity_providers(mode));
+    let known = known.await?.map_err(Error::internal)?;
+    let policy = known
+        .iter()
+        .fold(policy(visit), |policy, one| policy.leads_to(&one.issuer));
+    let problem = trouble.map(|trouble| match trouble {
+        Trouble::Down => (t.identity_down_title, t.identity_down),
+        Trouble::Refused | Trouble::NoPatient => (t.identity_refused_title, t.identity_refused),
+    });
+    let template = IdentityPage {
+        s: shell(service, visit, t.identity_title, 0),
+        providers: known.into_iter().map(|one| (one.code, one.name)).collect(),
+        problem,
+    };
+    Ok(page(StatusCode::OK, &template, &policy))
+}
+
+/// The form for a search by details; fields that are wrong are named above it.
+pub(super) fn details(service: &Service, visit: &Visit, filled: Details, wrong: Vec<Wrong>, down: bool) -> Response {
+    let status = match wrong.is_empty() {
+        true => StatusCode::OK,
+        false => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    let template = DetailsPage {
+        s: shell(service, visit, visit.texts.details_title, 0),
+        filled,
+        wrong,
+        down,
+    };
+    page(status, &template, &policy(visit))
+}
+
+/// The places that were found; `nothing` after none was chosen.
+pub(super) fn places(service: &Service, visit: &Visit, nothing: bool) -> Response {
+    let (t, flow) = (visit.texts, &visit.flow);
+    let title = match flow.progress.verified {
+        Some(_) => t.facilities_title,
+        None => t.facilities_title_details,
+    };
+    let view = flow.progress.places.iter().map(|place| PlaceView {
+        endpoint: place.endpoint.clone(),
+        name: place.name.clone(),
+        connected: flow.has(&place.endpoint),
+        // Who is verified has asked for their own records; of others that the details fit, the patient knows which.
+        chosen: flow.progress.verified.is_some() && !nothing,
+    });
+    let status = match nothing {
+        true => StatusCode::UNPROCESSABLE_ENTITY,
+        false => StatusCode::OK,
+    };
+    let template = Facilities {
+        places: view.collect(),
+        s: shell(service, visit, title, 1),
+        app: &visit.application.name,
+        // A verified identity opens records once.
+        ongoing: flow.consent.usage == Usage::Multiple && flow.progress.verified.is_none(),
+        nothing,
+    };
+    page(status, &template, &policy(visit))
+}
+
+async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
+    let t = visit.texts;
+    let verified = visit.flow.progress.verified.is_some();
+    let template = NoneFound {
+        s: shell(service, visit, t.facilities_none_title, 1),
+        app: &visit.application.name,
+        text: if verified {
+            t.facilities_none_identity
+        } else {
+            t.facilities_none_details
+        },
+        details: visit.flow.request.way == Way::Search && has_locator(service, visit).await?,
+    };
+    Ok(page(StatusCode::OK, &template, &policy(visit)))
+}
+
+fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Response {
+    let turn = visit.flow.progress.turn;
+    let t = visit.texts;
+    let ticket = csrf::ticket(&visit.cookie, turn);
+    let template = FramePage {
+        s: shell(service, visit, t.fill(t.frame_title, source), 2),
+        source,
+        ticket: format!("{}.{ticket}", visit.key().text()),
+        mark: turn,
+    };
+    page(StatusCode::OK, &template, policy)
+}
+
+/// Whether somebody can be looked for by their details.
+pub(super) async fn has_locator(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
+    let mode = visit.flow.consent.mode;
+    let locator = stored(service, move |service| service.store.record_locator(mode));
+    Ok(locator.await?.map_err(Error::internal)?.is_some())
+}
+
+async fn source(service: &Arc<Service>, id: &str) -> Result<Endpoint, Error> {
+    let id = id.to_owned();
+    let found = stored(service, move |service| service.store.endpoint(&id));
+    let found = found.await?.map_err(Error::internal)?;
+    found.ok_or_else(|| Error::internal("the endpoint of a session is gone"))
+}
+
+async fn provider_of(service: &Arc<Service>, visit: &Visit, code: &str) -> Result<Option<IdentityProvider>, Error> {
+    let mode = visit.flow.consent.mode;
+    let known = stored(service, move |service| service.store.identity_providers(mode));
+    let known = known.await?.map_err(Error::internal)?;
+    Ok(known.into_iter().find(|one| one.code == code))
+}
+
+/// What else patients may know an endpoint by: its other brands, and who runs it.
+fn others(endpoint: &Endpoint, name: &str) -> Option<String> {
+    let mut others: Vec<&str> = Vec::new();
+    for other in endpoint.label.iter().chain([&endpoint.organization.name]) {
+        if !other.is_empty() && other != name && !others.contains(&other.as_str()) {
+            others.push(other);
+        }
+    }
+    (!others.is_empty()).then(|| others.join(" · "))
+}
+
+/// What patients know an endpoint by.
+pub(super) fn display_name(endpoint: &Endpoint) -> String {
+    let label = endpoint.label.iter().find(|label| !label.is_empty());
+    label.unwrap_or(&endpoint.organization.name).clone()
+}

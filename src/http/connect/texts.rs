@@ -1,0 +1,297 @@
+//! Everything that the pages say, in one table for a language. A translation is one more table, and a line in [`Texts::spoken`].
+//!
+//! `{}` in a text is filled by [`Filled::with`] when it is shown.
+
+use std::fmt;
+
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT_LANGUAGE;
+
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident: $english:literal,)+) => {
+        /// The texts of one language.
+        #[derive(Debug)]
+        pub(super) struct Texts {
+            $($(#[$doc])* pub(super) $name: &'static str,)+
+        }
+
+        static ENGLISH: Texts = Texts { $($name: $english,)+ };
+    };
+}
+
+texts! {
+    /// As BCP 47 names the language.
+    lang: "en",
+    service: "Tabularium",
+    skip: "Skip to the content",
+    test_mode: "Test mode: nobody in these records is real.",
+    wanted_by: "{} would like to see your health records",
+    cancel: "Cancel and go back to {}",
+    working: "One moment…",
+    optional: "optional",
+    to_correct: "There is something to correct",
+    footer: "You decide what is shared. Nothing is shared before you agree.",
+    progress: "Progress",
+    step_find: "Find",
+    step_review: "Review",
+    step_sign_in: "Sign in",
+    step_verify: "Verify",
+    step_connect: "Connect",
+    step_share: "Share",
+    step_done: "done",
+
+    choose_title: "Where are your records?",
+    choose_lead: "Find your health plan, clinic or hospital. You then sign in there, on its own page.",
+    choose_label: "Name of your plan or provider",
+    choose_hint: "For example a brand on your insurance card",
+    choose_search: "Search",
+    choose_results: "Organizations",
+    choose_none: "Nothing was found for “{}”. Check the spelling, or try a shorter name.",
+    choose_empty: "There is no organization to connect here yet.",
+    choose_found_one: "1 organization",
+    choose_found: "{} organizations",
+    choose_more: "Only the first {} are shown. Type more of the name to narrow them down.",
+    choose_connected: "Connected",
+    choose_details: "Search by my details instead",
+    choose_hub: "Back to my sources",
+
+    share_title: "Share your records from {}?",
+    share_with: "{} will receive:",
+    share_person: "Who you are",
+    share_person_more: "name, date of birth, address and contact details",
+    share_insurance: "Insurance",
+    share_insurance_more: "plans, coverage, claims and what was paid",
+    share_health: "Health",
+    share_health_more: "conditions, allergies, medications and immunizations",
+    share_care: "Care",
+    share_care_more: "visits, procedures, test results, documents and care teams",
+    share_where: "Not every organization keeps all of these. What it does not have is not shared.",
+    share_how_long: "For how long",
+    share_once: "Your records are fetched once. {} can see them for 24 hours, then they are deleted here.",
+    share_once_forced: "{} asked for longer, but this organization gives records out only once.",
+    share_ongoing: "{} may go on receiving new records without asking you again, until you or it ends this. If it does not renew its access for 90 days, access ends and the records are deleted here.",
+    share_longest: "After {} days the organization asks you to sign in again.",
+    share_end: "You can end this at any time in {}. The records kept here are then deleted.",
+    share_next: "You now go to {} to sign in. Your password stays there: neither this service nor {2} sees it.",
+    share_agree: "Agree and continue to {}",
+    share_other: "Choose another organization",
+
+    problem_refused_title: "{} did not share your records",
+    problem_refused: "It said that access was not granted. You may have cancelled there, or not agreed. Nothing was shared.",
+    problem_no_patient_title: "{} found no records for you",
+    problem_no_patient: "You signed in, but no records are kept there under your name. Nothing was shared.",
+    problem_down_title: "{} cannot be reached",
+    problem_down: "It did not answer as expected, so nothing was shared. This may pass: try again in a few minutes.",
+    problem_again: "Try {} again",
+    problem_other: "Choose another organization",
+
+    hub_title: "Your sources",
+    hub_lead: "Connect as many as you like, then share them all with {} at once.",
+    hub_connected: "Ready to share",
+    hub_failed: "Not connected",
+    hub_none: "Nothing is connected yet.",
+    hub_add: "Add another source",
+    hub_finish: "Share with {}",
+    hub_drop: "Share nothing",
+    hub_leave: "Go back to {}",
+    hub_failed_all: "None of your sources could be connected. Try again, add one by hand, or go back.",
+    hub_found: "Show the places that were found",
+
+    details_title: "Find your records by your details",
+    details_lead: "We ask a network of providers whether they know a person with these details. They are used for this search only.",
+    details_given: "First name",
+    details_family: "Last name",
+    details_birth_date: "Date of birth",
+    details_birth_date_hint: "Year, month, day: 1980-12-31",
+    details_gender: "Sex on record",
+    details_gender_none: "Rather not say",
+    details_female: "Female",
+    details_male: "Male",
+    details_other: "Other",
+    details_unknown: "Unknown",
+    details_postal_code: "Postal code",
+    details_search: "Search",
+    details_manual: "Find an organization by name instead",
+    details_missing_given: "Enter your first name",
+    details_missing_family: "Enter your last name",
+    details_bad_birth_date: "Enter your date of birth as year, month and day, like 1980-12-31",
+    details_long: "This is too long",
+    details_down_title: "The search did not work",
+    details_down: "The network did not answer. Try again in a moment, or find an organization by name.",
+
+    identity_title: "First, show that it is you",
+    identity_lead: "An identity provider checks who you are. With that we ask a nationwide network which providers hold records of yours.",
+    identity_what: "We learn your name, date of birth, sex and address from it, and nothing else.",
+    identity_go: "Verify with {}",
+    identity_none_title: "Identity verification is not available",
+    identity_none: "No identity provider is set up here at the moment.",
+    identity_refused_title: "Your identity was not verified",
+    identity_refused: "{} did not confirm who you are. You may have cancelled there. Nothing was shared.",
+    identity_down_title: "{} cannot be reached",
+    identity_down: "It did not answer as expected. Try again in a few minutes.",
+
+    facilities_title: "These places have records of yours",
+    facilities_title_details: "These places may have records of yours",
+    facilities_lead: "Choose which ones to connect. You can add health plans and others by hand afterwards.",
+    facilities_legend: "Places found",
+    facilities_connect: "Agree and connect",
+    facilities_skip: "Connect none of these",
+    facilities_nothing: "Choose at least one place, or go on without",
+    facilities_none_title: "No records were found for you",
+    facilities_none_identity: "Your identity is verified, but nobody on the network knows records under your details. You can still add a plan or provider by hand.",
+    facilities_none_details: "Nobody on the network knows records under these details. Check them, or find an organization by name.",
+    facilities_add: "Add a source by hand",
+    facilities_again: "Change my details",
+    facilities_leave: "Go back to {} without sharing",
+
+    frame_title: "Sign in at {}",
+    frame_lead: "{} opens in a window of its own. When you are done there, this page goes on by itself.",
+    frame_open: "Open {}",
+    frame_waiting: "Waiting for you to finish in the other window.",
+    frame_check: "I am done there",
+
+    window_title: "You can close this window",
+    window_text: "Go on in the page that you came from.",
+
+    done_title: "Done",
+    done_text: "Your records are on their way to {}. You can close this window.",
+    left_title: "Nothing was shared",
+    left_text: "You can close this window.",
+
+    over_title: "This page is no longer open",
+    over_text: "The time for it is over, or it was finished or opened in another window. Go back to the application that sent you, and begin again.",
+    foreign_title: "This cannot be carried out",
+    foreign_text: "The form you sent does not belong to what is open in this browser now. If you have it open in several windows, go on in the newest one.",
+    callback_title: "We cannot tell where you come from",
+    callback_text: "An organization sent you back, but not from a sign-in that is open in this browser. Nothing was shared. Go back to the application that sent you, and begin again.",
+    continue_here: "Go on",
+    broken_title: "Something went wrong here",
+    broken_text: "It is not your fault, and nothing was shared by it. Try again in a moment.",
+
+    untrusted_title: "This link does not work",
+    untrusted_client: "The application that sent you is not known here.",
+    untrusted_no_redirect: "The application that sent you did not say where you should be sent back to.",
+    untrusted_redirect: "The application that sent you asked to send you back to an address that is not registered for it.",
+    untrusted_origin: "The page that opened this window is not registered for the application that it names.",
+    untrusted_what: "Nothing was shared. Close this window and tell the maker of the application.",
+    untrusted_detail: "For its maker:",
+
+    errors_title: "Error codes",
+    errors_lead: "What an application is told when a patient comes back without records, and what may be done about it.",
+    errors_back: "All error codes",
+    errors_patient: "If you were sharing your records",
+    errors_developer: "If you make the application",
+    errors_unknown_title: "There is no such error code",
+
+    error_access_denied: "The patient did not complete the authorization",
+    error_access_denied_patient: "Nothing was shared. Begin again in the application whenever you like.",
+    error_access_denied_developer: "The patient cancelled, left, or no records were found for them; error_description says which. Let them begin again when they wish to.",
+    error_session_timeout: "The session timed out",
+    error_session_timeout_patient: "You were away for more than 30 minutes, so the pages were closed to protect you. Nothing was shared. Begin again in the application.",
+    error_session_timeout_developer: "The patient came back after 30 minutes without a step. Offer to begin again with a new state and code_challenge.",
+    error_abandoned: "The authorization was abandoned",
+    error_abandoned_patient: "The sharing that you had begun was ended before it was complete. Nothing was shared. Begin again in the application.",
+    error_abandoned_developer: "The flow was ended before the patient finished it. Offer to begin again with a new state and code_challenge.",
+    error_no_facilities: "No source could be authorized",
+    error_no_facilities_patient: "None of the places you chose could be connected. Nothing was shared. Try again later.",
+    error_no_facilities_developer: "Every source that the patient chose failed for technical reasons. Offer to try again later.",
+    error_server_error: "The service failed",
+    error_server_error_patient: "Something broke here. Nothing was shared. Try again in a few minutes.",
+    error_server_error_developer: "The flow could not be begun or finished for internal reasons. Offer to try again; if it persists, report the X-Request-Id of the last answer.",
+}
+
+impl Texts {
+    /// Tables by language. The first one is used where none is asked for.
+    fn spoken() -> [&'static Texts; 1] {
+        [&ENGLISH]
+    }
+
+    /// The table of the language that the browser likes best among those spoken here.
+    pub(super) fn of(headers: &HeaderMap) -> &'static Texts {
+        let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+        chosen(wanted.unwrap_or_default())
+    }
+
+    /// A text of this language with its gaps filled.
+    pub(super) fn fill<'t>(&self, text: &'t str, value: &'t str) -> Filled<'t> {
+        Filled {
+            text,
+            values: [value, ""],
+        }
+    }
+
+    /// A text with two gaps, `{}` and `{2}`.
+    pub(super) fn fill2<'t>(&self, text: &'t str, first: &'t str, second: &'t str) -> Filled<'t> {
+        Filled {
+            text,
+            values: [first, second],
+        }
+    }
+}
+
+/// Goes by the quality values of `Accept-Language` (RFC 9110, section 12.5.4), the first of equals.
+fn chosen(accepted: &str) -> &'static Texts {
+    let mut best: Option<(f32, &'static Texts)> = None;
+    for range in accepted.split(',') {
+        let mut parts = range.split(';').map(str::trim);
+        let tag = parts.next().unwrap_or_default();
+        let primary = tag.split('-').next().unwrap_or_default();
+        let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok());
+        let quality = quality.unwrap_or(1.0);
+        let spoken = Texts::spoken()
+            .into_iter()
+            .find(|texts| texts.lang.eq_ignore_ascii_case(primary));
+        if let Some(texts) = spoken
+            && quality > 0.0
+            && best.is_none_or(|(known, _)| quality > known)
+        {
+            best = Some((quality, texts));
+        }
+    }
+    best.map_or(Texts::spoken()[0], |(_, texts)| texts)
+}
+
+/// A text whose gaps are filled when it is written. The template escapes the whole of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filled<'t> {
+    text: &'t str,
+    values: [&'t str; 2],
+}
+
+impl fmt::Display for Filled<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values are never looked through for gaps: an organization may be called what it likes.
+        let mut rest = self.text;
+        while let Some((before, after)) = rest.split_once('{') {
+            f.write_str(before)?;
+            let Some((gap, behind)) = after.split_once('}') else {
+                f.write_str("{")?;
+                rest = after;
+                continue;
+            };
+            f.write_str(self.values[usize::from(gap == "2")])?;
+            rest = behind;
+        }
+        f.write_str(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_filled_and_values_left_alone() {
+        let texts = Texts::spoken()[0];
+        assert_eq!(texts.fill("a {} b", "{2}").to_string(), "a {2} b");
+        assert_eq!(texts.fill2("{} and {2}, {}", "x", "y").to_string(), "x and y, x");
+        assert_eq!(texts.fill("plain", "x").to_string(), "plain");
+    }
+
+    #[test]
+    fn a_language_that_is_not_spoken_gets_the_first_one() {
+        for accepted in ["", "de-CH, fr;q=0.9", "en-GB;q=0", "*", "en;q=x, ;;,"] {
+            assert_eq!(chosen(accepted).lang, "en", "{accepted}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Who is at the door: the session of a browser, and forms that were sent from its pages.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+
+use super::parameters::Parameters;
+use super::texts::Texts;
+use super::{cookie, csrf, ending, notice};
+use crate::consent::{Application, Display, Flow, SessionKey};
+use crate::http::body;
+use crate::http::error::Error;
+use crate::http::service::Service;
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A patient in an open session.
+pub(super) struct Visit {
+    pub(super) cookie: String,
+    pub(super) flow: Flow,
+    pub(super) application: Application,
+    pub(super) texts: &'static Texts,
+}
+
+impl Visit {
+    pub(super) fn key(&self) -> SessionKey {
+        self.flow.key
+    }
+
+    /// Whether the pages are in another site's page.
+    pub(super) fn is_framed(&self) -> bool {
+        self.flow.request.display == Display::Frame
+    }
+}
+
+/// Work on the store, on a thread that may wait for it.
+pub(super) async fn stored<T: Send + 'static>(
+    service: &Arc<Service>,
+    work: impl FnOnce(&Service) -> T + Send + 'static,
+) -> Result<T, Error> {
+    let service = service.clone();
+    tokio::task::spawn_blocking(move || work(&service))
+        .await
+        .map_err(Error::internal)
+}
+
+/// The patient's open session; else the answer to somebody who has none. A session that has ended without its application
+/// knowing answers with that.
+pub(super) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
+    let texts = Texts::of(headers);
+    let Some(cookie) = cookie::read(headers, cookie::SESSION) else {
+        return Err(notice::over(service, texts));
+    };
+    let key = SessionKey::of(&cookie);
+    let found = stored(service, move |service| {
+        let Some(flow) = service.store.visit_flow(key)? else {
+            return Ok(None);
+        };
+        let told = !flow.is_open() && service.store.tell_flow(key)?;
+        let application = service.store.application(&flow.consent.application)?;
+        Ok::<_, crate::consent::Error>(application.map(|application| (flow, application, told)))
+    });
+    match found.await.and_then(|found| found.map_err(Error::internal)) {
+        Ok(Some((flow, application, _))) if flow.is_open() => Ok(Visit {
+            cookie,
+            flow,
+            application,
+            texts,
+        }),
+        Ok(Some((flow, application, true))) => Err(ending::lapsed(service, texts, &flow, &application)),
+        Ok(_) => Err(notice::over(service, texts)),
+        Err(error) => Err(notice::broken(service, texts, error)),
+    }
+}
+
+/// A form, and the session that it was sent from. Whoever sends a form without knowing what the session's own pages know gets
+/// nowhere.
+pub(super) async fn form(service: &Arc<Service>, request: Request) -> Result<(Visit, Parameters), Response> {
+    let (parts, body) = request.into_parts();
+    let texts = Texts::of(&parts.headers);
+    let parameters = fields(service, &parts.headers, body).await?;
+    let visit = visit(service, &parts.headers).await?;
+    let token = parameters.sole("csrf").unwrap_or_default();
+    match csrf::is_valid(&visit.cookie, token) {
+        true => Ok((visit, parameters)),
+        false => Err(notice::foreign(service, texts)),
+    }
+}
+
+/// The fields of a form.
+pub(super) async fn fields(service: &Arc<Service>, headers: &HeaderMap, sent: Body) -> Result<Parameters, Response> {
+    if !body::is_typed(headers, &[FORM]) {
+        return Err(Error::MediaType(FORM).into_response());
+    }
+    let bytes = body::read(headers, sent, &service.limits).await;
+    Ok(Parameters::parse(&bytes.map_err(IntoResponse::into_response)?))
+}

@@ -1,0 +1,111 @@
+//! `POST /apply`: asking for access. What is sent is checked and kept; who reads it is the operator.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::http::body;
+use crate::http::error::Error;
+use crate::http::routes::{Operation, Route};
+use crate::http::service::Service;
+
+const JSON: &str = "application/json";
+const REQUIRED: [&str; 5] = ["name", "email", "why", "location", "resume"];
+const OPTIONAL: [&str; 5] = ["phone", "github", "linkedin", "website", "twitter"];
+/// Which of them are links.
+const LINKS: [&str; 2] = ["resume", "website"];
+/// The longest value, in letters; of `why`, which may be a letter.
+const LONGEST: usize = 500;
+const LONGEST_WHY: usize = 10_000;
+
+pub(super) fn routes() -> Vec<Route> {
+    let text = |name: &&str| ((*name).to_owned(), json!({"type": "string"}));
+    let properties: Map<String, Value> = REQUIRED.iter().chain(&OPTIONAL).map(text).collect();
+    let schema = json!({"type": "object", "required": REQUIRED, "properties": properties});
+    let answer = json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}});
+    let operation = Operation::new("apply", "Apply for access")
+        .open()
+        .body(&[JSON], "Who applies, and why", &schema)
+        .response(202, "It was taken down", &[JSON], &answer);
+    vec![Route::at("/apply").post(apply, operation)]
+}
+
+async fn apply(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
+    let (parts, sent) = request.into_parts();
+    let sent = body::read(&parts.headers, sent, &service.limits).await?;
+    if !body::is_typed(&parts.headers, &[JSON]) {
+        return Err(Error::MediaType(JSON));
+    }
+    let application = checked(&sent)?;
+    service.throttle.charge_write(&parts.extensions)?;
+    let keeping = tokio::task::spawn_blocking(move || service.store.keep_applicant(&application.to_string()));
+    let id = keeping.await.map_err(Error::internal)?.map_err(Error::internal)?;
+    let body = json!({"id": id}).to_string();
+    Ok((StatusCode::ACCEPTED, [(CONTENT_TYPE, JSON)], body).into_response())
+}
+
+/// The application with the members that it may have and no others, each within its bounds.
+fn checked(sent: &[u8]) -> Result<Value, Error> {
+    let malformed = |problem: &str| Error::Invalid(problem.to_owned());
+    let sent: Value = serde_json::from_slice(sent).map_err(|_| malformed("the body is no JSON"))?;
+    let sent = sent
+        .as_object()
+        .ok_or_else(|| malformed("the body is no JSON object"))?;
+    let mut kept = Map::new();
+    for name in REQUIRED.iter().chain(&OPTIONAL) {
+        let required = REQUIRED.contains(name);
+        let value = match sent.get(*name) {
+            None | Some(Value::Null) if !required => continue,
+            None => return Err(Error::Invalid(format!("{name} is missing"))),
+            Some(Value::String(text)) => text.trim(),
+            Some(_) => return Err(Error::Invalid(format!("{name} is no string"))),
+        };
+        if value.is_empty() {
+            if required {
+                return Err(Error::Invalid(format!("{name} is empty")));
+            }
+            continue;
+        }
+        check(name, value)?;
+        kept.insert((*name).to_owned(), value.into());
+    }
+    Ok(kept.into())
+}
+
+fn check(name: &str, value: &str) -> Result<(), Error> {
+    let longest = if name == "why" { LONGEST_WHY } else { LONGEST };
+    if value.chars().count() > longest {
+        return Err(Error::Invalid(format!("{name} is longer than {longest} letters")));
+    }
+    let breaks = |letter: char| letter.is_control() && !(name == "why" && matches!(letter, '\n' | '\r' | '\t'));
+    if value.contains(breaks) {
+        return Err(Error::Invalid(format!("{name} has control characters")));
+    }
+    if name == "email" && !is_address(value) {
+        return Err(Error::Invalid("email is no email address".to_owned()));
+    }
+    if LINKS.contains(&name) && !is_link(value) {
+        return Err(Error::Invalid(format!("{name} is no http or https link")));
+    }
+    Ok(())
+}
+
+/// Whether mail could be sent there at all; whether somebody reads it is not known before.
+fn is_address(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else {
+        return false;
+    };
+    let part = |part: &str| {
+        !part.is_empty() && !part.contains(|letter: char| letter.is_whitespace() || "<>(),;:\"@".contains(letter))
+    };
+    part(local) && part(domain) && domain.contains('.') && !domain.starts_with('.') && !domain.ends_with('.')
+}
+
+fn is_link(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some())
+}

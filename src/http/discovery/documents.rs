@@ -1,0 +1,72 @@
+//! The documents themselves. All of them name the same issuer, byte for byte what tokens carry as `iss`.
+
+use serde_json::{Value, json};
+
+use crate::consent::issuer;
+
+const GRANTS: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
+const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
+const METHODS: [&str; 2] = ["client_secret_basic", "none"];
+
+/// Where SMART apps send the patient. `/oauth/authorize` wants an identifier for the user, which SMART apps do not send.
+pub(in crate::http) fn authorization_address(base_url: &str) -> String {
+    format!("{base_url}/link/auth")
+}
+
+/// Where SMART apps get their tokens.
+pub(in crate::http) fn token_address(base_url: &str) -> String {
+    format!("{base_url}/link/token")
+}
+
+/// RFC 8414.
+pub(super) fn authorization_server(base_url: &str) -> Value {
+    json!({
+        "issuer": issuer(base_url),
+        "authorization_endpoint": format!("{base_url}/oauth/authorize"),
+        "token_endpoint": format!("{base_url}/oauth/token"),
+        "registration_endpoint": format!("{base_url}/oauth/register"),
+        "jwks_uri": jwks_uri(base_url),
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": GRANTS,
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": METHODS,
+        "scopes_supported": SCOPES,
+    })
+}
+
+/// OpenID Connect discovery.
+pub(super) fn openid(base_url: &str) -> Value {
+    let mut document = authorization_server(base_url);
+    document["subject_types_supported"] = json!(["public"]);
+    document["id_token_signing_alg_values_supported"] = json!(["RS256"]);
+    document["service_documentation"] = json!(format!("{base_url}/docs"));
+    document
+}
+
+/// SMART App Launch.
+pub(super) fn smart(base_url: &str) -> Value {
+    json!({
+        "issuer": issuer(base_url),
+        "authorization_endpoint": authorization_address(base_url),
+        "token_endpoint": token_address(base_url),
+        "jwks_uri": jwks_uri(base_url),
+        "grant_types_supported": GRANTS,
+        "response_types_supported": ["code"],
+        "scopes_supported": SCOPES,
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": METHODS,
+        "capabilities": [
+            "launch-standalone",
+            "client-public",
+            "client-confidential-symmetric",
+            "context-standalone-patient",
+            "permission-offline",
+            "permission-patient",
+        ],
+    })
+}
+
+fn jwks_uri(base_url: &str) -> String {
+    format!("{base_url}/.well-known/jwks.json")
+}

@@ -1,0 +1,60 @@
+//! The routes of discovery.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+use super::{documents, keys};
+use crate::http::routes::{Operation, Route};
+use crate::http::service::Service;
+
+const JSON: &str = "application/json";
+/// How long a document may be kept, in seconds: keys may be rotated.
+const KEPT: &str = "public, max-age=300";
+
+/// The routes of discovery.
+pub(in crate::http) fn routes() -> Vec<Route> {
+    let described = |id, summary| Operation::new(id, summary).open().answers(&[JSON]);
+    let smart = "SMART App Launch: where to authorize, and what is supported";
+    let routes = [
+        Route::at("/.well-known/oauth-authorization-server").get(
+            authorization_server,
+            described("authorizationServer", "The authorization server's metadata (RFC 8414)"),
+        ),
+        Route::at("/.well-known/openid-configuration").get(
+            openid_configuration,
+            described("openidConfiguration", "The same for OpenID Connect discovery"),
+        ),
+        Route::at("/.well-known/smart-configuration").get(smart_configuration, described("smartConfiguration", smart)),
+        Route::at("/fhir/.well-known/smart-configuration").get(
+            smart_configuration,
+            described("fhirSmartConfiguration", "The same, where FHIR clients look for it"),
+        ),
+        Route::at("/.well-known/jwks.json")
+            .get(jwks, described("jwks", "The keys that verify access tokens (RFC 7517)")),
+    ];
+    routes.into_iter().map(Route::readable_anywhere).collect()
+}
+
+async fn authorization_server(State(service): State<Arc<Service>>) -> Response {
+    answer(&documents::authorization_server(&service.base_url))
+}
+
+async fn openid_configuration(State(service): State<Arc<Service>>) -> Response {
+    answer(&documents::openid(&service.base_url))
+}
+
+async fn smart_configuration(State(service): State<Arc<Service>>) -> Response {
+    answer(&documents::smart(&service.base_url))
+}
+
+async fn jwks(State(service): State<Arc<Service>>) -> Response {
+    answer(&keys::shown(&service.store))
+}
+
+fn answer(document: &Value) -> Response {
+    ([(CONTENT_TYPE, JSON), (CACHE_CONTROL, KEPT)], document.to_string()).into_response()
+}

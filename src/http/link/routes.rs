@@ -1,0 +1,64 @@
+//! The routes of the link API, and what the OpenAPI document says of them.
+
+use serde_json::{Value, json};
+
+use super::{exchange, introspect, revoke, token};
+use crate::http::oauth::described::{BODIES, count, grant, introspection, secret, tokens};
+use crate::http::routes::{Operation, Route};
+
+const JSON: [&str; 1] = ["application/json"];
+
+/// The routes.
+pub(in crate::http) fn routes() -> Vec<Route> {
+    let exchange = Operation::new("linkExchange", "Tokens for the public token of the link component")
+        .open()
+        .body(
+            &BODIES,
+            "The public token, and the secret key of the application",
+            &public_token(),
+        )
+        .response(
+            200,
+            "Tokens, and how far the records are",
+            &JSON,
+            &json!({"type": "object"}),
+        );
+    let introspect = Operation::new(
+        "linkIntrospect",
+        "What a patient token stands for, and whether it is good still",
+    )
+    .response(
+        200,
+        "The token's claims, its authorization and how far its records are",
+        &JSON,
+        &introspection(),
+    );
+    let about = "Tokens for a refresh token, a key pair or an authorization code; a refresh also fetches fresh records";
+    let token = Operation::new("linkToken", about)
+        .by_key_pair_or_body()
+        .body(&BODIES, "The grant", &grant())
+        .response(
+            200,
+            "Tokens, of a refresh with how far the records are",
+            &JSON,
+            &tokens(),
+        );
+    let about = "End every link of the token's user to the token's endpoint, with their tokens and records";
+    let revoke = Operation::new("linkRevoke", about)
+        .body(&BODIES, "The secret key of the application and mode", &secret())
+        .response(200, "How many links were ended", &JSON, &count());
+    vec![
+        Route::at("/link/exchange").post(exchange::exchange, exchange),
+        Route::at("/link/introspect").get(introspect::introspect, introspect),
+        Route::at("/link/token").post(token::token, token),
+        Route::at("/link/revoke").post(revoke::revoke, revoke),
+    ]
+}
+
+fn public_token() -> Value {
+    json!({
+        "type": "object",
+        "required": ["public_token", "secret_key"],
+        "properties": {"public_token": {"type": "string"}, "secret_key": {"type": "string"}},
+    })
+}

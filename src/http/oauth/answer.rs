@@ -1,0 +1,76 @@
+//! The answer of a token endpoint (RFC 6749, section 5.1), with what SMART adds to it.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::consent::{Granted, Issued};
+use crate::http::error::Error;
+use crate::http::shape::{Sync, no_store, seconds_left};
+
+/// A token answer. What is absent is left out.
+#[derive(Debug, Serialize)]
+pub(in crate::http) struct TokenAnswer<'g> {
+    access_token: &'g str,
+    token_type: &'static str,
+    expires_in: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<&'g str>,
+    /// The bare id, as SMART has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patient: Option<&'g str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh_token: Option<&'g str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refresh_expires_in: Option<i64>,
+    /// Of the link API's refreshes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sync: Option<Sync>,
+    #[serde(rename = "timeUntilMaxAuth", skip_serializing_if = "Option::is_none")]
+    max_auth: Option<Value>,
+}
+
+impl<'g> TokenAnswer<'g> {
+    /// A token for a client itself.
+    pub(in crate::http) fn of_application(issued: &'g Issued) -> TokenAnswer<'g> {
+        TokenAnswer {
+            access_token: &issued.token,
+            token_type: "Bearer",
+            expires_in: seconds_left(issued),
+            scope: None,
+            patient: None,
+            refresh_token: None,
+            refresh_expires_in: None,
+            sync: None,
+            max_auth: None,
+        }
+    }
+
+    /// Tokens for a consent. A link's have neither scope nor a bare patient, which the link API writes in another way.
+    pub(in crate::http) fn of_consent(granted: &'g Granted) -> TokenAnswer<'g> {
+        let consent = &granted.standing.consent;
+        let smart = !granted.by_link;
+        TokenAnswer {
+            scope: Some(consent.scope.as_str()).filter(|_| smart),
+            patient: consent.patients.first().map(String::as_str).filter(|_| smart),
+            refresh_token: granted.refresh.as_ref().map(|(token, _)| token.as_str()),
+            refresh_expires_in: granted.refresh.as_ref().map(|(_, seconds)| *seconds),
+            ..TokenAnswer::of_application(&granted.access)
+        }
+    }
+
+    /// The same with how far the records are.
+    pub(in crate::http) fn with_sync(self, sync: Sync, max_auth: Value) -> TokenAnswer<'g> {
+        TokenAnswer {
+            sync: Some(sync),
+            max_auth: Some(max_auth),
+            ..self
+        }
+    }
+
+    /// As it goes out.
+    pub(in crate::http) fn response(&self) -> Result<Response, Error> {
+        no_store(StatusCode::OK, self)
+    }
+}

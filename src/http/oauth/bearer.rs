@@ -1,0 +1,51 @@
+//! The patient token of a request to a route outside `/fhir`, as extractors.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+
+use crate::consent::{Access, Inspected};
+use crate::http::auth::{admitted, bearer};
+use crate::http::error::Error;
+use crate::http::message::Refused;
+use crate::http::service::Service;
+
+/// A patient token that is accepted.
+pub(in crate::http) struct PatientToken(pub(in crate::http) Arc<Access>);
+
+/// A patient token that this service signed, be it good still or not.
+pub(in crate::http) struct SignedToken(pub(in crate::http) Inspected);
+
+impl FromRequestParts<Arc<Service>> for PatientToken {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<PatientToken, Refused> {
+        let access = admitted(parts, service)?;
+        match access.patients() {
+            Some(_) => Ok(PatientToken(access)),
+            None => Err(Refused::ConsentToken),
+        }
+    }
+}
+
+impl FromRequestParts<Arc<Service>> for SignedToken {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<SignedToken, Refused> {
+        let inspected = service
+            .tokens
+            .inspect(bearer(&parts.headers)?)
+            .map_err(Error::BadToken)?;
+        charge(service, &inspected.claims.sub, parts)?;
+        match inspected.claims.patient {
+            Some(_) => Ok(SignedToken(inspected)),
+            None => Err(Refused::ConsentToken),
+        }
+    }
+}
+
+/// A consent has one rate, whatever its tokens ask.
+fn charge(service: &Service, subject: &str, parts: &Parts) -> Result<(), Error> {
+    service.throttle.charge_credential(subject, &parts.extensions)
+}

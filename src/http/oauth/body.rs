@@ -1,0 +1,249 @@
+//! The fields of a request to a token endpoint: a form, as OAuth has it, or one JSON object with the same names.
+//!
+//! A field that comes twice is refused, and one without a value is as good as absent (RFC 6749, section 3.2). Fields that nobody asks
+//! for are left alone, whatever they hold.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use axum::body::Body;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::error::OAuthError;
+use crate::http::body::{is_typed, read};
+use crate::http::limits::Limits;
+
+const FORM: &str = "application/x-www-form-urlencoded";
+const JSON: &str = "application/json";
+/// Bytes of a body; the longest that means anything has a few thousand.
+const LONGEST: usize = 64 * 1_024;
+
+/// What was sent, each name once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::http) struct Fields(BTreeMap<String, Given>);
+
+/// What a field came with.
+#[derive(Debug, PartialEq, Eq)]
+enum Given {
+    Text(String),
+    /// Something that is no text, in JSON.
+    Other,
+}
+
+impl Fields {
+    /// Reads a request's body.
+    pub(in crate::http) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Fields, OAuthError> {
+        if !is_typed(headers, &[FORM, JSON]) {
+            return Err(OAuthError::media_type());
+        }
+        let limits = Limits {
+            body: limits.body.min(LONGEST),
+            ..limits.clone()
+        };
+        let bytes = read(headers, body, &limits).await?;
+        let as_json = match headers.contains_key(CONTENT_TYPE) {
+            true => is_typed(headers, &[JSON]),
+            false => bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{'),
+        };
+        if as_json {
+            Fields::json(&bytes)
+        } else {
+            Fields::form(&bytes)
+        }
+    }
+
+    fn form(bytes: &[u8]) -> Result<Fields, OAuthError> {
+        let mut fields = Fields::default();
+        for (name, value) in form_urlencoded::parse(bytes) {
+            if name.is_empty() && value.is_empty() {
+                continue;
+            }
+            fields.add(name, Given::Text(value.into_owned()))?;
+        }
+        Ok(fields)
+    }
+
+    fn json(bytes: &[u8]) -> Result<Fields, OAuthError> {
+        let Pairs(pairs) = serde_json::from_slice(bytes)
+            .map_err(|error| OAuthError::request(format!("the body is not one JSON object: {}", place(&error))))?;
+        let mut fields = Fields::default();
+        for (name, value) in pairs {
+            if let Some(value) = value {
+                fields.add(Cow::Owned(name), value)?;
+            }
+        }
+        Ok(fields)
+    }
+
+    fn add(&mut self, name: Cow<'_, str>, value: Given) -> Result<(), OAuthError> {
+        if self.0.contains_key(name.as_ref()) {
+            let name: String = name.chars().filter(|letter| !letter.is_control()).take(64).collect();
+            return Err(OAuthError::request(format!("the field {name} came twice")));
+        }
+        self.0.insert(name.into_owned(), value);
+        Ok(())
+    }
+
+    /// A field's value, if it has one.
+    pub(in crate::http) fn get(&self, name: &'static str) -> Result<Option<&str>, OAuthError> {
+        match self.0.get(name) {
+            None => Ok(None),
+            Some(Given::Text(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+            Some(Given::Other) => Err(OAuthError::request(format!("the field {name} must be a string"))),
+        }
+    }
+
+    /// A field that must be there.
+    pub(in crate::http) fn need(&self, name: &'static str) -> Result<&str, OAuthError> {
+        self.get(name)?
+            .ok_or_else(|| OAuthError::request(format!("the field {name} is missing")))
+    }
+}
+
+/// Where the text broke off being JSON. What stands there is not repeated.
+fn place(error: &serde_json::Error) -> String {
+    format!("line {}, column {}", error.line(), error.column())
+}
+
+/// An object's members in their order, those that are null without a value.
+struct Pairs(Vec<(String, Option<Given>)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pairs, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Pairs;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            pairs.push((name, map.next_value::<MemberValue>()?.0));
+        }
+        Ok(Pairs(pairs))
+    }
+}
+
+struct MemberValue(Option<Given>);
+
+impl<'de> Deserialize<'de> for MemberValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<MemberValue, D::Error> {
+        deserializer.deserialize_any(AnyValue)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = MemberValue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<MemberValue, E> {
+        Ok(MemberValue(Some(Given::Text(text.to_owned()))))
+    }
+
+    fn visit_unit<E>(self) -> Result<MemberValue, E> {
+        Ok(MemberValue(None))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<MemberValue, E> {
+        Ok(MemberValue(Some(Given::Other)))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<MemberValue, E> {
+        Ok(MemberValue(Some(Given::Other)))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<MemberValue, E> {
+        Ok(MemberValue(Some(Given::Other)))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<MemberValue, E> {
+        Ok(MemberValue(Some(Given::Other)))
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut items: A) -> Result<MemberValue, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(MemberValue(Some(Given::Other)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MemberValue, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(MemberValue(Some(Given::Other)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(ty: &str, body: &str) -> Result<Fields, OAuthError> {
+        let mut headers = HeaderMap::new();
+        if !ty.is_empty() {
+            headers.insert(CONTENT_TYPE, ty.parse().unwrap());
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(Fields::read(&headers, Body::from(body.to_owned()), &Limits::default()))
+    }
+
+    #[test]
+    fn forms_and_objects_say_the_same() {
+        let json = sent(
+            "application/json; charset=utf-8",
+            r#"{"code":"a b","state":null,"n":{"x":[1]}}"#,
+        )
+        .unwrap();
+        let form = sent(FORM, "code=a+b&state=&n=").unwrap();
+        for fields in [&json, &form] {
+            assert_eq!(fields.get("code").unwrap(), Some("a b"));
+            assert_eq!(fields.get("state").unwrap(), None);
+            assert_eq!(fields.get("missing").unwrap(), None);
+            assert!(fields.need("state").is_err());
+        }
+        assert!(json.get("n").is_err(), "no text");
+    }
+
+    #[test]
+    fn a_body_that_does_not_say_what_it_is_is_told_by_its_looks() {
+        assert_eq!(sent("", " {\"a\":\"1\"}").unwrap().get("a").unwrap(), Some("1"));
+        assert_eq!(sent("", "a=1").unwrap().get("a").unwrap(), Some("1"));
+    }
+
+    #[test]
+    fn a_field_that_comes_twice_is_refused() {
+        for (ty, body) in [(FORM, "a=1&a=1"), (JSON, r#"{"a":"1","a":"1"}"#), (FORM, "a=&a=1")] {
+            assert_eq!(sent(ty, body).unwrap_err().to_string(), "the field a came twice");
+        }
+    }
+
+    #[test]
+    fn what_is_neither_is_refused() {
+        for (ty, body) in [
+            (JSON, "[1]"),
+            (JSON, "{"),
+            (JSON, r#"{"a":1}{}"#),
+            ("text/plain", "a=1"),
+        ] {
+            assert!(sent(ty, body).is_err(), "{body}");
+        }
+        let long = format!("a={}", "x".repeat(LONGEST));
+        assert!(sent(FORM, &long).is_err());
+    }
+}

@@ -1,0 +1,179 @@
+//! Which client a request to a token endpoint names, and how: `Authorization: Basic` with its key pair, or `client_id` in the body.
+//! Exactly one of the two; whether what is named exists is not asked here.
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use super::body::Fields;
+use super::error::OAuthError;
+
+/// Base64 with or without its padding.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// A client as it named itself.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::http) enum Identity {
+    /// By its publishable key alone.
+    Public {
+        /// The publishable key.
+        client: String,
+    },
+    /// By its key pair.
+    Confidential {
+        /// The publishable key.
+        client: String,
+        /// The secret key.
+        secret: String,
+    },
+}
+
+impl Identity {
+    /// The client of a request with these headers and fields.
+    pub(in crate::http) fn of(headers: &HeaderMap, fields: &Fields) -> Result<Identity, OAuthError> {
+        let basic = basic(headers)?;
+        let named = fields.get("client_id")?;
+        if fields.get("client_secret")?.is_some() {
+            return Err(OAuthError::request(
+                "the secret key comes by Authorization: Basic, not as client_secret in the body",
+            ));
+        }
+        match (basic, named) {
+            (Some(_), Some(_)) => Err(OAuthError::request(
+                "the client is named twice, by Authorization: Basic and by client_id in the body",
+            )),
+            (Some((client, secret)), None) => Ok(Identity::Confidential { client, secret }),
+            (None, Some(client)) => Ok(Identity::Public {
+                client: client.to_owned(),
+            }),
+            (None, None) => Err(OAuthError::Client(
+                "the client is not named: send its key pair by Authorization: Basic or client_id in the body",
+            )),
+        }
+    }
+
+    /// The publishable key.
+    pub(in crate::http) fn client(&self) -> &str {
+        match self {
+            Identity::Public { client } | Identity::Confidential { client, .. } => client,
+        }
+    }
+
+    /// The secret key, if it came.
+    pub(in crate::http) fn secret(&self) -> Option<&str> {
+        match self {
+            Identity::Public { .. } => None,
+            Identity::Confidential { secret, .. } => Some(secret),
+        }
+    }
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Identity").field(&self.client()).finish()
+    }
+}
+
+/// The key pair of the Authorization header, if there is one.
+fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, OAuthError> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(OAuthError::request("there is more than one Authorization header"));
+    }
+    let malformed = || OAuthError::Client("Authorization must be Basic with base64 of publishable_key:secret_key");
+    let text = value.to_str().map_err(|_| malformed())?;
+    let (scheme, encoded) = text.split_once(' ').ok_or_else(malformed)?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Err(malformed());
+    }
+    let decoded = LENIENT.decode(encoded.trim()).map_err(|_| malformed())?;
+    let decoded = String::from_utf8(decoded).map_err(|_| malformed())?;
+    let (client, secret) = decoded.split_once(':').ok_or_else(malformed)?;
+    let (client, secret) = (
+        plain(client).ok_or_else(malformed)?,
+        plain(secret).ok_or_else(malformed)?,
+    );
+    if client.is_empty() || secret.is_empty() {
+        return Err(malformed());
+    }
+    Ok(Some((client, secret)))
+}
+
+/// One half as it was before it was form-encoded (RFC 6749, section 2.3.1). Keys have no letter that encoding would change, so those
+/// that were not encoded stay as they are.
+fn plain(half: &str) -> Option<String> {
+    let spaced = half.replace('+', " ");
+    let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8().ok()?;
+    Some(decoded.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::engine::general_purpose::STANDARD as BASE64;
+
+    use super::*;
+
+    fn request(authorization: &[&str], client_id: Option<&str>) -> Result<Identity, OAuthError> {
+        let mut headers = HeaderMap::new();
+        for value in authorization {
+            headers.append(AUTHORIZATION, value.parse().unwrap());
+        }
+        let body = client_id.map_or(String::new(), |id| format!("client_id={id}"));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let (none, limits) = (HeaderMap::new(), crate::http::Limits::default());
+        let read = Fields::read(&none, axum::body::Body::from(body), &limits);
+        Identity::of(&headers, &runtime.block_on(read).unwrap())
+    }
+
+    #[test]
+    fn both_halves_of_basic_are_percent_decoded() {
+        for pair in ["pk_test_a:sk_test_b", "pk%5Ftest%5Fa:sk_test%5fb"] {
+            for encoded in [
+                BASE64.encode(pair),
+                BASE64.encode(pair).trim_end_matches('=').to_owned(),
+            ] {
+                let identity = request(&[&format!("bAsIc {encoded}")], None).unwrap();
+                assert_eq!((identity.client(), identity.secret()), ("pk_test_a", Some("sk_test_b")));
+            }
+        }
+        let odd = request(&[&format!("Basic {}", BASE64.encode("a%3Ab:c:d"))], None).unwrap();
+        assert_eq!((odd.client(), odd.secret()), ("a:b", Some("c:d")));
+    }
+
+    #[test]
+    fn exactly_one_way_of_client_identity() {
+        let basic = format!("Basic {}", BASE64.encode("pk_test_a:sk_test_b"));
+        assert!(matches!(
+            request(&[&basic], Some("pk_test_a")),
+            Err(OAuthError::Request(_))
+        ));
+        assert!(matches!(request(&[&basic, &basic], None), Err(OAuthError::Request(_))));
+        assert!(matches!(request(&[], None), Err(OAuthError::Client(_))));
+        assert_eq!(request(&[], Some("pk_test_a")).unwrap().secret(), None);
+    }
+
+    #[test]
+    fn what_is_no_key_pair_is_refused() {
+        for value in [
+            "Basic",
+            "Basic !",
+            "Bearer x",
+            "Basic Og==",
+            "Basic YTo=",
+            "Basic OmI=",
+            "Basic YQ==",
+            "Basic /w==",
+        ] {
+            assert!(matches!(request(&[value], None), Err(OAuthError::Client(_))), "{value}");
+        }
+    }
+}

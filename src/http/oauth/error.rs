@@ -1,0 +1,140 @@
+//! How token endpoints say no: RFC 6749, section 5.2.
+
+use std::borrow::Cow;
+
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::consent::{self, GrantError};
+use crate::http::error::Error;
+
+/// Why a token endpoint gives nothing.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::http) enum OAuthError {
+    /// `invalid_request`.
+    #[error("{0}")]
+    Request(Cow<'static, str>),
+    /// `invalid_client`: the client is not named, not known, or not who it says.
+    #[error("{0}")]
+    Client(&'static str),
+    /// `invalid_grant`: the code or token is not good, or not for this client.
+    #[error("{0}")]
+    Grant(Cow<'static, str>),
+    /// `unsupported_grant_type`.
+    #[error("grant_type must be authorization_code, refresh_token or client_credentials")]
+    GrantType,
+    /// Of registrations: `invalid_redirect_uri`.
+    #[error("{0}")]
+    RedirectUri(String),
+    /// Of registrations: `invalid_client_metadata`.
+    #[error("{0}")]
+    Metadata(String),
+    /// Of registrations: the initial access token is not good (RFC 6750).
+    #[error("the initial access token is unknown, used or expired")]
+    InitialAccessToken,
+    /// The request could not be read, or something broke.
+    #[error("{0}")]
+    Common(#[from] Error),
+}
+
+impl OAuthError {
+    /// `invalid_request`.
+    pub(in crate::http) fn request(problem: impl Into<Cow<'static, str>>) -> OAuthError {
+        OAuthError::Request(problem.into())
+    }
+
+    /// The body is of no type that is read here.
+    pub(super) fn media_type() -> OAuthError {
+        OAuthError::Common(Error::MediaType(
+            "application/x-www-form-urlencoded or application/json",
+        ))
+    }
+
+    /// What OAuth calls it, and with which status it goes out; `None` for what is no matter of OAuth.
+    fn kind(&self) -> Option<(&'static str, StatusCode)> {
+        match self {
+            OAuthError::Request(_) => Some(("invalid_request", StatusCode::BAD_REQUEST)),
+            OAuthError::Client(_) => Some(("invalid_client", StatusCode::UNAUTHORIZED)),
+            OAuthError::Grant(_) => Some(("invalid_grant", StatusCode::BAD_REQUEST)),
+            OAuthError::GrantType => Some(("unsupported_grant_type", StatusCode::BAD_REQUEST)),
+            OAuthError::RedirectUri(_) => Some(("invalid_redirect_uri", StatusCode::BAD_REQUEST)),
+            OAuthError::Metadata(_) => Some(("invalid_client_metadata", StatusCode::BAD_REQUEST)),
+            OAuthError::InitialAccessToken => Some(("invalid_token", StatusCode::UNAUTHORIZED)),
+            OAuthError::Common(_) => None,
+        }
+    }
+}
+
+impl From<GrantError> for OAuthError {
+    fn from(error: GrantError) -> OAuthError {
+        match error {
+            GrantError::Client => OAuthError::Client("the client is not known, or the secret key is not its own"),
+            GrantError::NeedsSecret => {
+                OAuthError::Client("this grant takes the client's key pair, by Authorization: Basic")
+            }
+            GrantError::Store(error) => OAuthError::Common(Error::internal(error)),
+            other => OAuthError::Grant(other.to_string().into()),
+        }
+    }
+}
+
+impl From<consent::Error> for OAuthError {
+    fn from(error: consent::Error) -> OAuthError {
+        OAuthError::Common(Error::internal(error))
+    }
+}
+
+impl IntoResponse for OAuthError {
+    fn into_response(self) -> Response {
+        let (description, kind) = (described(&self.to_string()), self.kind());
+        let (mut response, code) = match (self, kind) {
+            (OAuthError::Common(error), _) => {
+                let response = error.into_response();
+                let code = code(response.status());
+                (response, code)
+            }
+            (_, kind) => {
+                let (code, status) = kind.unwrap_or(("server_error", StatusCode::INTERNAL_SERVER_ERROR));
+                let mut response = Response::new(Body::empty());
+                *response.status_mut() = status;
+                (response, code)
+            }
+        };
+        *response.body_mut() = Body::from(json!({"error": code, "error_description": description}).to_string());
+        let head = response.headers_mut();
+        head.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        head.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+        let challenge = match code {
+            "invalid_client" => Some(r#"Basic realm="tokens", charset="UTF-8""#),
+            "invalid_token" => Some(r#"Bearer error="invalid_token""#),
+            _ => None,
+        };
+        if let Some(challenge) = challenge {
+            head.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        response
+    }
+}
+
+/// What OAuth calls a refusal that is not of its own making.
+fn code(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => "temporarily_unavailable",
+        status if status.is_server_error() => "server_error",
+        _ => "invalid_request",
+    }
+}
+
+/// In the letters that a description may have.
+fn described(text: &str) -> String {
+    let allowed = |letter: char| match letter {
+        '"' | '\\' => '\'',
+        ' '..='~' => letter,
+        _ => '?',
+    };
+    text.chars().map(allowed).collect()
+}

@@ -1,0 +1,39 @@
+//! `GET /oauth/introspect`: what a patient token stands for, and whether it is good still.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json;
+
+use super::bearer::SignedToken;
+use crate::consent::Inspected;
+use crate::http::message::Refused;
+use crate::http::service::Service;
+use crate::http::shape::{Surface, introspection, no_store};
+
+/// Answers `GET /oauth/introspect`.
+pub(super) async fn introspect(
+    State(service): State<Arc<Service>>,
+    SignedToken(inspected): SignedToken,
+) -> Result<Response, Refused> {
+    introspected(&service, inspected, Surface::Oauth).await
+}
+
+/// What is said of a token by either API.
+pub(in crate::http) async fn introspected(
+    service: &Arc<Service>,
+    inspected: Inspected,
+    surface: Surface,
+) -> Result<Response, Refused> {
+    let work = move |service: &Service| -> Result<Response, Refused> {
+        let answer = match service.store.standing(&inspected.claims.sub)? {
+            Some(standing) => introspection(service, &inspected, &standing, surface)?,
+            // Nothing is left of what the token stood for.
+            None => json!({"active": false}),
+        };
+        Ok(no_store(StatusCode::OK, &answer)?)
+    };
+    service.blocking(work).await?
+}

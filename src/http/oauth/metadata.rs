@@ -1,0 +1,147 @@
+//! What a client says of itself when it registers (RFC 7591, section 2), checked, with what is taken for granted where it says nothing.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::error::OAuthError;
+
+/// Scopes that are known here.
+const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
+const GRANT_TYPES: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
+/// Metadata that are addresses of pages.
+const PAGES: [&str; 4] = ["client_uri", "logo_uri", "tos_uri", "policy_uri"];
+/// Metadata that are kept and told as they came.
+const TEXTS: [&str; 2] = ["software_id", "software_version"];
+/// Redirect URIs, contacts and the like that one client may have.
+const MOST: usize = 50;
+
+/// A client's metadata as they are registered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Metadata {
+    pub(super) redirect_uris: Vec<String>,
+    token_endpoint_auth_method: &'static str,
+    grant_types: Vec<String>,
+    response_types: Vec<String>,
+    pub(super) client_name: String,
+    scope: String,
+    /// What else was said and is kept.
+    #[serde(flatten)]
+    more: Map<String, Value>,
+}
+
+impl Metadata {
+    /// What an object says. Names that are not known are left alone, as the standard has it.
+    pub(super) fn of(object: &Map<String, Value>) -> Result<Metadata, OAuthError> {
+        let method = match text(object, "token_endpoint_auth_method")? {
+            None | Some("client_secret_basic") => "client_secret_basic",
+            Some("none") => "none",
+            Some(_) => {
+                return Err(wrong(
+                    "token_endpoint_auth_method",
+                    "must be client_secret_basic or none",
+                ));
+            }
+        };
+        let grant_types = texts(object, "grant_types")?.unwrap_or_else(|| vec!["authorization_code".to_owned()]);
+        if grant_types.iter().any(|one| !GRANT_TYPES.contains(&one.as_str())) {
+            return Err(wrong(
+                "grant_types",
+                "may be authorization_code, refresh_token and client_credentials",
+            ));
+        }
+        let wants = |grant: &str| grant_types.iter().any(|one| one == grant);
+        if method == "none" && wants("client_credentials") {
+            return Err(wrong(
+                "grant_types",
+                "has client_credentials, which is not for clients without a secret",
+            ));
+        }
+        let by_code = wants("authorization_code");
+        let default = if by_code { vec!["code".to_owned()] } else { Vec::new() };
+        let response_types = texts(object, "response_types")?.unwrap_or(default);
+        if response_types.iter().any(|one| one != "code") || by_code == response_types.is_empty() {
+            return Err(wrong(
+                "response_types",
+                "must be code for authorization_code, and empty without it",
+            ));
+        }
+        let redirect_uris = texts(object, "redirect_uris")?.unwrap_or_default();
+        if by_code && redirect_uris.is_empty() {
+            return Err(OAuthError::RedirectUri(
+                "a client of authorization_code needs redirect_uris".to_owned(),
+            ));
+        }
+        Ok(Metadata {
+            redirect_uris,
+            token_endpoint_auth_method: method,
+            grant_types,
+            response_types,
+            client_name: text(object, "client_name")?.unwrap_or("Unnamed application").to_owned(),
+            scope: scope(text(object, "scope")?),
+            more: more(object)?,
+        })
+    }
+
+    /// Whether the client gets a secret key.
+    pub(super) fn is_confidential(&self) -> bool {
+        self.token_endpoint_auth_method != "none"
+    }
+}
+
+/// The known ones of the scopes asked for; all of them where none were.
+fn scope(asked: Option<&str>) -> String {
+    let wanted = |scope: &&str| asked.is_none_or(|asked| asked.split(' ').any(|one| one == *scope));
+    let scopes: Vec<&str> = SCOPES.into_iter().filter(wanted).collect();
+    scopes.join(" ")
+}
+
+fn more(object: &Map<String, Value>) -> Result<Map<String, Value>, OAuthError> {
+    let mut more = Map::new();
+    for name in PAGES {
+        if let Some(page) = text(object, name)? {
+            let is_page = Url::parse(page).is_ok_and(|url| matches!(url.scheme(), "https" | "http"));
+            if !is_page {
+                return Err(wrong(name, "must be the address of a page"));
+            }
+            more.insert(name.to_owned(), page.into());
+        }
+    }
+    for name in TEXTS {
+        if let Some(text) = text(object, name)? {
+            more.insert(name.to_owned(), text.into());
+        }
+    }
+    if let Some(contacts) = texts(object, "contacts")? {
+        more.insert("contacts".to_owned(), contacts.into());
+    }
+    Ok(more)
+}
+
+fn text<'o>(object: &'o Map<String, Value>, name: &str) -> Result<Option<&'o str>, OAuthError> {
+    match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(wrong(name, "must be a string")),
+    }
+}
+
+fn texts(object: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>>, OAuthError> {
+    let list = match object.get(name) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Array(list)) if list.len() <= MOST => list,
+        Some(_) => return Err(wrong(name, "must be an array of at most 50 strings")),
+    };
+    let texts: Option<Vec<String>> = list.iter().map(|one| Some(one.as_str()?.to_owned())).collect();
+    texts
+        .map(Some)
+        .ok_or_else(|| wrong(name, "must be an array of strings"))
+}
+
+fn wrong(name: &str, problem: &str) -> OAuthError {
+    let told = format!("{name} {problem}");
+    match name {
+        "redirect_uris" => OAuthError::RedirectUri(told),
+        _ => OAuthError::Metadata(told),
+    }
+}

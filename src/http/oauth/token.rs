@@ -1,0 +1,159 @@
+//! `POST /oauth/token`: the three grants. `/link/token` takes the same requests and differs in what a refresh brings.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::Extensions;
+use axum::response::Response;
+
+use super::answer::TokenAnswer;
+use super::body::Fields;
+use super::client::Identity;
+use super::error::OAuthError;
+use crate::consent::{Caller, Granted, Issued, Resync};
+use crate::http::service::Service;
+
+/// PKCE verifiers have 43 to 128 letters (RFC 7636, section 4.1).
+const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
+
+/// What a request asks for, complete and in form.
+pub(in crate::http) enum Grant {
+    /// Tokens for an authorization code.
+    Code {
+        /// The code.
+        code: String,
+        /// Where it was sent.
+        redirect_uri: String,
+        /// The PKCE verifier.
+        verifier: String,
+    },
+    /// Tokens for a refresh token.
+    Refresh {
+        /// The refresh token.
+        token: String,
+    },
+    /// A token for the client itself.
+    Client,
+}
+
+/// `grant_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) enum GrantType {
+    /// `authorization_code`.
+    Code,
+    /// `refresh_token`.
+    Refresh,
+    /// `client_credentials`.
+    Client,
+}
+
+/// What came of a grant.
+pub(in crate::http) enum Given {
+    /// Tokens for a consent.
+    Consent(Box<Granted>),
+    /// A token for the client.
+    Application(Issued),
+}
+
+impl GrantType {
+    fn of(fields: &Fields) -> Result<GrantType, OAuthError> {
+        match fields.need("grant_type")? {
+            "authorization_code" => Ok(GrantType::Code),
+            "refresh_token" => Ok(GrantType::Refresh),
+            "client_credentials" => Ok(GrantType::Client),
+            _ => Err(OAuthError::GrantType),
+        }
+    }
+}
+
+impl Grant {
+    fn of(fields: &Fields) -> Result<Grant, OAuthError> {
+        match GrantType::of(fields)? {
+            GrantType::Code => {
+                let verifier = fields.need("code_verifier")?;
+                let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+                if !VERIFIER.contains(&verifier.len()) || !verifier.bytes().all(unreserved) {
+                    return Err(OAuthError::request(
+                        "code_verifier must be 43 to 128 letters, digits or any of -._~",
+                    ));
+                }
+                Ok(Grant::Code {
+                    code: fields.need("code")?.to_owned(),
+                    redirect_uri: fields.need("redirect_uri")?.to_owned(),
+                    verifier: verifier.to_owned(),
+                })
+            }
+            GrantType::Refresh => Ok(Grant::Refresh {
+                token: fields.need("refresh_token")?.to_owned(),
+            }),
+            GrantType::Client => Ok(Grant::Client),
+        }
+    }
+
+    fn carry_out(&self, service: &Service, caller: &Caller, resync: Resync) -> Result<Given, OAuthError> {
+        let tokens = &service.tokens;
+        match self {
+            Grant::Code {
+                code,
+                redirect_uri,
+                verifier,
+            } => {
+                let granted = tokens.exchange_code(caller, code, redirect_uri, verifier)?;
+                Ok(Given::Consent(Box::new(granted)))
+            }
+            Grant::Refresh { token } => {
+                let granted = tokens.refresh(caller, token, resync)?;
+                Ok(Given::Consent(Box::new(granted)))
+            }
+            Grant::Client => Ok(Given::Application(tokens.client_credentials(caller)?)),
+        }
+    }
+}
+
+/// A request to a token endpoint.
+pub(in crate::http) struct Asked {
+    identity: Identity,
+    /// What it asks for.
+    pub(in crate::http) grant: Grant,
+    extensions: Extensions,
+}
+
+impl Asked {
+    /// Reads a request.
+    pub(in crate::http) async fn read(service: &Service, request: Request) -> Result<Asked, OAuthError> {
+        let (parts, body) = request.into_parts();
+        let fields = Fields::read(&parts.headers, body, &service.limits).await?;
+        let identity = Identity::of(&parts.headers, &fields)?;
+        Ok(Asked {
+            identity,
+            grant: Grant::of(&fields)?,
+            extensions: parts.extensions,
+        })
+    }
+
+    /// Carries out what it asks for: the client is known, and has shown its secret key if it named itself by Basic. It waits for the
+    /// store.
+    pub(in crate::http) fn carry_out(&self, service: &Service, resync: Resync) -> Result<Given, OAuthError> {
+        let caller = service
+            .store
+            .authenticate(self.identity.client(), self.identity.secret())?;
+        if caller.proven {
+            service
+                .throttle
+                .charge_credential(&caller.client.id, &self.extensions)?;
+        }
+        self.grant.carry_out(service, &caller, resync)
+    }
+}
+
+/// Answers `POST /oauth/token`.
+pub(super) async fn token(State(service): State<Arc<Service>>, request: Request) -> Result<Response, OAuthError> {
+    let asked = Asked::read(&service, request).await?;
+    let work = move |service: &Service| -> Result<Response, OAuthError> {
+        match asked.carry_out(service, Resync::Never)? {
+            Given::Consent(granted) => Ok(TokenAnswer::of_consent(&granted).response()?),
+            Given::Application(issued) => Ok(TokenAnswer::of_application(&issued).response()?),
+        }
+    };
+    service.blocking(work).await?
+}

@@ -1,0 +1,176 @@
+//! A consent as the REST API shows it: whole by itself, in summary within a list.
+
+use chrono::{DateTime, SecondsFormat};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::consent::{AuthorizationState, AuthorizationType, ConsentState, Source, Standing, Usage};
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::http::shape::{Endpoint, Sync, User, max_auth, sync};
+use crate::lake::Mode;
+
+/// How much of a consent is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Everything.
+    Full {
+        /// Whether resources are counted.
+        counted: bool,
+    },
+    /// Without syncs and scopes.
+    Summary,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ShownConsent<'s> {
+    id: &'s str,
+    state: ConsentState,
+    mode: &'static str,
+    created_at: Option<String>,
+    updated_at: Option<String>,
+    user: Option<User<'s>>,
+    patient_authorizations: Vec<ShownAuthorization<'s>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownAuthorization<'s> {
+    id: &'s str,
+    #[serde(rename = "type")]
+    ty: AuthorizationType,
+    state: AuthorizationState,
+    usage: Usage,
+    created_at: Option<String>,
+    authorized_at: Option<String>,
+    exchanged_at: Option<String>,
+    revoked_at: Option<String>,
+    expired_at: Option<String>,
+    patient: Option<String>,
+    identity_provider: Option<&'s str>,
+    endpoint: Option<Endpoint<'s>>,
+    active: bool,
+    time_until_max_auth: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sync: Option<Sync>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<Scopes<'s>>,
+}
+
+/// What was asked of a source, and what came of it.
+#[derive(Serialize)]
+struct Scopes<'s> {
+    requested: Vec<&'s str>,
+    granted: Vec<&'s str>,
+    rejected: Vec<String>,
+}
+
+impl<'s> ShownConsent<'s> {
+    /// The consent to the extent that is wanted. It reads files where resources are counted.
+    pub(super) fn of(service: &Service, standing: &'s Standing, extent: Extent) -> Result<ShownConsent<'s>, Error> {
+        let consent = &standing.consent;
+        let now = service.store.clock().now();
+        let mut authorizations = Vec::with_capacity(standing.sources.len());
+        for source in &standing.sources {
+            let sync = match extent {
+                Extent::Full { counted } => Some(sync(service, standing, Some(source), counted)?),
+                Extent::Summary => None,
+            };
+            authorizations.push(ShownAuthorization::of(source, now, sync));
+        }
+        Ok(ShownConsent {
+            id: &consent.id,
+            state: consent.state,
+            mode: match consent.mode {
+                Mode::Live => "LIVE",
+                Mode::Test => "TEST",
+            },
+            created_at: time(Some(consent.created_at)),
+            updated_at: time(consent.updated_at),
+            user: User::of(consent),
+            patient_authorizations: authorizations,
+        })
+    }
+}
+
+impl<'s> ShownAuthorization<'s> {
+    /// With `sync` it is shown whole.
+    fn of(source: &'s Source, now: i64, sync: Option<Sync>) -> ShownAuthorization<'s> {
+        let authorization = &source.authorization;
+        let scope = sync.as_ref().and_then(|_| Scopes::of(source));
+        ShownAuthorization {
+            id: &authorization.id,
+            ty: authorization.ty,
+            state: authorization.state,
+            usage: authorization.usage,
+            created_at: time(Some(authorization.created_at)),
+            authorized_at: time(authorization.authorized_at),
+            exchanged_at: time(authorization.exchanged_at),
+            revoked_at: time(authorization.revoked_at),
+            expired_at: time(authorization.expired_at),
+            patient: authorization.patient.as_ref().map(|id| format!("Patient/{id}")),
+            identity_provider: authorization.identity_provider.as_deref(),
+            endpoint: Some(Endpoint::from(&source.endpoint)),
+            active: authorization.is_active(),
+            time_until_max_auth: max_auth(source.max_auth(now)),
+            sync,
+            scope,
+        }
+    }
+}
+
+impl<'s> Scopes<'s> {
+    /// `None` where the source has not answered yet.
+    fn of(source: &'s Source) -> Option<Scopes<'s>> {
+        let words = |text: &'s Option<String>| text.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>());
+        let requested = words(&source.authorization.scope_requested)?;
+        let granted = words(&source.authorization.scope_granted).unwrap_or_default();
+        let rejected = requested.iter().filter(|scope| !granted.contains(scope));
+        let rejected = rejected
+            .flat_map(|scope| refused(scope, &granted, &source.endpoint.resources))
+            .collect();
+        Some(Scopes {
+            requested,
+            granted,
+            rejected,
+        })
+    }
+}
+
+/// What of a scope was not granted. Of one for all types (`patient/*.read`) in whose place single types were granted it is the others
+/// that the source has.
+fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
+    let Some((context, access)) = scope.split_once("/*.") else {
+        return vec![scope.to_owned()];
+    };
+    let single = types.iter().map(|ty| format!("{context}/{ty}.{access}"));
+    let (given, missing): (Vec<String>, Vec<String>) = single.partition(|scope| granted.contains(&scope.as_str()));
+    match given.is_empty() {
+        true => vec![scope.to_owned()],
+        false => missing,
+    }
+}
+
+/// ISO 8601, in UTC.
+fn time(seconds: Option<i64>) -> Option<String> {
+    let time = DateTime::from_timestamp(seconds?, 0)?;
+    Some(time.to_rfc3339_opts(SecondsFormat::Secs, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refused;
+
+    #[test]
+    fn of_a_scope_for_all_types_those_are_named_that_were_left_out() {
+        let types = ["Coverage", "Encounter", "Patient"].map(str::to_owned);
+        let some = ["launch/patient", "patient/Coverage.read", "patient/Patient.read"];
+        assert_eq!(refused("patient/*.read", &some, &types), ["patient/Encounter.read"]);
+        assert_eq!(
+            refused("patient/*.read", &["launch/patient"], &types),
+            ["patient/*.read"]
+        );
+        assert_eq!(refused("offline_access", &some, &types), ["offline_access"]);
+    }
+}

@@ -1,0 +1,151 @@
+//! `GET /openapi.json`: the routes for programs, in OpenAPI 3.1. Operations stand here and not in the CapabilityStatement. Whatever
+//! stands here is answered; it needs no token, as it says nothing that the documents do not.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use super::operation::Operation;
+use super::route::Route;
+use super::table::{Family, table};
+use crate::http::service::Service;
+
+const JSON: &str = "application/json";
+
+/// The document, made when it is first asked for.
+#[derive(Debug, Default)]
+pub(in crate::http) struct Document(OnceLock<Made>);
+
+#[derive(Debug)]
+struct Made {
+    value: Value,
+    bytes: Bytes,
+}
+
+impl Document {
+    /// The document as a value.
+    pub(in crate::http) fn value(&self, base_url: &str) -> &Value {
+        &self.of(base_url).value
+    }
+
+    fn of(&self, base_url: &str) -> &Made {
+        self.0.get_or_init(|| {
+            let value = described(base_url, &table());
+            Made {
+                bytes: value.to_string().into(),
+                value,
+            }
+        })
+    }
+}
+
+/// The route of the document.
+pub(super) fn routes() -> Vec<Route> {
+    let operation = Operation::new("openapi", "These routes, as an OpenAPI document").open();
+    vec![Route::at("/openapi.json").get(document, operation.answers(&[JSON]))]
+}
+
+async fn document(State(service): State<Arc<Service>>) -> Response {
+    let bytes = service.document.of(&service.base_url).bytes.clone();
+    ([(CONTENT_TYPE, JSON)], bytes).into_response()
+}
+
+fn described(base_url: &str, families: &[Family]) -> Value {
+    let tags = families
+        .iter()
+        .map(|family| json!({"name": family.name, "description": family.about}));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tabularium: health records in columns",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": base_url}],
+        "tags": tags.collect::<Vec<_>>(),
+        "security": [{"bearer": []}],
+        "paths": paths(families),
+        "components": {
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+                    "description": "A patient or application access token"},
+                "keys": {"type": "http", "scheme": "basic",
+                    "description": "The publishable key as user name, the secret key as password"},
+            },
+            "responses": {
+                "outcome": refused("Why not, as an OperationOutcome", "application/fhir+json", &["resourceType", "issue"]),
+                "oauth": refused("Why not, as OAuth says it", JSON, &["error", "error_description"]),
+                "message": refused("Why not, in a sentence", JSON, &["message"]),
+            },
+        },
+    })
+}
+
+fn refused(description: &str, media: &str, members: &[&str]) -> Value {
+    json!({"description": description, "content": {media: {"schema": {"type": "object", "required": members}}}})
+}
+
+fn paths(families: &[Family]) -> Map<String, Value> {
+    let mut paths = Map::new();
+    for family in families {
+        for route in family.routes.iter().filter(|route| !route.operations().is_empty()) {
+            let described = route
+                .operations()
+                .iter()
+                .map(|(method, operation)| ((*method).to_owned(), operation.at(route.path(), family.name)));
+            let mut described: Map<String, Value> = described.collect();
+            add_head(&mut described);
+            paths.insert(route.path().to_owned(), described.into());
+        }
+    }
+    paths
+}
+
+/// Wherever there is a GET there is a HEAD.
+fn add_head(path: &mut Map<String, Value>) {
+    let Some(mut head) = path.get("get").cloned() else {
+        return;
+    };
+    let id = head["operationId"].as_str().unwrap_or_default();
+    head["operationId"] = json!(format!("{id}Head"));
+    head["summary"] = json!("The head of what GET answers");
+    path.insert("head".to_owned(), head);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_are_unique_and_every_operation_says_what_it_answers() {
+        let document = described("https://x", &table());
+        let mut ids = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let id = operation["operationId"].as_str().unwrap();
+                assert!(ids.insert(id.to_owned()), "{id} is there twice");
+                assert!(!operation["summary"].as_str().unwrap().is_empty());
+                let responses = operation["responses"].as_object().unwrap();
+                assert!(responses.len() > 1, "{method} {path} has no answer but refusals");
+                let refusal = responses["default"]["$ref"].as_str().unwrap().replace("#/", "/");
+                assert!(document.pointer(&refusal).is_some(), "{refusal}");
+            }
+        }
+    }
+
+    #[test]
+    fn paths_are_declared_once() {
+        let mut seen = BTreeSet::new();
+        for family in table() {
+            for route in family.routes {
+                assert!(seen.insert(route.path()), "{} is there twice", route.path());
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What one method of a route does, in OpenAPI's terms. Parameters of the path are read off the path itself.
+
+use serde_json::{Map, Value, json};
+
+use super::refusals::Refusals;
+
+/// An operation as the document shows it.
+#[derive(Clone, Debug)]
+pub(in crate::http) struct Operation {
+    id: &'static str,
+    summary: &'static str,
+    security: Option<Value>,
+    parameters: Vec<Value>,
+    body: Option<Value>,
+    responses: Map<String, Value>,
+}
+
+impl Operation {
+    /// An operation for bearers of an access token. `id` is unique among all operations.
+    pub(in crate::http) fn new(id: &'static str, summary: &'static str) -> Operation {
+        Operation {
+            id,
+            summary,
+            security: None,
+            parameters: Vec::new(),
+            body: None,
+            responses: Map::new(),
+        }
+    }
+
+    /// Needs no credential.
+    pub(in crate::http) fn open(mut self) -> Operation {
+        self.security = Some(json!([]));
+        self
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.security
+            .as_ref()
+            .and_then(Value::as_array)
+            .is_some_and(Vec::is_empty)
+    }
+
+    /// Takes the key pair as HTTP Basic, or names the client in the body.
+    pub(in crate::http) fn by_key_pair_or_body(mut self) -> Operation {
+        self.security = Some(json!([{"keys": []}, {}]));
+        self
+    }
+
+    /// Has a parameter in the query that may be left out.
+    pub(in crate::http) fn query(self, name: &str, schema: Value) -> Operation {
+        self.parameter(json!({"name": name, "in": "query", "schema": schema}))
+    }
+
+    /// Has a parameter in the query that must be there.
+    pub(in crate::http) fn required_query(self, name: &str, schema: Value) -> Operation {
+        self.parameter(json!({"name": name, "in": "query", "required": true, "schema": schema}))
+    }
+
+    /// Heeds a header of the request.
+    pub(in crate::http) fn header(self, name: &str, description: &str) -> Operation {
+        let schema = json!({"type": "string"});
+        self.parameter(json!({"name": name, "in": "header", "description": description, "schema": schema}))
+    }
+
+    fn parameter(mut self, parameter: Value) -> Operation {
+        self.parameters.push(parameter);
+        self
+    }
+
+    /// Reads a body, in one of these media types.
+    pub(in crate::http) fn body(mut self, media: &[&str], description: &str, schema: &Value) -> Operation {
+        self.body = Some(json!({"required": true, "description": description, "content": content(media, schema)}));
+        self
+    }
+
+    /// Answers 200 in one of these media types.
+    pub(in crate::http) fn answers(self, media: &[&str]) -> Operation {
+        self.response(200, "The answer", media, &json!({}))
+    }
+
+    /// Answers with this status; without media types, without a body.
+    pub(in crate::http) fn response(mut self, status: u16, about: &str, media: &[&str], schema: &Value) -> Operation {
+        let mut response = json!({"description": about});
+        if !media.is_empty() {
+            response["content"] = content(media, schema);
+        }
+        self.responses.insert(status.to_string(), response);
+        self
+    }
+
+    /// Its answers of this status carry a header.
+    pub(in crate::http) fn response_header(mut self, status: u16, name: &str, about: &str) -> Operation {
+        if let Some(response) = self.responses.get_mut(&status.to_string()) {
+            response["headers"][name] = json!({"description": about, "schema": {"type": "string"}});
+        }
+        self
+    }
+
+    /// The operation as a value, at its place in the document.
+    pub(super) fn at(&self, path: &str, family: &str) -> Value {
+        let mut parameters: Vec<Value> = names(path).map(in_path).collect();
+        parameters.extend(self.parameters.iter().cloned());
+        let mut responses = self.responses.clone();
+        let component = Refusals::at(path).component();
+        responses.insert(
+            "default".to_owned(),
+            json!({"$ref": format!("#/components/responses/{component}")}),
+        );
+        let mut value = json!({
+            "operationId": self.id, "summary": self.summary, "tags": [family], "responses": responses,
+        });
+        if !parameters.is_empty() {
+            value["parameters"] = parameters.into();
+        }
+        if let Some(security) = &self.security {
+            value["security"] = security.clone();
+        }
+        if let Some(body) = &self.body {
+            value["requestBody"] = body.clone();
+        }
+        value
+    }
+}
+
+/// A schema: a type and what it is about.
+pub(in crate::http) fn schema(ty: &str, description: &str) -> Value {
+    json!({"type": ty, "description": description})
+}
+
+fn content(media: &[&str], schema: &Value) -> Value {
+    let one = |media: &&str| {
+        let empty = schema.as_object().is_none_or(Map::is_empty);
+        let value = if empty { json!({}) } else { json!({"schema": schema}) };
+        ((*media).to_owned(), value)
+    };
+    media.iter().map(one).collect::<Map<_, _>>().into()
+}
+
+/// The names in braces of a path.
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn in_path(name: &str) -> Value {
+    json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})
+}

@@ -1,0 +1,78 @@
+//! In which shape a route says no, and giving a refusal that shape.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use serde_json::json;
+
+use crate::http::error::Reason;
+
+/// What the body of a refusal is. It goes by the path, so that it is known before any handler is, and for paths that nothing
+/// is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) enum Refusals {
+    /// An OperationOutcome.
+    Outcome,
+    /// `{"error": ..., "error_description": ...}`, as RFC 6749 section 5.2 and RFC 7591 have it.
+    OAuth,
+    /// `{"message": ...}`.
+    Message,
+}
+
+/// Where OAuth clients expect OAuth's own errors.
+const OAUTH: [&str; 4] = ["/oauth/token", "/oauth/register", "/link/token", "/link/exchange"];
+
+impl Refusals {
+    /// How the route at this path refuses.
+    pub(in crate::http) fn at(path: &str) -> Refusals {
+        if path == "/fhir" || path.starts_with("/fhir/") {
+            Refusals::Outcome
+        } else if OAUTH.contains(&path) {
+            Refusals::OAuth
+        } else {
+            Refusals::Message
+        }
+    }
+
+    /// Gives the answer of an [`Error`](crate::http::error::Error), which is an OperationOutcome, the shape of this route. Other
+    /// answers stay as they are.
+    pub(in crate::http) fn recast(self, mut response: Response) -> Response {
+        let status = response.status();
+        if self == Refusals::Outcome || status.is_success() {
+            return response;
+        }
+        let Some(Reason(reason)) = response.extensions_mut().remove() else {
+            return response;
+        };
+        let body = match self {
+            Refusals::OAuth => json!({"error": code(status), "error_description": reason}),
+            _ => json!({"message": reason}),
+        };
+        response.headers_mut().remove(CONTENT_LENGTH);
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        *response.body_mut() = Body::from(body.to_string());
+        response
+    }
+
+    /// Its name among the OpenAPI document's responses.
+    pub(super) fn component(self) -> &'static str {
+        match self {
+            Refusals::Outcome => "outcome",
+            Refusals::OAuth => "oauth",
+            Refusals::Message => "message",
+        }
+    }
+}
+
+/// What OAuth calls a refusal that is not of its own making.
+fn code(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "invalid_client",
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => "temporarily_unavailable",
+        status if status.is_server_error() => "server_error",
+        _ => "invalid_request",
+    }
+}

@@ -1,0 +1,115 @@
+//! One route: a path with its methods, and what each does in the words of the OpenAPI document.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::middleware::from_fn;
+use axum::routing::{MethodFilter, MethodRouter};
+
+use super::cross_origin;
+use super::operation::Operation;
+use crate::http::service::Service;
+
+/// A path and what answers there.
+pub(in crate::http) struct Route {
+    path: &'static str,
+    methods: MethodRouter<Arc<Service>>,
+    operations: Vec<(&'static str, Operation)>,
+}
+
+impl Route {
+    /// A route without methods. Where the last part of `path` begins with a dollar sign, it is also served at `%24`: paths are
+    /// matched as they were sent, and a client may or may not encode the sign.
+    pub(in crate::http) fn at(path: &'static str) -> Route {
+        Route {
+            path,
+            methods: MethodRouter::new(),
+            operations: Vec::new(),
+        }
+    }
+
+    /// Answers GET, and HEAD with the head of what GET answers.
+    pub(in crate::http) fn get<H, T>(self, handler: H, operation: Operation) -> Route
+    where
+        H: Handler<T, Arc<Service>>,
+        T: 'static,
+    {
+        self.also_get(handler).describe("get", operation)
+    }
+
+    /// Answers POST.
+    pub(in crate::http) fn post<H, T>(mut self, handler: H, operation: Operation) -> Route
+    where
+        H: Handler<T, Arc<Service>>,
+        T: 'static,
+    {
+        self.methods = self.methods.on(MethodFilter::POST, handler);
+        self.describe("post", operation)
+    }
+
+    /// Answers GET without saying so: for second names of what is described elsewhere, and for what is always refused.
+    pub(in crate::http) fn also_get<H, T>(mut self, handler: H) -> Route
+    where
+        H: Handler<T, Arc<Service>>,
+        T: 'static,
+    {
+        self.methods = self.methods.on(MethodFilter::GET, handler);
+        self
+    }
+
+    /// Answers POST without saying so: for forms of pages, which nobody calls but these.
+    pub(in crate::http) fn also_post<H, T>(mut self, handler: H) -> Route
+    where
+        H: Handler<T, Arc<Service>>,
+        T: 'static,
+    {
+        self.methods = self.methods.on(MethodFilter::POST, handler);
+        self
+    }
+
+    /// Answers every method that has no handler of its own, where "not served by this method" would say too little.
+    pub(in crate::http) fn otherwise<H, T>(mut self, handler: H) -> Route
+    where
+        H: Handler<T, Arc<Service>>,
+        T: 'static,
+    {
+        self.methods = self.methods.fallback(handler);
+        self
+    }
+
+    /// Lets the scripts of any page read what this route answers.
+    pub(in crate::http) fn readable_anywhere(mut self) -> Route {
+        let methods = self.methods.on(MethodFilter::OPTIONS, cross_origin::preflight);
+        self.methods = methods.layer(from_fn(cross_origin::allow));
+        self
+    }
+
+    fn describe(mut self, method: &'static str, operation: Operation) -> Route {
+        self.operations.push((method, operation));
+        self
+    }
+
+    /// Whether it needs no credential by any of its methods.
+    pub(super) fn is_open(&self) -> bool {
+        !self.operations.is_empty() && self.operations.iter().all(|(_, operation)| operation.is_open())
+    }
+
+    pub(super) fn path(&self) -> &'static str {
+        self.path
+    }
+
+    pub(super) fn operations(&self) -> &[(&'static str, Operation)] {
+        &self.operations
+    }
+
+    pub(super) fn enter(self, router: Router<Arc<Service>>) -> Router<Arc<Service>> {
+        let encoded = self.path.replace("/$", "/%24");
+        if encoded == self.path {
+            return router.route(self.path, self.methods);
+        }
+        router
+            .route(&encoded, self.methods.clone())
+            .route(self.path, self.methods)
+    }
+}

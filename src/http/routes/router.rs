@@ -1,0 +1,56 @@
+//! The router over the table. What stands under `/fhir` and is not listed is `not-supported`, for token holders.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+
+use super::refusals::Refusals;
+use super::table::table;
+use crate::http::auth::Caller;
+use crate::http::error::Error;
+use crate::http::frame::frame;
+use crate::http::service::Service;
+
+/// All routes, within the frame.
+pub(in crate::http) fn router(service: Arc<Service>) -> Router {
+    let routes = table().into_iter().flat_map(|family| family.routes);
+    routes
+        .fold(Router::new(), |router, route| route.enter(router))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(unsupported)
+        .layer(from_fn_with_state(service.clone(), frame))
+        .with_state(service)
+}
+
+/// A path that is served, by a method that it is not served by.
+async fn unsupported(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
+    let (mut parts, _) = request.into_parts();
+    if Refusals::at(parts.uri.path()) == Refusals::Outcome {
+        Caller::from_request_parts(&mut parts, &service).await?;
+        return Err(Error::NotSupported(format!("{} is not supported here", parts.method)));
+    }
+    let body = r#"{"message":"this is not answered by that method; the Allow header says by which it is"}"#;
+    Ok((
+        StatusCode::METHOD_NOT_ALLOWED,
+        [(CONTENT_TYPE, "application/json")],
+        body,
+    )
+        .into_response())
+}
+
+/// A path that nothing is at.
+async fn nowhere(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
+    let (mut parts, _) = request.into_parts();
+    if Refusals::at(parts.uri.path()) == Refusals::Outcome {
+        Caller::from_request_parts(&mut parts, &service).await?;
+        return Err(Error::NotSupported(format!("{} is not supported here", parts.method)));
+    }
+    Err(Error::Unknown(
+        "there is nothing here; the FHIR API is under /fhir".to_owned(),
+    ))
+}

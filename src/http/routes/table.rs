@@ -1,0 +1,68 @@
+//! The families of routes, in the order in which the document shows them. A new family gets a line here, and nothing else.
+
+use rustc_hash::FxHashSet;
+
+use super::document;
+use super::route::Route;
+use crate::http::{
+    capability, connect, directory, discovery, home, link, oauth, read, rest, search, view_run, view_validate,
+};
+
+/// Routes that belong together.
+pub(super) struct Family {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) routes: Vec<Route>,
+}
+
+/// The paths of routes that need no credential.
+pub(in crate::http) fn open_paths() -> FxHashSet<&'static str> {
+    let routes = table().into_iter().flat_map(|family| family.routes);
+    routes.filter(Route::is_open).map(|route| route.path()).collect()
+}
+
+/// All routes.
+pub(super) fn table() -> Vec<Family> {
+    let family = |name, about, routes| Family { name, about, routes };
+    vec![
+        family(
+            "FHIR",
+            "Reads and searches of records, and what this server can do",
+            [capability::routes(), search::routes(), read::routes()]
+                .into_iter()
+                .flatten()
+                .collect(),
+        ),
+        family(
+            "Views",
+            "Records as the rows of a ViewDefinition",
+            [view_run::routes(), view_validate::routes()]
+                .into_iter()
+                .flatten()
+                .collect(),
+        ),
+        family("Flow", "The way into the consent flow, for browsers", connect::routes()),
+        family("OAuth", "Tokens for consents and applications", oauth::routes()),
+        family("Link", "The earlier API for tokens", link::routes()),
+        family(
+            "Consents",
+            "What an application may know of its consents",
+            rest::routes(),
+        ),
+        family(
+            "Discovery",
+            "What clients find out by themselves; readable by the scripts of any page",
+            discovery::routes(),
+        ),
+        family(
+            "Directory",
+            "Who can be connected, and applying for access; needs no credential",
+            directory::routes(),
+        ),
+        family(
+            "Description",
+            "This service, described",
+            [document::routes(), home::routes()].into_iter().flatten().collect(),
+        ),
+    ]
+}

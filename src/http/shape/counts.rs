@@ -1,0 +1,109 @@
+//! How many resources of each type a consent has in the lake. Counting asks the directories of row groups only; what was counted is kept
+//! by scope and snapshot, since one introspection follows another.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use quick_cache::sync::Cache;
+
+use crate::fhir::{TypeId, facts};
+use crate::http::error::Error;
+use crate::lake::scan::ScanError;
+use crate::lake::{Lake, Picture, Scope};
+
+/// Resources by type, in the order of the types' names.
+pub(in crate::http) type ByType = BTreeMap<&'static str, u64>;
+
+/// The types that always appear.
+const LISTED: [&str; 23] = [
+    "AllergyIntolerance",
+    "CarePlan",
+    "CareTeam",
+    "Condition",
+    "Coverage",
+    "Device",
+    "DiagnosticReport",
+    "DocumentReference",
+    "Encounter",
+    "ExplanationOfBenefit",
+    "Goal",
+    "Immunization",
+    "Location",
+    "Medication",
+    "MedicationDispense",
+    "MedicationRequest",
+    "Observation",
+    "Organization",
+    "Patient",
+    "Practitioner",
+    "PractitionerRole",
+    "Procedure",
+    "Provenance",
+];
+
+/// What is answered where nothing is stored.
+static ZEROS: LazyLock<Arc<ByType>> = LazyLock::new(|| Arc::new(LISTED.iter().map(|name| (*name, 0)).collect()));
+
+/// How many consents' counts are kept.
+const KEPT: usize = 8_192;
+
+/// Counts, and those that were made lately.
+pub(in crate::http) struct Counts(Cache<Counted, Arc<ByType>>);
+
+/// What was counted: a scope in a snapshot, of which an erasure makes another.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Counted {
+    scope: Arc<Scope>,
+    snapshot: u64,
+    erasures: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts(Cache::new(KEPT))
+    }
+}
+
+impl Counts {
+    /// The resources that are the scope's own, by type.
+    pub(in crate::http) fn of(&self, lake: &Lake, scope: Scope) -> Result<Arc<ByType>, Error> {
+        let scope = Arc::new(scope);
+        let counted = |picture: &Arc<Picture>| {
+            let key = Counted {
+                scope: scope.clone(),
+                snapshot: picture.snapshot,
+                erasures: picture.erasures(),
+            };
+            if let Some(kept) = self.0.get(&key) {
+                return Ok(kept);
+            }
+            let counts = count(lake, picture, &scope)?;
+            self.0.insert(key, counts.clone());
+            Ok(counts)
+        };
+        let picture = lake.picture();
+        match counted(&picture) {
+            // A file may be gone that another process's erasure has replaced.
+            Err(_) if lake.erased_since(picture.erasures()) => counted(&lake.picture()),
+            counts => counts,
+        }
+        .map_err(|error: ScanError| Error::internal(error))
+    }
+}
+
+fn count(lake: &Lake, picture: &Arc<Picture>, scope: &Arc<Scope>) -> Result<Arc<ByType>, ScanError> {
+    let mut counts: Option<ByType> = None;
+    let types = picture.tables.keys().filter(|(mode, _)| *mode == scope.mode);
+    for (_, ty) in types {
+        let rows = lake.table(picture, *ty, scope).own_rows()?;
+        if rows > 0 {
+            let counts = counts.get_or_insert_with(|| ByType::clone(&ZEROS));
+            counts.insert(name(*ty), rows);
+        }
+    }
+    Ok(counts.map_or_else(|| ZEROS.clone(), Arc::new))
+}
+
+fn name(ty: TypeId) -> &'static str {
+    facts().get(ty).name
+}

@@ -1,0 +1,60 @@
+//! What is said of a patient token: its claims, the consent behind it, and how far the records are.
+
+use serde_json::{Value, json};
+
+use super::parts::{Endpoint, User, max_auth, sync, usage};
+use crate::consent::{AuthorizationState, Inspected, MaxAuth, Source, Standing, Usage};
+use crate::http::error::Error;
+use crate::http::service::Service;
+
+/// By which API a token is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) enum Surface {
+    /// `/oauth/introspect`.
+    Oauth,
+    /// `/link/introspect`, to which a token is one authorization's and which tells a refreshed one.
+    Link,
+}
+
+/// The answer for a token that stands for a consent. It reads files.
+pub(in crate::http) fn introspection(
+    service: &Service,
+    inspected: &Inspected,
+    standing: &Standing,
+    surface: Surface,
+) -> Result<Value, Error> {
+    let (claims, consent) = (&inspected.claims, &standing.consent);
+    let primary = standing.primary();
+    let now = service.store.clock().now();
+    let subject = match (surface, primary) {
+        (Surface::Link, Some(source)) => &source.authorization.id,
+        _ => &claims.sub,
+    };
+    Ok(json!({
+        "jti": claims.jti,
+        "iat": claims.iat,
+        "exp": claims.exp,
+        "active": inspected.active,
+        "iss": claims.iss,
+        "aud": claims.aud,
+        "sub": subject,
+        "client_id": claims.client_id,
+        "patient": claims.patient,
+        "user": User::of(consent),
+        "state": primary.map_or(consent.state.name(), |source| state(source, surface)),
+        "usage": usage(standing),
+        "endpoint": primary.map(|source| Endpoint::from(&source.endpoint)),
+        "sync": sync(service, standing, None, true)?,
+        "timeUntilMaxAuth": max_auth(primary.map_or(MaxAuth::Unsupported, |source| source.max_auth(now))),
+    }))
+}
+
+/// The state of an authorization; only the link API tells one that was refreshed.
+fn state(source: &Source, surface: Surface) -> &'static str {
+    let authorization = &source.authorization;
+    let refreshed = authorization.refreshed_at.is_some() && authorization.usage == Usage::Multiple;
+    match authorization.state {
+        AuthorizationState::Exchanged if surface == Surface::Link && refreshed => "REFRESHED",
+        state => state.name(),
+    }
+}

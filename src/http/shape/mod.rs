@@ -1,0 +1,15 @@
+//! What several answers about a consent have in common: user, endpoint, usage, sync with its counts, the time until a patient has to
+//! authorize again.
+//!
+//! Each is one value here, so that the OAuth, link and REST answers cannot differ in it. Which of them an answer has is decided where
+//! the answer is made.
+
+mod counts;
+mod introspection;
+mod json;
+mod parts;
+
+pub(super) use counts::Counts;
+pub(super) use introspection::{Surface, introspection};
+pub(super) use json::{no_store, seconds_left};
+pub(super) use parts::{Endpoint, Sync, User, max_auth, sync, usage};

@@ -1,0 +1,102 @@
+//! The structures themselves.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::counts::ByType;
+use crate::consent::{ChosenEndpoint, Consent, JobState, MaxAuth, Source, Standing, Usage};
+use crate::http::error::Error;
+use crate::http::service::Service;
+
+/// `user`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct User<'c> {
+    external_id: &'c str,
+}
+
+impl<'c> User<'c> {
+    /// The user whom the application named; `None` where it named nobody.
+    pub(in crate::http) fn of(consent: &'c Consent) -> Option<User<'c>> {
+        let external_id = consent.external_id.as_deref()?;
+        Some(User { external_id })
+    }
+}
+
+/// `endpoint`.
+#[derive(Debug, Serialize)]
+pub(in crate::http) struct Endpoint<'s> {
+    id: &'s str,
+    name: &'s str,
+    label: &'s [String],
+    refreshable: bool,
+}
+
+impl<'s> From<&'s ChosenEndpoint> for Endpoint<'s> {
+    fn from(endpoint: &'s ChosenEndpoint) -> Endpoint<'s> {
+        Endpoint {
+            id: &endpoint.id,
+            name: &endpoint.name,
+            label: &endpoint.label,
+            refreshable: endpoint.refreshable,
+        }
+    }
+}
+
+/// `sync`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct Sync {
+    /// Left out where nobody wants them counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource_types: Option<Arc<ByType>>,
+    last_synced_at: Option<i64>,
+    /// Left out where no job ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<JobState>,
+}
+
+/// `sync` of a whole consent, or of one source; without counts if they are not wanted. It reads files.
+pub(in crate::http) fn sync(
+    service: &Service,
+    standing: &Standing,
+    source: Option<&Source>,
+    counted: bool,
+) -> Result<Sync, Error> {
+    let resource_types = match counted {
+        true => Some(
+            service
+                .counts
+                .of(&service.lake, standing.scope(&service.lake, source))?,
+        ),
+        false => None,
+    };
+    let (last_synced_at, state) = match source {
+        Some(source) => (source.synced_at, source.sync),
+        None => (standing.synced_at(), standing.sync()),
+    };
+    Ok(Sync {
+        resource_types,
+        last_synced_at,
+        state,
+    })
+}
+
+/// `usage`: that of the primary source, which is what was resolved; what was asked for where there is none.
+pub(in crate::http) fn usage(standing: &Standing) -> Usage {
+    standing
+        .primary()
+        .map_or(standing.consent.usage, |source| source.authorization.usage)
+}
+
+/// `timeUntilMaxAuth`.
+pub(in crate::http) fn max_auth(max: MaxAuth) -> Value {
+    match max {
+        MaxAuth::Seconds(seconds) => seconds.into(),
+        MaxAuth::Unknown => "unknown".into(),
+        MaxAuth::Indefinite => "indefinite".into(),
+        MaxAuth::Unsupported => "unsupported".into(),
+    }
+}

@@ -1,0 +1,54 @@
+//! What is left to a client, for the headers that tell it.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// What a bucket held after it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http) struct Allowance {
+    /// How many requests a full bucket admits.
+    pub(super) limit: u32,
+    /// How many more it admits now.
+    pub(super) remaining: u32,
+    /// In how many seconds it is full again.
+    pub(super) reset: u64,
+    /// In how many seconds it admits another request, where it admits none.
+    pub(in crate::http) wait: u64,
+}
+
+impl Allowance {
+    pub(in crate::http) fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    pub(in crate::http) fn tell(&self, headers: &mut HeaderMap) {
+        headers.insert(LIMIT, HeaderValue::from(self.limit));
+        headers.insert(REMAINING, HeaderValue::from(self.remaining));
+        headers.insert(RESET, HeaderValue::from(self.reset));
+    }
+}
+
+/// Carries what a request was charged to from where its credential is known to where its answer gets its headers.
+#[derive(Clone, Debug, Default)]
+pub(in crate::http) struct Meter(Arc<OnceLock<Option<Allowance>>>);
+
+impl Meter {
+    /// A request is charged once; of several charges the first is told. `None` is for what is not limited.
+    pub(super) fn note(&self, allowance: Option<Allowance>) {
+        let _ = self.0.set(allowance);
+    }
+
+    /// Whether the request was charged to anybody.
+    pub(in crate::http) fn is_charged(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    pub(in crate::http) fn read(&self) -> Option<Allowance> {
+        self.0.get().copied().flatten()
+    }
+}

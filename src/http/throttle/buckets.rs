@@ -1,0 +1,254 @@
+//! The buckets, by credential and by address.
+
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::http::Extensions;
+use governor::clock::{Clock, DefaultClock};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+
+use super::allowance::{Allowance, Meter};
+use super::peer::ClientAddress;
+use crate::http::error::Error;
+use crate::http::limits::{Rate, Rates};
+
+/// Buckets that are kept at most, roughly: what comes in within a second may exceed it.
+const MOST: usize = 200_000;
+
+/// What one address may have kept without a credential: applications for access, registrations.
+const WRITES: Rate = Rate {
+    per_second: NonZeroU32::MIN,
+    burst: NonZeroU32::MIN.saturating_add(29),
+};
+
+/// The buckets of a server.
+pub(in crate::http) struct Throttle {
+    credentials: Option<Buckets<Box<str>>>,
+    addresses: Option<Buckets<IpAddr>>,
+    /// For what is kept of requests without a credential.
+    writes: Option<Buckets<IpAddr>>,
+}
+
+struct Buckets<K: Hash + Eq + Clone> {
+    limiter: RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>,
+    rate: Rate,
+    /// Whether so many are in use that new ones have to share `overflow`.
+    crowded: AtomicBool,
+    overflow: K,
+}
+
+impl Throttle {
+    pub(in crate::http) fn new(rates: &Rates) -> Throttle {
+        Throttle {
+            credentials: rates.credential.map(|rate| Buckets::new(rate, Box::from(""))),
+            addresses: rates.address.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
+            writes: rates.address.map(|_| Buckets::new(WRITES, IpAddr::from([0, 0, 0, 0]))),
+        }
+    }
+
+    /// Charges a request to a credential that has proved good: a consent or a publishable key.
+    pub(in crate::http) fn charge_credential(&self, credential: &str, extensions: &Extensions) -> Result<(), Error> {
+        let buckets = self.credentials.as_ref();
+        let charged = buckets.map(|buckets| buckets.charge(&Box::from(credential)));
+        noted(charged.transpose(), extensions)
+    }
+
+    /// Lets a request of a good credential pass that is not limited.
+    pub(in crate::http) fn exempt(&self, extensions: &Extensions) {
+        if let Some(meter) = extensions.get::<Meter>() {
+            meter.note(None);
+        }
+    }
+
+    /// Charges a request to where it comes from.
+    pub(in crate::http) fn charge_address(
+        &self,
+        address: Option<IpAddr>,
+        extensions: &Extensions,
+    ) -> Result<(), Error> {
+        let buckets = self.addresses.as_ref().zip(address);
+        let charged = buckets.map(|(buckets, address)| buckets.charge(&subscriber(address)));
+        noted(charged.transpose(), extensions)
+    }
+
+    /// Charges an address for something that is to be kept, in the store and thus for good.
+    pub(in crate::http) fn charge_write(&self, extensions: &Extensions) -> Result<(), Error> {
+        let address = extensions.get::<ClientAddress>().map(|ClientAddress(address)| *address);
+        match self.writes.as_ref().zip(address) {
+            Some((buckets, address)) => match buckets.charge(&subscriber(address)) {
+                Ok(_) => Ok(()),
+                Err(allowance) => Err(Error::Throttled(allowance)),
+            },
+            None => Ok(()),
+        }
+    }
+
+    /// Gives up the buckets that are full again, which say no more than new ones.
+    pub(in crate::http) fn tidy(&self) {
+        if let Some(buckets) = &self.credentials {
+            buckets.tidy();
+        }
+        for buckets in [&self.addresses, &self.writes].into_iter().flatten() {
+            buckets.tidy();
+        }
+    }
+}
+
+fn noted(charged: Result<Option<Allowance>, Allowance>, extensions: &Extensions) -> Result<(), Error> {
+    let allowance = charged.map_err(Error::Throttled)?;
+    if let Some(meter) = extensions.get::<Meter>() {
+        meter.note(allowance);
+    }
+    Ok(())
+}
+
+/// Who has an address: of IPv6 the network of 64 bits, in which a subscriber has as many addresses as they like.
+fn subscriber(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        address => address,
+    }
+}
+
+impl<K: Hash + Eq + Clone> Buckets<K> {
+    fn new(rate: Rate, overflow: K) -> Buckets<K> {
+        let period = Duration::from_secs(1) / rate.per_second.get();
+        // A period of a billionth of a second at least.
+        let quota =
+            Quota::with_period(period.max(Duration::from_nanos(1))).unwrap_or(Quota::per_second(NonZeroU32::MAX));
+        let limiter = RateLimiter::dashmap(quota.allow_burst(rate.burst));
+        Buckets {
+            limiter: limiter.with_middleware(),
+            rate,
+            crowded: AtomicBool::new(false),
+            overflow,
+        }
+    }
+
+    fn charge(&self, key: &K) -> Result<Allowance, Allowance> {
+        let key = if self.crowded.load(Ordering::Relaxed) {
+            &self.overflow
+        } else {
+            key
+        };
+        let limit = self.rate.burst.get();
+        match self.limiter.check_key(key) {
+            Ok(state) => {
+                let remaining = state.remaining_burst_capacity().min(limit);
+                Ok(self.allowance(remaining, 0))
+            }
+            Err(until) => {
+                let wait = until.wait_time_from(self.limiter.clock().now());
+                let whole = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                Err(self.allowance(0, whole.max(1)))
+            }
+        }
+    }
+
+    fn allowance(&self, remaining: u32, wait: u64) -> Allowance {
+        let limit = self.rate.burst.get();
+        Allowance {
+            limit,
+            remaining,
+            reset: u64::from((limit - remaining).div_ceil(self.rate.per_second.get())),
+            wait,
+        }
+    }
+
+    fn tidy(&self) {
+        self.limiter.retain_recent();
+        self.crowded.store(self.limiter.len() > MOST, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(per_second: u32, burst: u32) -> Option<Rate> {
+        Some(Rate {
+            per_second: NonZeroU32::new(per_second).unwrap(),
+            burst: NonZeroU32::new(burst).unwrap(),
+        })
+    }
+
+    fn throttle() -> Throttle {
+        Throttle::new(&Rates {
+            credential: rate(1, 3),
+            address: rate(1, 2),
+            behind_proxy: false,
+        })
+    }
+
+    #[test]
+    fn a_bucket_admits_what_it_holds_and_says_what_is_left() {
+        let throttle = throttle();
+        let mut extensions = Extensions::new();
+        let one = "one";
+        for remaining in [2, 1, 0] {
+            let meter = Meter::default();
+            extensions.insert(meter.clone());
+            throttle.charge_credential(one, &extensions).unwrap();
+            let told = meter.read().unwrap();
+            assert_eq!((told.limit, told.remaining, told.wait), (3, remaining, 0));
+            assert_eq!(told.reset, u64::from(3 - remaining));
+        }
+        let Err(Error::Throttled(told)) = throttle.charge_credential(one, &extensions) else {
+            panic!("the bucket is empty")
+        };
+        assert_eq!((told.remaining, told.wait), (0, 1));
+        throttle.charge_credential("other", &extensions).unwrap();
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_subscriber() {
+        let throttle = throttle();
+        let extensions = Extensions::new();
+        let charge = |address: &str| {
+            throttle
+                .charge_address(Some(address.parse().unwrap()), &extensions)
+                .is_ok()
+        };
+        assert!(charge("2001:db8::1") && charge("2001:db8::2") && !charge("2001:db8::3"));
+        assert!(charge("2001:db8:0:1::1"));
+        assert!(charge("192.0.2.1") && charge("::ffff:192.0.2.1") && !charge("192.0.2.1"));
+        assert!(charge("192.0.2.2"));
+        assert!(throttle.charge_address(None, &extensions).is_ok());
+    }
+
+    #[test]
+    fn full_buckets_are_given_up_and_used_ones_stay() {
+        let buckets = Buckets::new(rate(1, 2).unwrap(), 0u32);
+        buckets.charge(&1).unwrap();
+        buckets.charge(&1).unwrap();
+        buckets.tidy();
+        assert_eq!(buckets.limiter.len(), 1);
+        assert!(buckets.charge(&1).is_err());
+        let fast = Buckets::new(rate(u32::MAX, 2).unwrap(), 0u32);
+        fast.charge(&1).unwrap();
+        while !fast.limiter.is_empty() {
+            fast.tidy();
+        }
+    }
+
+    #[test]
+    fn too_many_buckets_are_shared() {
+        let buckets = Buckets::new(rate(1, 2).unwrap(), 0u32);
+        for key in 1..=u32::try_from(MOST).unwrap() + 1 {
+            buckets.charge(&key).unwrap();
+        }
+        buckets.tidy();
+        let new = 10_000_000;
+        assert!(buckets.charge(&new).is_ok() && buckets.charge(&(new + 1)).is_ok());
+        assert!(buckets.charge(&(new + 2)).is_err());
+        assert_eq!(buckets.limiter.len(), MOST + 2);
+    }
+}

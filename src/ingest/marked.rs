@@ -1,0 +1,291 @@
+//! The text of a synced resource: its id exchanged, and in it where it came from: `meta.source`, our tags behind its own, and an
+//! identifier that holds the source's id.
+
+use super::block::Splice;
+use super::copy::{Edit, Writer};
+use super::normalize::is_commit_property;
+use super::synced::Naming;
+use crate::fhir::{TypeId, facts};
+use crate::lake::json::{Value, push_quoted};
+
+/// Writes one resource.
+pub(super) struct Marked<'e>(Writer<'e>);
+
+impl<'e> Marked<'e> {
+    /// Writes over `out`.
+    pub(super) fn new(mut out: Vec<u8>, edits: &'e [Edit]) -> Marked<'e> {
+        out.clear();
+        Marked(Writer { out, edits, next: 0 })
+    }
+
+    /// The text.
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.0.out
+    }
+
+    /// Writes the resource and says where `meta`'s version and date belong in it.
+    pub(super) fn write(&mut self, root: Value<'_>, ty: TypeId, id: &str, source_id: &str, naming: &Naming) -> Splice {
+        let mut splice = Splice { at: 0, in_meta: true };
+        let identifier = facts().element(ty, "identifier");
+        let (mut has_id, mut has_meta, mut has_identifier) = (false, false, false);
+        for (key, _) in root.entries() {
+            has_id |= key.is("id");
+            has_meta |= key.is("meta");
+            has_identifier |= key.is("identifier");
+        }
+        self.0.out.push(b'{');
+        let mut first = true;
+        for (key, value) in root.entries() {
+            if !std::mem::take(&mut first) {
+                self.0.out.push(b',');
+            }
+            self.0.key(key.raw());
+            // `meta` stands where it stood, else behind the id, and that for want of a place of its own behind the type.
+            if key.is("meta") {
+                splice.at = self.meta(value, ty, source_id, naming);
+                continue;
+            } else if key.is("identifier") && identifier.is_some_and(|element| element.many) {
+                self.list(value, &[naming.identifier(source_id)]);
+                continue;
+            } else if key.is("id") {
+                push_quoted(&mut self.0.out, id);
+            } else {
+                self.0.value(value);
+            }
+            if key.is("resourceType") && !has_id {
+                self.0.out.extend_from_slice(b",\"id\":");
+                push_quoted(&mut self.0.out, id);
+            }
+            if !has_meta && (key.is("id") || (key.is("resourceType") && !has_id)) {
+                self.0.out.extend_from_slice(b",\"meta\":");
+                splice.at = self.fresh_meta(ty, source_id, naming);
+            }
+        }
+        if let Some(element) = identifier.filter(|_| !has_identifier) {
+            let ours = naming.identifier(source_id);
+            let ours = if element.many { format!("[{ours}]") } else { ours };
+            self.0
+                .out
+                .extend_from_slice(format!(",\"identifier\":{ours}").as_bytes());
+        }
+        self.0.out.push(b'}');
+        splice
+    }
+
+    /// Writes a `meta` with our marks, and says where it begins inside.
+    fn meta(&mut self, meta: Value<'_>, ty: TypeId, source_id: &str, naming: &Naming) -> usize {
+        if !meta.is_object() {
+            return self.fresh_meta(ty, source_id, naming);
+        }
+        self.0.out.push(b'{');
+        let at = self.0.out.len();
+        let kept = |name: &str| !is_commit_property(name) && !matches!(name, "source" | "_source");
+        let mut tagged = false;
+        for (key, value) in meta.entries().filter(|(key, _)| kept(&key.name())) {
+            self.0.key(key.raw());
+            if key.is("tag") && !tagged {
+                tagged = true;
+                self.list(value, naming.tags());
+            } else {
+                self.0.value(value);
+            }
+            self.0.out.push(b',');
+        }
+        self.source(ty, source_id, naming);
+        if !tagged {
+            self.tags(naming);
+        }
+        self.0.out.push(b'}');
+        at
+    }
+
+    fn fresh_meta(&mut self, ty: TypeId, source_id: &str, naming: &Naming) -> usize {
+        self.0.out.push(b'{');
+        let at = self.0.out.len();
+        self.source(ty, source_id, naming);
+        self.tags(naming);
+        self.0.out.push(b'}');
+        at
+    }
+
+    fn source(&mut self, ty: TypeId, source_id: &str, naming: &Naming) {
+        self.0.out.extend_from_slice(b"\"source\":");
+        push_quoted(&mut self.0.out, &naming.address(ty, source_id));
+    }
+
+    fn tags(&mut self, naming: &Naming) {
+        self.0.out.extend_from_slice(b",\"tag\":[");
+        self.0.out.extend_from_slice(naming.tags().join(",").as_bytes());
+        self.0.out.push(b']');
+    }
+
+    /// Writes a list with more items behind its own; what should be a list and is none gives way.
+    fn list(&mut self, value: Value<'_>, more: &[String]) {
+        self.0.out.push(b'[');
+        if value.is_array() {
+            for item in value.items() {
+                self.0.value(item);
+                self.0.out.push(b',');
+            }
+        }
+        self.0.out.extend_from_slice(more.join(",").as_bytes());
+        self.0.out.push(b']');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::condition::Keys;
+    use super::super::error::Reason;
+    use super::super::links::Links;
+    use super::super::normalize::Normalizer;
+    use super::super::rewrite::Rewrite;
+    use super::super::synced::Synced;
+    use super::*;
+    use crate::lake::Mode;
+    use crate::lake::json::Tape;
+    use crate::lake::owner::OwnerKey;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn key() -> OwnerKey {
+        OwnerKey::from_hex("000102030405060708090a0b0c0d0e0f").unwrap()
+    }
+
+    fn id(ty: &str, id: &str) -> String {
+        key().synced_id(0x1234_8000, "e1", ty, id)
+    }
+
+    /// The text as it is stored, with a version and a date, or why there is none.
+    fn stored(json: &str) -> Result<serde_json::Value, Reason> {
+        let synced = Synced {
+            owner: 0x1234_8000,
+            authorization: "a1".to_owned(),
+            endpoint: "e1".to_owned(),
+            fhir_base: "https://payer.example/fhir/".to_owned(),
+            identifier_system: "urn:payer".to_owned(),
+            source_patient: "p".to_owned(),
+            tags: "https://records.example/tags".to_owned(),
+        };
+        let naming = Naming::new(key(), "app", Mode::Test, synced);
+        let mut normalizer = Normalizer::new(Keys::new(), Some(Arc::new(Rewrite::Synced(naming))));
+        let mut tape = Tape::new();
+        let root = tape.parse(json.as_bytes()).unwrap();
+        let normalized = normalizer
+            .normalize(root, None, &Links::default())
+            .map_err(|rejected| rejected.reason)?;
+        let mut text = normalizer.text().to_owned();
+        assert!(normalized.splice.in_meta);
+        assert!(normalized.shared_refs.is_empty());
+        text.insert_str(normalized.splice.at, r#""versionId":"1","#);
+        Ok(serde_json::from_str(&text).unwrap())
+    }
+
+    fn tags() -> Vec<serde_json::Value> {
+        let tag =
+            |name: &str, code: &str| json!({"system": format!("https://records.example/tags/{name}"), "code": code});
+        vec![
+            tag("PatientAccessTokenId", "a1"),
+            tag("EndpointId", "e1"),
+            tag("ApplicationId", "app"),
+            tag("PatientAuthorizationMode", "TEST"),
+        ]
+    }
+
+    #[test]
+    fn a_synced_resource_says_where_it_came_from() {
+        let ours = json!({"system": "urn:payer", "value": "o"});
+        let meta = json!({"versionId": "1", "source": "https://payer.example/fhir/Organization/o", "tag": tags()});
+        for (source, expected) in [
+            (
+                json!({"resourceType": "Organization", "id": "o", "name": "x"}),
+                json!({"resourceType": "Organization", "id": id("Organization", "o"), "meta": meta, "name": "x", "identifier": [ours]}),
+            ),
+            (
+                json!({"meta": {"versionId": "9", "lastUpdated": "2020-01-01T00:00:00Z", "source": "#x"}, "id": "o",
+                       "resourceType": "Organization", "identifier": [{"value": "1"}]}),
+                json!({"resourceType": "Organization", "id": id("Organization", "o"), "meta": meta,
+                       "identifier": [{"value": "1"}, ours]}),
+            ),
+            (
+                json!({"resourceType": "Organization", "id": "o", "meta": "none", "identifier": "none"}),
+                json!({"resourceType": "Organization", "id": id("Organization", "o"), "meta": meta, "identifier": [ours]}),
+            ),
+        ] {
+            assert_eq!(stored(&source.to_string()).unwrap(), expected);
+        }
+        // A tag of its own stays, before ours; so does what else stands in `meta`.
+        let tagged =
+            json!({"resourceType": "Organization", "id": "o", "meta": {"tag": [{"code": "t"}], "profile": ["p"]}});
+        let found = stored(&tagged.to_string()).unwrap();
+        let mut expected = vec![json!({"code": "t"})];
+        expected.extend(tags());
+        assert_eq!(found["meta"]["tag"], json!(expected));
+        assert_eq!(found["meta"]["profile"], json!(["p"]));
+        // One identifier at most, and none where the type has no such element.
+        let single = stored(r#"{"resourceType":"Composition","id":"o"}"#).unwrap();
+        assert_eq!(single["identifier"], ours);
+        let own = stored(r#"{"resourceType":"Composition","id":"o","identifier":{"value":"1"}}"#).unwrap();
+        assert_eq!(own["identifier"], json!({"value": "1"}));
+        assert_eq!(
+            stored(r#"{"resourceType":"Binary","id":"o"}"#)
+                .unwrap()
+                .get("identifier"),
+            None
+        );
+    }
+
+    #[test]
+    fn references_into_the_source_follow_its_ids() {
+        let refer = |text: &str| {
+            let json = json!({"resourceType": "Observation", "id": "o", "subject": {"reference": "Patient/p"},
+                              "performer": [{"reference": text}]});
+            let found = stored(&json.to_string()).unwrap();
+            assert_eq!(found["subject"]["reference"], format!("Patient/{}", id("Patient", "p")));
+            found["performer"][0]["reference"].as_str().unwrap().to_owned()
+        };
+        let here = format!("Practitioner/{}", id("Practitioner", "d"));
+        for text in [
+            "Practitioner/d",
+            "Practitioner/d/_history/3",
+            "https://payer.example/fhir/Practitioner/d",
+            "https://payer.example/fhir/Practitioner/d/_history/3",
+        ] {
+            assert_eq!(refer(text), here, "{text}");
+        }
+        for text in [
+            "https://other.example/fhir/Practitioner/d",
+            "https://payer.example/fhirx/Practitioner/d",
+            "https://payer.example/fhir/Nothing/d",
+            "urn:uuid:0c3151bd-1cbf-4d64-b04d-cd9187a4c6e0",
+            "#c",
+        ] {
+            assert_eq!(refer(text), text);
+        }
+        let contained = json!({"resourceType": "Observation", "id": "o", "identifier": [{"assigner": {"reference": "Organization/x"}}],
+                               "contained": [{"resourceType": "Practitioner", "id": "c", "identifier": [{"value": "1"}]}]});
+        let found = stored(&contained.to_string()).unwrap();
+        assert_eq!(found["contained"], contained["contained"]);
+        let assigner = &found["identifier"][0]["assigner"]["reference"];
+        assert_eq!(*assigner, format!("Organization/{}", id("Organization", "x")));
+    }
+
+    #[test]
+    fn what_is_somebody_elses_is_refused() {
+        for json in [
+            json!({"resourceType": "Patient", "id": "q"}),
+            json!({"resourceType": "Observation", "id": "o", "subject": {"reference": "Patient/q"}}),
+            json!({"resourceType": "Observation", "id": "o", "subject": {"reference": "https://payer.example/fhir/Patient/q"}}),
+            json!({"resourceType": "Coverage", "id": "o", "beneficiary": {"reference": "Patient/q"}, "subscriber": {"reference": "Patient/p"}}),
+        ] {
+            assert_eq!(stored(&json.to_string()), Err(Reason::OtherPerson), "{json}");
+        }
+        for json in [
+            json!({"resourceType": "Patient", "id": "p"}),
+            json!({"resourceType": "Coverage", "id": "o", "beneficiary": {"reference": "Patient/p"}, "subscriber": {"reference": "Patient/q"}}),
+            json!({"resourceType": "Organization", "id": "o"}),
+        ] {
+            assert!(stored(&json.to_string()).is_ok(), "{json}");
+        }
+    }
+}

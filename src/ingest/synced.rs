@@ -1,0 +1,116 @@
+//! What the records of a source become: rows of one consent, under ids of our own, marked with where they came from.
+//!
+//! An id is a UUIDv8 of the consent's owner and a keyed hash of the endpoint, the type and the source's id. So a reference is
+//! rewritten without knowing whether its target is there, and what comes again has the same id.
+
+use crate::fhir::reference::Target;
+use crate::fhir::{TypeId, facts};
+use crate::lake::owner::OwnerKey;
+use crate::lake::{Lake, Mode};
+
+/// Whose records are taken in, and from where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Synced {
+    /// The owner of the consent's rows.
+    pub owner: i64,
+    /// The patient authorization that the records are had by.
+    pub authorization: String,
+    /// The endpoint of the directory.
+    pub endpoint: String,
+    /// The source's FHIR base.
+    pub fhir_base: String,
+    /// `system` of the identifiers that hold the source's ids.
+    pub identifier_system: String,
+    /// The id of the person's Patient at the source.
+    pub source_patient: String,
+    /// What the systems of our tags begin with, without a trailing slash.
+    pub tags: String,
+}
+
+/// Gives records their ids and marks.
+#[derive(Debug)]
+pub(super) struct Naming {
+    key: OwnerKey,
+    synced: Synced,
+    /// `synced.fhir_base` with a trailing slash.
+    base: String,
+    /// The id of the person's Patient here.
+    patient: String,
+    /// Our tags, as JSON objects.
+    tags: Vec<String>,
+}
+
+impl Naming {
+    pub(super) fn new(key: OwnerKey, application: &str, mode: Mode, synced: Synced) -> Naming {
+        let mode = match mode {
+            Mode::Live => "LIVE",
+            Mode::Test => "TEST",
+        };
+        let tag = |name: &str, code: &str| {
+            serde_json::json!({"system": format!("{}/{name}", synced.tags), "code": code}).to_string()
+        };
+        Naming {
+            key,
+            base: format!("{}/", synced.fhir_base.trim_end_matches('/')),
+            patient: key.synced_id(synced.owner, &synced.endpoint, "Patient", &synced.source_patient),
+            tags: vec![
+                tag("PatientAccessTokenId", &synced.authorization),
+                tag("EndpointId", &synced.endpoint),
+                tag("ApplicationId", application),
+                tag("PatientAuthorizationMode", mode),
+            ],
+            synced,
+        }
+    }
+
+    /// The id of a record.
+    pub(super) fn id(&self, ty: TypeId, id: &str) -> String {
+        let Synced { owner, endpoint, .. } = &self.synced;
+        self.key.synced_id(*owner, endpoint, facts().get(ty).name, id)
+    }
+
+    /// Where all rows lie.
+    pub(super) fn owner(&self) -> i64 {
+        self.synced.owner
+    }
+
+    /// Under whom all rows are filed.
+    pub(super) fn patient(&self) -> &str {
+        &self.patient
+    }
+
+    /// Whether a record is filed under somebody else at the source.
+    pub(super) fn is_of_another(&self, patient: &str) -> bool {
+        patient != self.synced.source_patient
+    }
+
+    /// A reference as the source itself would write it: relative, if it leads to the source.
+    pub(super) fn local<'t>(&self, reference: &'t str) -> &'t str {
+        let relative = reference.strip_prefix(&self.base);
+        relative
+            .filter(|text| Target::parse(text).is_some())
+            .unwrap_or(reference)
+    }
+
+    /// The record's address at the source: its `meta.source`.
+    pub(super) fn address(&self, ty: TypeId, id: &str) -> String {
+        format!("{}{}/{id}", self.base, facts().get(ty).name)
+    }
+
+    /// The identifier that holds the source's id, as a JSON object.
+    pub(super) fn identifier(&self, id: &str) -> String {
+        serde_json::json!({"system": self.synced.identifier_system, "value": id}).to_string()
+    }
+
+    /// Our tags, as JSON objects.
+    pub(super) fn tags(&self) -> &[String] {
+        &self.tags
+    }
+}
+
+impl Lake {
+    /// The id that a source's record gets under a consent's owner.
+    pub fn synced_id(&self, owner: i64, endpoint: &str, ty: &str, id: &str) -> String {
+        self.owner_key().synced_id(owner, endpoint, ty, id)
+    }
+}

@@ -1,0 +1,267 @@
+//! Writing the files that are to take another's place: a data file without what is erased, and its delete files.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::intent::Erasure;
+use super::rewrite::rewrite;
+use crate::fhir::{TypeId, facts};
+use crate::lake::catalog::{Exchange, NewPeriod, StoredFile};
+use crate::lake::deletes;
+use crate::lake::error::LakeError;
+use crate::lake::folder::Folder;
+use crate::lake::picture::TablePicture;
+use crate::lake::scan::{OwnRows, ScanError, own_rows};
+use crate::lake::scope::Scope;
+use crate::lake::transaction::file_name;
+
+/// Files that no snapshot has yet. They go with this.
+#[derive(Debug, Default)]
+pub(super) struct Fresh(Vec<PathBuf>);
+
+impl Fresh {
+    pub(super) fn paths(&self) -> &[PathBuf] {
+        &self.0
+    }
+
+    /// They have come to be in snapshots.
+    pub(super) fn keep(&mut self) {
+        self.0.clear();
+    }
+
+    fn add(&mut self, path: PathBuf) -> PathBuf {
+        self.0.push(path.clone());
+        path
+    }
+
+    pub(super) fn append(&mut self, mut other: Fresh) {
+        self.0.append(&mut other.0);
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // What cannot be removed now, or was never written, is the next writer's to remove.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// What one file holds of one erasure.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) erasure: u64,
+    pub(super) ty: TypeId,
+    /// Rows of all snapshots.
+    pub(super) rows: u64,
+    /// Resources of the newest one.
+    pub(super) live: u64,
+    /// Whether something else is left of the file.
+    pub(super) rewritten: bool,
+}
+
+/// An exchange that only waits to be recorded.
+#[derive(Debug)]
+pub(super) struct Prepared<'p> {
+    pub(super) exchange: Exchange<'p>,
+    pub(super) fresh: Fresh,
+    pub(super) old: Vec<PathBuf>,
+    pub(super) found: Vec<Found>,
+    /// Bytes of the new files.
+    pub(super) bytes: u64,
+}
+
+/// Where and why a file could not be taken up.
+#[derive(Debug)]
+pub(super) enum Hindrance {
+    /// It is not there, so nothing is in it.
+    Gone,
+    Error(LakeError),
+}
+
+impl From<LakeError> for Hindrance {
+    fn from(error: LakeError) -> Hindrance {
+        Hindrance::Error(error)
+    }
+}
+
+/// The rows of a file that are meant by some of these scopes.
+pub(super) fn meant(path: &Path, id: u64, scopes: &[&Scope]) -> Result<OwnRows, Hindrance> {
+    own_rows(id, path, scopes).map_err(|error| match error {
+        ScanError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Hindrance::Gone,
+        error => Hindrance::Error(LakeError::Damaged(reasons(&error))),
+    })
+}
+
+/// Writes the file that takes a file's place, and its delete files; nothing where none of its rows is meant.
+pub(super) fn prepare<'p>(
+    folder: &Folder,
+    table: &'p Arc<TablePicture>,
+    file: &StoredFile,
+    erasures: &[&Erasure],
+    oldest: u64,
+) -> Result<Option<Prepared<'p>>, Hindrance> {
+    let data = folder.data();
+    let folder = folder.table(table.mode, facts().get(table.ty).name);
+    let old = folder.join(&file.name);
+    let scopes: Vec<&Scope> = erasures.iter().map(|erasure| &*erasure.scope).collect();
+    let erased = meant(&old, file.id, &scopes)?;
+    if erased.all.is_empty() {
+        return Ok(None);
+    }
+    let mut prepared = Prepared {
+        exchange: Exchange {
+            table: table.table_id,
+            layout: &table.layout,
+            id: file.id,
+            written: None,
+            end: file.end,
+            deletes: Vec::new(),
+        },
+        fresh: Fresh::default(),
+        old: Vec::new(),
+        found: Vec::new(),
+        bytes: 0,
+    };
+    let mut deletes = Vec::with_capacity(file.deletes.len());
+    for stored in &file.deletes {
+        let path = folder.join(&stored.name);
+        deletes.push((stored.begin, stored.end, deletes::read(&path)?));
+        prepared.old.push(path);
+    }
+    let gone = deletes.last().filter(|(_, end, _)| end.is_none());
+    let is_live = |row: &u64| file.end.is_none() && gone.is_none_or(|(_, _, gone)| gone.binary_search(row).is_err());
+    let rewritten = erased.all.len() as u64 != file.rows;
+    for (erasure, of) in erasures.iter().zip(&erased.of) {
+        let real = || of.iter().filter(|row| erased.blank.binary_search(row).is_err());
+        if !of.is_empty() {
+            prepared.found.push(Found {
+                erasure: erasure.id,
+                ty: table.ty,
+                rows: real().count() as u64,
+                live: real().filter(|row| is_live(row)).count() as u64,
+                rewritten,
+            });
+        }
+    }
+    let periods = match rewritten {
+        false => Vec::new(),
+        true => periods(file, &erased.all, deletes, oldest, &mut prepared.exchange.end),
+    };
+    if periods.is_empty() {
+        prepared.found.iter_mut().for_each(|found| found.rewritten = false);
+    } else {
+        let new = prepared.fresh.add(folder.join(format!("{}.parquet", random_name())));
+        let written = rewrite(&old, &new, table.ty, file.rows, &erased.all)?;
+        prepared.bytes += written.bytes;
+        let named = new.strip_prefix(&data).unwrap_or(&new).to_string_lossy().into_owned();
+        for (begin, end, positions) in periods {
+            let path = folder.join(format!("{}-delete.parquet", random_name()));
+            let path = prepared.fresh.add(path);
+            let written = deletes::write(&path, &named, &positions)?;
+            prepared.bytes += written.bytes;
+            prepared.exchange.deletes.push(NewPeriod {
+                begin,
+                end,
+                name: file_name(&path),
+                count: positions.len() as u64,
+                bytes: written.bytes,
+                footer_size: written.footer_size,
+            });
+        }
+        prepared.exchange.written = Some((file_name(&new), written));
+    }
+    prepared.old.push(old);
+    Ok(Some(prepared))
+}
+
+/// An error with what caused it.
+pub(super) fn reasons(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+/// A delete file to write: the snapshots it is for, and positions.
+type Period = (u64, Option<u64>, Vec<u64>);
+
+/// Which rows of a file are deleted in which snapshots once those at `erased` are in all of them. The file ends where nothing is
+/// left of it; no period is left where that is from its beginning. Snapshots before `oldest` cannot be read.
+fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64, end: &mut Option<u64>) -> Vec<Period> {
+    let mut periods = Vec::with_capacity(deletes.len() + 1);
+    let first_delete = deletes.first().map_or(file.end, |(begin, _, _)| Some(*begin));
+    if first_delete.is_none_or(|first| first > file.begin && first > oldest) {
+        periods.push((file.begin, first_delete, erased.to_vec()));
+    }
+    for (begin, until, positions) in deletes {
+        let all: BTreeSet<u64> = positions.into_iter().chain(erased.iter().copied()).collect();
+        if all.len() as u64 == file.rows {
+            *end = Some(begin);
+            break;
+        }
+        periods.push((begin, until, all.into_iter().collect()));
+    }
+    periods
+}
+
+fn random_name() -> String {
+    let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
+    format!("{number:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(rows: u64, begin: u64, end: Option<u64>) -> StoredFile {
+        StoredFile {
+            id: 1,
+            name: "f".to_owned(),
+            owners: 2..=9,
+            rows,
+            begin,
+            end,
+            deletes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn erased_rows_are_deleted_in_every_snapshot_that_reaches_the_file() {
+        let mut end = None;
+        let found = periods(&file(5, 3, None), &[1, 2], Vec::new(), 0, &mut end);
+        assert_eq!(found, [(3, None, vec![1, 2])]);
+        let deletes = vec![(4, Some(6), vec![0]), (6, None, vec![0, 2])];
+        let found = periods(&file(5, 3, None), &[1, 2], deletes.clone(), 0, &mut end);
+        let expected = [
+            (3, Some(4), vec![1, 2]),
+            (4, Some(6), vec![0, 1, 2]),
+            (6, None, vec![0, 1, 2]),
+        ];
+        assert_eq!((found.as_slice(), end), (expected.as_slice(), None));
+        // Snapshot 3 has expired.
+        let found = periods(&file(5, 3, None), &[1, 2], deletes, 4, &mut end);
+        assert_eq!((found.as_slice(), end), (&expected[1..], None));
+    }
+
+    #[test]
+    fn a_file_ends_where_nothing_is_left_of_it() {
+        let mut end = None;
+        let deletes = vec![(4, Some(6), vec![0]), (6, None, vec![0, 2])];
+        let found = periods(&file(3, 3, None), &[1], deletes, 0, &mut end);
+        let expected = [(3, Some(4), vec![1]), (4, Some(6), vec![0, 1])];
+        assert_eq!((found.as_slice(), end), (expected.as_slice(), Some(6)));
+        let mut end = None;
+        let found = periods(&file(2, 3, None), &[1], vec![(4, None, vec![0])], 4, &mut end);
+        assert_eq!((found.as_slice(), end), ([].as_slice(), Some(4)));
+    }
+}

@@ -1,0 +1,153 @@
+//! The application's calls to the service: tokens, introspection, revocation, searches.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::header::{ACCEPT, AUTHORIZATION};
+use serde_json::{Value, json};
+
+/// How long the service may take for an answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The service that the application is registered with.
+#[derive(Clone)]
+pub struct AppSettings {
+    /// The service's address, without a trailing slash.
+    pub service: String,
+    /// The application's publishable key.
+    pub publishable_key: String,
+    /// Its secret key.
+    pub secret_key: String,
+    /// The address that the application itself is known by, without a trailing slash.
+    pub base_url: String,
+}
+
+impl std::fmt::Debug for AppSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AppSettings")
+            .field("service", &self.service)
+            .field("publishable_key", &self.publishable_key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Which of the service's two ways a token came by; it is renewed and ended the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Oauth,
+    Link,
+}
+
+/// What the service answered.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// Seconds that it asks to wait.
+    pub(super) wait: Option<u64>,
+    pub(super) body: Value,
+}
+
+/// The service did not answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the service did not answer: {0}")]
+pub(super) struct Unreachable(#[from] reqwest::Error);
+
+/// A caller of the service.
+pub(super) struct Client {
+    http: reqwest::Client,
+    pub(super) settings: AppSettings,
+}
+
+impl Client {
+    pub(super) fn new(settings: AppSettings) -> Result<Client, reqwest::Error> {
+        let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
+        Ok(Client { http, settings })
+    }
+
+    /// Where the service sends the browser back to.
+    pub(super) fn redirect_uri(&self) -> String {
+        format!("{}/app/callback", self.settings.base_url)
+    }
+
+    /// Exchanges an authorization code.
+    pub(super) async fn exchange_code(&self, code: &str, verifier: &str) -> Result<Answer, Unreachable> {
+        let redirect_uri = self.redirect_uri();
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", redirect_uri.as_str()),
+            ("code_verifier", verifier),
+            ("client_id", self.settings.publishable_key.as_str()),
+        ];
+        self.send(self.http.post(self.at("/oauth/token")).form(&form)).await
+    }
+
+    /// Exchanges the public token of the link component.
+    pub(super) async fn exchange_public_token(&self, token: &str) -> Result<Answer, Unreachable> {
+        let body = json!({"public_token": token, "secret_key": self.settings.secret_key});
+        self.send(self.http.post(self.at("/link/exchange")).json(&body)).await
+    }
+
+    /// Renews access.
+    pub(super) async fn refresh(&self, way: Way, refresh_token: &str) -> Result<Answer, Unreachable> {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
+        let request = self.http.post(self.at(way.paths()[0])).form(&form);
+        self.send(request.header(AUTHORIZATION, self.basic())).await
+    }
+
+    /// Asks what an access token stands for.
+    pub(super) async fn introspect(&self, way: Way, token: &str) -> Result<Answer, Unreachable> {
+        self.send(self.http.get(self.at(way.paths()[1])).bearer_auth(token))
+            .await
+    }
+
+    /// Ends the consent that an access token stands for.
+    pub(super) async fn revoke(&self, way: Way, token: &str) -> Result<Answer, Unreachable> {
+        let body = json!({"secret_key": self.settings.secret_key});
+        let request = self.http.post(self.at(way.paths()[2])).json(&body);
+        self.send(request.bearer_auth(token)).await
+    }
+
+    /// Reads or searches: what follows `/fhir/`.
+    pub(super) async fn fhir(&self, token: &str, query: &str) -> Result<Answer, Unreachable> {
+        let request = self.http.get(self.at(&format!("/fhir/{query}"))).bearer_auth(token);
+        self.send(request.header(ACCEPT, "application/fhir+json")).await
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.settings.service)
+    }
+
+    /// Both halves encoded as in a form, as RFC 6749 wants.
+    fn basic(&self) -> String {
+        let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        let (key, secret) = (&self.settings.publishable_key, &self.settings.secret_key);
+        format!(
+            "Basic {}",
+            STANDARD.encode(format!("{}:{}", encoded(key), encoded(secret)))
+        )
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, Unreachable> {
+        let response = request.send().await?;
+        let wait = ["x-retry-after", "retry-after"].iter().find_map(|name| {
+            let value = response.headers().get(*name)?;
+            value.to_str().ok()?.parse().ok()
+        });
+        let status = response.status().as_u16();
+        let text = response.text().await?;
+        let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        Ok(Answer { status, wait, body })
+    }
+}
+
+impl Way {
+    /// The service's token, introspection and revocation endpoints.
+    fn paths(self) -> [&'static str; 3] {
+        match self {
+            Way::Oauth => ["/oauth/token", "/oauth/introspect", "/oauth/revoke"],
+            Way::Link => ["/link/token", "/link/introspect", "/link/revoke"],
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The second way in: the service's link component on a page of the application's own, and the exchange of its public token.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use url::Url;
+
+use super::client::Way;
+use super::pages::{LinkPage, failed};
+use super::routes::{App, with_cookie};
+use super::start::connected;
+use crate::sandbox::payer::answer::{body, page};
+use crate::sandbox::payer::params::Params;
+
+/// The page with the component.
+pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let (_, session, cookie) = app.sessions.of_or_new(&headers);
+    let settings = &app.client.settings;
+    let link = LinkPage {
+        user: &session.user,
+        service: &settings.service,
+        publishable_key: &settings.publishable_key,
+    };
+    let mut response = page(StatusCode::OK, &link);
+    // The component's script and frame come from the service.
+    let origin = Url::parse(&settings.service).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization());
+    let policy = format!(
+        "default-src 'none'; script-src 'self' {origin}; frame-src {origin}; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+    );
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    with_cookie(response, cookie)
+}
+
+/// What the page does when its button is pressed.
+pub(super) async fn script() -> Response {
+    let text = include_str!("../../../templates/sandbox/app/link.js");
+    body(StatusCode::OK, "text/javascript; charset=utf-8", text)
+}
+
+/// Exchanges the public token on the server's side, where the secret key is.
+pub(super) async fn exchange(State(app): State<Arc<App>>, headers: HeaderMap, body: Bytes) -> Response {
+    let form = Params::parse(&body);
+    let Some((name, _)) = app.sessions.of(&headers) else {
+        return failed("There is no session in this browser.");
+    };
+    match app.client.exchange_public_token(form.text("public_token")).await {
+        Ok(answer) => connected(&app, &name, Way::Link, answer),
+        Err(error) => failed(&error.to_string()),
+    }
+}

@@ -1,0 +1,169 @@
+//! What the application knows of a browser: who its user is, a connection under way, and the tokens that came of it. The
+//! browser holds the session's name only; tokens stay on the server.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cookie::{Cookie, SameSite};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::client::Way;
+
+const NAME: &str = "sample_session";
+/// How many sessions are kept; the oldest go first.
+const MOST: usize = 10_000;
+
+/// A browser's session.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    /// The application's own identifier of the user.
+    pub(super) user: String,
+    pub(super) pending: Option<Pending>,
+    pub(super) connection: Option<Connection>,
+    /// What the last button did.
+    pub(super) last: Option<Deed>,
+    number: u64,
+}
+
+/// A connection under way: what the way back is checked by.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) state: String,
+    pub(super) verifier: String,
+}
+
+/// Tokens and what came with them.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    pub(super) way: Way,
+    pub(super) access_token: String,
+    pub(super) refresh_token: Option<String>,
+    /// The whole token response.
+    pub(super) response: serde_json::Value,
+}
+
+/// A call that a button made, and its answer.
+#[derive(Clone, Debug)]
+pub(super) struct Deed {
+    pub(super) what: &'static str,
+    pub(super) status: u16,
+    pub(super) body: serde_json::Value,
+}
+
+/// All sessions.
+#[derive(Default)]
+pub(super) struct Sessions(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    sessions: HashMap<String, Session>,
+    begun: u64,
+}
+
+impl Sessions {
+    /// The session of a request's cookie.
+    pub(super) fn of(&self, headers: &HeaderMap) -> Option<(String, Session)> {
+        let name = name(headers)?;
+        let session = self.lock().sessions.get(&name).cloned()?;
+        Some((name, session))
+    }
+
+    /// The session of a request, or a new one with the cookie that names it.
+    pub(super) fn of_or_new(&self, headers: &HeaderMap) -> (String, Session, Option<String>) {
+        if let Some((name, session)) = self.of(headers) {
+            return (name, session, None);
+        }
+        let name = random();
+        let mut kept = self.lock();
+        if kept.sessions.len() >= MOST {
+            let oldest = kept.sessions.iter().min_by_key(|(_, session)| session.number);
+            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                kept.sessions.remove(&oldest);
+            }
+        }
+        kept.begun += 1;
+        let session = Session {
+            user: format!("sample-user-{}", &Uuid::new_v4().simple().to_string()[..8]),
+            pending: None,
+            connection: None,
+            last: None,
+            number: kept.begun,
+        };
+        kept.sessions.insert(name.clone(), session.clone());
+        let cookie = Cookie::build((NAME, name.clone()))
+            .path("/app")
+            .http_only(true)
+            .same_site(SameSite::Lax);
+        (name, session, Some(cookie.to_string()))
+    }
+
+    /// Changes a session that still is.
+    pub(super) fn change(&self, name: &str, change: impl FnOnce(&mut Session)) {
+        if let Some(session) = self.lock().sessions.get_mut(name) {
+            change(session);
+        }
+    }
+
+    /// Takes the connection under way, which is over with that.
+    pub(super) fn take_pending(&self, name: &str) -> Option<Pending> {
+        self.lock().sessions.get_mut(name)?.pending.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pending {
+    /// A state and a verifier that nobody guesses.
+    pub(super) fn new() -> Pending {
+        Pending {
+            state: random(),
+            verifier: format!("{}{}", random(), random()),
+        }
+    }
+
+    /// PKCE's S256 challenge.
+    pub(super) fn challenge(&self) -> String {
+        URL_SAFE_NO_PAD.encode(Sha256::digest(&self.verifier))
+    }
+}
+
+fn name(headers: &HeaderMap) -> Option<String> {
+    let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut cookies = texts.flat_map(|text| Cookie::split_parse(text.to_owned())).flatten();
+    let found = cookies.find(|cookie| cookie.name() == NAME)?;
+    Some(found.value().to_owned())
+}
+
+fn random() -> String {
+    let halves = [Uuid::new_v4(), Uuid::new_v4()];
+    URL_SAFE_NO_PAD.encode(halves.map(Uuid::into_bytes).concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_found_by_its_cookie() {
+        let sessions = Sessions::default();
+        let (name, session, cookie) = sessions.of_or_new(&HeaderMap::new());
+        let cookie = cookie.unwrap();
+        assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && cookie.contains("Path=/app"));
+        let mut headers = HeaderMap::new();
+        let pair = cookie.split(';').next().unwrap();
+        headers.insert(COOKIE, format!("svc_session=x; {pair}").parse().unwrap());
+        sessions.change(&name, |session| session.pending = Some(Pending::new()));
+        let (again, found, none) = sessions.of_or_new(&headers);
+        assert_eq!((again, found.user, none), (name.clone(), session.user, None));
+        assert!(sessions.take_pending(&name).is_some() && sessions.take_pending(&name).is_none());
+        headers.insert(COOKIE, format!("{NAME}=other").parse().unwrap());
+        assert!(sessions.of(&headers).is_none());
+    }
+}

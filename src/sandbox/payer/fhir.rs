@@ -1,0 +1,310 @@
+//! The FHIR API of an organization: read, search by `patient` and `_id`, and `$everything`, over one person's holding.
+//!
+//! Invariant: whatever is asked, only the holding of the token's person is looked at.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+
+use super::answer::{fhir, outcome, unauthorized};
+use super::bundle::{Page, Query};
+use super::grants::Consent;
+use super::holding::Holding;
+use super::knobs::{Malformed, strikes};
+use super::office::Office;
+use super::organization::{Kind, SHARED};
+use super::params::Params;
+use super::world::World;
+use crate::fhir::outcome::IssueType;
+
+/// Parameters that name the person whose records are asked for.
+const PEOPLE: &[&str] = &["patient", "subject", "beneficiary"];
+
+/// Answers `GET /{organization}/fhir/{type}/{id}`.
+pub(super) async fn read(
+    State(world): State<Arc<World>>,
+    Path((organization, ty, id)): Path<(String, String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let asked = async |world: &World, office: &Office| {
+        let asker = Asker::admitted(world, office, &headers)?;
+        asker.may_read(&ty)?;
+        match asker.holding.get(&ty, &id) {
+            Some(row) => Ok(fhir(StatusCode::OK, row.json.clone())),
+            None => Err(Fault::of(
+                StatusCode::NOT_FOUND,
+                IssueType::NotFound,
+                format!("there is no {ty} with this id"),
+            )),
+        }
+    };
+    framed(&world, &organization, asked).await
+}
+
+/// Answers `GET /{organization}/fhir/{type}`.
+pub(super) async fn search(
+    State(world): State<Arc<World>>,
+    Path((organization, ty)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
+    let asked = async |world: &World, office: &Office| searched(world, office, &headers, &ty, &params);
+    framed(&world, &organization, asked).await
+}
+
+/// Answers `POST /{organization}/fhir/{type}/_search`.
+pub(super) async fn post(
+    State(world): State<Arc<World>>,
+    Path((organization, ty, id)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let params = Params::parse(&body);
+    let asked = async |world: &World, office: &Office| match id.as_str() {
+        "_search" => searched(world, office, &headers, &ty, &params),
+        _ => Err(Fault::of(
+            StatusCode::METHOD_NOT_ALLOWED,
+            IssueType::NotSupported,
+            "records are read here and not written",
+        )),
+    };
+    framed(&world, &organization, asked).await
+}
+
+/// Answers `GET /{organization}/fhir/Patient/{id}/$everything`.
+pub(super) async fn operation(
+    State(world): State<Arc<World>>,
+    Path((organization, ty, id, operation)): Path<(String, String, String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
+    let asked = async |world: &World, office: &Office| {
+        let asker = Asker::admitted(world, office, &headers)?;
+        if ty != "Patient" || operation != "$everything" {
+            return Err(Fault::of(
+                StatusCode::NOT_FOUND,
+                IssueType::NotSupported,
+                format!("there is no operation {operation} on {ty}"),
+            ));
+        }
+        if asker.holding.get("Patient", &id).is_none() {
+            return Err(Fault::of(
+                StatusCode::NOT_FOUND,
+                IssueType::NotFound,
+                "there is no Patient with this id",
+            ));
+        }
+        let mut query = Query {
+            path: format!("Patient/{id}/$everything"),
+            ..Query::default()
+        };
+        for (name, value) in params.iter() {
+            match name {
+                "_type" => query.types = value.split(',').map(str::to_owned).collect(),
+                "_count" => query.count = count(value)?,
+                "_page" => return page(world, office, &asker, &query.path, value),
+                _ => return Err(unknown(name)),
+            }
+        }
+        Ok(answered(world, office, &asker, query))
+    };
+    framed(&world, &organization, asked).await
+}
+
+/// Answers everything else under a FHIR base.
+pub(super) async fn nothing() -> Response {
+    outcome(StatusCode::NOT_FOUND, IssueType::NotSupported, "there is nothing here")
+}
+
+/// Why a request is not answered as asked.
+enum Fault {
+    /// No access token came, or none that is good.
+    Token {
+        came: bool,
+    },
+    Other(StatusCode, IssueType, String),
+}
+
+impl Fault {
+    fn of(status: StatusCode, code: IssueType, text: impl Into<String>) -> Fault {
+        Fault::Other(status, code, text.into())
+    }
+}
+
+/// Who asks, with what they may see.
+struct Asker<'w> {
+    world: &'w World,
+    office: &'w Office,
+    consent: Consent,
+    patient: String,
+    holding: Arc<Holding>,
+}
+
+impl<'w> Asker<'w> {
+    fn admitted(world: &'w World, office: &'w Office, headers: &HeaderMap) -> Result<Asker<'w>, Fault> {
+        let Some(value) = headers.get(AUTHORIZATION) else {
+            return Err(Fault::Token { came: false });
+        };
+        let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
+        let consent = token.and_then(|token| office.grants().bearer(token.trim()));
+        let consent = consent.ok_or(Fault::Token { came: true })?;
+        let person = world.people.person(consent.person).ok_or(Fault::Token { came: true })?;
+        Ok(Asker {
+            world,
+            office,
+            patient: person.patient,
+            holding: world.holding(office, consent.person),
+            consent,
+        })
+    }
+
+    /// Whether the organization has the type and the token's scope covers it.
+    fn may_read(&self, ty: &str) -> Result<(), Fault> {
+        if !self.office.organization.types().contains(&ty) {
+            return Err(Fault::of(
+                StatusCode::NOT_FOUND,
+                IssueType::NotSupported,
+                format!("{} has no resources of this type", self.office.organization.name),
+            ));
+        }
+        if !self.consent.granted.allows(ty) {
+            return Err(Fault::of(
+                StatusCode::FORBIDDEN,
+                IssueType::Forbidden,
+                format!("the token's scope does not cover {ty}"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What surrounds every request: the knobs.
+async fn framed(
+    world: &World,
+    organization: &str,
+    asked: impl AsyncFnOnce(&World, &Office) -> Result<Response, Fault>,
+) -> Response {
+    let office = world
+        .office(organization)
+        .filter(|office| office.organization.kind != Kind::Identity);
+    let Some(office) = office else {
+        return nothing().await;
+    };
+    let _in_flight = office.counts.enter();
+    let knobs = office.knobs();
+    let number = 1 + office.counts.fhir.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    tokio::time::sleep(knobs.delay()).await;
+    if knobs.throttle_every > 0 && number.is_multiple_of(knobs.throttle_every) {
+        let mut response = outcome(StatusCode::TOO_MANY_REQUESTS, IssueType::Throttled, "too many requests");
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from(knobs.retry_after));
+        return response;
+    }
+    if knobs.fail_every > 0 && number.is_multiple_of(knobs.fail_every) {
+        let status = StatusCode::from_u16(knobs.fail_status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+        return outcome(status, IssueType::Exception, "out of order");
+    }
+    match asked(world, office).await {
+        Ok(response) => response,
+        Err(Fault::Token { came }) => unauthorized(came),
+        Err(Fault::Other(status, code, text)) => outcome(status, code, text),
+    }
+}
+
+fn searched(world: &World, office: &Office, headers: &HeaderMap, ty: &str, params: &Params) -> Result<Response, Fault> {
+    let asker = Asker::admitted(world, office, headers)?;
+    asker.may_read(ty)?;
+    let mut query = Query {
+        path: ty.to_owned(),
+        types: vec![ty.to_owned()],
+        ..Query::default()
+    };
+    for (name, value) in params.iter() {
+        match name {
+            "_id" => query.ids = Some(value.split(',').map(str::to_owned).collect()),
+            "_count" => query.count = count(value)?,
+            "_page" => return page(world, office, &asker, ty, value),
+            // How the answer is written, and there is one way only.
+            "_format" | "_pretty" => {}
+            _ if PEOPLE.contains(&name) && !SHARED.contains(&ty) && ty != "Patient" => asker.is_about(value)?,
+            _ => return Err(unknown(name)),
+        }
+    }
+    Ok(answered(world, office, &asker, query))
+}
+
+impl Asker<'_> {
+    /// That a parameter names the token's own person.
+    fn is_about(&self, value: &str) -> Result<(), Fault> {
+        let base = format!("{}/", self.world.fhir_base(self.office));
+        let value = value.strip_prefix(&base).unwrap_or(value);
+        match value.strip_prefix("Patient/").unwrap_or(value) == self.patient {
+            true => Ok(()),
+            false => Err(Fault::of(
+                StatusCode::FORBIDDEN,
+                IssueType::Forbidden,
+                "the token is for another patient",
+            )),
+        }
+    }
+}
+
+/// A later page, by the text that a `next` link carries.
+fn page(world: &World, office: &Office, asker: &Asker<'_>, path: &str, text: &str) -> Result<Response, Fault> {
+    match Query::from_link(text).filter(|query| query.path == path) {
+        Some(query) => Ok(answered(world, office, asker, query)),
+        None => Err(Fault::of(
+            StatusCode::BAD_REQUEST,
+            IssueType::Invalid,
+            "_page is none of a next link",
+        )),
+    }
+}
+
+fn answered(world: &World, office: &Office, asker: &Asker<'_>, query: Query) -> Response {
+    let knobs = office.knobs();
+    let malformed = strikes(&office.counts.pages, knobs.malformed_every).then_some(knobs.malformed);
+    if malformed == Some(Malformed::Html) {
+        return super::answer::body(
+            StatusCode::OK,
+            "text/html; charset=utf-8",
+            "<!DOCTYPE html><title>Maintenance</title><p>We will be back soon.",
+        );
+    }
+    let page = Page {
+        base: world.fhir_base(office),
+        holding: &asker.holding,
+        granted: &asker.consent.granted,
+        query,
+        most: knobs.page,
+        malformed,
+    };
+    fhir(StatusCode::OK, page.written())
+}
+
+fn count(value: &str) -> Result<u64, Fault> {
+    let count = value.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| {
+        Fault::of(
+            StatusCode::BAD_REQUEST,
+            IssueType::Invalid,
+            "_count must be a positive whole number",
+        )
+    })
+}
+
+fn unknown(name: &str) -> Fault {
+    let name: String = name.chars().take(64).collect();
+    Fault::of(
+        StatusCode::BAD_REQUEST,
+        IssueType::NotSupported,
+        format!("the search parameter {name} is not supported"),
+    )
+}

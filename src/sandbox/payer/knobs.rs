@@ -1,0 +1,240 @@
+//! What a test turns at an organization to make it misbehave. Every misbehaviour is by count, never by chance.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How an organization behaves. The defaults are those of one that works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Knobs {
+    /// Milliseconds that every answer of the FHIR API and the token endpoint takes longer.
+    pub slow: u64,
+    /// Every so many FHIR requests are answered by 429; never at 0.
+    pub throttle_every: u64,
+    /// The `Retry-After` of those, in seconds.
+    pub retry_after: u64,
+    /// Every so many FHIR requests are answered by `fail_status`; never at 0.
+    pub fail_every: u64,
+    /// The status of failures.
+    pub fail_status: u16,
+    /// Every so many pages of search results are malformed; never at 0.
+    pub malformed_every: u64,
+    /// In which way.
+    pub malformed: Malformed,
+    /// How many resources a page holds at most.
+    pub page: u64,
+    /// How many seconds an access token is good for.
+    pub token_seconds: u64,
+    /// The token endpoint answers every request by 500.
+    pub fail_token: bool,
+    /// Refresh tokens are refused.
+    pub refuse_refresh: bool,
+    /// Whoever logs in is sent back with `access_denied`, whatever they choose.
+    pub refuse_consent: bool,
+    /// Whoever agrees is sent back with this error, as `server_error`, where it is not empty.
+    pub consent_error: String,
+    /// Nobody has any records, and the record locator finds nobody here.
+    pub no_records: bool,
+    /// Whether refresh tokens are granted, where that differs from what the organization does by itself.
+    pub refreshable: Option<bool>,
+    /// What of the page of consent is not offered: resource types that are left out of every grant.
+    pub withhold: Vec<String>,
+}
+
+/// What is wrong with a malformed page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Malformed {
+    /// The JSON breaks off in the middle.
+    #[default]
+    Truncated,
+    /// A page of HTML, with status 200.
+    Html,
+    /// The `next` link leads to the page itself.
+    Loop,
+    /// The `next` link leads to a host that is not the organization's.
+    Foreign,
+    /// One entry is no resource.
+    Entry,
+}
+
+impl Default for Knobs {
+    fn default() -> Knobs {
+        Knobs {
+            slow: 0,
+            throttle_every: 0,
+            retry_after: 1,
+            fail_every: 0,
+            fail_status: 503,
+            malformed_every: 0,
+            malformed: Malformed::default(),
+            page: 50,
+            token_seconds: 3600,
+            fail_token: false,
+            refuse_refresh: false,
+            refuse_consent: false,
+            consent_error: String::new(),
+            no_records: false,
+            refreshable: None,
+            withhold: Vec::new(),
+        }
+    }
+}
+
+impl Knobs {
+    /// These knobs with some turned: a JSON object of names and values.
+    pub(super) fn turned(&self, changes: &Value) -> Result<Knobs, KnobError> {
+        let Some(changes) = changes.as_object() else {
+            return Err(KnobError("knobs are a JSON object of names and values".to_owned()));
+        };
+        let mut all = serde_json::to_value(self).map_err(|error| KnobError(error.to_string()))?;
+        for (name, value) in changes {
+            all[name] = value.clone();
+        }
+        let knobs: Knobs = serde_json::from_value(all).map_err(|error| KnobError(error.to_string()))?;
+        if !(400..=599).contains(&knobs.fail_status) {
+            return Err(KnobError("fail_status is a status from 400 to 599".to_owned()));
+        }
+        if !(1..=1000).contains(&knobs.page) {
+            return Err(KnobError("page is a number from 1 to 1000".to_owned()));
+        }
+        Ok(knobs)
+    }
+
+    /// How much longer an answer takes.
+    pub(super) fn delay(&self) -> Duration {
+        Duration::from_millis(self.slow.min(600_000))
+    }
+}
+
+/// Why knobs cannot be turned like that.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct KnobError(String);
+
+impl KnobError {
+    /// There is no organization of this id.
+    pub(super) fn nobody(organization: &str) -> KnobError {
+        KnobError(format!("there is no organization {organization:?} in the sandbox"))
+    }
+}
+
+/// One knob as a command line names it: `lakeshore.slow=200`, or `all.slow=200`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The organization's id, or `all`.
+    pub organization: String,
+    /// The knob's name.
+    pub name: String,
+    /// What it is turned to.
+    pub value: Value,
+}
+
+impl std::str::FromStr for Turn {
+    type Err = KnobError;
+
+    fn from_str(text: &str) -> Result<Turn, KnobError> {
+        let parts = text.split_once('=').and_then(|(place, value)| {
+            let (organization, name) = place.split_once('.')?;
+            Some((organization, name, value))
+        });
+        let Some((organization, name, value)) = parts else {
+            return Err(KnobError("a knob is turned by ORGANIZATION.NAME=VALUE".to_owned()));
+        };
+        Ok(Turn {
+            organization: organization.to_owned(),
+            name: name.to_owned(),
+            // What is no JSON is a text, so that `malformed=html` needs no quotes.
+            value: serde_json::from_str(value).unwrap_or_else(|_| value.into()),
+        })
+    }
+}
+
+/// What an organization was asked so far.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) fhir: AtomicU64,
+    pub(super) pages: AtomicU64,
+    pub(super) token: AtomicU64,
+    at_once: AtomicU64,
+    most_at_once: AtomicU64,
+}
+
+/// A FHIR request in flight.
+pub(super) struct InFlight<'c>(&'c Counts);
+
+impl Counts {
+    /// Counts a FHIR request as long as it is in flight.
+    pub(super) fn enter(&self) -> InFlight<'_> {
+        let now = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_at_once.fetch_max(now, Ordering::SeqCst);
+        InFlight(self)
+    }
+
+    /// As a test reads them.
+    pub(super) fn shown(&self) -> Value {
+        serde_json::json!({
+            "fhir": self.fhir.load(Ordering::SeqCst),
+            "pages": self.pages.load(Ordering::SeqCst),
+            "token": self.token.load(Ordering::SeqCst),
+            "most_at_once": self.most_at_once.load(Ordering::SeqCst),
+        })
+    }
+
+    /// Begins again.
+    pub(super) fn reset(&self) {
+        for count in [&self.fhir, &self.pages, &self.token, &self.most_at_once] {
+            count.store(0, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.0.at_once.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Counts one more and says whether it is an `every`th one.
+pub(super) fn strikes(count: &AtomicU64, every: u64) -> bool {
+    let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+    every > 0 && number.is_multiple_of(every)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn knobs_are_turned_one_by_one_and_checked() {
+        let knobs = Knobs::default()
+            .turned(&json!({"slow": 5, "malformed": "foreign"}))
+            .unwrap();
+        assert_eq!((knobs.slow, knobs.malformed, knobs.page), (5, Malformed::Foreign, 50));
+        for bad in [
+            json!(1),
+            json!({"fast": 1}),
+            json!({"slow": -1}),
+            json!({"fail_status": 200}),
+            json!({"page": 0}),
+            json!({"malformed": "odd"}),
+        ] {
+            assert!(knobs.turned(&bad).is_err(), "{bad}");
+        }
+        let turn: Turn = "all.malformed=html".parse().unwrap();
+        assert_eq!((turn.organization.as_str(), turn.value), ("all", json!("html")));
+        assert!("all.slow".parse::<Turn>().is_err() && "slow=1".parse::<Turn>().is_err());
+    }
+
+    #[test]
+    fn every_third_strikes() {
+        let count = AtomicU64::new(0);
+        let struck: Vec<bool> = (0..6).map(|_| strikes(&count, 3)).collect();
+        assert_eq!(struck, [false, false, true, false, false, true]);
+        assert!(!strikes(&count, 0));
+    }
+}

@@ -1,0 +1,142 @@
+//! What an organization says of itself: the SMART configuration and the CapabilityStatement.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::answer::{self, fhir, outcome};
+use super::office::Office;
+use super::organization::{Kind, SHARED};
+use super::world::World;
+use crate::fhir::outcome::IssueType;
+
+/// The SMART configuration. A facility has nobody to send to a login page, so it names none.
+pub(super) async fn smart(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
+    let Some(office) = with_records(&world, &organization) else {
+        return nobody();
+    };
+    let base = format!("{}/{organization}", world.base_url);
+    let facility = office.organization.kind == Kind::Facility;
+    let mut grants = vec!["authorization_code"];
+    let mut scopes: Vec<String> = ["launch/patient", "patient/*.read", "patient/*.rs"]
+        .map(str::to_owned)
+        .into();
+    let mut capabilities = vec![
+        "launch-standalone",
+        "context-standalone-patient",
+        "permission-patient",
+        "permission-v1",
+        "permission-v2",
+    ];
+    let mut methods = vec!["client_secret_basic", "client_secret_post"];
+    if office.organization.secret.is_none() {
+        methods.push("none");
+        capabilities.push("client-public");
+    } else {
+        capabilities.push("client-confidential-symmetric");
+    }
+    if office.refreshable() {
+        grants.push("refresh_token");
+        scopes.push("offline_access".to_owned());
+        capabilities.push("permission-offline");
+    }
+    if facility {
+        grants = vec!["urn:ietf:params:oauth:grant-type:jwt-bearer", "client_credentials"];
+        capabilities.retain(|one| *one != "launch-standalone");
+    }
+    scopes.extend(
+        office
+            .organization
+            .types()
+            .iter()
+            .map(|ty| format!("patient/{ty}.read")),
+    );
+    let mut configuration = json!({
+        "issuer": format!("{base}/fhir"),
+        "token_endpoint": format!("{base}/token"),
+        "token_endpoint_auth_methods_supported": methods,
+        "grant_types_supported": grants,
+        "scopes_supported": scopes,
+        "response_types_supported": ["code"],
+        "code_challenge_methods_supported": ["S256"],
+        "capabilities": capabilities,
+    });
+    if !facility {
+        configuration["authorization_endpoint"] = format!("{base}/authorize").into();
+    }
+    answer::json(StatusCode::OK, &configuration)
+}
+
+/// The CapabilityStatement.
+pub(super) async fn capability(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
+    let Some(office) = with_records(&world, &organization) else {
+        return nobody();
+    };
+    let base = format!("{}/{organization}", world.base_url);
+    let mut uris = vec![json!({"url": "token", "valueUri": format!("{base}/token")})];
+    if office.organization.kind != Kind::Facility {
+        uris.push(json!({"url": "authorize", "valueUri": format!("{base}/authorize")}));
+    }
+    let resources: Vec<Value> = office.organization.types().into_iter().map(resource).collect();
+    let statement = json!({
+        "resourceType": "CapabilityStatement",
+        "status": "active",
+        "date": "2026-01-01",
+        "kind": "instance",
+        "publisher": office.organization.name,
+        "implementation": {"description": format!("{} (test)", office.organization.name), "url": world.fhir_base(office)},
+        "fhirVersion": "4.0.1",
+        "format": ["application/fhir+json", "json"],
+        "rest": [{
+            "mode": "server",
+            "security": {
+                "service": [{"coding": [{
+                    "system": "http://terminology.hl7.org/CodeSystem/restful-security-service",
+                    "code": "SMART-on-FHIR",
+                }]}],
+                "extension": [{
+                    "url": "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris",
+                    "extension": uris,
+                }],
+            },
+            "resource": resources,
+        }],
+    });
+    fhir(StatusCode::OK, statement.to_string())
+}
+
+fn resource(ty: &str) -> Value {
+    let mut parameters = vec![json!({"name": "_id", "type": "token"})];
+    if !SHARED.contains(&ty) && ty != "Patient" {
+        parameters.push(json!({"name": "patient", "type": "reference"}));
+    }
+    let mut resource = json!({
+        "type": ty,
+        "interaction": [{"code": "read"}, {"code": "search-type"}],
+        "searchParam": parameters,
+    });
+    if ty == "Patient" {
+        resource["operation"] = json!([{
+            "name": "everything",
+            "definition": "http://hl7.org/fhir/OperationDefinition/Patient-everything",
+        }]);
+    }
+    resource
+}
+
+fn with_records<'w>(world: &'w World, organization: &str) -> Option<&'w Office> {
+    world
+        .office(organization)
+        .filter(|office| office.organization.kind != Kind::Identity)
+}
+
+fn nobody() -> Response {
+    outcome(
+        StatusCode::NOT_FOUND,
+        IssueType::NotFound,
+        "there is no organization of this name",
+    )
+}

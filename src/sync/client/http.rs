@@ -1,0 +1,269 @@
+//! Outgoing HTTP: guarded, bounded in time, size and redirects, and silent about what it carries.
+
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::{RequestBuilder, Response};
+use url::Url;
+
+use super::error::Error;
+use super::guard::{Guard, Refused, Resolver};
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const FHIR_JSON: &str = "application/fhir+json, application/json;q=0.9";
+/// A GET is redirected this often.
+const REDIRECTS: usize = 5;
+
+/// Bounds on a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// Until the next bytes come.
+    pub idle: Duration,
+    /// For all of it.
+    pub whole: Duration,
+    /// Bytes of a FHIR resource or page, decompressed.
+    pub page: usize,
+}
+
+impl Default for HttpLimits {
+    fn default() -> HttpLimits {
+        HttpLimits {
+            connect: Duration::from_secs(10),
+            idle: Duration::from_secs(30),
+            whole: Duration::from_secs(120),
+            page: 64 << 20,
+        }
+    }
+}
+
+/// Bytes of a document that is no page of records.
+pub(super) const DOCUMENT: usize = 2 << 20;
+
+/// What a source answered.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// HTTP's status.
+    pub status: u16,
+    /// For how many seconds the source asks to be left alone.
+    pub retry_after: Option<u64>,
+    /// The body, decompressed.
+    pub body: Vec<u8>,
+    /// Where it came from in the end.
+    pub url: Url,
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .field("bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The HTTP client.
+#[derive(Clone, Debug)]
+pub(in crate::sync) struct Http {
+    client: reqwest::Client,
+    guard: Guard,
+    limits: HttpLimits,
+}
+
+impl Http {
+    pub(super) fn new(guard: Guard, limits: HttpLimits) -> Result<Http, Error> {
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("tabularium/", env!("CARGO_PKG_VERSION")))
+            // A proxy would resolve names itself, past the guard; and redirects are followed here, one checked after the other.
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(limits.connect)
+            .read_timeout(limits.idle)
+            .timeout(limits.whole)
+            .dns_resolver(Resolver(guard))
+            .build()
+            .map_err(|_| Error::Setup)?;
+        Ok(Http { client, guard, limits })
+    }
+
+    pub(super) fn limits(&self) -> &HttpLimits {
+        &self.limits
+    }
+
+    pub(super) fn guard(&self) -> Guard {
+        self.guard
+    }
+
+    /// Gets a document of at most `most` bytes, following redirects. A bearer token goes to the first address's origin only.
+    pub(super) async fn get(
+        &self,
+        address: &str,
+        accept: &str,
+        bearer: Option<&str>,
+        most: usize,
+    ) -> Result<Answer, Error> {
+        let mut url = self.guard.check(address)?;
+        let origin = url.origin();
+        for _ in 0..=REDIRECTS {
+            let mut request = self.client.get(url.clone()).header(ACCEPT, accept);
+            if let Some(token) = bearer.filter(|_| url.origin() == origin) {
+                request = request.bearer_auth(token);
+            }
+            let response = self.send(request, &url).await?;
+            if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+                return read(response, url, most).await;
+            }
+            let next = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let next = next.and_then(|text| url.join(text).ok());
+            url = next.ok_or_else(|| malformed(&url, "a redirect to nowhere"))?;
+            self.guard.check_url(&url)?;
+        }
+        Err(malformed(&url, "too many redirects"))
+    }
+
+    /// Gets JSON that is answered with status 200.
+    pub(super) async fn get_json(&self, address: &str, accept: &str) -> Result<serde_json::Value, Error> {
+        let answer = self.get(address, accept, None, DOCUMENT).await?;
+        if answer.status != 200 {
+            return Err(answer.refusal());
+        }
+        answer.json()
+    }
+
+    /// Posts a form. A redirect of it is an answer like another: what is posted goes where it was meant to go.
+    pub(super) async fn post_form(
+        &self,
+        address: &str,
+        form: &[(&str, &str)],
+        basic: Option<(&str, &str)>,
+    ) -> Result<Answer, Error> {
+        let url = self.guard.check(address)?;
+        let mut request = self.client.post(url.clone()).header(ACCEPT, JSON).form(form);
+        if let Some((user, word)) = basic {
+            request = request.basic_auth(user, Some(word));
+        }
+        read(self.send(request, &url).await?, url, DOCUMENT).await
+    }
+
+    /// Posts JSON.
+    pub(super) async fn post_json(
+        &self,
+        address: &str,
+        body: &serde_json::Value,
+        bearer: Option<&str>,
+    ) -> Result<Answer, Error> {
+        let url = self.guard.check(address)?;
+        let mut request = self.client.post(url.clone()).header(ACCEPT, JSON).json(body);
+        if let Some(token) = bearer {
+            request = request.bearer_auth(token);
+        }
+        read(self.send(request, &url).await?, url, DOCUMENT).await
+    }
+
+    async fn send(&self, request: RequestBuilder, url: &Url) -> Result<Response, Error> {
+        request.send().await.map_err(|error| failure(&error, url))
+    }
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub(super) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.body)
+            .map_err(|_| malformed(&self.url, "something else than the JSON that was expected"))
+    }
+
+    /// What the status says, where another was expected.
+    pub(super) fn refusal(&self) -> Error {
+        Error::Status {
+            host: host(&self.url),
+            status: self.status,
+            retry_after: self.retry_after,
+        }
+    }
+}
+
+/// The host and port of an address: what errors may name.
+pub(super) fn host(url: &Url) -> String {
+    let name = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{name}:{port}"),
+        None => name.to_owned(),
+    }
+}
+
+pub(super) fn malformed(url: &Url, what: &'static str) -> Error {
+    Error::Malformed { host: host(url), what }
+}
+
+/// What an error of the HTTP client means. Its own text has the whole address, so it goes nowhere.
+fn failure(error: &reqwest::Error, url: &Url) -> Error {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if cause.is::<Refused>() {
+            return Error::Forbidden(
+                "its name leads to no public address (--allow-private-sources admits private ones)",
+            );
+        }
+        source = cause.source();
+    }
+    let host = host(url);
+    match error.is_timeout() {
+        true => Error::Timeout { host },
+        false => Error::Unreachable { host },
+    }
+}
+
+async fn read(mut response: Response, url: Url, most: usize) -> Result<Answer, Error> {
+    let too_large = || Error::TooLarge { host: host(&url) };
+    if response.content_length().is_some_and(|length| length > most as u64) {
+        return Err(too_large());
+    }
+    let status = response.status().as_u16();
+    let retry_after = retry_after(response.headers());
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| failure(&error, &url))? {
+        if body.len() + chunk.len() > most {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Answer {
+        status,
+        retry_after,
+        body,
+        url,
+    })
+}
+
+/// Seconds, or a date, of which what is over counts as none.
+fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(seconds);
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    let wait = date.duration_since(std::time::SystemTime::now()).unwrap_or_default();
+    Some(wait.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let of = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, text.parse().unwrap());
+            retry_after(&headers)
+        };
+        assert_eq!(of("7"), Some(7));
+        assert_eq!(of("soon"), None);
+        assert_eq!(of("Wed, 21 Oct 2015 07:28:00 GMT"), Some(0));
+        let later = std::time::SystemTime::now() + Duration::from_secs(600);
+        let wait = of(&httpdate::fmt_http_date(later)).unwrap();
+        assert!((590..=600).contains(&wait), "{wait}");
+    }
+}

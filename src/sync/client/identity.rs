@@ -1,0 +1,243 @@
+//! Who a patient is, by the word of an OpenID provider: its ID token verified against its keys, and only then believed.
+
+use jsonwebtoken::jwk::{Jwk, JwkSet};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Client;
+use super::discovery::Configuration;
+use super::error::Error;
+use super::http::JSON;
+use super::locator::Demographics;
+
+/// What clocks may differ by, in seconds.
+const LEEWAY: i64 = 60;
+/// Signatures that only the provider can make; those by a shared secret are not among them.
+const SIGNED: [Algorithm; 8] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::ES384,
+];
+
+/// An OpenID provider as it describes itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// Its name, which its tokens repeat.
+    pub issuer: String,
+    /// Where it is asked.
+    pub configuration: Configuration,
+}
+
+/// A verified identity.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The provider's name for the person.
+    pub subject: String,
+    /// Who it is.
+    pub demographics: Demographics,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Identity").finish_non_exhaustive()
+    }
+}
+
+/// The claims that are looked at.
+#[derive(Deserialize)]
+struct Claims {
+    iss: String,
+    sub: String,
+    aud: Audience,
+    azp: Option<String>,
+    exp: i64,
+    nonce: Option<String>,
+    given_name: Option<String>,
+    family_name: Option<String>,
+    birthdate: Option<String>,
+    gender: Option<String>,
+    address: Option<Address>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+#[derive(Deserialize)]
+struct Address {
+    postal_code: Option<String>,
+}
+
+impl Client {
+    /// Asks an OpenID provider to describe itself.
+    pub async fn provider(&self, issuer: &str) -> Result<Provider, Error> {
+        let address = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
+        let json = self.http.get_json(&address, JSON).await?;
+        let configuration: Configuration =
+            serde_json::from_value(json).map_err(|_| Error::Identity("the provider's configuration cannot be read"))?;
+        if configuration.issuer.as_deref() != Some(issuer) {
+            return Err(Error::Identity("the provider calls itself by another name"));
+        }
+        for address in [Some(&configuration.token_endpoint), configuration.jwks_uri.as_ref()] {
+            let address = address.ok_or(Error::Identity("the provider names no keys"))?;
+            self.http.guard().check(address)?;
+        }
+        Ok(Provider {
+            issuer: issuer.to_owned(),
+            configuration,
+        })
+    }
+
+    /// Verifies an ID token that a provider gave for `client_id`, in answer to the request with this nonce; `now` is the service's
+    /// time in seconds.
+    pub async fn identity(
+        &self,
+        provider: &Provider,
+        client_id: &str,
+        nonce: &str,
+        id_token: &str,
+        now: i64,
+    ) -> Result<Identity, Error> {
+        let address = provider.configuration.jwks_uri.as_deref().unwrap_or_default();
+        let keys: Value = self.http.get_json(address, JSON).await?;
+        let keys = keys["keys"].as_array().cloned().unwrap_or_default();
+        // Keys of kinds that are not known here are no reason to refuse the others.
+        let keys = keys
+            .into_iter()
+            .filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
+        let keys = JwkSet { keys: keys.collect() };
+        verify(&keys, &provider.issuer, client_id, nonce, id_token, now)
+    }
+}
+
+fn verify(
+    keys: &JwkSet,
+    issuer: &str,
+    client_id: &str,
+    nonce: &str,
+    id_token: &str,
+    now: i64,
+) -> Result<Identity, Error> {
+    let header = jsonwebtoken::decode_header(id_token).map_err(|_| Error::Identity("it is no JWT"))?;
+    if !SIGNED.contains(&header.alg) {
+        return Err(Error::Identity("its algorithm is not taken"));
+    }
+    let candidates: Vec<&Jwk> = match &header.kid {
+        Some(kid) => keys.find(kid).into_iter().collect(),
+        None => keys.keys.iter().collect(),
+    };
+    let mut validation = Validation::new(header.alg);
+    // Everything else is looked at below, by the service's own clock.
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    let claims = candidates.into_iter().find_map(|jwk| {
+        let key = DecodingKey::from_jwk(jwk).ok()?;
+        jsonwebtoken::decode::<Claims>(id_token, &key, &validation).ok()
+    });
+    let claims = claims
+        .ok_or(Error::Identity("its signature or its claims do not hold"))?
+        .claims;
+    let (ours, several) = match &claims.aud {
+        Audience::One(aud) => (aud == client_id, false),
+        Audience::Several(all) => (all.iter().any(|aud| aud == client_id), all.len() > 1),
+    };
+    let authorized = match &claims.azp {
+        Some(azp) => azp == client_id,
+        None => !several,
+    };
+    if claims.iss != issuer {
+        return Err(Error::Identity("somebody else issued it"));
+    }
+    if !ours || !authorized {
+        return Err(Error::Identity("it was issued for somebody else"));
+    }
+    if claims.exp + LEEWAY <= now {
+        return Err(Error::Identity("it has expired"));
+    }
+    if claims.nonce.as_deref() != Some(nonce) {
+        return Err(Error::Identity("it answers another request"));
+    }
+    Ok(Identity {
+        subject: claims.sub,
+        demographics: Demographics {
+            given: claims.given_name.unwrap_or_default(),
+            family: claims.family_name.unwrap_or_default(),
+            birth_date: claims.birthdate.unwrap_or_default(),
+            gender: claims.gender,
+            postal_code: claims.address.and_then(|address| address.postal_code),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jsonwebtoken::{EncodingKey, Header};
+    use serde_json::json;
+
+    fn key(kid: &str) -> (EncodingKey, JwkSet) {
+        let pair = aws_lc_rs::signature::EcdsaKeyPair::generate(&aws_lc_rs::signature::ECDSA_P256_SHA256_FIXED_SIGNING);
+        let der = pair.unwrap().to_pkcs8v1().unwrap();
+        let private = EncodingKey::from_ec_der(der.as_ref());
+        let mut jwk = Jwk::from_encoding_key(&private, Algorithm::ES256).unwrap();
+        jwk.common.key_id = Some(kid.to_owned());
+        (private, JwkSet { keys: vec![jwk] })
+    }
+
+    #[test]
+    fn an_id_token_is_believed_only_whole() {
+        let (private, keys) = key("k");
+        let (foreign, _) = key("k");
+        let good = json!({"iss": "https://id.example", "sub": "s", "aud": "us", "exp": 1000, "nonce": "n",
+                          "given_name": "Ada", "family_name": "L", "birthdate": "1970-01-01", "address": {"postal_code": "12345"}});
+        let sign = |claims: &Value, key: &EncodingKey| {
+            let mut header = Header::new(Algorithm::ES256);
+            header.kid = Some("k".to_owned());
+            jsonwebtoken::encode(&header, claims, key).unwrap()
+        };
+        let check = |token: &str| verify(&keys, "https://id.example", "us", "n", token, 900);
+        let identity = check(&sign(&good, &private)).unwrap();
+        assert_eq!(identity.subject, "s");
+        assert_eq!(identity.demographics.given, "Ada");
+        assert_eq!(identity.demographics.postal_code.as_deref(), Some("12345"));
+        assert!(check(&sign(&good, &foreign)).is_err());
+        for (name, value) in [
+            ("iss", json!("https://other.example")),
+            ("aud", json!("them")),
+            ("aud", json!(["us", "them"])),
+            ("azp", json!("them")),
+            ("exp", json!(800)),
+            ("nonce", json!("m")),
+            ("nonce", json!(null)),
+            ("sub", json!(null)),
+        ] {
+            let mut bad = good.clone();
+            bad[name] = value;
+            assert!(check(&sign(&bad, &private)).is_err(), "{bad}");
+        }
+        // A list with us alone is as good as our name.
+        let mut list = good.clone();
+        list["aud"] = json!(["us"]);
+        assert!(check(&sign(&list, &private)).is_ok());
+        // A signature by a secret that anybody may know, and none at all.
+        let hmac =
+            jsonwebtoken::encode(&Header::new(Algorithm::HS256), &good, &EncodingKey::from_secret(b"k")).unwrap();
+        assert!(check(&hmac).is_err());
+        let parts: Vec<&str> = hmac.split('.').collect();
+        let none = format!("eyJhbGciOiJub25lIn0.{}.", parts[1]);
+        assert!(check(&none).is_err());
+        for text in ["", "a.b", "a.b.c", "...."] {
+            assert!(check(text).is_err());
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Record locators: which facilities hold records of a person.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Client;
+use super::error::Error;
+use super::http::malformed;
+
+/// Facilities that are taken of one answer.
+const MOST: usize = 200;
+
+/// Who is looked for: verified, or as the person says.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Demographics {
+    /// Given name.
+    pub given: String,
+    /// Family name.
+    pub family: String,
+    /// `YYYY-MM-DD`.
+    pub birth_date: String,
+    /// One of FHIR's codes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gender: Option<String>,
+    /// Where the person lives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub postal_code: Option<String>,
+}
+
+impl std::fmt::Debug for Demographics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Demographics").finish_non_exhaustive()
+    }
+}
+
+/// A facility that holds records of the person.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Facility {
+    /// What it is called.
+    pub name: String,
+    /// Its FHIR base, by which the directory knows it.
+    pub fhir_base: String,
+    /// The person's Patient there.
+    pub patient: String,
+}
+
+impl std::fmt::Debug for Facility {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Facility")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Asks a record locator; `id_token` proves a verified identity.
+    pub async fn locate(
+        &self,
+        locator: &str,
+        demographics: &Demographics,
+        id_token: Option<&str>,
+    ) -> Result<Vec<Facility>, Error> {
+        let body = serde_json::to_value(demographics).map_err(|_| Error::Setup)?;
+        let answer = self.http.post_json(locator, &body, id_token).await?;
+        if answer.status != 200 {
+            return Err(answer.refusal());
+        }
+        let json: Value = answer.json()?;
+        let list = json["facilities"]
+            .as_array()
+            .ok_or_else(|| malformed(&answer.url, "no list of facilities"))?;
+        let facilities = list.iter().take(MOST).map(Facility::deserialize);
+        facilities
+            .collect::<Result<_, _>>()
+            .map_err(|_| malformed(&answer.url, "a facility that cannot be read"))
+    }
+}

@@ -1,0 +1,47 @@
+//! A SMART on FHIR client: discovery, authorization, tokens, identities, and FHIR over guarded HTTP.
+//!
+//! It decides what a source's answers mean and which of its failures may pass. What a consent becomes by them is `consent`'s, what
+//! is fetched when is the runner's. Errors and logs name hosts and statuses; never a path, a query, a token or contents.
+
+mod authorize;
+mod discovery;
+mod error;
+mod guard;
+mod http;
+mod identity;
+mod locator;
+mod token;
+
+pub use authorize::{Redirect, Verifier};
+pub use discovery::{Capabilities, Configuration};
+pub use error::Error;
+pub use guard::Guard;
+pub use http::{Answer, HttpLimits};
+pub use identity::{Identity, Provider};
+pub use locator::{Demographics, Facility};
+pub use token::{Grant, Registration};
+
+pub(super) use error::is_passing;
+use http::Http;
+
+/// Calls sources, identity providers and record locators.
+#[derive(Clone, Debug)]
+pub struct Client {
+    http: Http,
+}
+
+impl Client {
+    /// A client that calls what the guard lets it call.
+    pub fn new(guard: Guard, limits: HttpLimits) -> Result<Client, Error> {
+        Ok(Client {
+            http: Http::new(guard, limits)?,
+        })
+    }
+
+    /// Gets a FHIR resource or page with an access token. Statuses other than 200 are answers too, for the caller to judge.
+    pub async fn fetch(&self, url: &str, token: &str) -> Result<Answer, Error> {
+        self.http
+            .get(url, http::FHIR_JSON, Some(token), self.http.limits().page)
+            .await
+    }
+}

@@ -1,0 +1,271 @@
+//! Token requests to sources: codes, refresh tokens, and the two grants by which located facilities are reached.
+
+use serde_json::Value;
+
+use super::Client;
+use super::authorize::Verifier;
+use super::discovery::Configuration;
+use super::error::Error;
+use super::http::{Answer, host, malformed};
+
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+/// Letters of a token or id that are taken.
+const LONGEST: usize = 64 << 10;
+
+/// As whom the service is registered with a source.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Registration {
+    /// The client id.
+    pub client_id: String,
+    /// The secret of a confidential client.
+    pub client_secret: Option<String>,
+    /// Scopes to ask for, separated by spaces.
+    pub scope: String,
+}
+
+/// What a source granted.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// The access token.
+    pub access_token: String,
+    /// For how many seconds it holds, where the source says so.
+    pub expires_in: Option<i64>,
+    /// To renew it with.
+    pub refresh_token: Option<String>,
+    /// What was granted, where the source says so.
+    pub scope: Option<String>,
+    /// The id of the Patient at the source.
+    pub patient: Option<String>,
+    /// Who the patient is, said by an identity provider.
+    pub id_token: Option<String>,
+}
+
+impl std::fmt::Debug for Registration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registration")
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Grant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Grant")
+            .field("expires_in", &self.expires_in)
+            .field("refreshable", &self.refresh_token.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Exchanges the code that the patient came back with.
+    pub async fn exchange(
+        &self,
+        configuration: &Configuration,
+        registration: &Registration,
+        redirect_uri: &str,
+        code: &str,
+        verifier: &Verifier,
+    ) -> Result<Grant, Error> {
+        let form = [
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", redirect_uri),
+            ("code_verifier", &verifier.code_verifier),
+        ];
+        self.token(configuration, registration, &form).await
+    }
+
+    /// Renews access. Where the answer has no refresh token, the one that was used goes on being good.
+    pub async fn refresh(
+        &self,
+        configuration: &Configuration,
+        registration: &Registration,
+        refresh_token: &str,
+    ) -> Result<Grant, Error> {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
+        self.token(configuration, registration, &form).await
+    }
+
+    /// Access to a facility for a person whose identity is verified: the identity provider's ID token is the assertion.
+    pub async fn assert_identity(
+        &self,
+        configuration: &Configuration,
+        registration: &Registration,
+        id_token: &str,
+    ) -> Result<Grant, Error> {
+        let form = [
+            ("grant_type", JWT_BEARER),
+            ("assertion", id_token),
+            ("scope", &registration.scope),
+        ];
+        self.token(configuration, registration, &form).await
+    }
+
+    /// Access to a facility for a located person, in networks that take the service's own word.
+    pub async fn access_located(
+        &self,
+        configuration: &Configuration,
+        registration: &Registration,
+        patient: &str,
+    ) -> Result<Grant, Error> {
+        let form = [
+            ("grant_type", "client_credentials"),
+            ("patient", patient),
+            ("scope", &registration.scope),
+        ];
+        self.token(configuration, registration, &form).await
+    }
+
+    async fn token(
+        &self,
+        configuration: &Configuration,
+        registration: &Registration,
+        grant: &[(&str, &str)],
+    ) -> Result<Grant, Error> {
+        let methods = &configuration.token_endpoint_auth_methods_supported;
+        let has = |name: &str| methods.iter().any(|method| method == name);
+        let mut form = grant.to_vec();
+        let mut basic = None;
+        match &registration.client_secret {
+            None => form.push(("client_id", &registration.client_id)),
+            Some(secret) if has("client_secret_post") && !has("client_secret_basic") => {
+                form.extend([
+                    ("client_id", registration.client_id.as_str()),
+                    ("client_secret", secret),
+                ]);
+            }
+            // RFC 6749 has both halves encoded as in a form.
+            Some(secret) => basic = Some((encoded(&registration.client_id), encoded(secret))),
+        }
+        let basic = basic.as_ref().map(|(id, secret)| (id.as_str(), secret.as_str()));
+        let answer = self.http.post_form(&configuration.token_endpoint, &form, basic).await?;
+        granted(&answer)
+    }
+}
+
+fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+fn granted(answer: &Answer) -> Result<Grant, Error> {
+    if answer.status != 200 {
+        return Err(refused(answer));
+    }
+    let json: Value = answer.json()?;
+    let text = |name: &str| {
+        let text = json[name]
+            .as_str()
+            .filter(|text| !text.is_empty() && text.len() <= LONGEST);
+        text.map(str::to_owned)
+    };
+    if json["error"].is_string() {
+        return Err(refused(answer));
+    }
+    let access_token = text("access_token").ok_or_else(|| malformed(&answer.url, "no access token"))?;
+    let bearer = text("token_type").is_none_or(|kind| kind.to_ascii_lowercase().starts_with("bearer"));
+    if !bearer {
+        return Err(malformed(&answer.url, "a token that is no bearer token"));
+    }
+    // Some servers quote the number.
+    let seconds = &json["expires_in"];
+    let expires_in = seconds.as_i64().or_else(|| seconds.as_str()?.parse().ok());
+    Ok(Grant {
+        access_token,
+        expires_in: expires_in.filter(|seconds| *seconds > 0),
+        refresh_token: text("refresh_token"),
+        scope: text("scope"),
+        patient: text("patient").map(|patient| bare(&patient).to_owned()),
+        id_token: text("id_token"),
+    })
+}
+
+/// Some sources name the Patient by a reference.
+fn bare(patient: &str) -> &str {
+    patient.rsplit_once('/').map_or(patient, |(_, id)| id)
+}
+
+/// The OAuth error in an answer, else what its status says.
+fn refused(answer: &Answer) -> Error {
+    let code = answer
+        .json::<Value>()
+        .ok()
+        .and_then(|json| json["error"].as_str().map(str::to_owned));
+    match code {
+        Some(code) if answer.status < 500 && answer.status != 429 => Error::Refused {
+            host: host(&answer.url),
+            code: code
+                .chars()
+                .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+                .take(64)
+                .collect(),
+        },
+        _ => answer.refusal(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer {
+            status,
+            retry_after: None,
+            body: body.as_bytes().to_vec(),
+            url: "https://payer.example/token?secret=1".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn what_sources_grant_is_read_as_they_write_it() {
+        let grant = granted(&answer(
+            200,
+            r#"{"access_token":"a","token_type":"bearer","expires_in":"3600","refresh_token":"r","scope":"x y","patient":"Patient/p1"}"#,
+        ))
+        .unwrap();
+        assert_eq!((grant.expires_in, grant.patient.as_deref()), (Some(3600), Some("p1")));
+        assert_eq!(
+            (grant.refresh_token.as_deref(), grant.scope.as_deref()),
+            (Some("r"), Some("x y"))
+        );
+        assert_eq!(
+            format!("{grant:?}"),
+            "Grant { expires_in: Some(3600), refreshable: true, .. }"
+        );
+        for body in [
+            "",
+            "[]",
+            "{}",
+            r#"{"access_token":""}"#,
+            r#"{"access_token":"a","token_type":"mac"}"#,
+            r#"{"access_token":7}"#,
+        ] {
+            assert!(
+                matches!(granted(&answer(200, body)), Err(Error::Malformed { .. })),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_from_a_trouble_that_may_pass() {
+        let error = granted(&answer(
+            400,
+            r#"{"error":"invalid_grant","error_description":"secret"}"#,
+        ))
+        .unwrap_err();
+        assert_eq!(error.to_string(), "payer.example refused: invalid_grant");
+        assert!(!error.may_pass());
+        for status in [429, 500, 503] {
+            assert!(
+                granted(&answer(status, r#"{"error":"invalid_grant"}"#))
+                    .unwrap_err()
+                    .may_pass()
+            );
+        }
+        assert!(!granted(&answer(404, "gone")).unwrap_err().may_pass());
+        let error = granted(&answer(200, r#"{"error":"x<script>"}"#)).unwrap_err();
+        assert_eq!(error.to_string(), "payer.example refused: xscript");
+    }
+}

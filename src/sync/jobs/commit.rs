@@ -1,0 +1,70 @@
+//! From a spool into the lake: one snapshot with all of a job's records, or none.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::source::{Trouble, internal};
+use super::spool::Spool;
+use crate::consent::{Endpoint, Errand, Store};
+use crate::ingest::{Options, Session, Summary, Synced};
+use crate::lake::{Lake, LakeError, LakeWriter};
+
+/// Between two looks at a lake that another writes.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What is committed.
+pub(super) struct Commit {
+    pub(super) lake: Lake,
+    pub(super) store: Arc<Store>,
+    pub(super) errand: Errand,
+    pub(super) endpoint: Endpoint,
+    pub(super) source_patient: String,
+    pub(super) base_url: String,
+    pub(super) spool: Spool,
+}
+
+impl Commit {
+    /// Commits, unless the job was stopped. The consent is asked while the lake's lock is held: an erasure that a revocation asks for
+    /// needs the lock, too, and so comes after this or has made this come to nothing.
+    pub(super) fn carry_out(self) -> Result<Summary, Trouble> {
+        let mut writer = self.writer()?;
+        if !self.stands()? {
+            return Err(Trouble::Stopped);
+        }
+        let consent = &self.errand.consent;
+        let owner = consent.owner.ok_or_else(|| internal("the consent has no owner"))?;
+        let options = Options {
+            mode: consent.mode,
+            application: consent.application.clone(),
+            ..Options::default()
+        };
+        let synced = Synced {
+            owner,
+            authorization: self.errand.authorization.id.clone(),
+            endpoint: self.endpoint.id.clone(),
+            fhir_base: self.endpoint.fhir_base.clone(),
+            identifier_system: self.endpoint.identifier_system.clone(),
+            source_patient: self.source_patient.clone(),
+            tags: format!("{}/tags", self.base_url),
+        };
+        let mut session = Session::begin_sync(&mut writer, options, synced).map_err(internal)?;
+        session.add_paths(&self.spool.files()).map_err(internal)?;
+        session.finish().map_err(internal)
+    }
+
+    /// The lake's writer, waited for as long as the job stands.
+    fn writer(&self) -> Result<LakeWriter, Trouble> {
+        loop {
+            match self.lake.writer() {
+                Ok(writer) => return Ok(writer),
+                Err(LakeError::Busy { .. }) if self.stands()? => std::thread::sleep(LOOK),
+                Err(LakeError::Busy { .. }) => return Err(Trouble::Stopped),
+                Err(error) => return Err(internal(error)),
+            }
+        }
+    }
+
+    fn stands(&self) -> Result<bool, Trouble> {
+        self.store.job_stands(&self.errand.job.id).map_err(internal)
+    }
+}

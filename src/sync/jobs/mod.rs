@@ -1,0 +1,12 @@
+//! One job: which records are asked for, how they are fetched into a spool on disk, and their commit as one snapshot.
+
+mod commit;
+mod fetch;
+mod page;
+mod plan;
+mod run;
+mod source;
+mod spool;
+
+pub(super) use run::{Means, Workshop, run};
+pub(super) use spool::Spools;

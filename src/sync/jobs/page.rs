@@ -1,0 +1,168 @@
+//! What a source's page holds: the records in it, as they were written, the references in them, and where the next page is.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::fhir::reference::Target;
+
+/// A page of a search.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Page {
+    pub(super) records: Vec<Record>,
+    /// As the source wrote it.
+    pub(super) next: Option<String>,
+}
+
+/// A record as a line of NDJSON.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    /// `Type/id`.
+    pub(super) name: String,
+    /// Without line breaks and without the one at its end.
+    pub(super) line: String,
+}
+
+/// The answer is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is no page of records")]
+pub(super) struct NoPage;
+
+#[derive(Deserialize)]
+struct Bundle<'b> {
+    #[serde(rename = "resourceType", borrow)]
+    ty: Cow<'b, str>,
+    #[serde(borrow)]
+    link: Option<Vec<Link<'b>>>,
+    #[serde(borrow)]
+    entry: Option<Vec<Entry<'b>>>,
+}
+
+#[derive(Deserialize)]
+struct Link<'b> {
+    #[serde(borrow)]
+    relation: Option<Cow<'b, str>>,
+    url: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Entry<'b> {
+    #[serde(borrow)]
+    resource: Option<&'b RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Head<'b> {
+    #[serde(rename = "resourceType", borrow)]
+    ty: Cow<'b, str>,
+    #[serde(borrow)]
+    id: Option<Cow<'b, str>>,
+}
+
+/// Reads a page of a search.
+pub(super) fn page(body: &[u8]) -> Result<Page, NoPage> {
+    let bundle: Bundle<'_> = serde_json::from_slice(body).map_err(|_| NoPage)?;
+    if bundle.ty != "Bundle" {
+        return Err(NoPage);
+    }
+    let links = bundle.link.into_iter().flatten();
+    let next = links.filter(|link| link.relation.as_deref() == Some("next"));
+    let mut page = Page {
+        records: Vec::new(),
+        next: next.filter_map(|link| link.url).next(),
+    };
+    for entry in bundle.entry.into_iter().flatten() {
+        let Some(resource) = entry.resource else { continue };
+        page.records.extend(record(resource.get())?);
+    }
+    Ok(page)
+}
+
+/// Reads a single resource; `None` for what the source has to say instead of one.
+pub(super) fn record(json: &str) -> Result<Option<Record>, NoPage> {
+    let head: Head<'_> = serde_json::from_str(json).map_err(|_| NoPage)?;
+    // Without an id nothing refers to it; it is known by its content.
+    Ok((head.ty != "OperationOutcome").then(|| Record {
+        name: format!("{}/{}", head.ty, head.id.unwrap_or_default()),
+        line: one_line(json),
+    }))
+}
+
+/// Between the tokens of JSON a blank is as good as a line break, and inside of strings there are none.
+fn one_line(json: &str) -> String {
+    json.replace(['\n', '\r'], " ")
+}
+
+/// Visits what the references of a record lead to within the source, as `Type/id`.
+pub(super) fn references(line: &str, base: &str, mut visit: impl FnMut(Target<'_>)) {
+    const KEY: &[u8] = b"\"reference\"";
+    for at in memmem::find_iter(line.as_bytes(), KEY) {
+        let rest = line[at + KEY.len()..].trim_start();
+        let Some(value) = rest.strip_prefix(':').map(str::trim_start) else {
+            continue;
+        };
+        let mut values = serde_json::Deserializer::from_str(value).into_iter::<Cow<'_, str>>();
+        let Some(Ok(text)) = values.next() else { continue };
+        let text = text
+            .strip_prefix(base)
+            .and_then(|text| text.strip_prefix('/'))
+            .unwrap_or(&text);
+        if let Some(target) = Target::parse(text) {
+            visit(target);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_gives_its_records_as_they_were_written() {
+        let body = "{\"resourceType\":\"Bundle\",\"link\":[{\"relation\":\"self\",\"url\":\"s\"},{\"relation\":\"next\",\"url\":\"n?x=1\"}],
+            \"entry\":[{\"resource\":{\n\"resourceType\":\"Observation\",\r\n\"id\":\"o\",\"valueDecimal\":1.50}},{\"fullUrl\":\"u\"},
+            {\"resource\":{\"resourceType\":\"OperationOutcome\"}},{\"resource\":{\"resourceType\":\"OperationOutcome\",\"id\":\"1\"}}]}";
+        let found = page(body.as_bytes()).unwrap();
+        assert_eq!(found.next.as_deref(), Some("n?x=1"));
+        assert_eq!(found.records.len(), 1);
+        assert_eq!(found.records[0].name, "Observation/o");
+        assert_eq!(
+            found.records[0].line,
+            "{ \"resourceType\":\"Observation\",  \"id\":\"o\",\"valueDecimal\":1.50}"
+        );
+        let empty = page(br#"{"resourceType":"Bundle","entry":null,"total":0}"#).unwrap();
+        assert!(empty.records.is_empty() && empty.next.is_none());
+    }
+
+    #[test]
+    fn what_is_no_page_is_told() {
+        for body in [
+            "",
+            "<html>",
+            "[]",
+            "{}",
+            r#"{"resourceType":"OperationOutcome"}"#,
+            r#"{"resourceType":"Bundle","entry":{}}"#,
+            r#"{"resourceType":"Bundle","entry":[{"resource":{}}]}"#,
+            r#"{"resourceType":"Bundle","entry":[{"resource":7}]}"#,
+            r#"{"resourceType":"Bundle","entry":[{"resource":{"resourceType":"Observation","id":7}}]}"#,
+            r#"{"resourceType":"Bundle","entry":["#,
+        ] {
+            assert_eq!(page(body.as_bytes()), Err(NoPage), "{body}");
+        }
+        assert_eq!(page(&[0xff, 0xfe]), Err(NoPage));
+    }
+
+    #[test]
+    fn references_are_found_wherever_they_lead_to_the_source() {
+        let line = r##"{"a":{"reference":"Organization/1"},"b":[{ "reference" : "https://p.example/fhir/Practitioner\/2" }],
+            "c":{"reference":"https://other.example/fhir/Practitioner/3"},"d":{"reference":"#4"},"reference":7,"e":"\"reference\":"}"##;
+        let mut found = Vec::new();
+        references(line, "https://p.example/fhir", |target| {
+            found.push(format!("{}/{}", target.type_name(), target.id));
+        });
+        assert_eq!(found, ["Organization/1", "Practitioner/2"]);
+    }
+}

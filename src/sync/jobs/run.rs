@@ -1,0 +1,253 @@
+//! A job from its beginning to its end.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::commit::Commit;
+use super::fetch::{Fetched, Outcome, fetch};
+use super::plan::plan;
+use super::source::{Gate, Source, Trouble, blocking, internal};
+use super::spool::Spools;
+use crate::consent::{Endpoint, Errand, Store};
+use crate::ingest::Summary;
+use crate::lake::Lake;
+use crate::sync::client::Client;
+use crate::sync::settings::Settings;
+
+/// Attempts of a job whose source gives what is no answer.
+const BROKEN_ATTEMPTS: u32 = 3;
+
+/// What a worker is given.
+pub(in crate::sync) struct Means {
+    pub(in crate::sync) store: Arc<Store>,
+    pub(in crate::sync) lake: Lake,
+    pub(in crate::sync) client: Client,
+    /// Without a trailing slash.
+    pub(in crate::sync) base_url: String,
+    pub(in crate::sync) settings: Settings,
+}
+
+/// What all jobs share.
+pub(in crate::sync) struct Workshop {
+    pub(in crate::sync) store: Arc<Store>,
+    pub(in crate::sync) lake: Lake,
+    pub(in crate::sync) client: Client,
+    base_url: String,
+    pub(in crate::sync) settings: Settings,
+    pub(in crate::sync) spools: Spools,
+    /// One of the jobs and erasures of this process writes the lake at a time.
+    pub(in crate::sync) writing: Arc<tokio::sync::Mutex<()>>,
+    gates: Mutex<HashMap<String, Arc<Gate>>>,
+}
+
+impl Workshop {
+    pub(in crate::sync) fn new(means: Means, spools: Spools) -> Workshop {
+        let Means {
+            store,
+            lake,
+            client,
+            base_url,
+            settings,
+        } = means;
+        Workshop {
+            store,
+            lake,
+            client,
+            base_url,
+            settings,
+            spools,
+            writing: Arc::default(),
+            gates: Mutex::default(),
+        }
+    }
+
+    fn gate(&self, endpoint: &str) -> Arc<Gate> {
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = gates.entry(endpoint.to_owned());
+        made.or_insert_with(|| Arc::new(Gate::new(self.settings.requests)))
+            .clone()
+    }
+}
+
+/// Does a job, if its turn is not over, and notes what came of it.
+pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
+    let (store, id) = (shop.store.clone(), job.clone());
+    let errand = match blocking(move || store.begin_job(&id)).await {
+        Ok(Ok(Some(errand))) => errand,
+        Ok(Ok(None)) => return,
+        Ok(Err(error)) => return tracing::error!(%error, "a sync job could not be begun"),
+        Err(_) => return,
+    };
+    let attempts = errand.job.attempts;
+    let last = attempts >= shop.settings.pace.attempts;
+    let result = carry_out(&shop, errand, last).await;
+    let pace = shop.settings.pace;
+    let store = shop.store.clone();
+    let noted = blocking(move || match result {
+        Ok(done) => {
+            tracing::info!(job, done, "a sync is completed");
+            store.complete_job(&job, &done)
+        }
+        Err(Trouble::Stopped) => Ok(false),
+        Err(Trouble::Passing { why, retry_after }) if !last => {
+            let wait = pace.again.saturating_mul(1 << (attempts.saturating_sub(1)).min(16));
+            let asked = retry_after.and_then(|seconds| i64::try_from(seconds).ok());
+            // A source may want a rest of days; a day is as much as the patient's one-time data would live.
+            let wait = wait.max(asked.unwrap_or(0)).min(86_400);
+            tracing::info!(job, why, wait, "a sync is put off");
+            store.return_job(&job, store.clock().now() + wait, &why)
+        }
+        Err(trouble) => {
+            tracing::warn!(job, why = %trouble, "a sync failed");
+            store.fail_job(&job, &trouble.to_string())
+        }
+    });
+    match noted.await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => {
+            tracing::error!(%error, "the end of a sync could not be noted; it begins again after a restart")
+        }
+        Err(_) => tracing::error!("the end of a sync could not be noted; it begins again after a restart"),
+    }
+}
+
+/// Fetches and commits; says what was stored.
+async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool) -> Result<String, Trouble> {
+    let over = |why: &str| Trouble::Over(why.to_owned());
+    let patient = errand.authorization.source_patient.clone();
+    let patient = patient.ok_or_else(|| over("the source named no patient"))?;
+    let (store, authorization) = (shop.store.clone(), errand.authorization.clone());
+    let (endpoint, credential) = blocking(move || {
+        let endpoint = store.endpoint(&authorization.endpoint)?;
+        Ok::<_, crate::consent::Error>((endpoint, store.credential(&authorization.id)?))
+    })
+    .await?
+    .map_err(internal)?;
+    let endpoint: Endpoint = endpoint.ok_or_else(|| over("the endpoint is gone"))?;
+    let credential = credential.ok_or_else(|| over("there is no access to the source"))?;
+    let (granted, listed) = (errand.authorization.scope_granted.clone(), endpoint.resources.clone());
+    let source = Source::new(
+        shop.client.clone(),
+        shop.store.clone(),
+        errand.authorization.clone(),
+        &endpoint,
+        credential,
+        shop.gate(&endpoint.id),
+        shop.settings.pace,
+    )?;
+    let plan = plan(source.base(), &patient, &listed, granted.as_deref());
+    let spool = shop.spools.open(&errand.job.id).map_err(internal)?;
+    let fetched = fetch(&source, &plan, &spool).await?;
+    judge(&fetched, errand.job.attempts, last)?;
+    let commit = Commit {
+        lake: shop.lake.clone(),
+        store: shop.store.clone(),
+        errand,
+        endpoint,
+        source_patient: patient,
+        base_url: shop.base_url.clone(),
+        spool,
+    };
+    let writing = shop.writing.clone().lock_owned().await;
+    let summary = blocking(move || {
+        let done = commit.carry_out();
+        drop(writing);
+        done
+    })
+    .await??;
+    let total = summary.total();
+    if total.stored + total.unchanged == 0 {
+        return Err(over("the source has no records of the patient"));
+    }
+    Ok(told(&fetched, &summary))
+}
+
+/// Whether what was fetched is to be stored: all of it, or on a last attempt what there is. What is broken is given fewer attempts
+/// than what may pass.
+fn judge(fetched: &Fetched, attempt: u32, last: bool) -> Result<(), Trouble> {
+    let mut broken = None;
+    for outcome in fetched.types.values() {
+        let Outcome::Failed(trouble) = outcome else { continue };
+        match trouble {
+            Trouble::Passing { .. } if !last => return Err(trouble.clone()),
+            _ => broken = Some(trouble),
+        }
+    }
+    if let Some(trouble) = broken.filter(|_| !last && attempt < BROKEN_ATTEMPTS) {
+        return Err(Trouble::Passing {
+            why: trouble.to_string(),
+            retry_after: None,
+        });
+    }
+    if fetched.records > 0 {
+        return Ok(());
+    }
+    Err(match broken {
+        Some(trouble) => Trouble::Over(trouble.to_string()),
+        None => Trouble::Over("the source has no records of the patient".to_owned()),
+    })
+}
+
+/// What was stored, in words for the audit log: counts, types and statuses.
+fn told(fetched: &Fetched, summary: &Summary) -> String {
+    let total = summary.total();
+    let mut text = format!("{} stored, {} unchanged", total.stored, total.unchanged);
+    if summary.refused > 0 {
+        text.push_str(&format!(", {} refused", summary.refused));
+    }
+    for (name, outcome) in &fetched.types {
+        match outcome {
+            Outcome::Fetched(_) => {}
+            Outcome::NotServed(status) => text.push_str(&format!("; {name} not served: status {status}")),
+            Outcome::Failed(trouble) => text.push_str(&format!("; {name} left out: {trouble}")),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fetched(records: u64, outcomes: Vec<Outcome>) -> Fetched {
+        Fetched {
+            types: ["Condition", "Goal", "Observation"].into_iter().zip(outcomes).collect(),
+            records,
+        }
+    }
+
+    #[test]
+    fn what_may_pass_puts_a_job_off_until_its_last_attempt() {
+        let passing = Trouble::Passing {
+            why: "slow".to_owned(),
+            retry_after: Some(7),
+        };
+        let some = fetched(3, vec![Outcome::Fetched(3), Outcome::Failed(passing.clone())]);
+        assert_eq!(judge(&some, 5, false), Err(passing.clone()));
+        assert_eq!(judge(&some, 6, true), Ok(()));
+        let none = fetched(0, vec![Outcome::Failed(passing)]);
+        assert_eq!(judge(&none, 6, true), Err(Trouble::Over("slow".to_owned())));
+    }
+
+    #[test]
+    fn a_type_that_is_broken_or_not_served_is_left_out() {
+        let broken = Outcome::Failed(Trouble::Broken("no page".to_owned()));
+        let some = fetched(3, vec![Outcome::Fetched(3), broken.clone(), Outcome::NotServed(403)]);
+        assert!(matches!(judge(&some, 2, false), Err(Trouble::Passing { .. })));
+        assert_eq!(judge(&some, 3, false), Ok(()));
+        let summary = Summary::default();
+        let text = told(&some, &summary);
+        assert_eq!(
+            text,
+            "0 stored, 0 unchanged; Goal left out: no page; Observation not served: status 403"
+        );
+        assert!(matches!(
+            judge(&fetched(0, vec![broken]), 3, false),
+            Err(Trouble::Over(_))
+        ));
+        assert!(matches!(
+            judge(&fetched(0, vec![Outcome::Fetched(0)]), 1, false),
+            Err(Trouble::Over(_))
+        ));
+    }
+}

@@ -1,0 +1,277 @@
+//! A source as one job asks it: with access that is renewed in time, no more requests at once than it is to be sent, and again after
+//! failures that may pass.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, Semaphore};
+use tokio::time::Instant;
+
+use crate::consent::{Authorization, AuthorizationType, Credential, Endpoint, Store};
+use crate::sync::client::{Answer, Client, Configuration, Error, Registration, is_passing};
+use crate::sync::settings::Pace;
+
+/// Access is renewed when it has fewer seconds left than this.
+const IN_TIME: i64 = 30;
+
+/// Why a source gives no answer that could be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Trouble {
+    /// It may pass.
+    #[error("{why}")]
+    Passing {
+        why: String,
+        /// Seconds for which the source wants to be left alone.
+        retry_after: Option<u64>,
+    },
+    /// What was asked for will not be had by asking again, but other things may.
+    #[error("{0}")]
+    Broken(String),
+    /// Nothing more will be had.
+    #[error("{0}")]
+    Over(String),
+    /// The job has been stopped.
+    #[error("it was stopped")]
+    Stopped,
+}
+
+/// What all jobs that ask one source share.
+#[derive(Debug)]
+pub(in crate::sync) struct Gate {
+    requests: Semaphore,
+    /// Until when the source wants to be left alone.
+    rest: std::sync::Mutex<Option<Instant>>,
+}
+
+impl Gate {
+    pub(in crate::sync) fn new(requests: usize) -> Gate {
+        Gate {
+            requests: Semaphore::new(requests.max(1)),
+            rest: std::sync::Mutex::new(None),
+        }
+    }
+
+    fn rest(&self) -> Option<Instant> {
+        *self.rest.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn leave_alone(&self, until: Instant) {
+        let mut rest = self.rest.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *rest = Some(rest.map_or(until, |rest| rest.max(until)));
+    }
+}
+
+/// A source as a job asks it.
+pub(super) struct Source {
+    client: Client,
+    store: Arc<Store>,
+    authorization: Authorization,
+    fhir_base: String,
+    registration: Registration,
+    configuration: Option<Configuration>,
+    access: Mutex<Access>,
+    gate: Arc<Gate>,
+    pace: Pace,
+}
+
+struct Access {
+    credential: Credential,
+    /// How often it was renewed.
+    generation: u64,
+}
+
+impl Source {
+    pub(super) fn new(
+        client: Client,
+        store: Arc<Store>,
+        authorization: Authorization,
+        endpoint: &Endpoint,
+        credential: Credential,
+        gate: Arc<Gate>,
+        pace: Pace,
+    ) -> Result<Source, Trouble> {
+        let secret = store.endpoint_secret(&endpoint.id).map_err(internal)?;
+        let configuration = endpoint.configuration.as_deref();
+        let requested = authorization.scope_requested.clone();
+        Ok(Source {
+            client,
+            store,
+            fhir_base: endpoint.fhir_base.trim_end_matches('/').to_owned(),
+            registration: Registration {
+                client_id: endpoint.client_id.clone(),
+                client_secret: secret,
+                scope: requested.unwrap_or_else(|| endpoint.scope.clone()),
+            },
+            configuration: configuration.and_then(|json| serde_json::from_str(json).ok()),
+            access: Mutex::new(Access {
+                credential,
+                generation: 0,
+            }),
+            authorization,
+            gate,
+            pace,
+        })
+    }
+
+    /// The FHIR base, without a trailing slash.
+    pub(super) fn base(&self) -> &str {
+        &self.fhir_base
+    }
+
+    /// Gets an answer whose status is not one that may pass.
+    pub(super) async fn get(&self, url: &str) -> Result<Answer, Trouble> {
+        let mut renewed = false;
+        let mut tries = 0;
+        loop {
+            let (token, generation) = self.token().await?;
+            let answer = {
+                let _request = self.turn().await?;
+                self.client.fetch(url, &token).await
+            };
+            let (why, retry_after) = match answer {
+                Ok(answer) if answer.status == 401 => {
+                    if renewed {
+                        return Err(Trouble::Over("the source takes its access for none".to_owned()));
+                    }
+                    renewed = true;
+                    self.renew(generation).await?;
+                    continue;
+                }
+                Ok(answer) if !is_passing(answer.status) => return Ok(answer),
+                Ok(answer) => (
+                    format!("the source answered with status {}", answer.status),
+                    answer.retry_after,
+                ),
+                Err(error) if error.may_pass() => (error.to_string(), error.retry_after()),
+                Err(error) => return Err(Trouble::Broken(error.to_string())),
+            };
+            tries += 1;
+            let wait = match retry_after {
+                Some(seconds) => Duration::from_secs(seconds),
+                None => jittered(self.pace.first.saturating_mul(1 << (tries - 1).min(16))),
+            };
+            if let Some(seconds) = retry_after {
+                let until = Instant::now() + Duration::from_secs(seconds).min(self.pace.most);
+                self.gate.leave_alone(until);
+            }
+            if tries >= self.pace.tries || wait > self.pace.most {
+                return Err(Trouble::Passing { why, retry_after });
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Leave to send a request.
+    async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Trouble> {
+        loop {
+            if let Some(rest) = self.gate.rest().filter(|rest| *rest > Instant::now()) {
+                tokio::time::sleep_until(rest).await;
+                continue;
+            }
+            return self.gate.requests.acquire().await.map_err(|_| Trouble::Stopped);
+        }
+    }
+
+    /// An access token that holds for the next request, and how often it was renewed.
+    async fn token(&self) -> Result<(String, u64), Trouble> {
+        let access = self.access.lock().await;
+        let (token, generation) = (access.credential.access_token.clone(), access.generation);
+        let ends = access.credential.expires_at;
+        let can = self.can_renew(&access.credential);
+        drop(access);
+        let over = ends.is_some_and(|ends| ends - IN_TIME <= self.store.clock().now());
+        if !over || !can {
+            return Ok((token, generation));
+        }
+        self.renew(generation).await?;
+        let access = self.access.lock().await;
+        Ok((access.credential.access_token.clone(), access.generation))
+    }
+
+    fn can_renew(&self, credential: &Credential) -> bool {
+        credential.refresh_token.is_some() || self.authorization.ty == AuthorizationType::Ial1
+    }
+
+    /// Renews the access of this generation, unless another request of the job has done so.
+    async fn renew(&self, generation: u64) -> Result<(), Trouble> {
+        let mut access = self.access.lock().await;
+        if access.generation != generation {
+            return Ok(());
+        }
+        let mut tries = 0;
+        let grant = loop {
+            let asked = self.ask_again(&access.credential).await;
+            match asked {
+                Ok(grant) => break grant,
+                Err(error) if error.may_pass() => {
+                    tries += 1;
+                    let (why, retry_after) = (error.to_string(), error.retry_after());
+                    if tries >= self.pace.tries {
+                        return Err(Trouble::Passing { why, retry_after });
+                    }
+                    let wait = retry_after.map_or(self.pace.first, Duration::from_secs);
+                    tokio::time::sleep(wait.min(self.pace.most)).await;
+                }
+                Err(error) => return Err(Trouble::Over(format!("access could not be renewed: {error}"))),
+            }
+        };
+        let now = self.store.clock().now();
+        let renewed = Credential {
+            access_token: grant.access_token,
+            expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
+            refresh_token: grant.refresh_token.or(access.credential.refresh_token.clone()),
+        };
+        let (store, authorization, kept) = (self.store.clone(), self.authorization.id.clone(), renewed.clone());
+        let stands = blocking(move || store.renew_credential(&authorization, &kept)).await?;
+        if !stands.map_err(internal)? {
+            return Err(Trouble::Stopped);
+        }
+        access.credential = renewed;
+        access.generation += 1;
+        Ok(())
+    }
+
+    async fn ask_again(&self, credential: &Credential) -> Result<crate::sync::client::Grant, Error> {
+        let discovered;
+        let configuration = match &self.configuration {
+            Some(configuration) => configuration,
+            None => {
+                discovered = self.client.discover(&self.fhir_base).await?;
+                &discovered
+            }
+        };
+        match (&credential.refresh_token, &self.authorization.source_patient) {
+            (Some(token), _) => self.client.refresh(configuration, &self.registration, token).await,
+            (None, Some(patient)) if self.authorization.ty == AuthorizationType::Ial1 => {
+                self.client
+                    .access_located(configuration, &self.registration, patient)
+                    .await
+            }
+            _ => Err(Error::Forbidden("the source gave nothing to renew it with")),
+        }
+    }
+}
+
+/// Runs what waits for the disk apart from what waits for the network.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Trouble> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Trouble::Over("the service failed".to_owned()))
+}
+
+/// A failure of our own, which may pass.
+pub(super) fn internal(error: impl std::fmt::Display) -> Trouble {
+    tracing::error!(%error, "a sync met a failure of the service itself");
+    Trouble::Passing {
+        why: "the service itself failed".to_owned(),
+        retry_after: None,
+    }
+}
+
+/// Between half of a time and the whole, so that jobs that failed together do not come again together.
+fn jittered(time: Duration) -> Duration {
+    let half = time / 2;
+    // A new hasher has keys of its own.
+    let chance = std::hash::RandomState::new().hash_one(0u8) as u32;
+    half + half.mul_f64(f64::from(chance) / f64::from(u32::MAX))
+}

@@ -1,0 +1,157 @@
+//! Fetched records on disk until they are committed: a folder a job, readable by its owner only, gone with the job. What an ended
+//! process left goes when the next one begins.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// The folder of all spools, held by one process.
+#[derive(Debug)]
+pub(in crate::sync) struct Spools {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Spools {
+    /// Takes the folder over and empties it; `None` while another process has it.
+    pub(in crate::sync) fn take(lake: &Path) -> io::Result<Option<Spools>> {
+        let folder = lake.join("spool");
+        private(&folder)?;
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(folder.join("lock"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        for entry in std::fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                std::fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(Some(Spools { folder, _lock: lock }))
+    }
+
+    /// A spool for a job.
+    pub(super) fn open(&self, job: &str) -> io::Result<Spool> {
+        let folder = self.folder.join(job);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        private(&folder)?;
+        Ok(Spool {
+            folder,
+            files: Mutex::new(Vec::new()),
+        })
+    }
+}
+
+/// The records of one job.
+#[derive(Debug)]
+pub(super) struct Spool {
+    folder: PathBuf,
+    files: Mutex<Vec<PathBuf>>,
+}
+
+impl Spool {
+    /// A file for records that count only once it is kept.
+    pub(super) fn draft(&self, name: &str) -> io::Result<Draft> {
+        let path = self.folder.join(format!("{name}.ndjson"));
+        Ok(Draft {
+            file: BufWriter::new(File::create(&path)?),
+            path,
+            lines: 0,
+        })
+    }
+
+    /// Keeps a draft, and says how many records it has.
+    pub(super) fn keep(&self, mut draft: Draft) -> io::Result<u64> {
+        draft.file.flush()?;
+        let mut files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if draft.lines > 0 {
+            files.push(draft.path);
+        }
+        Ok(draft.lines)
+    }
+
+    /// What was kept.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let mut files = self
+            .files
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone();
+        files.sort_unstable();
+        files
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.folder) {
+            tracing::warn!(%error, "a spool could not be removed; the next start removes it");
+        }
+    }
+}
+
+/// A file being written.
+#[derive(Debug)]
+pub(super) struct Draft {
+    path: PathBuf,
+    file: BufWriter<File>,
+    lines: u64,
+}
+
+impl Draft {
+    pub(super) fn has_records(&self) -> bool {
+        self.lines > 0
+    }
+
+    pub(super) fn line(&mut self, text: &str) -> io::Result<()> {
+        self.lines += 1;
+        self.file.write_all(text.as_bytes())?;
+        self.file.write_all(b"\n")
+    }
+}
+
+fn private(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spools_belong_to_one_process_and_leave_nothing() {
+        let lake = tempfile::tempdir().unwrap();
+        let spools = Spools::take(lake.path()).unwrap().unwrap();
+        assert!(Spools::take(lake.path()).unwrap().is_none());
+        let spool = spools.open("j1").unwrap();
+        let mut kept = spool.draft("Patient").unwrap();
+        kept.line("{}").unwrap();
+        let mut dropped = spool.draft("Goal").unwrap();
+        dropped.line("{}").unwrap();
+        drop(dropped);
+        assert_eq!(spool.keep(kept).unwrap(), 1);
+        assert_eq!(spool.keep(spool.draft("Empty").unwrap()).unwrap(), 0);
+        let folder = lake.path().join("spool/j1");
+        assert_eq!(spool.files(), [folder.join("Patient.ndjson")]);
+        drop(spool);
+        assert!(!folder.exists());
+        // One that a killed process left behind.
+        std::mem::forget(spools.open("j2").unwrap());
+        drop(spools);
+        Spools::take(lake.path()).unwrap().unwrap();
+        assert!(!lake.path().join("spool/j2").exists());
+    }
+}

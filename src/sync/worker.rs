@@ -1,0 +1,247 @@
+//! The worker of a serving process: does the jobs that are due, stops those whose authorization has ended, carries erasures out, and
+//! makes the moves that time alone brings about. Of several processes over one folder one works; the others stand by.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
+
+use super::client::Client;
+use super::erase::{EraseError, Erasing, carry_out_erasures};
+use super::jobs::{Means, Spools, Workshop, run};
+use super::settings::Settings;
+use crate::consent::Store;
+use crate::lake::{Lake, LakeError};
+
+/// How often what is due is looked for, if nothing else tells.
+const TICK: Duration = Duration::from_secs(1);
+/// How soon a lake that somebody else wrote is tried again for an erasure.
+const SOON: Duration = Duration::from_millis(50);
+/// How soon an erasure is tried again that a file has kept from its end.
+const LATER: Duration = Duration::from_secs(60);
+
+/// A running worker.
+#[derive(Debug)]
+pub struct Worker {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Starts a worker on the current runtime. `base_url` is the address that clients know the service by: the systems of tags begin with
+    /// it.
+    pub fn start(store: Arc<Store>, lake: Lake, client: Client, base_url: &str, settings: Settings) -> Worker {
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(work(
+            Means {
+                store,
+                lake,
+                client,
+                base_url: base_url.trim_end_matches('/').to_owned(),
+                settings,
+            },
+            stopped,
+        ));
+        Worker { stop, task }
+    }
+
+    /// Begins nothing more, and lets go of what is being fetched: the next worker takes it up again. What is being committed is
+    /// finished.
+    pub async fn stop(self) {
+        let _ = self.stop.send(true);
+        // A worker that panicked has told so itself.
+        let _ = self.task.await;
+    }
+}
+
+async fn work(means: Means, mut stopped: watch::Receiver<bool>) {
+    let store = means.store.clone();
+    let Some(shop) = set_up(means, &mut stopped).await else {
+        return;
+    };
+    let shop = Arc::new(shop);
+    let mut bench = Bench {
+        erasing: None,
+        erased: None,
+        tasks: JoinSet::new(),
+        running: HashMap::new(),
+        shop,
+    };
+    let notified = store.jobs();
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = stopped.changed() => break,
+            () = notified.notified() => {}
+            _ = tick.tick() => bench.keep_time().await,
+            Some(_) = bench.tasks.join_next(), if !bench.tasks.is_empty() => {}
+        }
+        bench.running.retain(|_, task| !task.is_finished());
+        bench.stop_what_ended().await;
+        bench.erase().await;
+        bench.begin_what_is_due().await;
+    }
+    bench.tasks.shutdown().await;
+    if let Some(erasing) = bench.erasing {
+        let _ = erasing.await;
+    }
+    // What is being committed holds this until it is done.
+    let _ = bench.shop.writing.lock().await;
+}
+
+/// Waits until this process is the one that works.
+async fn set_up(means: Means, stopped: &mut watch::Receiver<bool>) -> Option<Workshop> {
+    let mut told = false;
+    loop {
+        match Spools::take(means.lake.folder().path()) {
+            Ok(Some(spools)) => {
+                match means.store.take_up_jobs() {
+                    Ok(0) => {}
+                    Ok(jobs) => tracing::info!(jobs, "syncs of an ended process are taken up again"),
+                    Err(error) => tracing::error!(%error, "syncs of an ended process could not be taken up again"),
+                }
+                return Some(Workshop::new(means, spools));
+            }
+            Ok(None) if told => {}
+            Ok(None) => tracing::info!("another process fetches records; this one stands by"),
+            Err(error) => tracing::error!(%error, "the spool cannot be used; no records are fetched"),
+        }
+        told = true;
+        tokio::select! {
+            _ = stopped.changed() => return None,
+            () = tokio::time::sleep(TICK) => {}
+        }
+    }
+}
+
+/// What is under way.
+struct Bench {
+    shop: Arc<Workshop>,
+    tasks: JoinSet<()>,
+    running: HashMap<String, AbortHandle>,
+    erasing: Option<JoinHandle<Option<Erasing>>>,
+    /// What came of the last go that left something, and when: until it is tried again, only what is asked for after it counts.
+    erased: Option<(Erasing, Instant)>,
+}
+
+impl Bench {
+    /// Makes the moves that are overdue.
+    async fn keep_time(&self) {
+        let store = self.shop.store.clone();
+        let kept = tokio::task::spawn_blocking(move || {
+            store.sweep()?;
+            store.schedule_jobs()
+        });
+        if let Ok(Err(error)) = kept.await {
+            tracing::error!(%error, "overdue moves could not be made");
+        }
+    }
+
+    /// Breaks off jobs that were stopped.
+    async fn stop_what_ended(&mut self) {
+        if self.running.is_empty() {
+            return;
+        }
+        let (store, jobs) = (
+            self.shop.store.clone(),
+            self.running.keys().cloned().collect::<Vec<_>>(),
+        );
+        let ended = tokio::task::spawn_blocking(move || {
+            let mut ended = Vec::new();
+            for job in jobs {
+                if store.job_was_stopped(&job)? {
+                    ended.push(job);
+                }
+            }
+            Ok::<_, crate::consent::Error>(ended)
+        });
+        match ended.await {
+            Ok(Ok(ended)) => {
+                for job in ended {
+                    if let Some(task) = self.running.remove(&job) {
+                        tracing::info!(job, "a sync was stopped");
+                        task.abort();
+                    }
+                }
+            }
+            Ok(Err(error)) => tracing::error!(%error, "running syncs could not be looked at"),
+            Err(_) => {}
+        }
+    }
+
+    /// Has what was asked to leave the lake leave it.
+    async fn erase(&mut self) {
+        if self.erasing.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        if let Some(task) = self.erasing.take()
+            && let Ok(Some(came)) = task.await
+        {
+            match &mut self.erased {
+                Some((before, _)) => before.last = came.last,
+                None if came.left > 0 => self.erased = Some((came, Instant::now())),
+                None => {}
+            }
+        }
+        self.erased = self.erased.take().filter(|(_, at)| at.elapsed() < LATER);
+        let after = self.erased.map_or(0, |(came, _)| came.last);
+        match self.shop.store.open_erasures(after, 1) {
+            Ok(open) if open.is_empty() => {}
+            Ok(_) => self.erasing = Some(tokio::spawn(erase(self.shop.clone(), after))),
+            Err(error) => tracing::error!(%error, "erasures could not be looked for"),
+        }
+    }
+
+    /// Begins as many jobs as may run at once.
+    async fn begin_what_is_due(&mut self) {
+        let free = self.shop.settings.jobs.max(1).saturating_sub(self.running.len());
+        if free == 0 {
+            return;
+        }
+        let (store, most) = (self.shop.store.clone(), free + self.running.len());
+        let due = match tokio::task::spawn_blocking(move || store.due_jobs(most)).await {
+            Ok(Ok(due)) => due,
+            Ok(Err(error)) => return tracing::error!(%error, "sync jobs could not be looked for"),
+            Err(_) => return,
+        };
+        let fresh: Vec<String> = due
+            .into_iter()
+            .map(|due| due.job)
+            .filter(|job| !self.running.contains_key(job))
+            .collect();
+        for job in fresh.into_iter().take(free) {
+            let task = self.tasks.spawn(run(self.shop.clone(), job.clone()));
+            self.running.insert(job, task);
+        }
+    }
+}
+
+/// What came of it; `None` where it failed, so that the next tick tries again.
+async fn erase(shop: Arc<Workshop>, after: i64) -> Option<Erasing> {
+    loop {
+        let writing = shop.writing.clone().lock_owned().await;
+        let (store, lake) = (shop.store.clone(), shop.lake.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let done = carry_out_erasures(&store, &lake, after);
+            drop(writing);
+            done
+        });
+        match done.await {
+            Ok(Ok(came)) => {
+                if came.done > 0 {
+                    tracing::info!(count = came.done, "records of ended authorizations are erased");
+                }
+                return Some(came);
+            }
+            Err(_) => return None,
+            Ok(Err(EraseError::Lake(LakeError::Busy { .. }))) => tokio::time::sleep(SOON).await,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "records could not be erased");
+                return None;
+            }
+        }
+    }
+}

@@ -1,0 +1,431 @@
+// The consent flow in a real browser: node flow.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
+//
+// Everything is done once at the size of a phone and once at that of a desktop. Each page of the service that is come by is
+// looked through by axe-core, for what keeps people who cannot see, or use no mouse, from using it.
+import assert from 'node:assert/strict';
+import { mkdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { startDemo } from './demo.mjs';
+
+const [program, shots] = process.argv.slice(2);
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const SIZES = {
+  phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+  desktop: { viewport: { width: 1280, height: 800 } },
+};
+const PATIENCE = 20_000;
+
+const demo = await startDemo(program);
+// Another one, whose lake holds test records of nobody but whom the running test connects.
+const alone = await startDemo(program);
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+  args: ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+
+let size = 'phone';
+let shown = 0;
+
+// Looks at a page of the service: nothing that axe finds, nothing to scroll sideways, nothing refused by its policy.
+async function look(page, name) {
+  await page.waitForLoadState();
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+  assert.equal(wide, false, `${name} (${size}) scrolls sideways`);
+  if (shots) await page.screenshot({ path: join(shots, `${size}-${String(++shown).padStart(2, '0')}-${name}.png`), fullPage: true });
+  // What plays by the page's own policy could not be put into it.
+  const session = await page.context().newCDPSession(page);
+  const found = await session.send('Runtime.evaluate', {
+    expression: `${axe}; axe.run(document, { resultTypes: ['violations'] })
+      .then((found) => JSON.stringify(found.violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.html).join(' | '))))`,
+    awaitPromise: true, returnByValue: true,
+  });
+  await session.detach();
+  assert.equal(found.exceptionDetails, undefined, JSON.stringify(found.exceptionDetails));
+  assert.deepEqual(JSON.parse(found.result.value), [], `${name} (${size})`);
+}
+
+async function context(options = {}) {
+  const context = await browser.newContext({ ...SIZES[size], ...options });
+  context.setDefaultTimeout(PATIENCE);
+  return context;
+}
+
+// Opens the sample application and sends its form.
+async function begin(context, way = 'one', at = demo) {
+  const page = await context.newPage();
+  page.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) throw new Error(message.text());
+  });
+  await page.goto(`${at.sandbox}/app`);
+  await page.check(`input[name=way][value=${way}]`);
+  await page.click('button');
+  return page;
+}
+
+async function heading(page, text) {
+  await page.getByRole('heading', { level: 1, name: text }).waitFor();
+}
+
+async function press(page, name) {
+  await page.getByRole('button', { name }).click();
+}
+
+// Logs in at a source and agrees.
+async function signIn(page, user, decision = 'Share') {
+  await page.fill('#user', user);
+  await page.fill('#password', 'sandbox');
+  await press(page, 'Sign in');
+  await press(page, new RegExp(`^${decision}$`));
+}
+
+async function choose(page, name) {
+  await heading(page, 'Where are your records?');
+  await press(page, new RegExp(`^${name}`));
+  await heading(page, `Share your records from ${name}?`);
+}
+
+// Shows who somebody is.
+async function verify(page, user) {
+  await press(page, 'Verify with Truename Identity');
+  await page.fill('#user', user);
+  await page.fill('#password', 'sandbox');
+  await press(page, 'Sign in');
+  await press(page, 'Yes, that is me');
+}
+
+const ends = (page, path, at = demo) => page.waitForURL((url) => url.href.startsWith(`${at.sandbox}${path}`));
+
+// Searches on the page of the sample application; gives the status and the answer.
+async function search(page, query) {
+  await page.fill('#query', query);
+  await press(page, 'Search');
+  await page.waitForURL((url) => url.searchParams.get('query') === query);
+  return [await page.textContent('#status'), JSON.parse(await page.textContent('#answer'))];
+}
+
+// Presses one of the sample application's buttons; gives the answer to what it did.
+async function ask(page, button, heading) {
+  await press(page, button);
+  await page.getByRole('heading', { level: 2, name: heading }).waitFor();
+  assert.equal(await page.textContent('#last-status'), '200');
+  return JSON.parse(await page.textContent('#last-answer'));
+}
+
+// From the tokens of the person of a number on to the end of the consent: the records come, are that person's, and go.
+async function liveOut(page, number, renews) {
+  // The page looks again by itself until the records are there.
+  await page.locator('[data-stage=there]').waitFor({ timeout: 3 * PATIENCE });
+  const { given, family } = await alone.person(number);
+  const [found, patients] = await search(page, 'Patient?_elements=name');
+  assert.equal(found, '200');
+  assert.deepEqual(patients.entry.map(({ resource }) => resource.name[0].family), [family]);
+  assert.ok(patients.entry[0].resource.name[0].given.includes(given), given);
+  const subject = `Patient/${patients.entry[0].resource.id}`;
+  const [, coverage] = await search(page, 'Coverage?_elements=beneficiary');
+  assert.ok(coverage.entry.length > 0);
+  for (const { resource } of coverage.entry) assert.equal(resource.beneficiary.reference, subject);
+  assert.equal((await alone.rows()).Patient, 1);
+
+  const tokens = async () => JSON.parse(await page.textContent('#tokens'));
+  const before = await tokens();
+  if (renews) {
+    await ask(page, 'Refresh', 'Refresh');
+    const after = await tokens();
+    assert.notEqual(after.access_token, before.access_token);
+    assert.notEqual(after.refresh_token, before.refresh_token);
+  }
+  const told = await ask(page, 'Introspect', 'Introspection');
+  assert.equal(JSON.stringify(told).includes('Lakeshore Health Plan'), true);
+  assert.equal((await search(page, 'Coverage'))[0], '200');
+
+  await ask(page, 'Revoke', 'Revocation');
+  await page.locator('[data-stage=ended]').waitFor();
+  const [refused, outcome] = await search(page, 'Coverage');
+  assert.equal(refused, '401');
+  assert.equal(outcome.resourceType, 'OperationOutcome');
+  assert.deepEqual(await alone.rows(), {});
+}
+
+const tests = {
+  async 'one organization, from the application to its records'() {
+    const page = await begin(await context());
+    await heading(page, 'Where are your records?');
+    await look(page, 'choose');
+    // Organizations come while a name is typed.
+    await page.getByLabel('Name of your plan or provider').pressSequentially('cedar', { delay: 20 });
+    await page.getByText('1 organization', { exact: true }).waitFor();
+    assert.equal(await page.locator('.organization').count(), 1);
+    await look(page, 'choose-typed');
+    await choose(page, 'Cedarway Mutual');
+    await look(page, 'share');
+    await press(page, /^Agree and continue/);
+    // A wrong login is the source's to say.
+    await page.fill('#user', 'nobody1');
+    await page.fill('#password', 'wrong');
+    await press(page, 'Sign in');
+    await page.getByText('do not go together').waitFor();
+    await signIn(page, await demo.login(1));
+    await ends(page, '/app/records');
+    await page.getByText('access_token').first().waitFor();
+  },
+
+  async 'from a new user to the end of the consent'() {
+    const page = await begin(await context(), 'one', alone);
+    await choose(page, 'Lakeshore Health Plan');
+    await press(page, /^Agree and continue/);
+    await signIn(page, await alone.login(1));
+    await ends(page, '/app/records', alone);
+    await liveOut(page, 1, true);
+  },
+
+  async 'the same by the link component'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${alone.sandbox}/app/link`);
+    const opened = page.waitForEvent('popup');
+    await press(page, /^Connect$/);
+    const popup = await opened;
+    await choose(popup, 'Lakeshore Health Plan');
+    await press(popup, /^Agree and continue/);
+    await signIn(popup, await alone.login(2));
+    await ends(page, '/app/records', alone);
+    await liveOut(page, 2, true);
+  },
+
+  async 'one organization, without scripts'() {
+    const page = await begin(await context({ javaScriptEnabled: false }));
+    await page.fill('#q', 'lakeshore');
+    await press(page, 'Search');
+    await page.getByText('1 organization', { exact: true }).waitFor();
+    await choose(page, 'Lakeshore Health Plan');
+    await press(page, /^Agree and continue/);
+    await signIn(page, await demo.login(2));
+    await ends(page, '/app/records');
+  },
+
+  async 'by the keyboard alone'() {
+    const page = await begin(await context());
+    await heading(page, 'Where are your records?');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'q');
+    const outlined = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+    assert.notEqual(outlined, 'none');
+    await page.keyboard.type('hilltop');
+    await page.getByText('1 organization', { exact: true }).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await heading(page, 'Share your records from Hilltop Cooperative?');
+  },
+
+  async 'cancelled'() {
+    const page = await begin(await context());
+    await choose(page, 'Lakeshore Health Plan');
+    await press(page, /^Cancel/);
+    await ends(page, '/app/callback');
+    await page.getByText('User cancelled the consent flow').waitFor();
+  },
+
+  async 'refused at the source, then another one'() {
+    const page = await begin(await context());
+    await choose(page, 'Lakeshore Health Plan');
+    await press(page, /^Agree and continue/);
+    await signIn(page, await demo.login(3), 'Do not share');
+    await heading(page, 'Lakeshore Health Plan did not share your records');
+    await look(page, 'refused');
+    await press(page, 'Choose another organization');
+    await choose(page, 'Riverbend Medical Center');
+    await press(page, /^Agree and continue/);
+    // A box that is left out is a scope that is not granted.
+    await page.fill('#user', await demo.login(3));
+    await page.fill('#password', 'sandbox');
+    await press(page, 'Sign in');
+    await page.locator('input[name=type][value=Observation]').uncheck();
+    await press(page, /^Share$/);
+    await ends(page, '/app/records');
+  },
+
+  async 'no records'() {
+    const page = await begin(await context(), 'ial2');
+    // The tenth person was seen nowhere.
+    await verify(page, await demo.login(10));
+    await heading(page, 'No records were found for you');
+    await look(page, 'no-records');
+    await press(page, /without sharing$/);
+    await ends(page, '/app/callback');
+    await page.getByText('No records found for this patient').waitFor();
+  },
+
+  async 'a source that fails'() {
+    await demo.turn('lakeshore', { fail_token: true });
+    const page = await begin(await context());
+    await choose(page, 'Lakeshore Health Plan');
+    await press(page, /^Agree and continue/);
+    await signIn(page, await demo.login(5));
+    await heading(page, 'Lakeshore Health Plan cannot be reached');
+    await look(page, 'down');
+    await demo.turn('lakeshore', { fail_token: false });
+    await press(page, 'Try Lakeshore Health Plan again');
+    await signIn(page, await demo.login(5));
+    await ends(page, '/app/records');
+  },
+
+  async 'two sources in one session'() {
+    const page = await begin(await context(), 'search');
+    await choose(page, 'Lakeshore Health Plan');
+    await press(page, /^Agree and continue/);
+    await signIn(page, await demo.login(6));
+    await heading(page, 'Your sources');
+    await press(page, 'Add another source');
+    await look(page, 'choose-more');
+    await choose(page, 'Riverbend Medical Center');
+    await press(page, /^Agree and continue/);
+    await signIn(page, await demo.login(6));
+    await heading(page, 'Your sources');
+    assert.equal(await page.locator('.sources .good').count(), 2);
+    await look(page, 'hub');
+    await press(page, /^Share with/);
+    await ends(page, '/app/records');
+  },
+
+  async 'by details'() {
+    const page = await begin(await context(), 'search');
+    await press(page, 'Search by my details instead');
+    await heading(page, 'Find your records by your details');
+    await look(page, 'details');
+    await press(page, 'Search');
+    await page.getByText('There is something to correct').waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'summary');
+    await look(page, 'details-wrong');
+    await page.getByLabel('First name').fill('No');
+    await page.getByLabel('Last name').fill('Body');
+    await page.getByLabel('Date of birth').fill('1980-12-31');
+    await press(page, 'Search');
+    await heading(page, 'No records were found for you');
+    await look(page, 'nobody');
+    await press(page, /without sharing$/);
+    await ends(page, '/app/callback');
+    await page.getByText('No records found for this patient').waitFor();
+  },
+
+  async 'an identity that is verified'() {
+    const page = await begin(await context(), 'ial2');
+    await heading(page, 'First, show that it is you');
+    await look(page, 'identity');
+    // The third person was seen at three places.
+    await verify(page, await demo.login(3));
+    await heading(page, 'These places have records of yours');
+    assert.equal(await page.getByRole('checkbox').count(), 3);
+    await look(page, 'places');
+    await page.getByRole('checkbox').first().uncheck();
+    await press(page, 'Agree and connect');
+    await heading(page, 'Your sources');
+    assert.equal(await page.locator('.sources .good').count(), 2);
+    await press(page, /^Share with/);
+    await ends(page, '/app/records');
+  },
+
+  async 'coming back too late'() {
+    const page = await begin(await context());
+    await heading(page, 'Where are your records?');
+    await page.context().clearCookies();
+    await page.reload();
+    await heading(page, 'This page is no longer open');
+    await look(page, 'over');
+    await page.goto(`${demo.base}/errors/session_timeout`);
+    await heading(page, 'The session timed out');
+    await look(page, 'error-code');
+  },
+
+  async 'a link that does not work'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${demo.base}/oauth/authorize?client_id=x&redirect_uri=https://evil.example/`);
+    await heading(page, 'This link does not work');
+    await look(page, 'untrusted');
+  },
+
+  async 'the link component in a popup'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${demo.sandbox}/app/link`);
+    const opened = page.waitForEvent('popup');
+    await press(page, /^Connect$/);
+    const popup = await opened;
+    await choose(popup, 'Lakeshore Health Plan');
+    await press(popup, /^Agree and continue/);
+    await signIn(popup, await demo.login(7));
+    await ends(page, '/app/records');
+    if (!popup.isClosed()) await popup.waitForEvent('close');
+  },
+
+  async 'the link component in a popup, cancelled and closed'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${demo.sandbox}/app/link`);
+    let opened = page.waitForEvent('popup');
+    await press(page, /^Connect$/);
+    await press(await opened, /^Cancel/);
+    await page.getByText('Not connected: User cancelled the consent flow').waitFor();
+    opened = page.waitForEvent('popup');
+    await press(page, /^Connect$/);
+    await (await opened).close();
+    await page.getByText('Not connected.', { exact: true }).waitFor();
+  },
+
+  async 'the link component in a frame'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${demo.sandbox}/app/link`);
+    await page.check('#frame');
+    await press(page, /^Connect$/);
+    const frame = page.frameLocator('iframe');
+    await frame.getByRole('button', { name: /^Lakeshore Health Plan/ }).click();
+    await frame.getByRole('button', { name: /^Agree and continue/ }).click();
+    await frame.getByRole('heading', { name: 'Sign in at Lakeshore Health Plan' }).waitFor();
+    if (shots) await page.screenshot({ path: join(shots, `${size}-frame.png`) });
+    const opened = page.context().waitForEvent('page');
+    await frame.getByRole('button', { name: /^Open Lakeshore/ }).click();
+    const beside = await opened;
+    await signIn(beside, await demo.login(8));
+    await heading(beside, 'You can close this window');
+    await beside.close();
+    await frame.getByRole('heading', { name: 'Your sources' }).waitFor();
+    await frame.getByRole('button', { name: /^Share with/ }).click();
+    await ends(page, '/app/records');
+  },
+};
+
+let failed = 0;
+try {
+  if (shots) await mkdir(shots, { recursive: true });
+  for (size of Object.keys(SIZES)) {
+    for (const [name, test] of Object.entries(tests)) {
+      if (process.env.ONLY && !name.includes(process.env.ONLY)) continue;
+      try {
+        await test();
+        console.log(`ok      ${size}: ${name}`);
+      } catch (error) {
+        failed += 1;
+        console.log(`FAILED  ${size}: ${name}\n${error.stack}`);
+        if (shots) {
+          const pages = browser.contexts().flatMap((one) => one.pages());
+          for (const [at, page] of pages.entries()) {
+            await page.screenshot({ path: join(shots, `failed-${size}-${failed}-${at}.png`), fullPage: true }).catch(() => {});
+          }
+        }
+      } finally {
+        for (const one of browser.contexts()) await one.close();
+      }
+    }
+  }
+} finally {
+  await browser.close();
+  await demo.stop();
+  await alone.stop();
+}
+if (failed) {
+  console.log(`${failed} failed\n${demo.said()}\n${alone.said()}`);
+  process.exit(1);
+}

@@ -1,0 +1,175 @@
+// Connects records with npm openid-client, oauth4webapi and fhirclient, as their documentation shows it.
+//
+// smart_clients.py runs a copy of this beside the packages, and says on standard input where the service is, which keys the
+// application has, and where to post an authorization URL for a patient to go through with it.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import * as client from "openid-client";
+import * as oauth from "oauth4webapi";
+import smart from "fhirclient";
+
+const { base, redirect, walk, publishableKey, secretKey } = JSON.parse(readFileSync(0, "utf8"));
+const SCOPE = "launch/patient offline_access";
+
+// Lets the patient go through the flow; gives the address that the application is called back at.
+async function authorized(url) {
+  const answer = await fetch(walk, { method: "POST", body: String(url) });
+  const text = await answer.text();
+  assert.equal(answer.status, 200, text);
+  return new URL(text);
+}
+
+// The first sync takes a moment, during which the service asks for patience.
+async function records(token, path) {
+  for (;;) {
+    const answer = await fetch(`${base}/fhir/${path}`, { headers: { authorization: `Bearer ${token}` } });
+    if (answer.status !== 429) return [answer.status, await answer.json()];
+    assert.equal(answer.headers.get("x-retry-after"), "3");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+async function reads(token, patient) {
+  const [status, bundle] = await records(token, `Coverage?beneficiary=$PATIENT_ID&_include=Coverage:beneficiary`);
+  assert.equal(status, 200, JSON.stringify(bundle));
+  const ids = bundle.entry.filter((entry) => entry.search.mode === "include").map((entry) => entry.resource.id);
+  assert.deepEqual(ids, [patient]);
+}
+
+async function openidClient(authentication) {
+  const config = await client.discovery(new URL(`${base}/`), publishableKey, undefined, authentication, {
+    execute: [client.allowInsecureRequests],
+  });
+  const verifier = client.randomPKCECodeVerifier();
+  const state = client.randomState();
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: redirect,
+    scope: SCOPE,
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    state,
+    svc_external_id: "openid-client",
+  });
+  const tokens = await client.authorizationCodeGrant(config, await authorized(url), {
+    pkceCodeVerifier: verifier,
+    expectedState: state,
+  });
+  assert.equal(tokens.expires_in, 86400);
+  assert.equal(tokens.scope, SCOPE);
+  await reads(tokens.access_token, tokens.patient);
+  const fresh = await client.refreshTokenGrant(config, tokens.refresh_token);
+  assert.notEqual(fresh.refresh_token, tokens.refresh_token);
+  await reads(fresh.access_token, fresh.patient);
+}
+
+async function applicationToken() {
+  const config = await client.discovery(new URL(`${base}/`), publishableKey, undefined, client.ClientSecretBasic(secretKey), {
+    execute: [client.allowInsecureRequests],
+  });
+  const tokens = await client.clientCredentialsGrant(config);
+  assert.equal(tokens.expires_in, 1800);
+  const answer = await fetch(`${base}/rest/consents`, { headers: { authorization: `Bearer ${tokens.access_token}` } });
+  assert.equal(answer.status, 200);
+}
+
+async function registered() {
+  const options = { execute: [client.allowInsecureRequests] };
+  const metadata = {
+    client_name: "Registered",
+    redirect_uris: [redirect],
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    token_endpoint_auth_method: "none",
+  };
+  const config = await client.dynamicClientRegistration(new URL(`${base}/`), metadata, client.None(), options);
+  assert.match(config.clientMetadata().client_id, /^pk_test_/);
+}
+
+async function oauth4webapi() {
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const issuer = new URL(`${base}/`);
+  const server = await oauth.processDiscoveryResponse(
+    issuer,
+    await oauth.discoveryRequest(issuer, { algorithm: "oauth2", ...insecure }),
+  );
+  const application = { client_id: publishableKey };
+  const authentication = oauth.None();
+  const verifier = oauth.generateRandomCodeVerifier();
+  const state = oauth.generateRandomState();
+  const url = new URL(server.authorization_endpoint);
+  const parameters = {
+    client_id: publishableKey,
+    redirect_uri: redirect,
+    response_type: "code",
+    scope: SCOPE,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    state,
+    svc_external_id: "oauth4webapi",
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  const callback = oauth.validateAuthResponse(server, application, await authorized(url), state);
+  const tokens = await oauth.processAuthorizationCodeResponse(
+    server,
+    application,
+    await oauth.authorizationCodeGrantRequest(server, application, authentication, callback, redirect, verifier, insecure),
+  );
+  await reads(tokens.access_token, tokens.patient);
+  const fresh = await oauth.processRefreshTokenResponse(
+    server,
+    application,
+    await oauth.refreshTokenGrantRequest(server, application, authentication, tokens.refresh_token, insecure),
+  );
+  await reads(fresh.access_token, fresh.patient);
+  const again = await oauth.refreshTokenGrantRequest(server, application, authentication, tokens.refresh_token, insecure);
+  await assert.rejects(oauth.processRefreshTokenResponse(server, application, again), { error: "invalid_grant" });
+}
+
+// A standalone launch through a backend of one's own: /launch sends the browser off, the redirect URI gets it back.
+async function fhirclient(extra) {
+  const session = {};
+  let connected;
+  const backend = createServer((request, response) => {
+    request.session = session;
+    response.setHeader("connection", "close");
+    const api = smart(request, response);
+    // By its default it sends no client_id with a refresh, which only a client with a secret can do without.
+    api.options.refreshTokenWithClientId = !extra.clientSecret;
+    const work = request.url.startsWith("/launch")
+      ? api.authorize({ iss: `${base}/fhir`, clientId: publishableKey, scope: SCOPE, redirectUri: redirect, ...extra })
+      : api.ready().then((client) => {
+          connected = client;
+          response.end("connected");
+        });
+    work.catch((error) => response.writeHead(500).end(String(error)));
+  });
+  await new Promise((resolve) => backend.listen(new URL(redirect).port, "127.0.0.1", resolve));
+  try {
+    const launched = await fetch(new URL("/launch", redirect), { redirect: "manual" });
+    assert.equal(launched.status, 302, await launched.text());
+    const back = await fetch(await authorized(launched.headers.get("location")));
+    assert.equal(await back.text(), "connected");
+    const { access_token: token } = connected.state.tokenResponse;
+    await reads(token, connected.patient.id);
+    assert.equal((await connected.patient.read()).id, connected.patient.id);
+    await connected.refresh();
+    assert.notEqual(connected.state.tokenResponse.access_token, token);
+    assert.equal((await connected.patient.read()).id, connected.patient.id);
+  } finally {
+    backend.closeAllConnections();
+    await new Promise((resolve) => backend.close(resolve));
+  }
+}
+
+await openidClient(client.None());
+await openidClient(client.ClientSecretBasic(secretKey));
+await applicationToken();
+await registered();
+console.log("npm openid-client discovers, registers, connects, reads and refreshes");
+await oauth4webapi();
+console.log("npm oauth4webapi discovers, connects, reads and refreshes");
+await fhirclient({});
+await fhirclient({ clientSecret: secretKey });
+console.log("npm fhirclient launches, connects, reads and refreshes");

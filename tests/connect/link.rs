@@ -1,0 +1,213 @@
+//! The link component: a popup or a frame that ends with a public token for the page which holds it, and for no other.
+
+use serde_json::json;
+use tabularium::consent::ConsentState;
+
+use super::browser::Browser;
+use super::world::{ORIGIN, World};
+
+fn start(world: &World, changes: &[(&str, &str)]) -> String {
+    let mut pairs = vec![
+        ("publishable_key", world.client.as_str()),
+        ("origin", ORIGIN),
+        ("channel", "channel-1"),
+        ("svc_external_id", "user-1"),
+    ];
+    for (name, value) in changes {
+        pairs.retain(|(known, _)| known != name);
+        pairs.push((name, value));
+    }
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs)
+        .finish();
+    format!("/link/start?{query}")
+}
+
+fn opened(world: &World, changes: &[(&str, &str)]) -> Browser {
+    let mut browser = world.browser();
+    browser.go(&start(world, changes));
+    assert_eq!(browser.page.status, 200, "{}", browser.page.text);
+    browser
+}
+
+#[test]
+fn a_popup_ends_with_a_public_token_for_the_origin_that_opened_it() {
+    let world = World::new();
+    let mut browser = opened(&world, &[("usage", "MULTIPLE")]);
+    browser.send("choose", &[("endpoint", "lakeshore")]);
+    let page = world.connect(&mut browser).clone();
+    assert_eq!(page.status, 200);
+    assert_eq!(page.behind("data-origin=\""), ORIGIN);
+    assert_eq!(page.behind("data-channel=\""), "channel-1");
+    assert_eq!(page.behind("data-event=\""), "success");
+    let token = page.behind("data-token=\"");
+    assert_eq!(world.consent().made_by.name(), "link");
+    let body = json!({"public_token": token, "secret_key": world.secret}).to_string();
+    let headers = [("content-type", "application/json")];
+    let answer = world.server.send("POST", "/link/exchange", &headers, &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let granted = answer.json();
+    assert_eq!(granted["usage"], "MULTIPLE");
+    assert_eq!(granted["user"]["externalId"], "user-1");
+    assert_eq!(world.consent().state, ConsentState::Exchanged);
+}
+
+#[test]
+fn without_a_usage_access_is_for_one_day() {
+    let world = World::new();
+    opened(&world, &[]);
+    assert_eq!(world.consent().usage.name(), "ONE_TIME");
+}
+
+#[test]
+fn who_cancels_is_told_to_the_page_that_holds_the_component() {
+    let world = World::new();
+    let mut browser = opened(&world, &[]);
+    let page = browser.press("cancel", &[]);
+    assert_eq!(page.status, 200);
+    assert_eq!(page.behind("data-event=\""), "exit");
+    assert_eq!(page.behind("data-error=\""), "access_denied");
+    assert_eq!(page.behind("data-description=\""), "User cancelled the consent flow");
+    assert_eq!(page.behind("data-origin=\""), ORIGIN);
+}
+
+#[test]
+fn only_registered_origins_may_hold_the_component() {
+    let world = World::new();
+    for (name, value) in [
+        ("origin", "https://evil.example"),
+        ("origin", "https://app.example:8443"),
+        ("origin", "*"),
+        ("origin", ""),
+        ("publishable_key", "pk_test_unknown"),
+    ] {
+        let mut browser = world.browser();
+        let page = browser.go(&start(&world, &[(name, value)]));
+        assert_eq!(page.status, 400, "{name}={value}");
+        assert!(!page.text.contains("link-end"), "{}", page.text);
+    }
+}
+
+#[test]
+fn a_request_that_is_wrong_is_told_to_a_registered_origin() {
+    let world = World::new();
+    for (name, value) in [
+        ("usage", "FOREVER"),
+        ("display", "window"),
+        ("svc_endpoint_id", "nowhere"),
+        ("svc_ial2_mode", "1"),
+    ] {
+        let mut browser = world.browser();
+        let page = browser.go(&start(&world, &[(name, value)]));
+        assert_eq!(page.status, 400, "{name}");
+        assert_eq!(page.behind("data-error=\""), "invalid_request");
+        assert_eq!(page.behind("data-origin=\""), ORIGIN);
+    }
+}
+
+#[test]
+fn a_frame_is_held_by_registered_origins_and_has_cookies_of_its_own() {
+    let world = World::new();
+    let mut browser = world.browser();
+    let page = browser.ask("GET", &start(&world, &[("display", "iframe")]), None);
+    let cookie = page.header("set-cookie");
+    for part in ["SameSite=None", "Secure", "Partitioned", "HttpOnly"] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    let page = browser.follow();
+    let policy = page.header("content-security-policy");
+    assert!(policy.ends_with(&format!("frame-ancestors {ORIGIN}")), "{policy}");
+    assert_eq!(page.header("x-frame-options"), "");
+}
+
+/// In a frame, agreed to share from a source: the frame, and the ticket for the window beside it.
+fn framed(world: &World) -> (Browser, String) {
+    let mut frame = opened(world, &[("display", "iframe"), ("svc_endpoint_id", "lakeshore")]);
+    frame.send("share", &[]);
+    assert_eq!(frame.page.heading(), "Sign in at Lakeshore Health Plan");
+    // A browser holds the redirect to the source to the policy of the page whose form leads there.
+    assert!(frame.page.header("content-security-policy").contains(&world.payer.base));
+    let ticket = frame.page.values("ticket")[0].clone();
+    (frame, ticket)
+}
+
+#[test]
+fn a_frame_opens_the_source_in_a_window_and_goes_on_when_that_is_done() {
+    let world = World::new();
+    let (mut frame, ticket) = framed(&world);
+    let mark = frame.page.behind("data-mark=\"");
+    assert_eq!(frame.go("/connect/progress").text, mark);
+    // The window has none of the frame's cookies.
+    let mut window = world.browser();
+    let there = window
+        .ask("POST", "/connect/window", Some(&[("ticket", &ticket)]))
+        .location();
+    assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZING"]);
+    let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);
+    assert_eq!(window.go(back.as_str()).heading(), "You can close this window");
+    assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZED"]);
+    assert_ne!(frame.go("/connect/progress").text, mark);
+    assert_eq!(frame.go("/connect").heading(), "Your sources");
+    let page = frame.press("finish", &[]);
+    assert_eq!(page.behind("data-event=\""), "success");
+    assert!(page.behind("data-token=\"").starts_with("public_"));
+}
+
+#[test]
+fn a_window_that_shares_the_frames_cookies_leaves_the_end_to_the_frame() {
+    // Where the page that holds the frame was of the service's own site, the window ended the flow, and the page never heard of it:
+    // the return was told from a frame's by the cookie alone.
+    let world = World::new();
+    let (mut frame, ticket) = framed(&world);
+    let there = frame
+        .ask("POST", "/connect/window", Some(&[("ticket", &ticket)]))
+        .location();
+    let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);
+    assert_eq!(frame.go(back.as_str()).heading(), "You can close this window");
+    assert_eq!(frame.go("/connect").heading(), "Your sources");
+    assert_eq!(frame.press("finish", &[]).behind("data-event=\""), "success");
+}
+
+#[test]
+fn a_window_opens_with_the_ticket_of_its_frame_only() {
+    let world = World::new();
+    let (mut frame, ticket) = framed(&world);
+    let (key, _) = ticket.split_once('.').unwrap();
+    for wrong in ["", ".", "x", "x.y", &format!("{key}."), &format!("{key}.invented")] {
+        let mut window = world.browser();
+        let page = window.ask("POST", "/connect/window", Some(&[("ticket", wrong)]));
+        assert_eq!(page.status, 403, "{wrong}");
+        assert!(window.cookies.is_empty());
+    }
+    // Nor does it from another site, whose visitors would come back into the frame of whoever has the ticket.
+    for origin in [Some("https://evil.example".to_owned()), Some("null".to_owned()), None] {
+        let mut window = world.browser();
+        window.origin = origin;
+        let page = window.ask("POST", "/connect/window", Some(&[("ticket", &ticket)]));
+        assert_eq!(page.status, 403);
+        assert!(window.cookies.is_empty());
+    }
+    // Once the frame has gone on, its ticket opens nothing.
+    frame.press("cancel", &[]);
+    let mut window = world.browser();
+    let page = window.ask("POST", "/connect/window", Some(&[("ticket", &ticket)]));
+    assert_eq!(page.status, 403);
+}
+
+#[test]
+fn an_answer_in_a_window_counts_in_the_window_that_was_sent() {
+    let world = World::new();
+    let (_frame, ticket) = framed(&world);
+    let mut window = world.browser();
+    let there = window
+        .ask("POST", "/connect/window", Some(&[("ticket", &ticket)]))
+        .location();
+    let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);
+    assert_eq!(world.browser().go(back.as_str()).status, 400);
+    let mut stranger = world.browser();
+    stranger.cookies.insert("svc_window".to_owned(), "x.y".to_owned());
+    assert_eq!(stranger.go(back.as_str()).status, 400);
+    // The window's cookie opens none of the frame's pages.
+    assert_eq!(window.go("/connect").status, 410);
+    assert_eq!(window.go(back.as_str()).status, 200);
+}

@@ -1,0 +1,12 @@
+//! The consent flow at its doors and pages, over HTTP, with the sandbox's organizations on the other side.
+
+mod authorize;
+mod browser;
+mod ends;
+mod identity;
+mod link;
+mod pages;
+mod safety;
+mod several;
+mod way;
+mod world;

@@ -1,0 +1,152 @@
+//! What browsers are told of every answer, and the pages for developers.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::harness::server::Server;
+
+#[test]
+fn every_answer_is_protected_and_has_an_id() {
+    let server = Server::start(&[]);
+    for (method, path) in [
+        ("GET", "/"),
+        ("GET", "/docs"),
+        ("GET", "/openapi.json"),
+        ("GET", "/fhir/metadata"),
+        ("GET", "/fhir/Patient"),
+        ("GET", "/endpoints"),
+        ("GET", "/.well-known/jwks.json"),
+        ("OPTIONS", "/.well-known/jwks.json"),
+        ("GET", "/elsewhere"),
+        ("POST", "/docs"),
+        ("HEAD", "/docs"),
+    ] {
+        let answer = server.send(method, path, &[], "");
+        let policy = answer.header("content-security-policy");
+        assert!(
+            policy.starts_with("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
+            "{path}: {policy}"
+        );
+        assert!(!policy.contains("unsafe"), "{path}: {policy}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(answer.header("referrer-policy"), "no-referrer", "{path}");
+        assert_eq!(answer.header("strict-transport-security"), "", "{path}: plain http");
+        assert!(
+            uuid::Uuid::parse_str(answer.header("x-request-id")).is_ok(),
+            "{method} {path}"
+        );
+    }
+}
+
+#[test]
+fn the_page_shows_every_operation_and_needs_nothing_beside_it() {
+    let server = Server::start(&[]);
+    let page = server.send("GET", "/docs", &[], "");
+    assert_eq!(
+        (page.status, page.header("content-type")),
+        (200, "text/html; charset=utf-8")
+    );
+    let document = server.send("GET", "/openapi.json", &[], "").json();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(method, _)| *method != "head")
+        {
+            let id = operation["operationId"].as_str().unwrap();
+            let heading = format!(
+                "<span class=\"method\">{}</span> <code>{path}</code>",
+                method.to_uppercase()
+            );
+            assert!(page.text.contains(&heading), "{method} {path}");
+            assert_eq!(page.text.matches(&format!("<details id=\"{id}\">")).count(), 1, "{id}");
+        }
+    }
+    for outside in ["<script", "<link", "<img", "src=", "@import", "url(", " style=", " on"] {
+        let inside_tags = page.text.split('<').filter_map(|piece| piece.split('>').next());
+        let found = match outside.starts_with('<') || outside == "@import" || outside == "url(" {
+            true => page.text.contains(outside),
+            false => inside_tags.into_iter().any(|tag| tag.contains(outside)),
+        };
+        assert!(!found, "{outside}");
+    }
+    let digest = |text: &str| {
+        use base64::Engine;
+        use sha2::Digest;
+        base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(text))
+    };
+    let style = page
+        .text
+        .split("<style>")
+        .nth(1)
+        .unwrap()
+        .split("</style>")
+        .next()
+        .unwrap();
+    assert!(
+        page.header("content-security-policy")
+            .contains(&format!("style-src 'sha256-{}'", digest(style)))
+    );
+    assert!(page.text.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
+    assert!(page.text.contains("<title>"));
+}
+
+#[test]
+fn the_start_leads_to_the_description() {
+    let server = Server::start(&[]);
+    let page = server.send("GET", "/", &[], "");
+    assert_eq!(
+        (page.status, page.header("content-type")),
+        (200, "text/html; charset=utf-8")
+    );
+    let base = format!("http://{}", server.address);
+    let links: Vec<&str> = page
+        .text
+        .split("href=\"")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    assert!(links.contains(&format!("{base}/docs").as_str()), "{links:?}");
+    for link in links {
+        assert_eq!(
+            server.send("GET", link.strip_prefix(&base).unwrap(), &[], "").status,
+            200,
+            "{link}"
+        );
+    }
+}
+
+/// hyper answers these by itself, before any route is asked.
+#[test]
+fn requests_that_cannot_be_read_are_refused_with_an_id_too() {
+    let server = Server::start(&[]);
+    for (request, status) in [
+        ("NONSENSE\r\n\r\n".to_owned(), 400),
+        ("GET /fhir HTTP/7.3\r\n\r\n".to_owned(), 400),
+        ("GET /fhir HTTP/1.1\r\nhost: x\r\nbroken header\r\n\r\n".to_owned(), 400),
+        (
+            format!("GET /fhir HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(150)),
+            431,
+        ),
+    ] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        // The server may have answered and closed before all of it is sent.
+        let _ = stream.write_all(request.as_bytes());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        let id = answer
+            .split("x-request-id: ")
+            .nth(1)
+            .unwrap()
+            .split("\r\n")
+            .next()
+            .unwrap();
+        assert!(uuid::Uuid::parse_str(id).is_ok(), "{answer}");
+        assert!(answer.contains("x-content-type-options: nosniff") && answer.ends_with("\r\n\r\n"));
+    }
+}

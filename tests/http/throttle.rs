@@ -1,0 +1,199 @@
+//! How often clients may ask, and what they are told.
+
+use std::num::NonZeroU32;
+
+use tabularium::consent::{Actor, NewApplication};
+use tabularium::http::{Limits, Rate, Rates};
+use tabularium::lake::Mode;
+
+use crate::harness::server::Server;
+
+/// So slow that no test outlasts it.
+fn once_in_a_while(burst: u32) -> Option<Rate> {
+    let (per_second, burst) = (NonZeroU32::MIN, NonZeroU32::new(burst).unwrap());
+    Some(Rate { per_second, burst })
+}
+
+fn server(rates: Rates) -> Server {
+    let limits = Limits {
+        rates,
+        ..Limits::default()
+    };
+    Server::limited(&[], limits)
+}
+
+fn token_of(server: &Server, name: &str) -> String {
+    let new = NewApplication {
+        name,
+        ..NewApplication::default()
+    };
+    let (application, _) = server.store.create_application(&new, Actor::Operator).unwrap();
+    server
+        .tokens
+        .for_application(&application.id, Mode::Live)
+        .unwrap()
+        .token
+}
+
+#[test]
+fn a_credential_that_asks_too_often_is_told_when_to_come_back() {
+    let server = server(Rates {
+        credential: once_in_a_while(100),
+        ..Rates::default()
+    });
+    let (one, other) = (token_of(&server, "one"), token_of(&server, "other"));
+    let first = server.get("/fhir/Patient", &one);
+    assert_eq!((first.status, first.header("x-ratelimit-limit")), (200, "100"));
+    assert_eq!(
+        (first.header("x-ratelimit-remaining"), first.header("x-ratelimit-reset")),
+        ("99", "1")
+    );
+    let refused = loop {
+        let answer = server.get("/fhir/Patient", &one);
+        if answer.status != 200 {
+            break answer;
+        }
+    };
+    assert_eq!((refused.status, refused.issue().as_str()), (429, "throttled"));
+    assert_eq!(
+        (refused.header("retry-after"), refused.header("x-ratelimit-remaining")),
+        ("1", "0")
+    );
+    assert_eq!(refused.header("x-ratelimit-limit"), "100");
+    assert!(!refused.header("x-request-id").is_empty());
+    assert_eq!(
+        server.get("/fhir/Patient", &other).status,
+        200,
+        "another application has its own"
+    );
+    for _ in 0..150 {
+        assert_eq!(
+            server.get("/fhir/Patient", &server.application_token()).status,
+            200,
+            "the operator's is not counted"
+        );
+    }
+}
+
+#[test]
+fn tokens_of_one_application_share_what_it_may() {
+    let server = server(Rates {
+        credential: once_in_a_while(4),
+        ..Rates::default()
+    });
+    let token = token_of(&server, "one");
+    let again = server.tokens.for_application("one", Mode::Live).unwrap().token;
+    assert_ne!(token, again);
+    assert_eq!(server.get("/fhir/Patient", &token).header("x-ratelimit-remaining"), "3");
+    let remaining = server
+        .get("/fhir/Patient", &again)
+        .header("x-ratelimit-remaining")
+        .to_owned();
+    assert!(["2", "3"].contains(&remaining.as_str()), "{remaining}");
+}
+
+#[test]
+fn routes_without_a_credential_are_limited_by_address() {
+    let server = server(Rates {
+        address: once_in_a_while(50),
+        ..Rates::default()
+    });
+    for path in ["/endpoints", "/fhir/metadata", "/oauth/token"] {
+        let refused = loop {
+            let answer = server.send("GET", path, &[], "");
+            if answer.status == 429 {
+                break answer;
+            }
+        };
+        let json = refused.json();
+        let shape = match path {
+            "/fhir/metadata" => json["issue"][0]["code"] == "throttled",
+            "/oauth/token" => json["error"] == "temporarily_unavailable",
+            _ => json["message"].is_string(),
+        };
+        assert!(shape, "{json}");
+        assert_eq!(
+            (refused.header("retry-after"), refused.header("x-ratelimit-limit")),
+            ("1", "50")
+        );
+    }
+    let token = server.application_token();
+    assert_eq!(
+        server.get("/fhir/Patient", &token).status,
+        200,
+        "who has a token is not kept out with them"
+    );
+}
+
+#[test]
+fn guessing_credentials_is_charged_to_the_address() {
+    let server = server(Rates {
+        address: once_in_a_while(50),
+        ..Rates::default()
+    });
+    let mut statuses = Vec::new();
+    while statuses.last() != Some(&429) {
+        statuses.push(server.get("/fhir/Patient", "guess").status);
+    }
+    assert_eq!(statuses[0], 401);
+    assert!(statuses.len() > 50, "{}", statuses.len());
+}
+
+#[test]
+fn a_route_that_needs_no_credential_is_not_opened_wider_by_one() {
+    let server = server(Rates {
+        address: once_in_a_while(50),
+        ..Rates::default()
+    });
+    let token = server.application_token();
+    while server.get("/endpoints", &token).status != 429 {}
+    assert_eq!(server.get("/fhir/Patient", &token).status, 200);
+    assert_eq!(server.get("/elsewhere", &token).status, 429);
+}
+
+#[test]
+fn what_is_kept_without_a_credential_is_limited_more_narrowly() {
+    let server = server(Rates {
+        address: once_in_a_while(10_000),
+        ..Rates::default()
+    });
+    let json = [("content-type", "application/json")];
+    let application = r#"{"name":"A","email":"a@b.example","why":"w","location":"l","resume":"https://a.example"}"#;
+    let (mut kept, mut refused) = (0, server.send("POST", "/apply", &json, application));
+    while refused.status == 202 {
+        kept += 1;
+        refused = server.send("POST", "/apply", &json, application);
+    }
+    assert_eq!((refused.status, refused.header("retry-after")), (429, "1"));
+    assert!(refused.json()["message"].is_string());
+    assert!((30..60).contains(&kept), "{kept}");
+    assert_eq!(server.store.applicants(1_000).unwrap().len(), kept);
+    let client = r#"{"client_name":"x","redirect_uris":["https://x.example/cb"]}"#;
+    let registered = server.send("POST", "/oauth/register", &json, client);
+    assert!([201, 429].contains(&registered.status), "{}", registered.text);
+    while server.send("POST", "/oauth/register", &json, client).status == 201 {}
+    assert_eq!(server.send("GET", "/endpoints", &[], "").status, 200, "reading goes on");
+}
+
+#[test]
+fn behind_a_proxy_addresses_are_those_that_it_adds() {
+    let server = server(Rates {
+        address: once_in_a_while(50),
+        behind_proxy: true,
+        ..Rates::default()
+    });
+    let from = |address: &str| {
+        server
+            .send("GET", "/endpoints", &[("x-forwarded-for", address)], "")
+            .status
+    };
+    while from("198.51.100.1, 192.0.2.1") != 429 {}
+    assert_eq!(from("192.0.2.1, 192.0.2.2"), 200);
+}
+
+#[test]
+fn without_limits_nothing_is_counted() {
+    let server = server(Rates::default());
+    let answer = server.get("/fhir/Patient", &token_of(&server, "one"));
+    assert_eq!((answer.status, answer.header("x-ratelimit-limit")), (200, ""));
+}

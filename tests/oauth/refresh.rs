@@ -1,0 +1,231 @@
+//! `POST /oauth/token` with a refresh token.
+
+use serde_json::{Value, json};
+use tabularium::consent::{Actor, AuthorizationState, Usage};
+use tabularium::lake::Mode;
+
+use super::claims;
+use crate::harness::consented::{App, Finished, Flow, basic};
+use crate::harness::server::{Answer, START, Server};
+
+fn exchanged(usage: Usage) -> (Server, App, Finished, Value) {
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let finished = Flow {
+        usage,
+        ..Flow::of(&app)
+    }
+    .finish(&server);
+    let tokens = finished.tokens(&server);
+    (server, app, finished, tokens)
+}
+
+fn refresh(server: &Server, token: &Value, client: &str) -> Answer {
+    let body = json!({"grant_type": "refresh_token", "refresh_token": token, "client_id": client});
+    server.post("/oauth/token", &[], &body)
+}
+
+fn refused(answer: &Answer) {
+    assert_eq!(
+        answer.oauth_error(),
+        (400, "invalid_grant".to_owned()),
+        "{}",
+        answer.text
+    );
+}
+
+fn is_active(server: &Server, tokens: &Value) -> bool {
+    let answer = server.get("/oauth/introspect", tokens["access_token"].as_str().unwrap());
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.json()["active"].as_bool().unwrap()
+}
+
+#[test]
+fn a_refresh_gives_new_tokens_and_spends_the_old_one() {
+    let (server, _app, finished, first) = exchanged(Usage::Multiple);
+    server.store.clock().advance(3_600);
+    let answer = refresh(&server, &first["refresh_token"], &finished.client);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.header("cache-control"), "no-store");
+    let second = answer.json();
+    assert_eq!(
+        (&second["token_type"], &second["expires_in"]),
+        (&json!("Bearer"), &json!(86_400))
+    );
+    assert_eq!(second["refresh_expires_in"], 7_776_000);
+    assert_eq!(
+        (&second["scope"], &second["patient"]),
+        (&first["scope"], &first["patient"])
+    );
+    assert_ne!(second["refresh_token"], first["refresh_token"]);
+    assert_ne!(second["access_token"], first["access_token"]);
+    let claims = claims(second["access_token"].as_str().unwrap());
+    assert_eq!(claims["exp"], START + 3_600 + 86_400);
+    assert_eq!(claims["sub"], *finished.consent);
+    assert!(is_active(&server, &first) && is_active(&server, &second));
+    refused(&refresh(&server, &first["refresh_token"], &finished.client));
+    assert_eq!(refresh(&server, &second["refresh_token"], &finished.client).status, 200);
+}
+
+#[test]
+fn a_refresh_never_syncs_and_keeps_the_authorization_exchanged() {
+    let (server, _app, finished, tokens) = exchanged(Usage::Multiple);
+    assert_eq!(refresh(&server, &tokens["refresh_token"], &finished.client).status, 200);
+    let authorization = &finished.authorizations[0];
+    assert_eq!(server.store.jobs_of(authorization).unwrap().len(), 1);
+    let authorization = server.store.authorization(authorization).unwrap().unwrap();
+    assert_eq!(authorization.state, AuthorizationState::Exchanged);
+}
+
+#[test]
+fn refresh_tokens_of_one_time_and_multiple_usage_are_taken_alike_within_their_window() {
+    for usage in [Usage::OneTime, Usage::Multiple] {
+        let (server, _app, finished, tokens) = exchanged(usage);
+        server.store.clock().advance(3 * 86_400);
+        server.store.sweep().unwrap();
+        let answer = refresh(&server, &tokens["refresh_token"], &finished.client);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        // The window rolls on with every refresh.
+        server.store.clock().advance(7_776_000 - 1);
+        server.store.sweep().unwrap();
+        assert_eq!(
+            refresh(&server, &answer.json()["refresh_token"], &finished.client).status,
+            200
+        );
+    }
+}
+
+#[test]
+fn a_refresh_must_come_before_the_window_elapses() {
+    for swept in [false, true] {
+        let (server, _app, finished, tokens) = exchanged(Usage::Multiple);
+        server.store.clock().advance(7_776_000);
+        if swept {
+            server.store.sweep().unwrap();
+            let authorization = server
+                .store
+                .authorization(&finished.authorizations[0])
+                .unwrap()
+                .unwrap();
+            assert_eq!(authorization.state, AuthorizationState::Expired);
+        }
+        refused(&refresh(&server, &tokens["refresh_token"], &finished.client));
+    }
+}
+
+#[test]
+fn refresh_reuse_after_a_moment_revokes_the_family() {
+    let (server, _app, finished, first) = exchanged(Usage::Multiple);
+    let second = refresh(&server, &first["refresh_token"], &finished.client).json();
+    // Within ten seconds it may be the client's own retry.
+    server.store.clock().advance(10);
+    refused(&refresh(&server, &first["refresh_token"], &finished.client));
+    let third = refresh(&server, &second["refresh_token"], &finished.client).json();
+    assert!(third["refresh_token"].is_string());
+    server.store.clock().advance(1);
+    refused(&refresh(&server, &first["refresh_token"], &finished.client));
+    for tokens in [&first, &second, &third] {
+        assert!(!is_active(&server, tokens));
+    }
+    refused(&refresh(&server, &third["refresh_token"], &finished.client));
+    // It is a matter of tokens: the consent stays as it is.
+    let authorization = server
+        .store
+        .authorization(&finished.authorizations[0])
+        .unwrap()
+        .unwrap();
+    assert_eq!(authorization.state, AuthorizationState::Exchanged);
+}
+
+#[test]
+fn reuse_by_another_client_ends_nothing() {
+    let (server, app, finished, first) = exchanged(Usage::Multiple);
+    let stranger = App::register(&server.store, "stranger");
+    let second = refresh(&server, &first["refresh_token"], &finished.client).json();
+    server.store.clock().advance(60);
+    for client in [&stranger.test.publishable, &app.live.publishable] {
+        refused(&refresh(&server, &first["refresh_token"], client));
+        refused(&refresh(&server, &second["refresh_token"], client));
+    }
+    assert!(is_active(&server, &second));
+    assert_eq!(refresh(&server, &second["refresh_token"], &finished.client).status, 200);
+}
+
+#[test]
+fn of_concurrent_refreshes_one_wins_and_nothing_is_revoked() {
+    let (server, _app, finished, first) = exchanged(Usage::Multiple);
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let one = || refresh(&server, &first["refresh_token"], &finished.client);
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let won: Vec<_> = answers.iter().filter(|answer| answer.status == 200).collect();
+    assert_eq!(won.len(), 1);
+    assert_eq!(
+        refresh(&server, &won[0].json()["refresh_token"], &finished.client).status,
+        200
+    );
+}
+
+#[test]
+fn a_revoked_consent_is_not_refreshed() {
+    let (server, _app, finished, tokens) = exchanged(Usage::Multiple);
+    server.store.revoke_consent(&finished.consent, Actor::Patient).unwrap();
+    refused(&refresh(&server, &tokens["refresh_token"], &finished.client));
+}
+
+#[test]
+fn basic_is_accepted_and_both_are_not() {
+    let (server, app, finished, tokens) = exchanged(Usage::Multiple);
+    let mut body =
+        json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": finished.client});
+    let basic = app.test.basic();
+    let answer = server.post("/oauth/token", &[("authorization", &basic)], &body);
+    assert_eq!(answer.oauth_error(), (400, "invalid_request".to_owned()));
+    body.as_object_mut().unwrap().remove("client_id");
+    assert_eq!(
+        server
+            .post_form("/oauth/token", &[("authorization", &basic)], &body)
+            .status,
+        200
+    );
+}
+
+#[test]
+fn refresh_tokens_outlive_the_keys_they_were_given_to() {
+    let (server, app, _finished, tokens) = exchanged(Usage::Multiple);
+    let fresh = server
+        .store
+        .rotate_keys(&app.id, Mode::Test, 0, Actor::Operator)
+        .unwrap();
+    let old = refresh(&server, &tokens["refresh_token"], &app.test.publishable);
+    assert_eq!(old.oauth_error(), (401, "invalid_client".to_owned()));
+    let body = json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]});
+    let basic = basic(&fresh.publishable, fresh.secret.as_deref().unwrap());
+    let answer = server.post("/oauth/token", &[("authorization", &basic)], &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(
+        claims(answer.json()["access_token"].as_str().unwrap())["client_id"],
+        *fresh.publishable
+    );
+}
+
+#[test]
+fn an_unknown_refresh_token_is_refused() {
+    let (server, _app, finished, tokens) = exchanged(Usage::Multiple);
+    for other in [
+        "x",
+        "rt_",
+        tokens["access_token"].as_str().unwrap(),
+        "' OR '1'='1",
+        "<script>",
+        "\u{0}",
+    ] {
+        refused(&refresh(&server, &json!(other), &finished.client));
+    }
+    let body = json!({"grant_type": "refresh_token", "client_id": finished.client});
+    assert_eq!(
+        server.post("/oauth/token", &[], &body).oauth_error(),
+        (400, "invalid_request".to_owned())
+    );
+}

@@ -1,0 +1,183 @@
+//! `POST /oauth/register` (RFC 7591).
+
+use serde_json::{Value, json};
+use tabularium::consent::{Actor, REGISTRATION_SECONDS};
+use tabularium::lake::Mode;
+
+use crate::harness::consented::basic;
+use crate::harness::server::{START, Server};
+
+fn metadata() -> Value {
+    json!({"redirect_uris": ["https://client.example/cb"], "client_name": "A client"})
+}
+
+fn refused(server: &Server, body: &Value, error: &str) {
+    let answer = server.post("/oauth/register", &[], body);
+    assert_eq!(answer.oauth_error(), (400, error.to_owned()), "{body}");
+}
+
+#[test]
+fn a_client_is_registered_for_test_mode_with_its_metadata() {
+    let server = Server::start(&[]);
+    let answer = server.post("/oauth/register", &[], &metadata());
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    assert_eq!(answer.header("cache-control"), "no-store");
+    let client = answer.json();
+    let (id, secret) = (
+        client["client_id"].as_str().unwrap(),
+        client["client_secret"].as_str().unwrap(),
+    );
+    assert!(id.starts_with("pk_test_") && secret.starts_with("sk_test_"));
+    assert_eq!(
+        (&client["client_id_issued_at"], &client["client_secret_expires_at"]),
+        (&json!(START), &json!(0))
+    );
+    assert_eq!(client["redirect_uris"], metadata()["redirect_uris"]);
+    assert_eq!(client["client_name"], "A client");
+    assert_eq!(client["token_endpoint_auth_method"], "client_secret_basic");
+    assert_eq!(client["grant_types"], json!(["authorization_code"]));
+    assert_eq!(client["response_types"], json!(["code"]));
+    assert_eq!(client["scope"], "launch/patient offline_access");
+    let body = json!({"grant_type": "client_credentials"});
+    let answer = server.post("/oauth/token", &[("authorization", &basic(id, secret))], &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(server.store.client(id).unwrap().unwrap().mode, Mode::Test);
+}
+
+#[test]
+fn a_public_client_gets_no_secret() {
+    let server = Server::start(&[]);
+    let mut body = metadata();
+    body["token_endpoint_auth_method"] = json!("none");
+    body["grant_types"] = json!(["authorization_code", "refresh_token"]);
+    body["redirect_uris"] = json!(["com.example.app:/callback", "http://127.0.0.1/cb"]);
+    body["contacts"] = json!(["me@client.example"]);
+    body["client_uri"] = json!("https://client.example");
+    body["unknown"] = json!({"left": "alone"});
+    let answer = server.post("/oauth/register", &[], &body);
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    let client = answer.json();
+    assert!(client.get("client_secret").is_none() && client.get("unknown").is_none());
+    assert_eq!(client["client_secret_expires_at"], 0);
+    assert_eq!(
+        (&client["contacts"], &client["client_uri"]),
+        (&body["contacts"], &body["client_uri"])
+    );
+    let pair = basic(client["client_id"].as_str().unwrap(), "anything");
+    let body = json!({"grant_type": "client_credentials"});
+    let answer = server.post("/oauth/token", &[("authorization", &pair)], &body);
+    assert_eq!(answer.oauth_error(), (401, "invalid_client".to_owned()));
+}
+
+#[test]
+fn an_initial_access_token_registers_one_live_client() {
+    let server = Server::start(&[]);
+    let token = server.store.create_registration_token(Actor::Operator).unwrap();
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str())];
+    // What is refused does not use it up.
+    assert_eq!(server.post("/oauth/register", &headers, &json!({})).status, 400);
+    let answer = server.post("/oauth/register", &headers, &metadata());
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    assert!(answer.json()["client_id"].as_str().unwrap().starts_with("pk_live_"));
+    let late = server.store.create_registration_token(Actor::Operator).unwrap();
+    server.store.clock().advance(REGISTRATION_SECONDS);
+    for value in [&bearer, &format!("Bearer {late}"), "Bearer x", "Basic eDp5", ""] {
+        let answer = server.post("/oauth/register", &[("authorization", value)], &metadata());
+        assert_eq!(answer.oauth_error(), (401, "invalid_token".to_owned()), "{value}");
+        assert_eq!(answer.header("www-authenticate"), r#"Bearer error="invalid_token""#);
+    }
+}
+
+#[test]
+fn bad_redirect_uris_are_invalid_redirect_uri() {
+    let server = Server::start(&[]);
+    for uris in [
+        json!(null),
+        json!([]),
+        json!("https://client.example/cb"),
+        json!([1]),
+        json!(["http://client.example/cb"]),
+        json!(["https://client.example/cb#fragment"]),
+        json!(["javascript:alert(1)"]),
+        json!(["not a uri"]),
+        json!(["https://good.example/cb", "ftp://bad.example"]),
+        json!(["https://x.example/cb", "';DROP TABLE redirect_uri;--"]),
+    ] {
+        let mut body = metadata();
+        body["redirect_uris"] = uris;
+        refused(&server, &body, "invalid_redirect_uri");
+    }
+    assert!(
+        server
+            .store
+            .applications()
+            .unwrap()
+            .iter()
+            .all(|one| one.registration.is_none()),
+        "nothing is left"
+    );
+}
+
+#[test]
+fn bad_metadata_is_invalid_client_metadata() {
+    let server = Server::start(&[]);
+    for (name, value) in [
+        ("token_endpoint_auth_method", json!("private_key_jwt")),
+        ("token_endpoint_auth_method", json!("client_secret_post")),
+        ("token_endpoint_auth_method", json!(1)),
+        ("grant_types", json!(["implicit"])),
+        ("grant_types", json!("authorization_code")),
+        ("response_types", json!(["token"])),
+        ("response_types", json!([])),
+        ("client_name", json!(["x"])),
+        ("client_name", json!("x".repeat(300))),
+        ("client_uri", json!("javascript:alert(1)")),
+        ("logo_uri", json!("not an address")),
+        ("contacts", json!("me")),
+        ("scope", json!(1)),
+    ] {
+        let mut body = metadata();
+        body[name] = value;
+        refused(&server, &body, "invalid_client_metadata");
+    }
+    let mut body = metadata();
+    body["token_endpoint_auth_method"] = json!("none");
+    body["grant_types"] = json!(["authorization_code", "client_credentials"]);
+    refused(&server, &body, "invalid_client_metadata");
+    for body in [json!([]), json!("x"), json!(null)] {
+        refused(&server, &body, "invalid_client_metadata");
+    }
+}
+
+#[test]
+fn a_client_of_client_credentials_needs_no_redirect_uri() {
+    let server = Server::start(&[]);
+    let body = json!({"grant_types": ["client_credentials"], "client_name": "Batch"});
+    let answer = server.post("/oauth/register", &[], &body);
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    assert_eq!(answer.json()["response_types"], json!([]));
+}
+
+#[test]
+fn registrations_are_json() {
+    let server = Server::start(&[]);
+    let answer = server.send("POST", "/oauth/register", &[("content-type", "text/plain")], "{}");
+    assert_eq!(answer.oauth_error(), (415, "invalid_request".to_owned()));
+    let long = json!({"client_name": "x".repeat(70_000)});
+    assert_eq!(
+        server.post("/oauth/register", &[], &long).oauth_error(),
+        (413, "invalid_request".to_owned())
+    );
+}
+
+#[test]
+fn unknown_scopes_are_ignored() {
+    let server = Server::start(&[]);
+    let mut body = metadata();
+    body["scope"] = json!("openid launch/patient fhirUser <script>");
+    assert_eq!(
+        server.post("/oauth/register", &[], &body).json()["scope"],
+        "launch/patient"
+    );
+}

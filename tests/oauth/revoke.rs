@@ -1,0 +1,194 @@
+//! `POST /oauth/revoke`.
+
+use serde_json::{Value, json};
+use tabularium::consent::{AuthorizationState, ConsentState, JobState};
+
+use super::bearer;
+use crate::harness::consented::{App, Flow, PAYER, Place};
+use crate::harness::server::{Answer, Server};
+
+fn server() -> (Server, App) {
+    let server = Server::impatient(&[]);
+    let app = App::register(&server.store, "app");
+    (server, app)
+}
+
+fn revoke(server: &Server, tokens: &Value, secret: &str) -> Answer {
+    server.post(
+        "/oauth/revoke",
+        &[("authorization", &bearer(tokens))],
+        &json!({"secret_key": secret}),
+    )
+}
+
+#[test]
+fn the_consent_ends_with_its_tokens_jobs_and_authorizations() {
+    let (server, app) = server();
+    let places = [
+        PAYER,
+        Place {
+            name: "clinic",
+            ..PAYER
+        },
+    ];
+    let finished = Flow {
+        places: &places,
+        ..Flow::of(&app)
+    }
+    .finish(&server);
+    let first = finished.tokens(&server);
+    let refresh =
+        json!({"grant_type": "refresh_token", "refresh_token": first["refresh_token"], "client_id": finished.client});
+    let second = server.post("/oauth/token", &[], &refresh).json();
+    let answer = revoke(&server, &second, &app.test.secret);
+    assert_eq!(
+        (answer.status, answer.json()),
+        (200, json!({"count": 2})),
+        "{}",
+        answer.text
+    );
+    assert_eq!(answer.header("cache-control"), "no-store");
+
+    let standing = server.store.standing(&finished.consent).unwrap().unwrap();
+    assert_eq!(standing.consent.state, ConsentState::Revoked);
+    for source in &standing.sources {
+        assert_eq!(source.authorization.state, AuthorizationState::Revoked);
+        assert!(source.authorization.revoked_at.is_some() && source.authorization.data_erased_at.is_some());
+        assert!(matches!(source.sync, Some(JobState::Failed | JobState::Completed)));
+    }
+    for tokens in [&first, &second] {
+        assert_eq!(
+            server
+                .get("/fhir/Patient", tokens["access_token"].as_str().unwrap())
+                .status,
+            401
+        );
+        assert_eq!(
+            server
+                .get("/oauth/introspect", tokens["access_token"].as_str().unwrap())
+                .json()["active"],
+            false
+        );
+    }
+    let refresh =
+        json!({"grant_type": "refresh_token", "refresh_token": second["refresh_token"], "client_id": finished.client});
+    let answer = server.post("/oauth/token", &[], &refresh);
+    assert_eq!(answer.oauth_error(), (400, "invalid_grant".to_owned()));
+    assert_eq!(
+        revoke(&server, &second, &app.test.secret).status,
+        401,
+        "a revoked token revokes nothing"
+    );
+}
+
+#[test]
+fn a_wrong_secret_key_is_401_and_ends_nothing() {
+    let (server, app) = server();
+    let other = App::register(&server.store, "other");
+    let tokens = Flow::of(&app).finish(&server).tokens(&server);
+    for secret in [
+        &other.test.secret,
+        &app.live.secret,
+        &app.test.publishable,
+        "x",
+        "' OR 1=1 --",
+    ] {
+        let answer = revoke(&server, &tokens, secret);
+        assert_eq!(answer.status, 401, "{}", answer.text);
+        assert_eq!(answer.json().as_object().unwrap().len(), 1);
+        assert!(answer.json()["message"].as_str().unwrap().contains("secret_key"));
+        assert!(answer.header("www-authenticate").starts_with("Bearer "));
+    }
+    assert_eq!(
+        server
+            .get("/oauth/introspect", tokens["access_token"].as_str().unwrap())
+            .json()["active"],
+        true
+    );
+}
+
+#[test]
+fn the_secret_key_is_required() {
+    let (server, app) = server();
+    let tokens = Flow::of(&app).finish(&server).tokens(&server);
+    for body in [
+        json!({}),
+        json!({"secret_key": ""}),
+        json!({"secret_key": 1}),
+        json!([]),
+    ] {
+        let answer = server.post("/oauth/revoke", &[("authorization", &bearer(&tokens))], &body);
+        assert_eq!(answer.status, 400, "{}", answer.text);
+        assert!(answer.json()["message"].is_string());
+    }
+}
+
+#[test]
+fn only_a_good_patient_token_revokes() {
+    let (server, app) = server();
+    let body = json!({"secret_key": app.test.secret});
+    let none = server.post("/oauth/revoke", &[], &body);
+    assert_eq!(none.status, 401);
+    assert!(none.header("www-authenticate").starts_with("Bearer"));
+    let application = server
+        .tokens
+        .for_application(&app.id, tabularium::lake::Mode::Test)
+        .unwrap()
+        .token;
+    let answer = server.post(
+        "/oauth/revoke",
+        &[("authorization", &format!("Bearer {application}"))],
+        &body,
+    );
+    assert_eq!(answer.status, 401);
+    assert_eq!(
+        answer.json()["message"],
+        "A Consent access token is required for this endpoint."
+    );
+    let tokens = Flow::of(&app).finish(&server).tokens(&server);
+    server.store.clock().advance(86_400);
+    assert_eq!(revoke(&server, &tokens, &app.test.secret).status, 401, "expired");
+}
+
+#[test]
+fn other_consents_stay() {
+    let (server, app) = server();
+    let (one, two) = (Flow::of(&app).finish(&server), Flow::of(&app).finish(&server));
+    let (one, two) = (one.tokens(&server), two.tokens(&server));
+    assert_eq!(revoke(&server, &one, &app.test.secret).json()["count"], 1);
+    assert_eq!(
+        server
+            .get("/oauth/introspect", two["access_token"].as_str().unwrap())
+            .json()["active"],
+        true
+    );
+}
+
+#[test]
+fn a_consent_for_imported_records_is_the_operators_to_end() {
+    let server = Server::impatient(&[json!({"resourceType": "Patient", "id": "anna"})]);
+    let local = tabularium::consent::LOCAL_APPLICATION;
+    let mode = tabularium::lake::Mode::Live;
+    let keys = server
+        .store
+        .rotate_keys(local, mode, 0, tabularium::consent::Actor::Operator)
+        .unwrap();
+    let token = server.patient_token("anna");
+    let headers = [("authorization", format!("Bearer {token}"))];
+    let headers = [(headers[0].0, headers[0].1.as_str())];
+    if let Some(secret) = keys.secret {
+        let answer = server.post("/oauth/revoke", &headers, &json!({"secret_key": secret}));
+        assert_eq!(answer.status, 403, "{}", answer.text);
+        assert!(answer.json()["message"].is_string());
+    }
+    assert_eq!(server.get("/fhir/Patient/anna", &token).status, 200);
+}
+
+#[test]
+fn a_form_is_read_too() {
+    let (server, app) = server();
+    let tokens = Flow::of(&app).finish(&server).tokens(&server);
+    let fields = json!({"secret_key": app.test.secret});
+    let answer = server.post_form("/oauth/revoke", &[("authorization", &bearer(&tokens))], &fields);
+    assert_eq!((answer.status, answer.json()), (200, json!({"count": 1})));
+}

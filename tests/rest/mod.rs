@@ -1,0 +1,20 @@
+//! The consent REST API over HTTP: what a token sees of consents, and how a list is walked.
+
+mod consent;
+mod list;
+
+use crate::harness::consented::App;
+use crate::harness::server::Server;
+use tabularium::lake::Mode;
+
+/// A server with an application.
+fn server() -> (Server, App) {
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    (server, app)
+}
+
+/// An application's token.
+fn token(server: &Server, app: &App, mode: Mode) -> String {
+    server.tokens.for_application(&app.id, mode).unwrap().token
+}

@@ -1,0 +1,136 @@
+//! The sample application by itself: what it sends a browser away with, and whom it takes back.
+
+use url::Url;
+
+use crate::harness::payer::{Payer, Reply, parameter};
+use tabularium::sandbox::app::AppSettings;
+
+/// An application whose service is not there.
+fn app() -> Payer {
+    Payer::with_app(1, |base| AppSettings {
+        service: "http://127.0.0.1:1".to_owned(),
+        publishable_key: "pk_test_1".to_owned(),
+        secret_key: "sk_test_1".to_owned(),
+        base_url: base.to_owned(),
+    })
+}
+
+fn cookie(reply: &Reply) -> String {
+    let cookie = reply.headers.get("set-cookie").unwrap().to_str().unwrap();
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+#[test]
+fn it_asks_the_service_with_a_challenge_and_a_state_of_its_own() {
+    let payer = app();
+    let begin = |form: &[(&str, &str)]| {
+        let reply = payer.form("/app/connect", form);
+        let url = Url::parse(&reply.location().unwrap()).unwrap();
+        assert!(url.as_str().starts_with("http://127.0.0.1:1/oauth/authorize?"));
+        (url, cookie(&reply))
+    };
+    let (url, session) = begin(&[("way", "one"), ("offline", "yes")]);
+    let get = |name: &str| parameter(&url, name).unwrap();
+    assert_eq!(get("client_id"), "pk_test_1");
+    assert_eq!(get("redirect_uri"), format!("{}/app/callback", payer.base));
+    assert_eq!(
+        (get("response_type"), get("code_challenge_method")),
+        ("code".into(), "S256".into())
+    );
+    assert_eq!(
+        (get("code_challenge").len(), get("scope")),
+        (43, "launch/patient offline_access".into())
+    );
+    assert!(get("svc_external_id").starts_with("sample-user-"));
+    let (other, _) = begin(&[("way", "search")]);
+    assert_eq!(parameter(&other, "svc_search_mode").unwrap(), "true");
+    assert_eq!(parameter(&other, "scope").unwrap(), "launch/patient");
+    assert_ne!(parameter(&other, "state"), parameter(&url, "state"));
+    assert_eq!(
+        parameter(&begin(&[("way", "ial2")]).0, "svc_ial2_mode").unwrap(),
+        "true"
+    );
+    assert!(session.starts_with("sample_session="));
+}
+
+#[test]
+fn it_takes_nobody_back_but_who_it_sent_away() {
+    let payer = app();
+    let reply = payer.form("/app/connect", &[]);
+    let session = [("cookie", cookie(&reply))];
+    let state = parameter(&Url::parse(&reply.location().unwrap()).unwrap(), "state").unwrap();
+    let without = payer.get(&format!("/app/callback?state={state}&error=access_denied"), None);
+    assert_eq!(without.status, 400);
+    let query =
+        format!("state={state}&error=access_denied&error_description=User+%3Cb%3Ecancelled&error_uri=javascript:x");
+    let back = payer.send("GET", &format!("/app/callback?{query}"), &session, "");
+    assert_eq!(back.status, 200);
+    assert!(
+        back.text.contains("access_denied") && !back.text.contains("<b>cancelled"),
+        "{}",
+        back.text
+    );
+    assert!(!back.text.contains("javascript:"), "{}", back.text);
+    // The state is used up.
+    assert_eq!(
+        payer
+            .send("GET", &format!("/app/callback?{query}"), &session, "")
+            .status,
+        400
+    );
+    let reply = payer.send("POST", "/app/connect", &session, "way=one");
+    assert!(reply.headers.get("set-cookie").is_none());
+    assert_eq!(
+        payer
+            .send("GET", "/app/callback?state=other&code=x", &session, "")
+            .status,
+        400
+    );
+}
+
+#[test]
+fn it_says_when_the_service_does_not_answer() {
+    let payer = app();
+    let reply = payer.form("/app/connect", &[]);
+    let session = [("cookie", cookie(&reply))];
+    let state = parameter(&Url::parse(&reply.location().unwrap()).unwrap(), "state").unwrap();
+    let failed = payer.send("GET", &format!("/app/callback?state={state}&code=x"), &session, "");
+    assert_eq!(failed.status, 400);
+    assert!(failed.text.contains("did not answer"));
+    // There are no records without a connection.
+    let records = payer.send("GET", "/app/records", &session, "");
+    assert_eq!(records.location().unwrap(), format!("{}/app", payer.base));
+}
+
+#[test]
+fn the_page_of_the_link_component_loads_scripts_of_the_service_only() {
+    let payer = app();
+    let page = payer.get("/app/link", None);
+    let policy = page.headers.get("content-security-policy").unwrap().to_str().unwrap();
+    assert!(policy.contains("script-src 'self' http://127.0.0.1:1;"), "{policy}");
+    assert!(page.text.contains(r#"src="http://127.0.0.1:1/link/v1/link.js""#));
+    assert!(page.text.contains("pk_test_1") && !page.text.contains("sk_test_1"));
+    assert_eq!(payer.get("/app/link.js", None).status, 200);
+}
+
+#[test]
+fn a_code_is_shown_to_who_opened_an_address_by_hand() {
+    let payer = app();
+    let page = payer.get("/app/code?code=abc%3Cd", None);
+    assert!(page.status == 200 && page.text.contains("abc&#60;d"), "{}", page.text);
+    assert!(
+        payer
+            .get("/app/code?error=server_error", None)
+            .text
+            .contains("server_error")
+    );
+    assert_eq!(payer.get("/app/code", None).status, 400);
+}
+
+#[test]
+fn the_start_page_leads_to_it_where_there_is_one() {
+    assert!(app().get("/", None).text.contains(r#"href="/app""#));
+    let without = Payer::start(1);
+    assert!(!without.get("/", None).text.contains(r#"href="/app""#));
+    assert_eq!(without.get("/app", None).status, 404);
+}

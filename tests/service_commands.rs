@@ -1,0 +1,500 @@
+//! The commands about applications, endpoints, keys, consents and the audit log, as processes: what they print, how they end, and that a
+//! running server takes up what they change.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tabularium::consent::{Clock, Store};
+use tabularium::lake::{Lake, Mode};
+
+use crate::harness::consented::{App, Flow};
+use crate::harness::payer::Payer;
+use crate::harness::server::Server;
+
+fn run(data: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tabularium"))
+        .args(arguments)
+        .arg("--data")
+        .arg(data)
+        .output()
+        .unwrap()
+}
+
+/// What a command that succeeds prints.
+fn done(data: &Path, arguments: &[&str]) -> String {
+    let output = run(data, arguments);
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(data: &Path, arguments: &[&str]) -> Value {
+    let text = done(data, &[arguments, &["--json"]].concat());
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The exit code and what was said on standard error, which is one sentence.
+fn refused(data: &Path, arguments: &[&str]) -> (i32, String) {
+    let output = run(data, arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    (output.status.code().unwrap(), said)
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn an_application_is_made_with_keys_that_work_and_are_shown_once() {
+    let folder = folder();
+    let data = &folder.path().join("new");
+    let made = json(
+        data,
+        &[
+            "app",
+            "create",
+            "My App",
+            "--redirect-uri",
+            "https://my.example/cb",
+            "--origin",
+            "https://my.example/",
+            "--sync",
+            "daily",
+        ],
+    );
+    assert_eq!(
+        (&made["id"], &made["syncFrequency"]),
+        (&Value::from("my-app"), &Value::from("daily"))
+    );
+    assert_eq!(made["origins"][0], "https://my.example");
+    let store = Store::open(data, Clock::System).unwrap();
+    for keys in made["keys"].as_array().unwrap() {
+        let (publishable, secret) = (
+            keys["publishableKey"].as_str().unwrap(),
+            keys["secretKey"].as_str().unwrap(),
+        );
+        let mode = keys["mode"].as_str().unwrap();
+        assert!(publishable.starts_with(&format!("pk_{mode}_")) && secret.starts_with(&format!("sk_{mode}_")));
+        let client = store.client_with_secret(publishable, secret).unwrap().unwrap();
+        assert_eq!((&*client.application, client.mode.schema()), ("my-app", mode));
+        for listing in [done(data, &["app", "list"]), json(data, &["app", "list"]).to_string()] {
+            assert!(listing.contains(publishable) && !listing.contains(secret));
+        }
+    }
+    let shown = done(data, &["app", "create", "Other"]);
+    assert!(
+        shown.contains("sk_live_") && shown.contains("sk_test_") && shown.contains("once"),
+        "{shown}"
+    );
+    assert!(shown.contains("tabularium app add-redirect other URI"), "{shown}");
+}
+
+#[test]
+fn what_is_wrong_with_an_application_is_said_in_a_sentence() {
+    let folder = folder();
+    let data = folder.path();
+    done(data, &["app", "create", "x"]);
+    for (arguments, words) in [
+        (
+            &["app", "create", "x", "--id", "x"] as &[&str],
+            "is called \"x\" already",
+        ),
+        (&["app", "create", " "], "name is empty"),
+        (&["app", "create", "y", "--id", "a b"], "id \"a b\""),
+        (
+            &["app", "create", "y", "--redirect-uri", "http://y.example/cb"],
+            "plain http",
+        ),
+        (&["app", "add-redirect", "x", "https://x.example/#f"], "fragment"),
+        (&["app", "add-redirect", "nobody", "https://x.example/"], "\"nobody\""),
+        (
+            &["app", "remove-redirect", "x", "https://x.example/"],
+            "no redirect URI",
+        ),
+        (&["app", "add-origin", "x", "https://x.example/page"], "origin"),
+        (&["app", "remove-origin", "x", "https://x.example"], "no origin"),
+        (&["app", "set-sync", "nobody", "daily"], "\"nobody\""),
+        (&["app", "rotate-keys", "nobody", "--mode", "test"], "\"nobody\""),
+        (&["consents", "--application", "nobody"], "\"nobody\""),
+        (&["endpoint", "check", "nobody"], "\"nobody\""),
+        (&["endpoint", "set-status", "nobody", "LIVE"], "\"nobody\""),
+    ] {
+        let (code, said) = refused(data, arguments);
+        assert_eq!(code, 2, "{arguments:?}: {said}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    assert_eq!(
+        json(data, &["app", "list"]).as_array().unwrap().len(),
+        2,
+        "nothing is left of what was refused"
+    );
+    let nowhere = folder.path().join("nowhere");
+    for arguments in [
+        &["app", "list"] as &[&str],
+        &["keys", "rotate"],
+        &["audit"],
+        &["consents"],
+        &["endpoint", "list"],
+    ] {
+        assert_eq!(refused(&nowhere, arguments).0, 2);
+    }
+    assert!(!nowhere.exists());
+}
+
+#[test]
+fn addresses_and_syncs_are_changed_and_noted() {
+    let folder = folder();
+    let data = folder.path();
+    done(data, &["app", "create", "x"]);
+    done(data, &["app", "add-redirect", "x", "com.example.x:/cb"]);
+    let again = done(data, &["app", "add-redirect", "x", "com.example.x:/cb"]);
+    assert!(again.contains("already"), "{again}");
+    done(data, &["app", "add-origin", "x", "http://localhost:3000"]);
+    done(data, &["app", "set-sync", "x", "weekly"]);
+    let of = |list: &Value| {
+        list.as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["id"] == "x")
+            .unwrap()
+            .clone()
+    };
+    let x = of(&json(data, &["app", "list"]));
+    assert_eq!(x["redirectUris"][0], "com.example.x:/cb");
+    assert_eq!(
+        (&x["origins"][0], &x["syncFrequency"]),
+        (&Value::from("http://localhost:3000"), &Value::from("weekly"))
+    );
+    done(data, &["app", "remove-redirect", "x", "com.example.x:/cb"]);
+    done(data, &["app", "remove-origin", "x", "http://localhost:3000"]);
+    let x = of(&json(data, &["app", "list"]));
+    assert_eq!(
+        (
+            x["redirectUris"].as_array().unwrap().len(),
+            x["origins"].as_array().unwrap().len()
+        ),
+        (0, 0)
+    );
+    let audit = json(data, &["audit"]);
+    let actions: Vec<&str> = audit
+        .as_array()
+        .unwrap()
+        .iter()
+        .rev()
+        .map(|one| one["action"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        actions,
+        [
+            "application.created",
+            "application.redirect-uri-added",
+            "application.origin-added",
+            "application.sync-frequency-set",
+            "application.redirect-uri-removed",
+            "application.origin-removed",
+        ]
+    );
+    assert!(audit.as_array().unwrap().iter().all(|one| one["actor"] == "operator"));
+    assert_eq!(json(data, &["audit", "--limit", "2"]).as_array().unwrap().len(), 2);
+    assert!(done(data, &["audit"]).starts_with("at "));
+}
+
+#[test]
+fn rotated_keys_work_on_a_running_server_and_the_earlier_do_not() {
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let token = |basic: &str| {
+        let form = serde_json::json!({"grant_type": "client_credentials"});
+        server
+            .post_form("/oauth/token", &[("authorization", basic)], &form)
+            .status
+    };
+    assert_eq!(token(&app.live.basic()), 200);
+    let new = json(server.folder(), &["app", "rotate-keys", "app", "--mode", "live"]);
+    let basic = |keys: &Value| {
+        let text = |name: &str| keys[name].as_str().unwrap().to_owned();
+        crate::harness::consented::basic(&text("publishableKey"), &text("secretKey"))
+    };
+    assert_eq!(
+        (token(&basic(&new)), token(&app.live.basic()), token(&app.test.basic())),
+        (200, 401, 200)
+    );
+    let shown = done(
+        server.folder(),
+        &["app", "rotate-keys", "app", "--mode", "test", "--grace", "1"],
+    );
+    assert!(shown.contains("stay good until"), "{shown}");
+}
+
+#[test]
+fn signing_keys_are_rotated_under_a_running_server() {
+    let server = Server::start(&[]);
+    let rotated = json(server.folder(), &["keys", "rotate"]);
+    let kid = rotated["kid"].as_str().unwrap().to_owned();
+    assert_eq!(rotated["verifying"].as_array().unwrap().len(), 1);
+    // The server looks every second.
+    while server.send("GET", "/.well-known/jwks.json", &[], "").json()["keys"][0]["kid"] != *kid {
+        std::thread::yield_now();
+    }
+    let token = server.application_token();
+    assert_eq!(jsonwebtoken::decode_header(&token).unwrap().kid.unwrap(), kid);
+    assert_eq!(server.get("/fhir/Patient", &token).status, 200);
+    let list = done(server.folder(), &["keys", "list"]);
+    let lines: Vec<&str> = list.lines().collect();
+    assert_eq!(lines[0], format!("{kid}  signs"));
+    assert!(lines.len() == 2 && lines[1].ends_with("  verifies"), "{list}");
+    assert_eq!(json(server.folder(), &["keys", "list"])["keys"][0]["kid"], *kid);
+}
+
+#[test]
+fn an_initial_access_token_is_good_for_one_registration() {
+    let folder = folder();
+    let data = folder.path();
+    done(data, &["app", "create", "x"]);
+    let token = done(data, &["app", "registration-token"]);
+    let store = Store::open(data, Clock::System).unwrap();
+    assert!(store.is_registration_token(token.trim()).unwrap());
+    let other = json(data, &["app", "registration-token"]);
+    assert!(store.is_registration_token(other["token"].as_str().unwrap()).unwrap());
+    assert_ne!(other["token"], token.trim());
+}
+
+#[test]
+fn consents_are_listed_by_application_mode_and_state() {
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let hostile = Flow {
+        user: Some("\u{1b}[2J'; DROP TABLE consent; --"),
+        ..Flow::of(&app)
+    };
+    let finished = hostile.finish(&server);
+    finished.tokens(&server);
+    let waiting = Flow::of(&app).finish(&server);
+    let data = server.folder();
+    let ids = |arguments: &[&str]| -> Vec<String> {
+        let list = json(data, &[&["consents"], arguments].concat());
+        list.as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let mut all = vec![finished.consent.clone(), waiting.consent.clone()];
+    all.sort_by(|one, other| other.cmp(one));
+    assert_eq!(ids(&[]), all);
+    assert_eq!(ids(&["--state", "exchanged"]), [finished.consent.as_str()]);
+    assert_eq!(
+        ids(&["--application", "app", "--mode", "test", "--state", "AUTHORIZED"]),
+        [waiting.consent.as_str()]
+    );
+    assert_eq!(ids(&["--mode", "live"]), Vec::<String>::new());
+    assert_eq!(ids(&["--limit", "1"]).len(), 1);
+    let table = done(data, &["consents"]);
+    assert!(table.contains("payer (EXCHANGED, sync "), "{table}");
+    let audit = json(data, &["audit", "--consent", &finished.consent]);
+    let actions: Vec<&str> = audit
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["action"].as_str().unwrap())
+        .collect();
+    assert!(
+        actions.contains(&"consent.exchanged") && actions.contains(&"consent.created"),
+        "{actions:?}"
+    );
+    let listed = done(data, &["consents", "--json"]);
+    assert!(!listed.contains('\u{1b}') && !table.contains('\u{1b}'));
+}
+
+#[test]
+fn an_endpoint_is_added_from_its_smart_configuration_and_checked() {
+    let payer = Payer::start(2);
+    let folder = folder();
+    let data = &folder.path().join("new");
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "hush\n").unwrap();
+    let base = format!("{}/lakeshore/fhir", payer.base);
+    let smart = format!("{base}/.well-known/smart-configuration");
+    let add = |more: &[&str]| {
+        let plain = [
+            "endpoint",
+            "add",
+            &smart,
+            "--client-id",
+            "tabularium",
+            "--mode",
+            "test",
+            "--allow-private-sources",
+        ];
+        json(data, &[&plain, more].concat())
+    };
+    let secret_file = [
+        "--client-secret-file",
+        secret.to_str().unwrap(),
+        "--label",
+        "Lakeshore",
+        "--name",
+        "lakeshore",
+    ];
+    let made = add(&secret_file);
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(
+        made["redirectUri"],
+        format!("http://127.0.0.1:8080/connect/callback/{id}")
+    );
+    let store = Store::open(data, Clock::System).unwrap();
+    let stored = store.endpoint_by_base(Mode::Test, &base).unwrap().unwrap();
+    assert_eq!(
+        (stored.id.as_str(), stored.name.as_str(), &stored.label[0]),
+        (id, "lakeshore", &"Lakeshore".to_owned())
+    );
+    assert_eq!(
+        (stored.organization.name.as_str(), stored.refreshable),
+        ("Lakeshore", true)
+    );
+    assert!(
+        stored.resources.contains(&"Patient".to_owned()),
+        "{:?}",
+        stored.resources
+    );
+    assert!(stored.configuration.unwrap().contains("token_endpoint"));
+    assert_eq!(store.endpoint_secret(id).unwrap().as_deref(), Some("hush"));
+    let again = add(&["--label", "Lakeshore", "--name", "renamed", "--refreshable", "false"]);
+    assert_eq!(
+        (&again["id"], &again["refreshable"]),
+        (&made["id"], &Value::from(false))
+    );
+    assert_eq!(store.organizations().unwrap().len(), 1);
+    assert_eq!(
+        store.endpoint_secret(id).unwrap().as_deref(),
+        Some("hush"),
+        "a secret that is not given again stays"
+    );
+
+    let listed = json(data, &["endpoint", "list", "--mode", "test"]);
+    assert_eq!(
+        (&listed[0]["name"], &listed[0]["scope"]),
+        (&Value::from("renamed"), &Value::from("launch/patient patient/*.read"))
+    );
+    assert!(done(data, &["endpoint", "list"]).contains("renamed"));
+    assert_eq!(
+        done(data, &["endpoint", "check", "--allow-private-sources"]),
+        "renamed: ok\n"
+    );
+    assert_eq!(
+        json(data, &["endpoint", "check", id, "--allow-private-sources"])[0]["ok"],
+        true
+    );
+    done(data, &["endpoint", "set-status", id, "unavailable"]);
+    assert_eq!(json(data, &["endpoint", "list"])[0]["status"], "UNAVAILABLE");
+    drop(payer);
+    let gone = run(data, &["endpoint", "check", "--allow-private-sources"]);
+    assert_eq!(gone.status.code(), Some(3));
+    let said = String::from_utf8(gone.stdout).unwrap();
+    assert!(
+        said.contains("renamed: ") && said.contains("cannot be reached"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_endpoint_that_is_none_is_not_added() {
+    let payer = Payer::start(1);
+    let folder = folder();
+    let data = folder.path();
+    Lake::open_or_create(data).unwrap();
+    let base = format!("{}/lakeshore/fhir", payer.base);
+    let nothing = format!("{}/nobody/fhir", payer.base);
+    for (arguments, words) in [
+        (
+            &["endpoint", "add", &*base, "--client-id", "x"] as &[&str],
+            "may not be called",
+        ),
+        (&["endpoint", "add", "not an address", "--client-id", "x"], "no URL"),
+        (
+            &["endpoint", "add", "file:///etc/passwd", "--client-id", "x"],
+            "may not be called",
+        ),
+        (
+            &[
+                "endpoint",
+                "add",
+                "http://169.254.169.254/fhir",
+                "--client-id",
+                "x",
+                "--allow-private-sources",
+            ],
+            "may not be called",
+        ),
+        (
+            &[
+                "endpoint",
+                "add",
+                &nothing,
+                "--client-id",
+                "x",
+                "--allow-private-sources",
+            ],
+            "404",
+        ),
+        (
+            &[
+                "endpoint",
+                "add",
+                &base,
+                "--client-id",
+                "x",
+                "--client-secret-file",
+                "/nonexistent",
+            ],
+            "cannot read the secret",
+        ),
+    ] {
+        let (code, said) = refused(data, arguments);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    assert_eq!(json(data, &["endpoint", "list"]), serde_json::json!([]));
+}
+
+#[test]
+fn identity_providers_and_record_locators_are_set_for_a_mode() {
+    let folder = folder();
+    let data = folder.path();
+    let provider = [
+        "endpoint",
+        "identity-provider",
+        "verify",
+        "--name",
+        "Verify",
+        "--issuer",
+        "https://id.example",
+    ];
+    done(data, &[&provider[..], &["--client-id", "c", "--mode", "test"]].concat());
+    done(
+        data,
+        &[
+            "endpoint",
+            "record-locator",
+            "https://l.example/locator",
+            "--mode",
+            "test",
+        ],
+    );
+    let store = Store::open(data, Clock::System).unwrap();
+    assert_eq!(
+        store.identity_providers(Mode::Test).unwrap()[0].issuer,
+        "https://id.example"
+    );
+    assert_eq!(
+        store.record_locator(Mode::Test).unwrap().as_deref(),
+        Some("https://l.example/locator")
+    );
+    assert_eq!(store.record_locator(Mode::Live).unwrap(), None);
+    assert_eq!(refused(data, &["endpoint", "record-locator", "locator"]).0, 2);
+}

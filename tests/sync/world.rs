@@ -1,0 +1,529 @@
+//! A service with a worker, payers beside it, and people who connect them.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use sha2::Digest;
+use tabularium::consent::{
+    Actor, AuthorizationType, Credential, EndpointStatus, Grant, JobState, LOCAL_APPLICATION, NewAuthorization,
+    NewCode, NewConsent, NewEndpoint, Organization as Listed, Origin, Store, Usage,
+};
+use tabularium::http::Limits;
+use tabularium::lake::{Lake, Mode};
+use tabularium::sandbox::payer::{CLIENT_ID, Organization};
+use tabularium::sync::client::{Client, Guard, HttpLimits, Registration};
+use tabularium::sync::{Pace, Settings, Worker};
+use tokio::runtime::Runtime;
+use url::Url;
+
+use crate::harness::payer::{Payer, parameter};
+use crate::harness::server::{Answer, Server};
+use crate::harness::stored::{Identity, Stored, stored};
+
+/// What is asked of payers.
+const SCOPE: &str = "launch/patient offline_access patient/*.rs";
+pub(super) const REDIRECT: &str = "https://app.example/back";
+pub(super) const VERIFIER: &str = "an-application-verifier-of-forty-three-letters";
+/// Nothing takes longer than this unless it hangs.
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A service, payers and a worker.
+pub(super) struct World {
+    pub(super) payer: Payer,
+    pub(super) server: Server,
+    pub(super) client: Client,
+    runtime: Runtime,
+    worker: Mutex<Option<Worker>>,
+    mode: Mode,
+}
+
+/// A source that somebody has connected.
+pub(super) struct Connected {
+    pub(super) consent: String,
+    pub(super) authorization: String,
+    pub(super) owner: i64,
+    /// The id of the Patient here, and at the source.
+    pub(super) patient: String,
+    pub(super) source_patient: String,
+    /// The application's patient token.
+    pub(super) token: String,
+    /// The source's access token.
+    pub(super) source_token: String,
+}
+
+impl World {
+    /// A service over an empty lake; its worker is not started yet.
+    pub(super) fn new(patients: u64, mode: Mode) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let world = World {
+            payer: Payer::start(patients),
+            server: Server::over(folder, lake, Limits::default()),
+            client: client(),
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap(),
+            worker: Mutex::new(None),
+            mode,
+        };
+        world.store().register_application(LOCAL_APPLICATION).unwrap();
+        world
+            .store()
+            .add_redirect_uri(LOCAL_APPLICATION, REDIRECT, Actor::Operator)
+            .unwrap();
+        for id in ["lakeshore", "cedarway", "hilltop", "riverbend"] {
+            world.list(id);
+        }
+        world
+    }
+
+    /// The same with a worker.
+    pub(super) fn working(patients: u64) -> World {
+        let world = World::new(patients, Mode::Live);
+        world.work();
+        world
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.server.store
+    }
+
+    pub(super) fn lake(&self) -> &Lake {
+        &self.server.lake
+    }
+
+    pub(super) fn base_url(&self) -> String {
+        format!("http://{}", self.server.address)
+    }
+
+    /// Starts a worker.
+    pub(super) fn work(&self) {
+        self.work_at(Settings {
+            jobs: 8,
+            requests: 4,
+            pace: pace(),
+        });
+    }
+
+    pub(super) fn work_at(&self, settings: Settings) {
+        let _runtime = self.runtime.enter();
+        let (store, lake) = (self.server.store.clone(), self.server.lake.clone());
+        let worker = Worker::start(store, lake, self.client.clone(), &self.base_url(), settings);
+        *self.worker.lock().unwrap() = Some(worker);
+    }
+
+    /// Stops the worker.
+    pub(super) fn rest(&self) {
+        if let Some(worker) = self.worker.lock().unwrap().take() {
+            self.runtime.block_on(worker.stop());
+        }
+    }
+
+    /// Lists one of the sandbox's organizations in the directory.
+    fn list(&self, id: &str) {
+        let organization = Organization::named(id).unwrap();
+        let listed = Listed {
+            id: id.to_owned(),
+            name: organization.name.to_owned(),
+            note: String::new(),
+            ty: "PAYER".to_owned(),
+        };
+        self.store().save_organization(&listed, Actor::Operator).unwrap();
+        let resources: Vec<String> = organization.types().into_iter().map(str::to_owned).collect();
+        let endpoint = NewEndpoint {
+            id: Some(id),
+            organization: id,
+            name: id,
+            mode: self.mode,
+            label: &[organization.name.to_owned()],
+            ty: AuthorizationType::Oauth,
+            refreshable: organization.refreshable,
+            refresh_valid_for: None,
+            max_auth_period: None,
+            status: EndpointStatus::Live,
+            resources: &resources,
+            fhir_base: &self.payer.fhir_base(id),
+            configuration: None,
+            client_id: CLIENT_ID,
+            client_secret: organization.secret,
+            scope: SCOPE,
+            identifier_system: &system(id),
+        };
+        self.store().save_endpoint(&endpoint, Actor::Operator).unwrap();
+    }
+
+    /// Somebody connects an organization, and the application gets its tokens.
+    pub(super) fn connect(&self, organization: &str, person: u64) -> Connected {
+        self.connect_as(organization, person, Usage::Multiple)
+    }
+
+    pub(super) fn connect_as(&self, organization: &str, person: u64, usage: Usage) -> Connected {
+        let mut connected = self.authorize(organization, person, usage);
+        let code = self.code(&connected);
+        let client = self.store().client_of(LOCAL_APPLICATION, self.mode).unwrap();
+        let caller = self.store().authenticate(&client.id, None).unwrap();
+        let granted = self.server.tokens.exchange_code(&caller, &code, REDIRECT, VERIFIER);
+        connected.token = granted.unwrap().access.token;
+        connected
+    }
+
+    /// Somebody connects an organization; the application has no token yet.
+    pub(super) fn authorize(&self, organization: &str, person: u64, usage: Usage) -> Connected {
+        let store = self.store();
+        let client = store.client_of(LOCAL_APPLICATION, self.mode).unwrap();
+        let consent = store
+            .create_consent(
+                &NewConsent {
+                    client: &client.id,
+                    application: LOCAL_APPLICATION,
+                    mode: self.mode,
+                    made_by: Origin::Oauth,
+                    external_id: Some("user"),
+                    usage,
+                    scope: "launch/patient offline_access",
+                },
+                |id| self.lake().owner_of_consent(id),
+            )
+            .unwrap();
+        let authorization = store
+            .create_authorization(&NewAuthorization {
+                consent: &consent.id,
+                endpoint: organization,
+                ty: AuthorizationType::Oauth,
+                usage,
+                identity_provider: None,
+            })
+            .unwrap();
+        let granted = self.log_in(organization, person);
+        store.send_to_source(&authorization.id).unwrap();
+        let source_patient = granted.patient.clone().unwrap();
+        let owner = consent.owner.unwrap();
+        let patient = self.lake().synced_id(owner, organization, "Patient", &source_patient);
+        store
+            .grant_authorization(
+                &authorization.id,
+                &Grant {
+                    patient: &patient,
+                    source_patient: &source_patient,
+                    scope_requested: SCOPE,
+                    scope_granted: granted.scope.as_deref().unwrap(),
+                    refreshable: granted.refresh_token.is_some(),
+                    max_auth_until: None,
+                },
+            )
+            .unwrap();
+        let now = store.clock().now();
+        let credential = Credential {
+            access_token: granted.access_token.clone(),
+            expires_at: granted.expires_in.map(|seconds| now + seconds),
+            refresh_token: granted.refresh_token.clone(),
+        };
+        store.save_credential(&authorization.id, &credential).unwrap();
+        Connected {
+            consent: consent.id,
+            authorization: authorization.id,
+            owner,
+            patient,
+            source_patient,
+            token: String::new(),
+            source_token: granted.access_token,
+        }
+    }
+
+    /// A person goes through an organization's pages, and the service exchanges the code that comes of it.
+    pub(super) fn log_in(&self, organization: &str, person: u64) -> tabularium::sync::client::Grant {
+        let secret = Organization::named(organization).unwrap().secret;
+        let registration = Registration {
+            client_id: CLIENT_ID.to_owned(),
+            client_secret: secret.map(str::to_owned),
+            scope: SCOPE.to_owned(),
+        };
+        let (base, back) = (
+            self.payer.fhir_base(organization),
+            "http://127.0.0.1:9/connect/callback/x",
+        );
+        let configuration = self.runtime.block_on(self.client.discover(&base)).unwrap();
+        let redirect = self
+            .client
+            .redirect(&configuration, &registration, back, Some(&base))
+            .unwrap();
+        let end: Url = self.payer.log_in(&redirect.url, &self.payer.person(person).user);
+        assert_eq!(parameter(&end, "state").unwrap(), redirect.state);
+        let code = parameter(&end, "code").unwrap_or_else(|| panic!("no code in {end}"));
+        let exchanged = self
+            .client
+            .exchange(&configuration, &registration, back, &code, &redirect.verifier);
+        self.runtime.block_on(exchanged).unwrap()
+    }
+
+    /// Finishes a flow: the code that the application is given.
+    pub(super) fn code(&self, connected: &Connected) -> String {
+        let challenge = challenge();
+        let client = self.store().client_of(LOCAL_APPLICATION, self.mode).unwrap();
+        let code = self.store().issue_code(&NewCode {
+            consent: &connected.consent,
+            client: &client.id,
+            redirect_uri: REDIRECT,
+            challenge: &challenge,
+        });
+        code.unwrap()
+    }
+
+    /// The source behind the tokens that an application got.
+    pub(super) fn connected(&self, granted: &Value) -> Connected {
+        let token = text(granted, "access_token");
+        let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap();
+        let claims: Value = serde_json::from_slice(&claims).unwrap();
+        let consent = self.store().consent(text(&claims, "sub")).unwrap().unwrap();
+        let authorization = self.store().authorizations(&consent.id).unwrap().pop().unwrap();
+        Connected {
+            consent: consent.id,
+            owner: consent.owner.unwrap(),
+            patient: authorization.patient.unwrap(),
+            source_patient: authorization.source_patient.unwrap(),
+            authorization: authorization.id,
+            token: token.to_owned(),
+            source_token: String::new(),
+        }
+    }
+
+    /// Does to a row of the store what no part of the service does by itself.
+    pub(super) fn sql(&self, sql: &str, id: &str) {
+        let store = rusqlite::Connection::open(self.server.folder().join("service.sqlite")).unwrap();
+        store.busy_timeout(PATIENCE).unwrap();
+        assert_eq!(store.execute(sql, [id]).unwrap(), 1);
+    }
+
+    /// The number that a query gives.
+    pub(super) fn count(&self, sql: &str) -> i64 {
+        let store = rusqlite::Connection::open(self.server.folder().join("service.sqlite")).unwrap();
+        store.busy_timeout(PATIENCE).unwrap();
+        store.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    /// The numbers that a query gives.
+    pub(super) fn numbers(&self, sql: &str) -> Vec<i64> {
+        let store = rusqlite::Connection::open(self.server.folder().join("service.sqlite")).unwrap();
+        store.busy_timeout(PATIENCE).unwrap();
+        let mut statement = store.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    }
+
+    /// Where the newest job of an authorization stands.
+    pub(super) fn job(&self, connected: &Connected) -> JobState {
+        self.store().jobs_of(&connected.authorization).unwrap()[0].state
+    }
+
+    /// Waits until something is so.
+    pub(super) fn until(&self, what: &str, so: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !so() {
+            assert!(begun.elapsed() < PATIENCE, "waited in vain: {what}");
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits for the newest job of an authorization to end.
+    pub(super) fn end_of(&self, connected: &Connected) -> JobState {
+        self.until("the end of a sync", || !self.job(connected).is_open());
+        self.job(connected)
+    }
+
+    /// Connects, and waits until the records are there.
+    pub(super) fn synced(&self, organization: &str, person: u64) -> Connected {
+        let connected = self.connect(organization, person);
+        let end = self.end_of(&connected);
+        assert_eq!(end, JobState::Completed, "{:?}", self.audit(&connected));
+        connected
+    }
+
+    /// What the audit log says of a consent, newest first.
+    pub(super) fn audit(&self, connected: &Connected) -> Vec<String> {
+        let entries = self.store().audit(Some(&connected.consent), 1_000).unwrap();
+        let line = |entry: &tabularium::consent::AuditEntry| format!("{} {}", entry.action, entry.detail);
+        entries.iter().map(line).collect()
+    }
+
+    pub(super) fn get(&self, path: &str, token: &str) -> Answer {
+        self.server.get(path, token)
+    }
+
+    /// How many resources of a type a token finds.
+    pub(super) fn total(&self, ty: &str, token: &str) -> u64 {
+        let answer = self.get(&format!("/fhir/{ty}?_summary=count"), token);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()["total"].as_u64().unwrap()
+    }
+
+    /// The rows of each owner.
+    pub(super) fn rows_of_owners(&self) -> BTreeMap<i64, Vec<Stored>> {
+        let mut owners: BTreeMap<i64, Vec<Stored>> = BTreeMap::new();
+        for row in stored(self.lake()).into_values() {
+            owners.entry(row.owner).or_default().push(row);
+        }
+        owners
+    }
+
+    /// The rows of a consent.
+    pub(super) fn rows(&self, connected: &Connected) -> Vec<(Identity, Stored)> {
+        let mut rows: Vec<_> = stored(self.lake()).into_iter().collect();
+        rows.retain(|(_, row)| row.owner == connected.owner);
+        rows
+    }
+
+    /// All that a source has for a person, by its own `$everything` and the references in that.
+    pub(super) fn record_of(&self, organization: &str, connected: &Connected) -> Vec<Value> {
+        let token = Some(connected.source_token.as_str());
+        let base = self.payer.fhir_base(organization);
+        let mut next = Some(format!(
+            "{base}/Patient/{}/$everything?_count=1000",
+            connected.source_patient
+        ));
+        let mut records: Vec<Value> = Vec::new();
+        while let Some(url) = next.take() {
+            let reply = self.payer.get(&url, token);
+            assert_eq!(reply.status, 200, "{}", reply.text);
+            let page = reply.value();
+            records.extend(
+                page["entry"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|entry| entry["resource"].clone()),
+            );
+            let links = page["link"].as_array().into_iter().flatten();
+            let mut links = links.filter(|link| link["relation"] == "next");
+            next = links.next().map(|link| link["url"].as_str().unwrap().to_owned());
+        }
+        let mut at = 0;
+        while at < records.len() {
+            for name in relative(&records[at]) {
+                let known = |record: &Value| format!("{}/{}", text(record, "resourceType"), text(record, "id")) == name;
+                if !records.iter().any(known) {
+                    let reply = self.payer.get(&format!("{base}/{name}"), token);
+                    if reply.status == 200 {
+                        records.push(reply.value());
+                    }
+                }
+            }
+            at += 1;
+        }
+        records
+    }
+
+    /// What a record of a source has to be here, but for its version and date.
+    pub(super) fn expected(&self, organization: &str, connected: &Connected, record: &Value) -> Value {
+        let (ty, id) = (text(record, "resourceType"), text(record, "id"));
+        let mut expected = record.clone();
+        let named = |name: &str| {
+            let (ty, id) = name.split_once('/').unwrap();
+            format!("{ty}/{}", self.lake().synced_id(connected.owner, organization, ty, id))
+        };
+        refer(&mut expected, &named);
+        expected["id"] = json!(self.lake().synced_id(connected.owner, organization, ty, id));
+        let meta = &mut expected["meta"];
+        if meta.is_null() {
+            *meta = json!({});
+        }
+        let meta = meta.as_object_mut().unwrap();
+        meta.remove("versionId");
+        meta.remove("lastUpdated");
+        meta.insert(
+            "source".to_owned(),
+            json!(format!("{}/{ty}/{id}", self.payer.fhir_base(organization))),
+        );
+        let tag = |name: &str, code: &str| json!({"system": format!("{}/tags/{name}", self.base_url()), "code": code});
+        let mode = if self.mode == Mode::Live { "LIVE" } else { "TEST" };
+        let ours = [
+            tag("PatientAccessTokenId", &connected.authorization),
+            tag("EndpointId", organization),
+            tag("ApplicationId", LOCAL_APPLICATION),
+            tag("PatientAuthorizationMode", mode),
+        ];
+        let tags = meta.entry("tag").or_insert(json!([]));
+        tags.as_array_mut().unwrap().extend(ours);
+        if has_identifier(ty) {
+            let identifiers = expected
+                .as_object_mut()
+                .unwrap()
+                .entry("identifier")
+                .or_insert(json!([]));
+            let ours = json!({"system": system(organization), "value": id});
+            identifiers.as_array_mut().unwrap().push(ours);
+        }
+        expected
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.rest();
+    }
+}
+
+/// The S256 challenge of [`VERIFIER`].
+pub(super) fn challenge() -> String {
+    URL_SAFE_NO_PAD.encode(sha2::Sha256::digest(VERIFIER))
+}
+
+/// Short waits, since nobody waits but the test.
+pub(super) fn pace() -> Pace {
+    Pace {
+        first: Duration::from_millis(5),
+        most: Duration::from_secs(3),
+        tries: 4,
+        attempts: 6,
+        again: 0,
+    }
+}
+
+pub(super) fn client() -> Client {
+    Client::new(Guard::Private, HttpLimits::default()).unwrap()
+}
+
+pub(super) fn system(organization: &str) -> String {
+    format!("urn:sandbox:{organization}")
+}
+
+pub(super) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value[name].as_str().unwrap_or_default()
+}
+
+fn has_identifier(ty: &str) -> bool {
+    let ty = tabularium::fhir::facts().lookup(ty).unwrap();
+    tabularium::fhir::facts().element(ty, "identifier").is_some()
+}
+
+/// The relative references of a record.
+fn relative(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    visit(&mut value.clone(), &mut |reference| found.push(reference.clone()));
+    found
+}
+
+/// Exchanges the relative references of a record.
+fn refer(value: &mut Value, named: &dyn Fn(&str) -> String) {
+    visit(value, &mut |reference| *reference = named(reference));
+}
+
+fn visit(value: &mut Value, found: &mut dyn FnMut(&mut String)) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| visit(item, found)),
+        Value::Object(map) => {
+            for (key, child) in map {
+                match child {
+                    Value::String(text) if key == "reference" && !text.starts_with(['#', 'u', 'h']) => found(text),
+                    child => visit(child, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
