@@ -1,6 +1,15 @@
 //! How often clients of a server may ask: options that `serve` and `demo` share.
 
+use std::num::NonZeroU32;
+use std::time::Duration;
+
 use crate::http::{Rate, Rates};
+
+/// What one address may leave in the store without a credential.
+const WRITES: Rate = Rate {
+    every: Duration::from_secs(1),
+    burst: NonZeroU32::MIN.saturating_add(29),
+};
 
 /// Limits on the rate of requests.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,6 +32,7 @@ impl RateArgs {
         Rates {
             credential: Rate::per_second(self.rate_limit),
             address: Rate::per_second(self.address_rate_limit),
+            writes: (self.address_rate_limit > 0).then_some(WRITES),
             behind_proxy: self.behind_proxy,
         }
     }

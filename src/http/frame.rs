@@ -62,7 +62,7 @@ pub(super) async fn frame(State(service): State<Arc<Service>>, mut request: Requ
 /// Counts the request where it needs no credential or comes without one, or where what it brought turns out to be none.
 async fn charged(service: &Service, mut request: Request, next: Next) -> Response {
     let rates = &service.limits.rates;
-    if rates.credential.is_none() && rates.address.is_none() {
+    if !rates.limit_anything() {
         return guarded(service, request, next).await;
     }
     let meter = Meter::default();

@@ -43,15 +43,23 @@ pub struct Rates {
     pub credential: Option<Rate>,
     /// For each address, of requests without a credential or with one that is refused.
     pub address: Option<Rate>,
+    /// For each address, of requests that leave something in the store without a credential: applications for access, registrations.
+    pub writes: Option<Rate>,
     /// Whether a proxy stands before the service, which adds its clients' addresses to `X-Forwarded-For`.
     pub behind_proxy: bool,
+}
+
+impl Rates {
+    pub(super) fn limit_anything(&self) -> bool {
+        self.credential.is_some() || self.address.is_some() || self.writes.is_some()
+    }
 }
 
 /// A rate of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Requests per second, all the time.
-    pub per_second: NonZeroU32,
+    /// One request in this time, all the time; not zero.
+    pub every: Duration,
     /// Requests at once, after a rest.
     pub burst: NonZeroU32,
 }
@@ -60,8 +68,16 @@ impl Rate {
     /// So many requests per second, and five seconds' worth at once; `None` for zero.
     pub fn per_second(requests: u32) -> Option<Rate> {
         let per_second = NonZeroU32::new(requests)?;
-        let burst = per_second.saturating_mul(NonZeroU32::MIN.saturating_add(4));
-        Some(Rate { per_second, burst })
+        Some(Rate {
+            every: Duration::from_secs(1) / requests,
+            burst: per_second.saturating_mul(NonZeroU32::MIN.saturating_add(4)),
+        })
+    }
+
+    /// How long it takes to earn so many requests, in seconds.
+    pub(super) fn seconds(&self, requests: u32) -> u64 {
+        let time = self.every.saturating_mul(requests);
+        time.as_secs() + u64::from(time.subsec_nanos() > 0)
     }
 }
 

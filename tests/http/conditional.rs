@@ -88,7 +88,7 @@ fn what_is_not_there_is_not_held() {
 /// What comes back on a connection for one request, byte by byte.
 fn exchanged(server: &Server, request: &str) -> String {
     let mut stream = TcpStream::connect(server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut all = String::new();
     stream.read_to_string(&mut all).unwrap();

@@ -54,9 +54,9 @@ impl Canned {
 
 fn client(guard: Guard, page: usize) -> Client {
     let limits = HttpLimits {
-        connect: Duration::from_secs(5),
-        idle: Duration::from_millis(500),
-        whole: Duration::from_secs(5),
+        connect: Duration::from_secs(60),
+        idle: Duration::from_secs(60),
+        whole: Duration::from_secs(120),
         page,
     };
     Client::new(guard, limits).unwrap()
@@ -151,6 +151,13 @@ async fn answers_are_bounded_and_errors_tell_no_paths() {
 async fn a_source_that_says_nothing_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
-    let error = client(Guard::Private, 8).fetch(&address, "t").await.unwrap_err();
+    let limits = HttpLimits {
+        connect: Duration::from_secs(60),
+        idle: Duration::from_millis(50),
+        whole: Duration::from_secs(120),
+        page: 8,
+    };
+    let client = Client::new(Guard::Private, limits).unwrap();
+    let error = client.fetch(&address, "t").await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }) && error.may_pass(), "{error:?}");
 }

@@ -20,12 +20,6 @@ use crate::http::limits::{Rate, Rates};
 /// Buckets that are kept at most, roughly: what comes in within a second may exceed it.
 const MOST: usize = 200_000;
 
-/// What one address may have kept without a credential: applications for access, registrations.
-const WRITES: Rate = Rate {
-    per_second: NonZeroU32::MIN,
-    burst: NonZeroU32::MIN.saturating_add(29),
-};
-
 /// The buckets of a server.
 pub(in crate::http) struct Throttle {
     credentials: Option<Buckets<Box<str>>>,
@@ -47,7 +41,7 @@ impl Throttle {
         Throttle {
             credentials: rates.credential.map(|rate| Buckets::new(rate, Box::from(""))),
             addresses: rates.address.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
-            writes: rates.address.map(|_| Buckets::new(WRITES, IpAddr::from([0, 0, 0, 0]))),
+            writes: rates.writes.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
         }
     }
 
@@ -120,10 +114,9 @@ fn subscriber(address: IpAddr) -> IpAddr {
 
 impl<K: Hash + Eq + Clone> Buckets<K> {
     fn new(rate: Rate, overflow: K) -> Buckets<K> {
-        let period = Duration::from_secs(1) / rate.per_second.get();
         // A period of a billionth of a second at least.
         let quota =
-            Quota::with_period(period.max(Duration::from_nanos(1))).unwrap_or(Quota::per_second(NonZeroU32::MAX));
+            Quota::with_period(rate.every.max(Duration::from_nanos(1))).unwrap_or(Quota::per_second(NonZeroU32::MAX));
         let limiter = RateLimiter::dashmap(quota.allow_burst(rate.burst));
         Buckets {
             limiter: limiter.with_middleware(),
@@ -158,7 +151,7 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
         Allowance {
             limit,
             remaining,
-            reset: u64::from((limit - remaining).div_ceil(self.rate.per_second.get())),
+            reset: self.rate.seconds(limit - remaining),
             wait,
         }
     }
@@ -173,18 +166,19 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
 mod tests {
     use super::*;
 
-    fn rate(per_second: u32, burst: u32) -> Option<Rate> {
+    /// A rate so slow that no test outlasts it.
+    fn hourly(burst: u32) -> Option<Rate> {
         Some(Rate {
-            per_second: NonZeroU32::new(per_second).unwrap(),
+            every: Duration::from_secs(3_600),
             burst: NonZeroU32::new(burst).unwrap(),
         })
     }
 
     fn throttle() -> Throttle {
         Throttle::new(&Rates {
-            credential: rate(1, 3),
-            address: rate(1, 2),
-            behind_proxy: false,
+            credential: hourly(3),
+            address: hourly(2),
+            ..Rates::default()
         })
     }
 
@@ -199,12 +193,13 @@ mod tests {
             throttle.charge_credential(one, &extensions).unwrap();
             let told = meter.read().unwrap();
             assert_eq!((told.limit, told.remaining, told.wait), (3, remaining, 0));
-            assert_eq!(told.reset, u64::from(3 - remaining));
+            assert_eq!(told.reset, 3_600 * u64::from(3 - remaining));
         }
         let Err(Error::Throttled(told)) = throttle.charge_credential(one, &extensions) else {
             panic!("the bucket is empty")
         };
-        assert_eq!((told.remaining, told.wait), (0, 1));
+        assert_eq!(told.remaining, 0);
+        assert!((3_590..=3_600).contains(&told.wait), "{}", told.wait);
         throttle.charge_credential("other", &extensions).unwrap();
     }
 
@@ -226,13 +221,17 @@ mod tests {
 
     #[test]
     fn full_buckets_are_given_up_and_used_ones_stay() {
-        let buckets = Buckets::new(rate(1, 2).unwrap(), 0u32);
+        let buckets = Buckets::new(hourly(2).unwrap(), 0u32);
         buckets.charge(&1).unwrap();
         buckets.charge(&1).unwrap();
         buckets.tidy();
         assert_eq!(buckets.limiter.len(), 1);
         assert!(buckets.charge(&1).is_err());
-        let fast = Buckets::new(rate(u32::MAX, 2).unwrap(), 0u32);
+        let fast = Rate {
+            every: Duration::from_nanos(1),
+            ..hourly(2).unwrap()
+        };
+        let fast = Buckets::new(fast, 0u32);
         fast.charge(&1).unwrap();
         while !fast.limiter.is_empty() {
             fast.tidy();
@@ -241,7 +240,7 @@ mod tests {
 
     #[test]
     fn too_many_buckets_are_shared() {
-        let buckets = Buckets::new(rate(1, 2).unwrap(), 0u32);
+        let buckets = Buckets::new(hourly(2).unwrap(), 0u32);
         for key in 1..=u32::try_from(MOST).unwrap() + 1 {
             buckets.charge(&key).unwrap();
         }
