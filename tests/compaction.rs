@@ -20,7 +20,9 @@ fn thorough(target_bytes: u64) -> CompactOptions {
 }
 
 fn compact(it: &Fixture, options: &CompactOptions) -> compact::Compacted {
-    compact::run(&mut it.lake.writer().unwrap(), options, |_, _, _| {}).unwrap()
+    let (done, unreadable) = compact::run(&mut it.lake.writer().unwrap(), options, |_, _, _| {}).unwrap();
+    assert!(unreadable.is_empty(), "{unreadable:?}");
+    done
 }
 
 fn sorted(table: &TablePicture) -> Vec<Row> {
@@ -115,6 +117,94 @@ fn a_table_whose_rows_are_all_deleted_loses_its_files() {
     delete(&it, 0, &[0]);
     compact(&it, &CompactOptions::new(Effort::Thorough));
     assert!(table(&it.lake.picture()).files.is_empty());
+}
+
+/// What may become of a file.
+fn damaged(whole: &[u8], how: &str) -> Option<Vec<u8>> {
+    let mut bytes = whole.to_vec();
+    match how {
+        "cut off" => bytes.truncate(whole.len() / 2),
+        "overwritten" => bytes[4..400].fill(0xff),
+        "empty" => bytes.clear(),
+        _ => return None,
+    }
+    Some(bytes)
+}
+
+/// A damaged file used to keep all others from being merged, and nobody was told which one it is.
+#[test]
+fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
+    for how in [
+        "cut off",
+        "overwritten",
+        "empty",
+        "gone",
+        "another's",
+        "its delete file",
+    ] {
+        let it = fixture();
+        for owner in 2..6 {
+            it.commit(&[row(owner), row(owner + 20), row(owner + 40)]);
+        }
+        delete(&it, 1, &[2]);
+        let picture = it.lake.picture();
+        let before = sorted(table(&picture));
+        let file = &table(&picture).files[1];
+        let path = match how {
+            "its delete file" => &file.deletes.as_ref().unwrap().path,
+            _ => &file.path,
+        };
+        let whole = std::fs::read(path).unwrap();
+        let bad = match how {
+            "another's" => {
+                let fewer = fixture();
+                fewer.commit(&[row(3)]);
+                Some(std::fs::read(&table(&fewer.lake.picture()).files[0].path).unwrap())
+            }
+            "its delete file" => damaged(&whole, "cut off"),
+            how => damaged(&whole, how),
+        };
+        match bad {
+            Some(bytes) => std::fs::write(path, bytes).unwrap(),
+            None => std::fs::remove_file(path).unwrap(),
+        }
+
+        let options = CompactOptions::new(Effort::Thorough);
+        let (done, unreadable) = compact::run(&mut it.lake.writer().unwrap(), &options, |_, _, _| {}).unwrap();
+        assert_eq!((done.merges, done.files_before, done.files_after), (1, 3, 1), "{how}");
+        assert_eq!(unreadable.len(), 1, "{how}");
+        assert_eq!(unreadable[0].path, file.path, "{how}");
+        let told = unreadable[0].error.to_string();
+        assert!(told.contains(path.to_str().unwrap()), "{how}: {told}");
+        let after = it.lake.picture();
+        assert_eq!(table(&after).files.len(), 2, "{how}");
+        assert!(table(&after).file(file.id).is_some(), "{how}: it stays");
+
+        // The command says so, too, and does the rest.
+        it.commit(&[row(60)]);
+        let program = std::process::Command::new(env!("CARGO_BIN_EXE_tabularium"))
+            .args(["compact", "--data"])
+            .arg(it.dir.path())
+            .output()
+            .unwrap();
+        assert_eq!(program.status.code(), Some(3), "{how}: {program:?}");
+        let (out, err) = (
+            String::from_utf8_lossy(&program.stdout),
+            String::from_utf8_lossy(&program.stderr),
+        );
+        assert!(out.starts_with("2 files of "), "{how}: {out}");
+        assert!(err.contains(file.path.to_str().unwrap()), "{how}: {err}");
+
+        // Once it is as it was, it is merged as any other, and nothing is lost.
+        std::fs::write(path, &whole).unwrap();
+        it.lake.refresh().unwrap();
+        compact(&it, &options);
+        let mut expected = before;
+        expected.push(row(60));
+        expected.sort();
+        assert_eq!(sorted(table(&it.lake.picture())), expected, "{how}");
+        assert_eq!(table(&it.lake.picture()).files.len(), 1, "{how}");
+    }
 }
 
 /// An element of 2,000 characters that do not compress to less than half.

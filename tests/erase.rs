@@ -226,7 +226,7 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
         let mut transaction = writer.begin();
         add(&mut transaction, &[row(12)]);
         transaction.commit("test", "").unwrap();
-        let nothing = compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
+        let (nothing, _) = compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
         assert_eq!(
             nothing.files_before, 2,
             "files with what is being erased are not merged: {nothing:?}"

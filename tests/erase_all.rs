@@ -159,7 +159,7 @@ fn a_damaged_file_keeps_only_its_own_erasures_from_ending() {
     let done = it.lake.writer().unwrap().erase_all(&[intent(20)]).unwrap();
     assert!(done[0].left.is_empty() && done[0].rows == 1);
     let mut writer = it.lake.writer().unwrap();
-    let merged = compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
+    let (merged, _) = compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
     assert!(merged.files_before >= 2, "{merged:?}");
     drop(writer);
 

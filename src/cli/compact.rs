@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 use super::failure::Failure;
 use super::info::bytes;
 use crate::lake::Lake;
-use crate::lake::compact::{self, CompactOptions, Effort};
+use crate::lake::compact::{self, CompactOptions, Effort, Unreadable};
 
 /// Merge each table's files toward 128 MiB, so that each person's rows lie in one file
 ///
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         ));
     });
     bar.finish_and_clear();
-    let done = done.map_err(Failure::other)?;
+    let (done, unreadable) = done.map_err(Failure::other)?;
     if done.merges == 0 {
         println!("nothing to merge");
     } else {
@@ -56,5 +56,9 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             bytes(done.bytes_after)
         );
     }
-    Ok(())
+    let damaged = |file: Unreadable| {
+        let (path, error) = (file.path.display(), &file.error);
+        Failure::partial(format!("{path} is left as it is, because it cannot be merged: {error}"))
+    };
+    Failure::all(unreadable.into_iter().map(damaged).collect())
 }

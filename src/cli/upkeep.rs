@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::lake::compact::{self, CompactOptions, Effort};
+use crate::lake::compact::{CompactOptions, Compaction, Effort};
 use crate::lake::{Lake, LakeError};
 
 /// How often it is asked whether anything was committed.
@@ -21,6 +21,8 @@ const YIELD: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_millis(50);
 /// How often it looks whether they still do.
 const MOMENT: Duration = Duration::from_millis(2);
+/// How files are merged.
+const OPTIONS: CompactOptions = CompactOptions::new(Effort::Thrifty);
 
 /// The running upkeep. It begins nothing new once dropped.
 pub(super) struct Upkeep {
@@ -52,6 +54,8 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let mut seen = None;
     let mut last = Instant::now();
     let mut failures = 0;
+    // What cannot be read is tried again, and told of, now and then: somebody may have put it in order.
+    let (mut compaction, mut begun) = (Compaction::new(OPTIONS), Instant::now());
     while !stop.load(Ordering::Relaxed) {
         let state = |lake: &Lake| {
             let picture = lake.picture();
@@ -60,7 +64,10 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
         let due = seen != Some(state(lake)) && last.elapsed() >= delay(failures);
         if due || last.elapsed() > AT_LEAST {
             warm(lake, busy, stop);
-            match tidy(lake, stop) {
+            if begun.elapsed() > AT_LEAST {
+                (compaction, begun) = (Compaction::new(OPTIONS), Instant::now());
+            }
+            match tidy(lake, &mut compaction, stop) {
                 Ok(()) => (seen, failures) = (Some(state(lake)), 0),
                 Err(LakeError::Busy { .. }) => tracing::debug!("another process is writing; upkeep waits"),
                 Err(error) => {
@@ -105,13 +112,12 @@ fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
 }
 
 /// One pass: merges what is overdue, then lets go of what has expired.
-fn tidy(lake: &Lake, stop: &AtomicBool) -> Result<(), LakeError> {
-    let options = CompactOptions::new(Effort::Thrifty);
+fn tidy(lake: &Lake, compaction: &mut Compaction, stop: &AtomicBool) -> Result<(), LakeError> {
     loop {
         let mut writer = lake.writer()?;
         let merged = match stop.load(Ordering::Relaxed) {
             true => None,
-            false => compact::step(&mut writer, &options)?,
+            false => compaction.step(&mut writer)?,
         };
         let Some((mode, ty, done)) = merged else {
             writer.expire()?;

@@ -1,10 +1,11 @@
 //! Everything a lake holds, read from its Parquet files by the Parquet library alone: no scan, no scope.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tabularium::fhir::facts;
 use tabularium::lake::{Lake, Mode, deletes};
@@ -23,16 +24,50 @@ pub(crate) struct Stored {
 /// Mode, application, type, id.
 pub(crate) type Identity = (Mode, String, &'static str, String);
 
+/// Owner, `Type/id` and version of all rows of the newest snapshot. A row that stands twice fails the test.
+pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
+    let mut owners: BTreeMap<i64, BTreeMap<String, i64>> = BTreeMap::new();
+    for ((_, ty), table) in &lake.picture().tables {
+        let name = facts().get(*ty).name;
+        for file in &table.files {
+            let deleted: HashSet<u64> = match &file.deletes {
+                Some(deletes) => deletes::read(&deletes.path).unwrap().into_iter().collect(),
+                None => HashSet::new(),
+            };
+            let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).unwrap()).unwrap();
+            let only = ProjectionMask::columns(reader.parquet_schema(), ["owner", "id", "version"]);
+            let mut position = 0;
+            for batch in reader.with_projection(only).build().unwrap() {
+                let batch = batch.unwrap();
+                let number = |name: &str| batch.column_by_name(name).unwrap().as_primitive::<Int64Type>();
+                let (owner, version) = (number("owner"), number("version"));
+                let id = batch.column_by_name("id").unwrap().as_string::<i32>();
+                for row in 0..batch.num_rows() {
+                    position += 1;
+                    if deleted.contains(&(position - 1)) {
+                        continue;
+                    }
+                    let name = format!("{name}/{}", id.value(row));
+                    let rows = owners.entry(owner.value(row)).or_default();
+                    let before = rows.insert(name, version.value(row));
+                    assert!(before.is_none(), "a row of {} stands twice", facts().get(*ty).name);
+                }
+            }
+        }
+    }
+    owners
+}
+
 /// All rows of the newest snapshot. A row that stands twice fails the test.
 pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
     let mut rows = BTreeMap::new();
     for ((mode, ty), table) in &lake.picture().tables {
         let mut count = 0;
         for file in &table.files {
-            let deleted = file
-                .deletes
-                .as_ref()
-                .map_or_else(Vec::new, |deletes| deletes::read(&deletes.path).unwrap());
+            let deleted: HashSet<u64> = match &file.deletes {
+                Some(deletes) => deletes::read(&deletes.path).unwrap().into_iter().collect(),
+                None => HashSet::new(),
+            };
             let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).unwrap()).unwrap();
             let mut position = 0;
             let mut before: Option<(i64, String)> = None;

@@ -87,6 +87,32 @@ impl Journey {
         }
     }
 
+    /// Refreshes tokens until somebody answers.
+    pub(super) fn refreshed(&self, granted: &Value) -> Refreshed {
+        let fields = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", text(granted, "refresh_token")),
+            ("client_id", &self.client),
+        ];
+        let begun = Instant::now();
+        let mut asked = 0;
+        loop {
+            assert!(begun.elapsed() < PATIENCE, "nobody answers");
+            asked += 1;
+            match ask(&self.service, "/oauth/token", |agent, url| {
+                agent.post(url).send_form(fields)
+            }) {
+                Some((200, granted)) => return Refreshed::Granted(granted),
+                Some((400, refused)) if asked > 1 => {
+                    assert_eq!(refused["error"], "invalid_grant");
+                    return Refreshed::Lost;
+                }
+                Some((status, answer)) => panic!("{status}: {answer}"),
+                None => wait(),
+            }
+        }
+    }
+
     /// The code that the application is given, once the browser is back at it.
     fn code(&self) -> Option<String> {
         let url = &self.surfer.url;
@@ -127,6 +153,13 @@ impl Journey {
             self.surfer.go(&session);
         }
     }
+}
+
+/// What came of a refresh.
+pub(super) enum Refreshed {
+    Granted(Value),
+    /// It was carried out in an earlier life of the service, whose answer nobody heard.
+    Lost,
 }
 
 /// What passes until somebody tries again.

@@ -1,6 +1,6 @@
 //! A service with a worker, payers beside it, and people who connect them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,15 @@ use crate::harness::stored::{Identity, Stored, stored};
 const SCOPE: &str = "launch/patient offline_access patient/*.rs";
 pub(super) const REDIRECT: &str = "https://app.example/back";
 pub(super) const VERIFIER: &str = "an-application-verifier-of-forty-three-letters";
+/// Types of which nobody's own records are.
+const NOBODYS: [&str; 6] = [
+    "InsurancePlan",
+    "Location",
+    "Medication",
+    "Organization",
+    "Practitioner",
+    "PractitionerRole",
+];
 /// Nothing takes longer than this unless it hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -307,15 +316,6 @@ impl World {
         store.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    /// The numbers that a query gives.
-    pub(super) fn numbers(&self, sql: &str) -> Vec<i64> {
-        let store = rusqlite::Connection::open(self.server.folder().join("service.sqlite")).unwrap();
-        store.busy_timeout(PATIENCE).unwrap();
-        let mut statement = store.prepare(sql).unwrap();
-        let rows = statement.query_map([], |row| row.get(0)).unwrap();
-        rows.map(Result::unwrap).collect()
-    }
-
     /// Where the newest job of an authorization stands.
     pub(super) fn job(&self, connected: &Connected) -> JobState {
         self.store().jobs_of(&connected.authorization).unwrap()[0].state
@@ -362,13 +362,23 @@ impl World {
         answer.json()["total"].as_u64().unwrap()
     }
 
-    /// The rows of each owner.
-    pub(super) fn rows_of_owners(&self) -> BTreeMap<i64, Vec<Stored>> {
-        let mut owners: BTreeMap<i64, Vec<Stored>> = BTreeMap::new();
-        for row in stored(self.lake()).into_values() {
-            owners.entry(row.owner).or_default().push(row);
+    /// `Type/id` of what a source has for one of its patients: the patient's own records as far as access reaches, and those of nobody that
+    /// they lead to.
+    pub(super) fn names_at(&self, organization: &str, patient: &str, token: &str) -> BTreeSet<String> {
+        let all = self.records_at(organization, patient, token);
+        let all: BTreeMap<String, Value> = all.into_iter().map(|record| (named(&record), record)).collect();
+        let is_nobodys = |name: &str| NOBODYS.iter().any(|ty| name.split('/').next() == Some(ty));
+        let own = all.keys().filter(|name| !is_nobodys(name));
+        let mut names: BTreeSet<String> = own.cloned().collect();
+        let mut open: Vec<String> = names.iter().cloned().collect();
+        while let Some(record) = open.pop().and_then(|name| all.get(&name)) {
+            for name in relative(record) {
+                if all.contains_key(&name) && names.insert(name.clone()) {
+                    open.push(name);
+                }
+            }
         }
-        owners
+        names
     }
 
     /// The rows of a consent.
@@ -380,12 +390,12 @@ impl World {
 
     /// All that a source has for a person, by its own `$everything` and the references in that.
     pub(super) fn record_of(&self, organization: &str, connected: &Connected) -> Vec<Value> {
-        let token = Some(connected.source_token.as_str());
-        let base = self.payer.fhir_base(organization);
-        let mut next = Some(format!(
-            "{base}/Patient/{}/$everything?_count=1000",
-            connected.source_patient
-        ));
+        self.records_at(organization, &connected.source_patient, &connected.source_token)
+    }
+
+    fn records_at(&self, organization: &str, patient: &str, token: &str) -> Vec<Value> {
+        let (base, token) = (self.payer.fhir_base(organization), Some(token));
+        let mut next = Some(format!("{base}/Patient/{patient}/$everything?_count=1000"));
         let mut records: Vec<Value> = Vec::new();
         while let Some(url) = next.take() {
             let reply = self.payer.get(&url, token);
@@ -402,11 +412,11 @@ impl World {
             let mut links = links.filter(|link| link["relation"] == "next");
             next = links.next().map(|link| link["url"].as_str().unwrap().to_owned());
         }
+        let mut asked: HashSet<String> = records.iter().map(named).collect();
         let mut at = 0;
         while at < records.len() {
             for name in relative(&records[at]) {
-                let known = |record: &Value| format!("{}/{}", text(record, "resourceType"), text(record, "id")) == name;
-                if !records.iter().any(known) {
+                if asked.insert(name.clone()) {
                     let reply = self.payer.get(&format!("{base}/{name}"), token);
                     if reply.status == 200 {
                         records.push(reply.value());
@@ -494,6 +504,11 @@ pub(super) fn system(organization: &str) -> String {
 
 pub(super) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
+}
+
+/// `Type/id`.
+fn named(record: &Value) -> String {
+    format!("{}/{}", text(record, "resourceType"), text(record, "id"))
 }
 
 fn has_identifier(ty: &str) -> bool {

@@ -36,6 +36,29 @@ pub(super) fn pieces(bytes: u64, target: u64) -> u64 {
     ((bytes + target / 2) / target).max(1)
 }
 
+/// Why files could not be merged.
+#[derive(Debug)]
+pub(super) enum MergeError {
+    /// This input cannot be read, whatever it is merged with.
+    Input(Arc<DataFile>, LakeError),
+    /// Anything else.
+    Other(LakeError),
+}
+
+impl MergeError {
+    /// For `map_err` on what reads an input.
+    fn of(input: &Arc<DataFile>) -> impl FnOnce(LakeError) -> MergeError {
+        let input = Arc::clone(input);
+        move |error| MergeError::Input(input, error)
+    }
+}
+
+impl From<LakeError> for MergeError {
+    fn from(error: LakeError) -> MergeError {
+        MergeError::Other(error)
+    }
+}
+
 /// What stands in the inputs.
 #[derive(Debug)]
 pub(super) struct Inputs {
@@ -46,15 +69,13 @@ pub(super) struct Inputs {
 }
 
 /// Reads the footers of the files to merge.
-pub(super) fn inspect(runs: &[Vec<Arc<DataFile>>]) -> Result<Inputs, LakeError> {
+pub(super) fn inspect(runs: &[Vec<Arc<DataFile>>]) -> Result<Inputs, MergeError> {
     let mut inputs = Inputs {
         schemas: Vec::new(),
         row_bytes: BTreeMap::new(),
     };
     for data in runs.iter().flatten() {
-        let file = File::open(&data.path).map_err(LakeError::io("read", &data.path))?;
-        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-        let metadata = ArrowReaderMetadata::load(&file, options).map_err(LakeError::parquet("read", &data.path))?;
+        let metadata = metadata(data).map_err(MergeError::of(data))?;
         let groups = 0..metadata.metadata().num_row_groups();
         let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
         inputs.row_bytes.insert(data.id, heaviest.unwrap_or(1));
@@ -65,6 +86,21 @@ pub(super) fn inspect(runs: &[Vec<Arc<DataFile>>]) -> Result<Inputs, LakeError> 
     Ok(inputs)
 }
 
+fn metadata(data: &DataFile) -> Result<ArrowReaderMetadata, LakeError> {
+    let file = File::open(&data.path).map_err(LakeError::io("read", &data.path))?;
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+    let metadata = ArrowReaderMetadata::load(&file, options).map_err(LakeError::parquet("read", &data.path))?;
+    let rows = metadata.metadata().file_metadata().num_rows();
+    match u64::try_from(rows) == Ok(data.rows) {
+        true => Ok(metadata),
+        false => Err(LakeError::Damaged(format!(
+            "{} has {rows} rows where {} are recorded",
+            data.path.display(),
+            data.rows
+        ))),
+    }
+}
+
 /// Merges `runs` into files of `schema` and about `target` bytes at paths that `new_path` gives; empty when no row is left.
 pub(super) fn merge(
     runs: Vec<Vec<Arc<DataFile>>>,
@@ -73,7 +109,7 @@ pub(super) fn merge(
     schema: &SchemaRef,
     target: u64,
     mut new_path: impl FnMut() -> Result<PathBuf, LakeError>,
-) -> Result<Vec<WrittenFile>, LakeError> {
+) -> Result<Vec<WrittenFile>, MergeError> {
     let weight = |file: &Arc<DataFile>| row_weight(file) * file.live_rows() as f64;
     let total: f64 = runs.iter().flatten().map(weight).sum();
     let rows: u64 = runs.iter().flatten().map(|file| file.live_rows()).sum();
@@ -99,7 +135,7 @@ pub(super) fn merge(
         row_bytes: &inputs.row_bytes,
     });
     Merge::new(streams)?.write(&mut output)?;
-    output.finish()
+    Ok(output.finish()?)
 }
 
 /// What a row of this file adds to a merged one. Where to cut goes by the inputs' sizes, not by what the writer says of the
@@ -113,7 +149,7 @@ struct Stream<'i> {
     files: VecDeque<Arc<DataFile>>,
     /// [`row_weight`] of the open file.
     row_weight: f64,
-    open: Option<(PathBuf, ParquetRecordBatchReader)>,
+    open: Option<(Arc<DataFile>, ParquetRecordBatchReader)>,
     schema: SchemaRef,
     /// Bytes of a batch, about.
     bytes: u64,
@@ -122,14 +158,15 @@ struct Stream<'i> {
 
 impl Stream<'_> {
     /// The next batch that has a row.
-    fn next(&mut self) -> Result<Option<RecordBatch>, LakeError> {
+    fn next(&mut self) -> Result<Option<RecordBatch>, MergeError> {
         loop {
-            if let Some((path, reader)) = &mut self.open {
+            if let Some((file, reader)) = &mut self.open {
                 match reader.next() {
                     Some(Ok(batch)) if batch.num_rows() == 0 => continue,
                     Some(batch) => {
                         let batch = batch.and_then(|batch| adapt(&batch, &self.schema));
-                        return batch.map(Some).map_err(LakeError::parquet("read", path));
+                        let batch = batch.map_err(LakeError::parquet("read", &file.path));
+                        return batch.map(Some).map_err(MergeError::of(file));
                     }
                     None => self.open = None,
                 }
@@ -140,7 +177,8 @@ impl Stream<'_> {
             self.row_weight = row_weight(&file);
             let row_bytes = self.row_bytes.get(&file.id).copied().unwrap_or(1).max(1);
             let batch_rows = (self.bytes / row_bytes).clamp(1, 4_096) as usize;
-            self.open = Some((file.path.clone(), open(&file, batch_rows)?));
+            let reader = open(&file, batch_rows).map_err(MergeError::of(&file))?;
+            self.open = Some((file, reader));
         }
     }
 }
@@ -215,7 +253,7 @@ struct Merge<'i> {
 }
 
 impl<'i> Merge<'i> {
-    fn new(streams: impl Iterator<Item = Stream<'i>>) -> Result<Merge<'i>, LakeError> {
+    fn new(streams: impl Iterator<Item = Stream<'i>>) -> Result<Merge<'i>, MergeError> {
         let mut merge = Merge {
             cursors: Vec::new(),
             batches: Vec::new(),
@@ -249,7 +287,7 @@ impl<'i> Merge<'i> {
         self.cursors.insert(at, cursor);
     }
 
-    fn write(mut self, output: &mut Output<'_>) -> Result<(), LakeError> {
+    fn write(mut self, output: &mut Output<'_>) -> Result<(), MergeError> {
         let mut last_owner = None;
         while let Some(mut cursor) = self.cursors.pop() {
             loop {
@@ -283,7 +321,7 @@ impl<'i> Merge<'i> {
                 }
             }
         }
-        self.flush(output)
+        Ok(self.flush(output)?)
     }
 
     /// Has the cursor's batch stand among the gathered ones.

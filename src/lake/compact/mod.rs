@@ -9,4 +9,4 @@ mod plan;
 mod run;
 
 pub use plan::Effort;
-pub use run::{CompactOptions, Compacted, run, step};
+pub use run::{CompactOptions, Compacted, Compaction, Unreadable, run};

@@ -1,13 +1,15 @@
 //! Carrying a compaction out: one merge, one snapshot at a time, until the plan has nothing left.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::merge::{inspect, merge};
+use super::merge::{MergeError, inspect, merge};
 use super::plan::{self, Candidate, Effort};
 use crate::fhir::{TypeId, facts};
 use crate::lake::error::LakeError;
 use crate::lake::layout::union_schema;
-use crate::lake::picture::{DataFile, TablePicture};
+use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::scope::Mode;
 use crate::lake::writer::LakeWriter;
 
@@ -22,7 +24,7 @@ pub struct CompactOptions {
 
 impl CompactOptions {
     /// This effort, with files of 128 MiB.
-    pub fn new(effort: Effort) -> CompactOptions {
+    pub const fn new(effort: Effort) -> CompactOptions {
         CompactOptions {
             effort,
             target_bytes: 128 << 20,
@@ -45,14 +47,32 @@ pub struct Compacted {
     pub bytes_after: u64,
 }
 
+/// A file that could not be read. It stays as it is: merging the others loses nothing of it.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The data file.
+    pub path: PathBuf,
+    /// What is wrong with it, or with its delete file.
+    pub error: LakeError,
+}
+
+/// A compaction, merge by merge. It leaves out the files that it could not read.
+#[derive(Debug)]
+pub struct Compaction {
+    options: CompactOptions,
+    unreadable: BTreeMap<u64, Unreadable>,
+}
+
 /// Compacts all tables, then lets go of expired snapshots. `progress` hears of each merge: the table, and what was done in all.
+/// Gives the files that could not be read, too.
 pub fn run(
     writer: &mut LakeWriter,
     options: &CompactOptions,
     mut progress: impl FnMut(Mode, &'static str, &Compacted),
-) -> Result<Compacted, LakeError> {
+) -> Result<(Compacted, Vec<Unreadable>), LakeError> {
     let mut done = Compacted::default();
-    while let Some((mode, ty, step)) = step(writer, options)? {
+    let mut compaction = Compaction::new(*options);
+    while let Some((mode, ty, step)) = compaction.step(writer)? {
         done.merges += step.merges;
         done.files_before += step.files_before;
         done.files_after += step.files_after;
@@ -61,22 +81,51 @@ pub fn run(
         progress(mode, facts().get(ty).name, &done);
     }
     writer.expire()?;
-    Ok(done)
+    Ok((done, compaction.into_unreadable()))
 }
 
-/// Does one merge; `None` when there is nothing to do. Between two steps a writer may do other work.
-pub fn step(writer: &mut LakeWriter, options: &CompactOptions) -> Result<Option<(Mode, TypeId, Compacted)>, LakeError> {
-    let picture = writer.lake().picture();
-    for table in picture.tables.values() {
-        // A merged file would take rows along that are being erased.
-        let stays = |file: &&Arc<DataFile>| !picture.erasures.may_reach(table.mode, file.id, &file.owners);
-        let candidates: Vec<Candidate> = table.files.iter().filter(stays).map(|file| candidate(file)).collect();
-        if let Some(group) = plan::next(&candidates, options.effort, options.target_bytes) {
-            let done = merge_group(writer, table, &group, options.target_bytes)?;
-            return Ok(Some((table.mode, table.ty, done)));
+impl Compaction {
+    /// One that has done nothing yet.
+    pub fn new(options: CompactOptions) -> Compaction {
+        Compaction {
+            options,
+            unreadable: BTreeMap::new(),
         }
     }
-    Ok(None)
+
+    /// Does one merge; `None` when there is nothing to do. Between two steps a writer may do other work.
+    pub fn step(&mut self, writer: &mut LakeWriter) -> Result<Option<(Mode, TypeId, Compacted)>, LakeError> {
+        let picture = writer.lake().picture();
+        for table in picture.tables.values() {
+            while let Some(group) = self.next(&picture, table) {
+                match merge_group(writer, table, &group, self.options.target_bytes) {
+                    Ok(done) => return Ok(Some((table.mode, table.ty, done))),
+                    Err(MergeError::Other(error)) => return Err(error),
+                    Err(MergeError::Input(file, error)) => {
+                        tracing::warn!(%error, "a data file cannot be read; compaction leaves it as it is");
+                        let path = file.path.clone();
+                        self.unreadable.insert(file.id, Unreadable { path, error });
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The files that could not be read.
+    pub fn into_unreadable(self) -> Vec<Unreadable> {
+        self.unreadable.into_values().collect()
+    }
+
+    /// The files of a table to merge next.
+    fn next(&self, picture: &Picture, table: &TablePicture) -> Option<Vec<Vec<Candidate>>> {
+        // A merged file would take rows along that are being erased.
+        let erased = |file: &DataFile| picture.erasures.may_reach(table.mode, file.id, &file.owners);
+        let files = table.files.iter();
+        let files = files.filter(|file| !erased(file) && !self.unreadable.contains_key(&file.id));
+        let candidates: Vec<Candidate> = files.map(|file| candidate(file)).collect();
+        plan::next(&candidates, self.options.effort, self.options.target_bytes)
+    }
 }
 
 fn candidate(file: &DataFile) -> Candidate {
@@ -94,7 +143,7 @@ fn merge_group(
     table: &TablePicture,
     group: &[Vec<Candidate>],
     target: u64,
-) -> Result<Compacted, LakeError> {
+) -> Result<Compacted, MergeError> {
     let runs: Vec<Vec<Arc<DataFile>>> = group
         .iter()
         .map(|run| run.iter().filter_map(|file| table.file(file.id).cloned()).collect())
