@@ -16,6 +16,7 @@ mod erase_all;
 mod erase_command;
 mod facts;
 mod fhirpath;
+mod flow_walk;
 mod harness;
 mod http;
 mod import;

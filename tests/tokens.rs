@@ -101,7 +101,7 @@ fn every_route_but_metadata_needs_a_token() {
         assert_eq!(answer.status, 401, "{method} {path}");
         assert_eq!(
             answer.header("www-authenticate"),
-            r#"Bearer realm="fhir""#,
+            r#"Bearer realm="records""#,
             "no error code when nothing was sent"
         );
         if method != "HEAD" {

@@ -83,6 +83,9 @@ pub(super) enum Error {
     /// The answer would come in no coding that the client takes.
     #[error("answers come as they are or coded by gzip or zstd, and Accept-Encoding admits none of these")]
     NoCoding,
+    /// The path is served, but not by this method.
+    #[error("this is not answered by that method; the Allow header says by which it is")]
+    Method,
     /// The path and query are too long.
     #[error("the URL is longer than {0} bytes; send a search as POST .../_search")]
     LongUrl(usize),
@@ -142,7 +145,7 @@ impl Error {
         }
     }
 
-    fn status(&self) -> StatusCode {
+    pub(super) fn status(&self) -> StatusCode {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) => StatusCode::SERVICE_UNAVAILABLE,
             Error::NoToken | Error::BadToken(_) => StatusCode::UNAUTHORIZED,
@@ -153,6 +156,7 @@ impl Error {
             Error::Syncing => StatusCode::TOO_MANY_REQUESTS,
             Error::NotAcceptable(_) | Error::NoCoding => StatusCode::NOT_ACCEPTABLE,
             Error::MediaType(_) | Error::ContentCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Error::Method => StatusCode::METHOD_NOT_ALLOWED,
             Error::LongUrl(_) => StatusCode::URI_TOO_LONG,
             Error::LongBody(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Error::LostBody => StatusCode::REQUEST_TIMEOUT,
@@ -170,6 +174,7 @@ impl Error {
             Error::TestMode | Error::Forbidden(_) => IssueType::Forbidden,
             Error::NotFound { .. } | Error::Unknown(_) => IssueType::NotFound,
             Error::NotSupported(_)
+            | Error::Method
             | Error::NotAcceptable(_)
             | Error::NoCoding
             | Error::MediaType(_)
@@ -208,11 +213,9 @@ impl Error {
     /// The challenge of RFC 6750: without an error code when no token came.
     fn challenge(&self) -> Option<String> {
         match self {
-            Error::NoToken => Some(r#"Bearer realm="fhir""#.to_owned()),
+            Error::NoToken => Some(bearer_challenge(None)),
             Error::BadToken(consent::Refusal::Unavailable) => None,
-            Error::BadToken(refusal) => Some(format!(
-                r#"Bearer realm="fhir", error="invalid_token", error_description="{refusal}""#
-            )),
+            Error::BadToken(refusal) => Some(bearer_challenge(Some(&refusal.to_string()))),
             _ => None,
         }
     }
@@ -285,6 +288,17 @@ impl IntoResponse for Error {
             response.extensions_mut().insert(Cause(chain(cause.as_ref()).into()));
         }
         response
+    }
+}
+
+/// The challenge of RFC 6750, section 3: access tokens are good for one realm, which is the whole service. With a reason, the token that
+/// came is at fault.
+pub(super) fn bearer_challenge(reason: Option<&str>) -> String {
+    match reason {
+        None => r#"Bearer realm="records""#.to_owned(),
+        Some(reason) => {
+            format!(r#"Bearer realm="records", error="invalid_token", error_description="{reason}""#)
+        }
     }
 }
 

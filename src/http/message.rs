@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::error::Error;
+use super::error::{Error, bearer_challenge};
 use super::oauth::OAuthError;
 use crate::consent;
 
@@ -59,7 +59,7 @@ impl IntoResponse for Refused {
             other => {
                 let mut response = Response::new(Body::empty());
                 *response.status_mut() = StatusCode::UNAUTHORIZED;
-                (response, challenge(&other))
+                (response, Some(challenge(&other)))
             }
         };
         *response.body_mut() = Body::from(body);
@@ -73,12 +73,11 @@ impl IntoResponse for Refused {
     }
 }
 
-/// The token came and was good, but not for this.
-fn challenge(refused: &Refused) -> Option<String> {
+/// A 401 carries a challenge (RFC 9110, section 15.5.2). A token that is of the wrong kind for the route is at fault; where the secret key
+/// is wrong, the token is not.
+fn challenge(refused: &Refused) -> String {
     match refused {
-        Refused::ConsentToken | Refused::ApplicationToken | Refused::SecretKey => Some(format!(
-            r#"Bearer error="invalid_token", error_description="{refused}""#
-        )),
-        Refused::Common(_) => None,
+        Refused::SecretKey => bearer_challenge(None),
+        other => bearer_challenge(Some(&other.to_string())),
     }
 }

@@ -213,6 +213,59 @@ fn a_flow_begins_with_a_consent_and_a_cookie() {
 }
 
 #[test]
+fn a_head_begins_nothing() {
+    let world = World::new();
+    let link = format!(
+        "/link/start?publishable_key={}&origin=https://app.example&channel=c",
+        world.client
+    );
+    let smart = format!("/link/auth?{}", world.query(&[]));
+    for address in [world.authorize(&[]), smart, link] {
+        let mut browser = world.browser();
+        let page = browser.ask("HEAD", &address, None);
+        assert_eq!((page.status, page.header("location")), (303, "/connect"), "{address}");
+        assert!(browser.cookies.is_empty());
+    }
+    let page = world
+        .browser()
+        .ask("HEAD", &world.authorize(&[("scope", "x")]), None)
+        .clone();
+    assert_eq!(page.answer("error").as_deref(), Some("invalid_scope"));
+    let made = world.store().audit(None, 100).unwrap();
+    assert!(made.iter().all(|entry| entry.action != "consent.created"));
+}
+
+#[test]
+fn the_state_comes_back_whatever_it_is() {
+    let world = World::new();
+    let long = "s".repeat(4_096);
+    for state in [
+        "☃ &=+%#?",
+        "a\0b",
+        "\r\nSet-Cookie: a=b",
+        "'; DROP TABLE consent; --",
+        long.as_str(),
+    ] {
+        let refused = world
+            .browser()
+            .ask("GET", &world.authorize(&[("state", state), ("scope", "x")]), None)
+            .clone();
+        assert_eq!(refused.answer("error").as_deref(), Some("invalid_scope"), "{state:.20}");
+        assert_eq!(refused.answer("state").as_deref(), Some(state));
+        let mut browser = world.enter(&[("state", state)]);
+        assert_eq!(browser.press("cancel", &[]).answer("state").as_deref(), Some(state));
+    }
+    // One that is too long to keep is echoed with the refusal, too.
+    let longer = "s".repeat(4_097);
+    let refused = world
+        .browser()
+        .ask("GET", &world.authorize(&[("state", &longer)]), None)
+        .clone();
+    assert_eq!(refused.answer("error").as_deref(), Some("invalid_request"));
+    assert_eq!(refused.answer("state"), Some(longer));
+}
+
+#[test]
 fn svc_resume_goes_on_where_the_flow_was() {
     let world = World::new();
     let mut browser = world.enter(&[]);

@@ -136,6 +136,80 @@ fn who_has_no_records_is_access_denied_in_the_words_of_the_document() {
     assert_eq!(world.consent().state, ConsentState::Abandoned);
 }
 
+/// Makes the store fail where something is done to a table.
+fn break_down(world: &World, what: &str) {
+    let store = rusqlite::Connection::open(world.server.folder().join("service.sqlite")).unwrap();
+    let name = format!("broken_{}", what.replace(' ', "_"));
+    let sql = format!("CREATE TRIGGER {name} BEFORE {what} BEGIN SELECT RAISE(ABORT, 'no space left'); END");
+    store.execute_batch(&sql).unwrap();
+}
+
+fn is_server_error(world: &World, page: &super::browser::Page, description: &str) {
+    assert_eq!(
+        (page.status, page.answer("error").as_deref()),
+        (303, Some("server_error"))
+    );
+    assert_eq!(page.answer("error_description").as_deref(), Some(description));
+    assert_eq!(
+        page.answer("error_uri").unwrap(),
+        format!("{}/errors/server_error", world.base())
+    );
+    assert_eq!(page.answer("state").as_deref(), Some("the state"));
+    assert_eq!(page.answer("code"), None);
+}
+
+#[test]
+fn a_flow_that_cannot_be_begun_is_a_server_error() {
+    let world = World::new();
+    break_down(&world, "INSERT ON flow_session");
+    let mut browser = world.browser();
+    let page = browser.ask("GET", &world.authorize(&[]), None).clone();
+    is_server_error(&world, &page, "The consent flow could not be started");
+    assert!(browser.cookies.is_empty());
+    let audit = world.store().audit(None, 100).unwrap();
+    assert!(
+        audit.iter().all(|entry| entry.action != "consent.created"),
+        "nothing is left"
+    );
+}
+
+#[test]
+fn a_code_that_cannot_be_made_is_a_server_error() {
+    let world = World::new();
+    let mut browser = world.enter(&[("svc_endpoint_id", "lakeshore")]);
+    break_down(&world, "INSERT ON authorization_code");
+    let page = world.connect(&mut browser).clone();
+    is_server_error(&world, &page, "The authorization code could not be created");
+    // What the source granted is given back.
+    assert_eq!(world.states(), ["lakeshore OAUTH REVOKED"]);
+    assert_eq!(world.consent().state, ConsentState::Abandoned);
+    assert!(
+        world
+            .store()
+            .credential(&world.authorizations()[0].id)
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[test]
+fn a_store_that_cannot_end_a_flow_is_a_server_error_and_time_ends_it() {
+    let world = World::new();
+    let mut browser = world.enter(&[("svc_endpoint_id", "lakeshore")]);
+    break_down(&world, "UPDATE OF state ON consent");
+    let page = world.connect(&mut browser).clone();
+    is_server_error(&world, &page, "The authorization code could not be created");
+    assert_eq!(world.consent().state, ConsentState::Created);
+    let store = rusqlite::Connection::open(world.server.folder().join("service.sqlite")).unwrap();
+    store
+        .execute_batch("DROP TRIGGER broken_UPDATE_OF_state_ON_consent")
+        .unwrap();
+    world.store().clock().advance(IDLE_SECONDS);
+    world.store().sweep().unwrap();
+    assert_eq!(world.consent().state, ConsentState::Abandoned);
+    assert_eq!(world.states(), ["lakeshore OAUTH ABANDONED"]);
+}
+
 #[test]
 fn a_session_ends_after_thirty_idle_minutes_and_says_where_to_read_why() {
     let world = World::new();

@@ -91,6 +91,42 @@ fn smart_apps_are_sent_to_a_flow_that_they_can_speak() {
 }
 
 #[test]
+fn the_openapi_document_has_the_flows_that_discovery_tells_of() {
+    let server = Server::start(&[]);
+    let discovered = document(&server, AUTHORIZATION_SERVER);
+    let openapi = document(&server, "/openapi.json");
+    let scheme = &openapi["components"]["securitySchemes"]["oauth2"];
+    assert_eq!(scheme["type"], "oauth2");
+    let code = &scheme["flows"]["authorizationCode"];
+    assert_eq!(code["authorizationUrl"], discovered["authorization_endpoint"]);
+    for url in ["tokenUrl", "refreshUrl"] {
+        assert_eq!(code[url], discovered["token_endpoint"]);
+    }
+    let scopes: Vec<&str> = discovered["scopes_supported"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(names(&code["scopes"]), scopes.into_iter().collect());
+    let own = &scheme["flows"]["clientCredentials"];
+    assert_eq!(own["tokenUrl"], discovered["token_endpoint"]);
+    assert!(names(&own["scopes"]).is_empty());
+    // A token that one has already is as good.
+    assert_eq!(openapi["security"], json!([{"oauth2": []}, {"bearer": []}]));
+    for (path, methods) in openapi["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            for scheme in operation["security"].as_array().into_iter().flatten() {
+                for name in scheme.as_object().unwrap().keys() {
+                    let known = openapi["components"]["securitySchemes"].get(name);
+                    assert!(known.is_some(), "{method} {path}: {name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn the_capability_statement_names_the_same_addresses() {
     let server = Server::start(&[]);
     let smart = document(&server, SMART[1]);

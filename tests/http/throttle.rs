@@ -104,7 +104,7 @@ fn routes_without_a_credential_are_limited_by_address() {
         let json = refused.json();
         let shape = match path {
             "/fhir/metadata" => json["issue"][0]["code"] == "throttled",
-            "/oauth/token" => json["error"] == "temporarily_unavailable",
+            "/oauth/token" => refused.oauth_error() == (429, "temporarily_unavailable".to_owned()),
             _ => json["message"].is_string(),
         };
         assert!(shape, "{json}");

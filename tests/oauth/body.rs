@@ -57,9 +57,68 @@ fn a_body_that_cannot_be_read_is_an_invalid_request() {
 fn a_method_that_is_not_served_is_refused_in_the_same_form() {
     let (server, _app) = server();
     for method in ["GET", "PUT", "DELETE"] {
-        let answer = server.send(method, "/oauth/token", &[], "");
-        assert_eq!(answer.status, 405, "{method} {}", answer.text);
+        for path in ["/oauth/token", "/oauth/register", "/link/token", "/link/exchange"] {
+            let answer = server.send(method, path, &[], "");
+            assert_eq!(
+                answer.oauth_error(),
+                (405, "invalid_request".to_owned()),
+                "{method} {path}"
+            );
+            assert_eq!(answer.header("allow"), "POST");
+        }
     }
+}
+
+#[test]
+fn a_missing_grant_type_is_named_before_the_client() {
+    let (server, app) = server();
+    let (basic, json) = (app.test.basic(), "application/json");
+    for (headers, body) in [
+        (vec![("content-type", json)], "{}"),
+        (vec![("content-type", json)], r#"{"grant_type":null,"code":"x"}"#),
+        (vec![("content-type", "application/x-www-form-urlencoded")], "code=x"),
+        (vec![], ""),
+        (vec![("content-type", json), ("authorization", "Basic ???")], "{}"),
+        (vec![("content-type", json), ("authorization", basic.as_str())], "{}"),
+    ] {
+        let answer = server.send("POST", "/oauth/token", &headers, body);
+        assert_eq!(
+            answer.oauth_error(),
+            (400, "invalid_request".to_owned()),
+            "{headers:?} {body}"
+        );
+        assert_eq!(answer.json()["error_description"], "the field grant_type is missing");
+    }
+    let named = server.post("/oauth/token", &[], &json!({"grant_type": "refresh_token"}));
+    assert_eq!(named.oauth_error(), (401, "invalid_client".to_owned()));
+}
+
+#[test]
+fn a_store_that_fails_is_a_server_error_and_uses_nothing_up() {
+    let (server, app) = server();
+    let finished = Flow::of(&app).finish(&server);
+    let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
+    let break_down =
+        "CREATE TRIGGER broken BEFORE INSERT ON refresh_token BEGIN SELECT RAISE(ABORT, 'no space in /secret'); END";
+    store.execute_batch(break_down).unwrap();
+    let answer = server.post("/oauth/token", &[], &finished.exchange());
+    assert_eq!(answer.oauth_error(), (500, "server_error".to_owned()));
+    assert!(
+        !answer.text.contains("secret") && !answer.text.contains("broken"),
+        "{}",
+        answer.text
+    );
+    assert!(!answer.header("x-request-id").is_empty());
+    store.execute_batch("DROP TRIGGER broken").unwrap();
+    let tokens = finished.tokens(&server);
+    let spent = "CREATE TRIGGER broken BEFORE UPDATE ON refresh_token BEGIN SELECT RAISE(ABORT, 'no space'); END";
+    store.execute_batch(spent).unwrap();
+    let refresh =
+        json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": finished.client});
+    let answer = server.post("/oauth/token", &[], &refresh);
+    assert_eq!(answer.oauth_error(), (500, "server_error".to_owned()));
+    store.execute_batch("DROP TRIGGER broken").unwrap();
+    assert_eq!(server.post("/oauth/token", &[], &refresh).status, 200);
 }
 
 #[test]

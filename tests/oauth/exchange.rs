@@ -280,6 +280,23 @@ fn key_mode_mismatch_is_refused() {
 }
 
 #[test]
+fn a_replaced_key_exchanges_its_codes_until_its_grace_is_over() {
+    let (server, app) = server();
+    let flow = || Flow::of(&app).finish(&server);
+    let (before, early, late) = (flow(), flow(), flow());
+    let actor = tabularium::consent::Actor::Operator;
+    before.tokens(&server);
+    let fresh = server.store.rotate_keys(&app.id, Mode::Test, 600, actor).unwrap();
+    server.store.clock().advance(599);
+    early.tokens(&server);
+    server.store.clock().advance(1);
+    let answer = server.post("/oauth/token", &[], &late.exchange());
+    assert_eq!(answer.oauth_error(), (401, "invalid_client".to_owned()));
+    // A code is for the key that asked for it.
+    invalid_grant(&server, &with(&late, "client_id", &fresh.publishable));
+}
+
+#[test]
 fn every_field_of_the_grant_is_required() {
     let (server, app) = server();
     let finished = Flow::of(&app).finish(&server);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tabularium::consent::{Actor, REGISTRATION_SECONDS};
 use tabularium::lake::Mode;
 
-use crate::harness::consented::basic;
+use crate::harness::consented::{App, Flow, Keys, REDIRECT_URI, basic};
 use crate::harness::server::{START, Server};
 
 fn metadata() -> Value {
@@ -35,7 +35,10 @@ fn a_client_is_registered_for_test_mode_with_its_metadata() {
     assert_eq!(client["redirect_uris"], metadata()["redirect_uris"]);
     assert_eq!(client["client_name"], "A client");
     assert_eq!(client["token_endpoint_auth_method"], "client_secret_basic");
-    assert_eq!(client["grant_types"], json!(["authorization_code"]));
+    assert_eq!(
+        client["grant_types"],
+        json!(["authorization_code", "refresh_token", "client_credentials"])
+    );
     assert_eq!(client["response_types"], json!(["code"]));
     assert_eq!(client["scope"], "launch/patient offline_access");
     let body = json!({"grant_type": "client_credentials"});
@@ -156,7 +159,83 @@ fn a_client_of_client_credentials_needs_no_redirect_uri() {
     let body = json!({"grant_types": ["client_credentials"], "client_name": "Batch"});
     let answer = server.post("/oauth/register", &[], &body);
     assert_eq!(answer.status, 201, "{}", answer.text);
-    assert_eq!(answer.json()["response_types"], json!([]));
+    let client = answer.json();
+    assert_eq!(
+        (&client["grant_types"], &client["response_types"]),
+        (&json!(["client_credentials"]), &json!([]))
+    );
+    assert!(client.get("scope").is_none(), "scopes are for patients' tokens");
+    let public = json!({"grant_types": [], "token_endpoint_auth_method": "none"});
+    refused(&server, &public, "invalid_redirect_uri");
+}
+
+/// What a client is told that it may use it can use, and nothing else (RFC 7591, section 3.2.1).
+#[test]
+fn the_grants_that_are_answered_are_those_that_the_token_endpoint_gives() {
+    let server = Server::start(&[]);
+    for asked in [
+        json!({}),
+        json!({"grant_types": ["authorization_code"]}),
+        json!({"grant_types": ["client_credentials"]}),
+        json!({"token_endpoint_auth_method": "none"}),
+        json!({"token_endpoint_auth_method": "none", "grant_types": ["authorization_code"]}),
+        json!({"grant_types": ["client_credentials"], "redirect_uris": []}),
+    ] {
+        let mut body = json!({"redirect_uris": [REDIRECT_URI]});
+        body.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
+        let client = server.post("/oauth/register", &[], &body).json();
+        let listed = |grant: &str| client["grant_types"].as_array().unwrap().contains(&json!(grant));
+        let (id, secret) = (client["client_id"].as_str().unwrap(), client["client_secret"].as_str());
+        assert_eq!(
+            secret.is_some(),
+            client["token_endpoint_auth_method"] == "client_secret_basic"
+        );
+        let own = json!({"grant_type": "client_credentials"});
+        let pair = basic(id, secret.unwrap_or("anything"));
+        let answer = server.post("/oauth/token", &[("authorization", &pair)], &own);
+        assert_eq!(
+            answer.status == 200,
+            listed("client_credentials"),
+            "{asked} {}",
+            answer.text
+        );
+        assert_eq!(
+            listed("authorization_code"),
+            client["response_types"] == json!(["code"])
+        );
+        assert_eq!(
+            listed("authorization_code"),
+            client["scope"] == "launch/patient offline_access"
+        );
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs([
+            ("client_id", id),
+            ("redirect_uri", REDIRECT_URI),
+            ("response_type", "code"),
+            ("code_challenge_method", "S256"),
+            ("code_challenge", &"c".repeat(43)),
+            ("scope", "launch/patient offline_access"),
+            ("svc_external_id", "user-1"),
+        ]);
+        let entered = server.send("HEAD", &format!("/oauth/authorize?{}", query.finish()), &[], "");
+        assert_eq!(entered.status != 400, listed("authorization_code"), "{asked}");
+        if !listed("authorization_code") {
+            continue;
+        }
+        let keys = |secret: Option<&str>| Keys {
+            publishable: id.to_owned(),
+            secret: secret.unwrap_or_default().to_owned(),
+        };
+        let app = App {
+            id: server.store.client(id).unwrap().unwrap().application.to_string(),
+            test: keys(secret),
+            live: keys(None),
+        };
+        let tokens = Flow::of(&app).finish(&server).tokens(&server);
+        let refresh = json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": id});
+        let answer = server.post("/oauth/token", &[], &refresh);
+        assert_eq!(answer.status == 200, listed("refresh_token"), "{asked} {}", answer.text);
+    }
 }
 
 #[test]
@@ -172,12 +251,12 @@ fn registrations_are_json() {
 }
 
 #[test]
-fn unknown_scopes_are_ignored() {
+fn scopes_are_those_that_every_client_may_ask_for() {
     let server = Server::start(&[]);
-    let mut body = metadata();
-    body["scope"] = json!("openid launch/patient fhirUser <script>");
-    assert_eq!(
-        server.post("/oauth/register", &[], &body).json()["scope"],
-        "launch/patient"
-    );
+    for scope in ["openid launch/patient fhirUser <script>", "launch/patient", ""] {
+        let mut body = metadata();
+        body["scope"] = json!(scope);
+        let client = server.post("/oauth/register", &[], &body).json();
+        assert_eq!(client["scope"], "launch/patient offline_access", "{scope}");
+    }
 }

@@ -103,14 +103,17 @@ fn resources_are_counted_for_each_source_unless_it_is_skipped() {
         sync.get("resourceTypes").is_none() && sync.get("lastSyncedAt").is_some(),
         "{sync}"
     );
-    let wrong = server.get("/rest/consent?skipResourceCounts=yes", access(&tokens));
-    assert_eq!(wrong.status, 400);
-    assert!(
-        wrong.json()["message"]
-            .as_str()
-            .unwrap()
-            .starts_with("skipResourceCounts")
-    );
+    for other in ["yes", "1", "TRUE", "True", "null", "", "%00", "true%20"] {
+        for path in [
+            "/rest/consent".to_owned(),
+            format!("/rest/consent/{}", finished.consent),
+        ] {
+            let wrong = server.get(&format!("{path}?skipResourceCounts={other}"), access(&tokens));
+            assert_eq!(wrong.status, 400, "{other}");
+            let message = wrong.json()["message"].as_str().unwrap().to_owned();
+            assert!(message.starts_with("skipResourceCounts"), "{message}");
+        }
+    }
 }
 
 #[test]
@@ -134,10 +137,14 @@ fn missing_and_bad_tokens_are_401_with_a_challenge() {
         let missing = server.send("GET", path, &[], "");
         assert_eq!(missing.status, 401);
         assert!(missing.json()["message"].is_string(), "{}", missing.text);
-        assert!(missing.header("www-authenticate").starts_with("Bearer"));
+        assert_eq!(missing.header("www-authenticate"), r#"Bearer realm="records""#);
         let bad = server.get(path, "bad");
         assert_eq!(bad.status, 401);
-        assert!(bad.header("www-authenticate").contains("invalid_token"));
+        let challenge = bad.header("www-authenticate");
+        assert!(
+            challenge.starts_with(r#"Bearer realm="records", error="invalid_token", error_description=""#),
+            "{challenge}"
+        );
     }
 }
 
@@ -237,6 +244,108 @@ fn the_time_until_the_maximum_authorization_has_four_forms() {
             "{name}"
         );
     }
+}
+
+/// The period is the endpoint's, counted from the patient's authorization; what the application did with that does not change it.
+#[test]
+fn the_time_until_the_maximum_authorization_is_told_whatever_became_of_the_consent() {
+    let (server, app) = server();
+    let (revoked, expired) = (Flow::of(&app).finish(&server), Flow::of(&app).finish(&server));
+    expired.tokens(&server);
+    server.store.revoke_consent(&revoked.consent, Actor::Patient).unwrap();
+    server.store.clock().advance(7_776_000);
+    server.store.sweep().unwrap();
+    let token = token(&server, &app, Mode::Test);
+    for (consent, state, time) in [
+        (&revoked.consent, "REVOKED", "revokedAt"),
+        (&expired.consent, "EXPIRED", "expiredAt"),
+    ] {
+        let shown = read(&server, &format!("/rest/consent/{consent}"), &token);
+        let one = &shown["patientAuthorizations"][0];
+        assert_eq!((&one["state"], &one["active"]), (&json!(state), &json!(false)));
+        assert!(one[time].is_string(), "{one}");
+        assert_eq!(one["timeUntilMaxAuth"], 31_536_000 - 7_776_000);
+    }
+    server.store.clock().advance(31_536_000);
+    let token = self::token(&server, &app, Mode::Test);
+    let shown = read(&server, &format!("/rest/consent/{}", revoked.consent), &token);
+    assert_eq!(shown["patientAuthorizations"][0]["timeUntilMaxAuth"], -7_776_000);
+}
+
+#[test]
+fn every_state_of_a_patient_authorization_has_the_times_that_go_with_it() {
+    let (server, app) = server();
+    let flow = Flow {
+        places: &[],
+        ..Flow::of(&app)
+    };
+    let consent = flow.begin(&server.store, &server.lake).consent;
+    let endpoint = PAYER.save(&server.store);
+    let new = tabularium::consent::NewAuthorization {
+        consent: &consent,
+        endpoint: &endpoint,
+        ty: AuthorizationType::Oauth,
+        usage: Usage::Multiple,
+        identity_provider: None,
+    };
+    let authorization = server.store.create_authorization(&new).unwrap();
+    let token = token(&server, &app, Mode::Test);
+    let shown = || {
+        let path = format!("/rest/consent/{consent}?skipResourceCounts=true");
+        read(&server, &path, &token)["patientAuthorizations"][0].clone()
+    };
+    let created = shown();
+    for time in [
+        "authorizedAt",
+        "exchangedAt",
+        "revokedAt",
+        "expiredAt",
+        "patient",
+        "identityProvider",
+    ] {
+        assert_eq!(created.get(time), Some(&Value::Null), "{time}");
+    }
+    assert_eq!(
+        (&created["state"], &created["active"]),
+        (&json!("CREATED"), &json!(false))
+    );
+    assert_eq!(created["sync"], json!({"lastSyncedAt": null}), "no job ran");
+    assert!(created.get("scope").is_none());
+    // Nobody knows how long an authorization lasts that was not given.
+    assert_eq!(created["timeUntilMaxAuth"], "unknown");
+    server.store.send_to_source(&authorization.id).unwrap();
+    assert_eq!(shown()["state"], "AUTHORIZING");
+}
+
+#[test]
+fn an_identity_provider_is_told_by_its_code() {
+    let (server, app) = server();
+    let flow = Flow {
+        places: &[],
+        ..Flow::of(&app)
+    };
+    let consent = flow.begin(&server.store, &server.lake).consent;
+    let place = Place {
+        name: "exchange",
+        ty: AuthorizationType::Ial2,
+        ..PAYER
+    };
+    let endpoint = place.save(&server.store);
+    let new = tabularium::consent::NewAuthorization {
+        consent: &consent,
+        endpoint: &endpoint,
+        ty: AuthorizationType::Ial2,
+        usage: Usage::OneTime,
+        identity_provider: Some("truename"),
+    };
+    server.store.create_authorization(&new).unwrap();
+    let path = format!("/rest/consent/{consent}");
+    let shown = read(&server, &path, &token(&server, &app, Mode::Test));
+    let one = &shown["patientAuthorizations"][0];
+    assert_eq!(
+        (&one["type"], &one["identityProvider"], &one["timeUntilMaxAuth"]),
+        (&json!("IAL2"), &json!("truename"), &json!("unsupported"))
+    );
 }
 
 #[test]

@@ -362,7 +362,7 @@ pub(super) async fn finish(service: &Arc<Service>, t: &'static Texts, key: Sessi
         let failed = match finished {
             Err(FlowError::Store(error)) => {
                 tracing::error!(%error, "a flow could not be finished");
-                service.store.cancel_flow(key).map(|flow| (flow, None))
+                given_up(service, key).map(|flow| (flow, None))
             }
             finished => finished.map(|(flow, ended)| (flow, Some(ended))),
         };
@@ -384,6 +384,18 @@ pub(super) async fn finish(service: &Arc<Service>, t: &'static Texts, key: Sessi
             Some(with) => ended(service, t, &flow, &application, &with),
         }),
         Err(error) => stepped(service, Err(error)),
+    }
+}
+
+/// Ends a flow that cannot be finished. Where not even that can be written down the application is told all the same, and time ends
+/// the flow.
+fn given_up(service: &Service, key: SessionKey) -> Result<Flow, FlowError> {
+    match service.store.cancel_flow(key) {
+        Err(FlowError::Store(error)) => {
+            tracing::error!(%error, "a flow could not be ended");
+            service.store.peek_flow(key)?.ok_or(FlowError::Over)
+        }
+        ended => ended,
     }
 }
 

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use axum::response::Response;
 
 use super::ending::{link_refused, not_begun, refused};
-use super::page::{because, see_other, with_cookie};
+use super::page::{because, with_cookie};
 use super::parameters::Parameters;
 use super::redirect_uri::is_registered;
 use super::request::{self, Invalid, Untrusted};
 use super::texts::Texts;
+use super::travel::to_session;
 use super::visit::stored;
 use super::{cookie, notice};
 use crate::consent::{
@@ -21,18 +22,29 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 
 /// `GET /oauth/authorize`
-pub(super) async fn authorize(state: State<Arc<Service>>, query: RawQuery, headers: HeaderMap) -> Response {
-    by_redirect(state.0, query.0.unwrap_or_default(), headers, Door::Oauth).await
+pub(super) async fn authorize(
+    State(service): State<Arc<Service>>,
+    method: Method,
+    query: RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    by_redirect(service, &method, query, headers, Door::Oauth).await
 }
 
 /// `GET /link/auth`: the same for SMART clients.
-pub(super) async fn link_auth(state: State<Arc<Service>>, query: RawQuery, headers: HeaderMap) -> Response {
-    by_redirect(state.0, query.0.unwrap_or_default(), headers, Door::Smart).await
+pub(super) async fn link_auth(
+    State(service): State<Arc<Service>>,
+    method: Method,
+    query: RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    by_redirect(service, &method, query, headers, Door::Smart).await
 }
 
 /// `GET /link/start`: for the link component.
 pub(super) async fn link_start(
     State(service): State<Arc<Service>>,
+    method: Method,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
@@ -67,6 +79,9 @@ pub(super) async fn link_start(
         Ok(wanted) => wanted,
         Err(invalid) => return refuse(invalid),
     };
+    if method == Method::HEAD {
+        return to_session(&service);
+    }
     match begin(&service, client, wanted).await {
         Ok(Ok(response)) => response,
         Ok(Err(invalid)) => refuse(invalid),
@@ -74,9 +89,15 @@ pub(super) async fn link_start(
     }
 }
 
-async fn by_redirect(service: Arc<Service>, query: String, headers: HeaderMap, door: Door) -> Response {
+async fn by_redirect(
+    service: Arc<Service>,
+    method: &Method,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    door: Door,
+) -> Response {
     let t = Texts::of(&headers);
-    let parameters = Parameters::parse(query.as_bytes());
+    let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
     let (id, uri) = match request::client_and_redirect(&parameters) {
         Ok(named) => named,
         Err(why) => return notice::untrusted(&service, t, why),
@@ -102,6 +123,10 @@ async fn by_redirect(service: Arc<Service>, query: String, headers: HeaderMap, d
         Ok(wanted) => wanted,
         Err(invalid) => return refuse(invalid),
     };
+    // Nobody is behind a HEAD: it is what looks whether a link works.
+    if method == Method::HEAD {
+        return to_session(&service);
+    }
     if request::resumes(&parameters)
         && let Some(response) = resumed(&service, &headers, &wanted).await
     {
@@ -171,6 +196,5 @@ async fn begin(
 
 fn entered(service: &Service, cookie: &str, wanted: &FlowRequest) -> Response {
     let framed = wanted.display == Display::Frame;
-    let response = see_other(&format!("{}/connect", service.base_path()));
-    with_cookie(response, cookie::set(cookie::SESSION, cookie, framed))
+    with_cookie(to_session(service), cookie::set(cookie::SESSION, cookie, framed))
 }

@@ -3,13 +3,17 @@
 use std::borrow::Cow;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, PRAGMA, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use crate::consent::{self, GrantError};
 use crate::http::error::Error;
+
+const INVALID_REQUEST: &str = "invalid_request";
+const INVALID_CLIENT: &str = "invalid_client";
+const INVALID_TOKEN: &str = "invalid_token";
 
 /// Why a token endpoint gives nothing.
 #[derive(Debug, thiserror::Error)]
@@ -53,17 +57,17 @@ impl OAuthError {
         ))
     }
 
-    /// What OAuth calls it, and with which status it goes out; `None` for what is no matter of OAuth.
-    fn kind(&self) -> Option<(&'static str, StatusCode)> {
+    /// What OAuth calls it, and with which status it goes out.
+    fn kind(&self) -> (&'static str, StatusCode) {
         match self {
-            OAuthError::Request(_) => Some(("invalid_request", StatusCode::BAD_REQUEST)),
-            OAuthError::Client(_) => Some(("invalid_client", StatusCode::UNAUTHORIZED)),
-            OAuthError::Grant(_) => Some(("invalid_grant", StatusCode::BAD_REQUEST)),
-            OAuthError::GrantType => Some(("unsupported_grant_type", StatusCode::BAD_REQUEST)),
-            OAuthError::RedirectUri(_) => Some(("invalid_redirect_uri", StatusCode::BAD_REQUEST)),
-            OAuthError::Metadata(_) => Some(("invalid_client_metadata", StatusCode::BAD_REQUEST)),
-            OAuthError::InitialAccessToken => Some(("invalid_token", StatusCode::UNAUTHORIZED)),
-            OAuthError::Common(_) => None,
+            OAuthError::Request(_) => (INVALID_REQUEST, StatusCode::BAD_REQUEST),
+            OAuthError::Client(_) => (INVALID_CLIENT, StatusCode::UNAUTHORIZED),
+            OAuthError::Grant(_) => ("invalid_grant", StatusCode::BAD_REQUEST),
+            OAuthError::GrantType => ("unsupported_grant_type", StatusCode::BAD_REQUEST),
+            OAuthError::RedirectUri(_) => ("invalid_redirect_uri", StatusCode::BAD_REQUEST),
+            OAuthError::Metadata(_) => ("invalid_client_metadata", StatusCode::BAD_REQUEST),
+            OAuthError::InitialAccessToken => (INVALID_TOKEN, StatusCode::UNAUTHORIZED),
+            OAuthError::Common(error) => (code(error.status()), error.status()),
         }
     }
 }
@@ -89,34 +93,37 @@ impl From<consent::Error> for OAuthError {
 
 impl IntoResponse for OAuthError {
     fn into_response(self) -> Response {
-        let (description, kind) = (described(&self.to_string()), self.kind());
-        let (mut response, code) = match (self, kind) {
-            (OAuthError::Common(error), _) => {
-                let response = error.into_response();
-                let code = code(response.status());
-                (response, code)
-            }
-            (_, kind) => {
-                let (code, status) = kind.unwrap_or(("server_error", StatusCode::INTERNAL_SERVER_ERROR));
-                let mut response = Response::new(Body::empty());
-                *response.status_mut() = status;
-                (response, code)
-            }
+        let (description, (code, status)) = (self.to_string(), self.kind());
+        let mut response = match self {
+            OAuthError::Common(error) => error.into_response(),
+            _ => Response::new(Body::empty()),
         };
-        *response.body_mut() = Body::from(json!({"error": code, "error_description": description}).to_string());
-        let head = response.headers_mut();
-        head.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        head.insert(PRAGMA, HeaderValue::from_static("no-cache"));
-        let challenge = match code {
-            "invalid_client" => Some(r#"Basic realm="tokens", charset="UTF-8""#),
-            "invalid_token" => Some(r#"Bearer error="invalid_token""#),
-            _ => None,
-        };
-        if let Some(challenge) = challenge {
-            head.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-        }
+        *response.status_mut() = status;
+        shape(&mut response, code, &description);
         response
+    }
+}
+
+/// Gives a refusal that is not of OAuth's own making the form that OAuth clients expect.
+pub(in crate::http) fn recast(response: &mut Response, reason: &str) {
+    shape(response, code(response.status()), reason);
+}
+
+fn shape(response: &mut Response, code: &str, description: &str) {
+    let body = json!({"error": code, "error_description": described(description)});
+    *response.body_mut() = Body::from(body.to_string());
+    let head = response.headers_mut();
+    head.remove(CONTENT_LENGTH);
+    head.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    head.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+    let challenge = match code {
+        INVALID_CLIENT => Some(r#"Basic realm="tokens", charset="UTF-8""#),
+        INVALID_TOKEN => Some(r#"Bearer error="invalid_token""#),
+        _ => None,
+    };
+    if let Some(challenge) = challenge {
+        head.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     }
 }
 
@@ -125,7 +132,7 @@ fn code(status: StatusCode) -> &'static str {
     match status {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => "temporarily_unavailable",
         status if status.is_server_error() => "server_error",
-        _ => "invalid_request",
+        _ => INVALID_REQUEST,
     }
 }
 

@@ -1,4 +1,6 @@
-//! What a client says of itself when it registers (RFC 7591, section 2), checked, with what is taken for granted where it says nothing.
+//! What a client says of itself when it registers (RFC 7591, section 2), checked, and what it is registered with: of grants, response
+//! types and scopes that is what it can use, not what it asked for (section 3.2.1), since no client has fewer than its keys and redirect
+//! URIs admit.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -21,10 +23,11 @@ const MOST: usize = 50;
 pub(super) struct Metadata {
     pub(super) redirect_uris: Vec<String>,
     token_endpoint_auth_method: &'static str,
-    grant_types: Vec<String>,
-    response_types: Vec<String>,
+    grant_types: Vec<&'static str>,
+    response_types: Vec<&'static str>,
     pub(super) client_name: String,
-    scope: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
     /// What else was said and is kept.
     #[serde(flatten)]
     more: Map<String, Value>,
@@ -72,13 +75,21 @@ impl Metadata {
                 "a client of authorization_code needs redirect_uris".to_owned(),
             ));
         }
+        text(object, "scope")?;
+        let granted = granted(!redirect_uris.is_empty(), method != "none");
+        if granted.is_empty() {
+            return Err(OAuthError::RedirectUri(
+                "a client without a secret needs redirect_uris".to_owned(),
+            ));
+        }
+        let by_code = granted.contains(&"authorization_code");
         Ok(Metadata {
             redirect_uris,
             token_endpoint_auth_method: method,
-            grant_types,
-            response_types,
+            grant_types: granted,
+            response_types: if by_code { vec!["code"] } else { Vec::new() },
             client_name: text(object, "client_name")?.unwrap_or("Unnamed application").to_owned(),
-            scope: scope(text(object, "scope")?),
+            scope: by_code.then(|| SCOPES.join(" ")),
             more: more(object)?,
         })
     }
@@ -89,11 +100,16 @@ impl Metadata {
     }
 }
 
-/// The known ones of the scopes asked for; all of them where none were.
-fn scope(asked: Option<&str>) -> String {
-    let wanted = |scope: &&str| asked.is_none_or(|asked| asked.split(' ').any(|one| one == *scope));
-    let scopes: Vec<&str> = SCOPES.into_iter().filter(wanted).collect();
-    scopes.join(" ")
+/// The grants that the token endpoint gives a client: by code where codes can be sent to it, each of which brings a refresh token, and for
+/// itself where it has a secret.
+fn granted(by_code: bool, confidential: bool) -> Vec<&'static str> {
+    let possible = [
+        ("authorization_code", by_code),
+        ("refresh_token", by_code),
+        ("client_credentials", confidential),
+    ];
+    let granted = possible.into_iter().filter(|(_, granted)| *granted);
+    granted.map(|(grant, _)| grant).collect()
 }
 
 fn more(object: &Map<String, Value>) -> Result<Map<String, Value>, OAuthError> {

@@ -67,8 +67,8 @@ impl GrantType {
 }
 
 impl Grant {
-    fn of(fields: &Fields) -> Result<Grant, OAuthError> {
-        match GrantType::of(fields)? {
+    fn of(ty: GrantType, fields: &Fields) -> Result<Grant, OAuthError> {
+        match ty {
             GrantType::Code => {
                 let verifier = fields.need("code_verifier")?;
                 let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
@@ -123,10 +123,12 @@ impl Asked {
     pub(in crate::http) async fn read(service: &Service, request: Request) -> Result<Asked, OAuthError> {
         let (parts, body) = request.into_parts();
         let fields = Fields::read(&parts.headers, body, &service.limits).await?;
+        // Which grant it is comes first: a request that names none is malformed, whoever sent it.
+        let ty = GrantType::of(&fields)?;
         let identity = Identity::of(&parts.headers, &fields)?;
         Ok(Asked {
             identity,
-            grant: Grant::of(&fields)?,
+            grant: Grant::of(ty, &fields)?,
             extensions: parts.extensions,
         })
     }

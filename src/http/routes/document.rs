@@ -67,10 +67,11 @@ fn described(base_url: &str, families: &[Family]) -> Value {
         },
         "servers": [{"url": base_url}],
         "tags": tags.collect::<Vec<_>>(),
-        "security": [{"bearer": []}],
+        "security": [{"oauth2": []}, {"bearer": []}],
         "paths": paths(families),
         "components": {
             "securitySchemes": {
+                "oauth2": oauth2(base_url),
                 "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
                     "description": "A patient or application access token"},
                 "keys": {"type": "http", "scheme": "basic",
@@ -81,6 +82,25 @@ fn described(base_url: &str, families: &[Family]) -> Value {
                 "oauth": refused("Why not, as OAuth says it", JSON, &["error", "error_description"]),
                 "message": refused("Why not, in a sentence", JSON, &["message"]),
             },
+        },
+    })
+}
+
+/// How programs get access tokens by themselves.
+fn oauth2(base_url: &str) -> Value {
+    let token_url = format!("{base_url}/oauth/token");
+    json!({
+        "type": "oauth2",
+        "description": "A patient token by consent, with PKCE (S256) and svc_external_id; an application token by a key pair",
+        "flows": {
+            "authorizationCode": {
+                "authorizationUrl": format!("{base_url}/oauth/authorize"), "tokenUrl": token_url, "refreshUrl": token_url,
+                "scopes": {
+                    "launch/patient": "Records of the patient who consents; always asked for",
+                    "offline_access": "Fresh records for as long as the consent lasts",
+                },
+            },
+            "clientCredentials": {"tokenUrl": token_url, "scopes": {}},
         },
     })
 }

@@ -1,12 +1,13 @@
 //! In which shape a route says no, and giving a refusal that shape.
 
 use axum::body::Body;
+use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde_json::json;
 
 use crate::http::error::Reason;
+use crate::http::oauth;
 
 /// What the body of a refusal is. It goes by the path, so that it is known before any handler is, and for paths that nothing
 /// is at.
@@ -38,22 +39,21 @@ impl Refusals {
     /// Gives the answer of an [`Error`](crate::http::error::Error), which is an OperationOutcome, the shape of this route. Other
     /// answers stay as they are.
     pub(in crate::http) fn recast(self, mut response: Response) -> Response {
-        let status = response.status();
-        if self == Refusals::Outcome || status.is_success() {
+        if self == Refusals::Outcome || response.status().is_success() {
             return response;
         }
         let Some(Reason(reason)) = response.extensions_mut().remove() else {
             return response;
         };
-        let body = match self {
-            Refusals::OAuth => json!({"error": code(status), "error_description": reason}),
-            _ => json!({"message": reason}),
-        };
+        if self == Refusals::OAuth {
+            oauth::recast(&mut response, &reason);
+            return response;
+        }
         response.headers_mut().remove(CONTENT_LENGTH);
         response
             .headers_mut()
             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        *response.body_mut() = Body::from(body.to_string());
+        *response.body_mut() = Body::from(json!({"message": reason}).to_string());
         response
     }
 
@@ -64,15 +64,5 @@ impl Refusals {
             Refusals::OAuth => "oauth",
             Refusals::Message => "message",
         }
-    }
-}
-
-/// What OAuth calls a refusal that is not of its own making.
-fn code(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::UNAUTHORIZED => "invalid_client",
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => "temporarily_unavailable",
-        status if status.is_server_error() => "server_error",
-        _ => "invalid_request",
     }
 }

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{FromRequestParts, Request, State};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn_with_state;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 use super::refusals::Refusals;
 use super::table::table;
@@ -34,13 +32,7 @@ async fn unsupported(State(service): State<Arc<Service>>, request: Request) -> R
         Caller::from_request_parts(&mut parts, &service).await?;
         return Err(Error::NotSupported(format!("{} is not supported here", parts.method)));
     }
-    let body = r#"{"message":"this is not answered by that method; the Allow header says by which it is"}"#;
-    Ok((
-        StatusCode::METHOD_NOT_ALLOWED,
-        [(CONTENT_TYPE, "application/json")],
-        body,
-    )
-        .into_response())
+    Err(Error::Method)
 }
 
 /// A path that nothing is at.
