@@ -1,7 +1,11 @@
 //! A browser without scripts that goes wherever links, forms and redirects lead, across servers, with cookies of each path.
 
+use std::sync::LazyLock;
+
 use regex::Regex;
 use url::Url;
+
+static TAG: LazyLock<Regex> = LazyLock::new(|| Regex::new("<[^>]*>").unwrap());
 
 /// A browser and the page it shows.
 pub(crate) struct Surfer {
@@ -214,10 +218,9 @@ impl Surfer {
 fn buttons(form: &str) -> impl Iterator<Item = (&str, String)> {
     form.split("<button").skip(1).map(|rest| {
         let (tag, rest) = rest.split_once('>').unwrap();
-        let words = Regex::new("<[^>]*>").unwrap();
         (
             tag,
-            plain(&words.replace_all(rest.split("</button>").next().unwrap(), " ")),
+            plain(&TAG.replace_all(rest.split("</button>").next().unwrap(), " ")),
         )
     })
 }

@@ -13,7 +13,7 @@ use super::many::organization;
 use super::service::{check_files, check_records, check_states, is_erased};
 use super::world::{Connected, World};
 
-const PEOPLE: u64 = 36;
+const PEOPLE: u64 = 24;
 /// How many people are on their way at once.
 const AT_ONCE: u64 = 6;
 
@@ -137,6 +137,7 @@ fn syncs_erasures_and_compactions_do_not_disturb_each_other() {
             while !over.load(Ordering::Relaxed) {
                 look(&world, &known);
                 looks.fetch_add(1, Ordering::Relaxed);
+                std::thread::park_timeout(std::time::Duration::from_millis(10));
             }
         });
         let connect = |from: u64| {

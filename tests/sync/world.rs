@@ -48,6 +48,8 @@ pub(super) struct World {
     runtime: Runtime,
     worker: Mutex<Option<Worker>>,
     mode: Mode,
+    /// The store's file, as it is seen from outside.
+    file: Mutex<rusqlite::Connection>,
 }
 
 /// A source that somebody has connected.
@@ -69,9 +71,13 @@ impl World {
     pub(super) fn new(patients: u64, mode: Mode) -> World {
         let folder = tempfile::tempdir().unwrap();
         let lake = Lake::open_or_create(folder.path()).unwrap();
+        let server = Server::over(folder, lake, Limits::default());
+        let file = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
+        file.busy_timeout(PATIENCE).unwrap();
         let world = World {
             payer: Payer::start(patients),
-            server: Server::over(folder, lake, Limits::default()),
+            server,
+            file: Mutex::new(file),
             client: client(),
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
@@ -311,9 +317,9 @@ impl World {
 
     /// The number that a query gives.
     pub(super) fn count(&self, sql: &str) -> i64 {
-        let store = rusqlite::Connection::open(self.server.folder().join("service.sqlite")).unwrap();
-        store.busy_timeout(PATIENCE).unwrap();
-        store.query_row(sql, [], |row| row.get(0)).unwrap()
+        let file = self.file.lock().unwrap();
+        let mut statement = file.prepare_cached(sql).unwrap();
+        statement.query_row([], |row| row.get(0)).unwrap()
     }
 
     /// Where the newest job of an authorization stands.
@@ -400,14 +406,9 @@ impl World {
         while let Some(url) = next.take() {
             let reply = self.payer.get(&url, token);
             assert_eq!(reply.status, 200, "{}", reply.text);
-            let page = reply.value();
-            records.extend(
-                page["entry"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .map(|entry| entry["resource"].clone()),
-            );
+            let mut page = reply.value();
+            let entries = page["entry"].as_array_mut().into_iter().flatten();
+            records.extend(entries.map(|entry| entry["resource"].take()));
             let links = page["link"].as_array().into_iter().flatten();
             let mut links = links.filter(|link| link["relation"] == "next");
             next = links.next().map(|link| link["url"].as_str().unwrap().to_owned());
@@ -518,9 +519,21 @@ fn has_identifier(ty: &str) -> bool {
 
 /// The relative references of a record.
 fn relative(value: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    visit(&mut value.clone(), &mut |reference| found.push(reference.clone()));
-    found
+    match value {
+        Value::Array(items) => items.iter().flat_map(relative).collect(),
+        Value::Object(map) => {
+            let of = |(key, child): (&String, &Value)| match child {
+                Value::String(text) if is_relative(key, text) => vec![text.clone()],
+                child => relative(child),
+            };
+            map.iter().flat_map(of).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn is_relative(key: &str, text: &str) -> bool {
+    key == "reference" && !text.starts_with(['#', 'u', 'h'])
 }
 
 /// Exchanges the relative references of a record.
@@ -534,7 +547,7 @@ fn visit(value: &mut Value, found: &mut dyn FnMut(&mut String)) {
         Value::Object(map) => {
             for (key, child) in map {
                 match child {
-                    Value::String(text) if key == "reference" && !text.starts_with(['#', 'u', 'h']) => found(text),
+                    Value::String(text) if is_relative(key, text) => found(text),
                     child => visit(child, found),
                 }
             }
