@@ -250,6 +250,7 @@ fn killed_between_an_erasures_record_and_its_end() {
 fn killed_between_an_erasures_end_and_its_note() {
     let stage = Stage::new();
     let people = [0, 1].map(|person| stage.synced("lakeshore", person));
+    let before = stage.world.lake().picture().erasures();
     stage
         .world
         .store()
@@ -257,9 +258,14 @@ fn killed_between_an_erasures_end_and_its_note() {
         .unwrap();
     let held = Held::store(&stage.world);
     let noted = held.count(OPEN_ERASURES) == 0;
-    stage.catch("the erasure", || !see(&stage.world).contains_key(&people[0].owner));
+    // Recorded, and finished. Files go with it, so nobody looks into them before the kill.
+    stage.catch("the erasure", || {
+        stage.world.lake().refresh().unwrap();
+        stage.world.lake().picture().erasures() == before + 2
+    });
     stage.kill();
     drop(held);
+    assert!(!see(&stage.world).contains_key(&people[0].owner));
     check_states(&stage.world);
     assert_eq!(stage.world.count(OPEN_ERASURES), i64::from(!noted));
     stage.finish(&[]);

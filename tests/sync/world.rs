@@ -37,8 +37,8 @@ const NOBODYS: [&str; 6] = [
     "Practitioner",
     "PractitionerRole",
 ];
-/// Nothing takes longer than this unless it hangs.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+/// Nothing takes longer than this unless it hangs, on however slow a machine.
+pub(super) const PATIENCE: Duration = Duration::from_secs(900);
 
 /// A service, payers and a worker.
 pub(super) struct World {
