@@ -1,0 +1,76 @@
+//! What walks share: a store with its clock, an application and endpoints; and which rows of the tables they met.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tabularium::consent::{Caller, Clock, Departure, Store, Tokens};
+use tabularium::lake::Lake;
+
+use super::table::{Moves, Trigger};
+use crate::harness::consented::{App, PAYER, Place};
+use crate::harness::records;
+use crate::harness::server::START;
+
+/// The endpoints, of which the second cannot be refreshed.
+pub(super) const PLACES: [Place; 3] = [
+    PAYER,
+    Place {
+        name: "once",
+        refreshable: false,
+        ..PAYER
+    },
+    Place {
+        name: "clinic",
+        ..PAYER
+    },
+];
+
+/// What walks share.
+pub(super) struct Room {
+    pub(super) store: Arc<Store>,
+    pub(super) tokens: Tokens,
+    pub(super) lake: Lake,
+    pub(super) caller: Caller,
+    pub(super) endpoints: Vec<String>,
+    /// Rows of the tables that were met, by what they are of.
+    pub(super) met: RefCell<BTreeSet<(&'static str, usize)>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Room {
+    pub(super) fn new() -> Room {
+        let (folder, lake) = records::lake();
+        let store = Arc::new(Store::open(folder.path(), Clock::at(START)).unwrap());
+        let app = App::register(&store, "app");
+        Room {
+            tokens: Tokens::new(store.clone(), lake.clone(), "https://records.example"),
+            caller: store
+                .authenticate(&app.test.publishable, Some(&app.test.secret))
+                .unwrap(),
+            endpoints: PLACES.iter().map(|place| place.save(&store)).collect(),
+            store,
+            lake,
+            met: RefCell::default(),
+            _folder: folder,
+        }
+    }
+
+    pub(super) fn departure(&self, at: usize) -> Departure<'_> {
+        Departure {
+            endpoint: &self.endpoints[at],
+            ty: PLACES[at].ty,
+            refreshable: PLACES[at].refreshable,
+        }
+    }
+
+    /// Moves a state if the table has a row for it.
+    pub(super) fn fire(&self, what: &'static str, table: Moves, state: &mut &'static str, trigger: Trigger) -> bool {
+        let row = table.iter().position(|row| (row.0, row.1) == (*state, trigger));
+        if let Some(row) = row {
+            *state = table[row].2;
+            self.met.borrow_mut().insert((what, row));
+        }
+        row.is_some()
+    }
+}

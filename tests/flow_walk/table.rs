@@ -1,0 +1,51 @@
+//! The tables of moves, as data.
+
+/// What moves a consent or a patient authorization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trigger {
+    Redirected,
+    Granted,
+    Refused,
+    /// Cancelled, closed, left for something else, or 30 minutes idle.
+    Left,
+    Finished,
+    Exchanged,
+    /// The code or public token expires unused.
+    Unused,
+    /// A technical failure at the source, or a first sync that stored nothing.
+    Failed,
+    WindowElapsed,
+    Revoked,
+}
+
+/// From, trigger, to. What is not listed does not happen.
+pub(super) type Moves = &'static [(&'static str, Trigger, &'static str)];
+
+pub(super) const AUTHORIZATION: Moves = &[
+    ("CREATED", Trigger::Redirected, "AUTHORIZING"),
+    ("AUTHORIZING", Trigger::Granted, "AUTHORIZED"),
+    ("AUTHORIZING", Trigger::Refused, "BOUNCED"),
+    ("CREATED", Trigger::Left, "ABANDONED"),
+    ("AUTHORIZING", Trigger::Left, "ABANDONED"),
+    ("AUTHORIZED", Trigger::Exchanged, "EXCHANGED"),
+    ("AUTHORIZED", Trigger::Unused, "ABANDONED"),
+    ("AUTHORIZING", Trigger::Failed, "ERRORED"),
+    ("EXCHANGED", Trigger::Failed, "ERRORED"),
+    ("EXCHANGED", Trigger::WindowElapsed, "EXPIRED"),
+    ("CREATED", Trigger::Revoked, "REVOKED"),
+    ("AUTHORIZING", Trigger::Revoked, "REVOKED"),
+    ("AUTHORIZED", Trigger::Revoked, "REVOKED"),
+    ("EXCHANGED", Trigger::Revoked, "REVOKED"),
+    ("ERRORED", Trigger::Revoked, "REVOKED"),
+    ("EXPIRED", Trigger::Revoked, "REVOKED"),
+];
+
+pub(super) const CONSENT: Moves = &[
+    ("CREATED", Trigger::Finished, "AUTHORIZED"),
+    ("CREATED", Trigger::Left, "ABANDONED"),
+    ("AUTHORIZED", Trigger::Exchanged, "EXCHANGED"),
+    ("AUTHORIZED", Trigger::Unused, "ABANDONED"),
+    ("CREATED", Trigger::Revoked, "REVOKED"),
+    ("AUTHORIZED", Trigger::Revoked, "REVOKED"),
+    ("EXCHANGED", Trigger::Revoked, "REVOKED"),
+];
