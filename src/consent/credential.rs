@@ -17,6 +17,9 @@ pub struct Credential {
     /// What renews it.
     #[serde(default)]
     pub refresh_token: Option<String>,
+    /// Who the patient is, said by an identity provider: what access is asked for with where nobody signs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assertion: Option<String>,
 }
 
 impl std::fmt::Debug for Credential {

@@ -1,12 +1,12 @@
 //! Sync jobs from the queue to their end, and what becomes of an authorization by them. What is fetched, and when something is
 //! tried again, is the worker's to decide.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
-use super::audit::{About, Actor, note};
+use super::audit::Actor;
 use super::endpoint::validated_by_user;
 use super::error::Error;
-use super::record::{Authorization, Consent, Job};
+use super::record::{Authorization, AuthorizationType, Consent, Job};
 use super::states::{AuthorizationEvent, AuthorizationState, JobEvent, JobState};
 use super::store::Store;
 
@@ -131,13 +131,17 @@ impl Store {
     }
 
     /// Ends a job whose records are all stored; `detail` goes into the audit log. An endpoint of which no more is known than that it
-    /// is available has shown that it works. `false` if the job was stopped meanwhile.
+    /// is available has shown that it works; access that a verified identity opened is given up. `false` if the job was stopped meanwhile.
     pub fn complete_job(&self, id: &str, detail: &str) -> Result<bool, Error> {
         self.end_job(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Succeeded)?;
             note_sync(transaction, now, job, "sync.stored", detail)?;
             let lost = Error::Lost("patient authorization");
             let authorization = Authorization::get(transaction, &job.authorization)?.ok_or(lost)?;
+            // Who was verified for it is not to be verified by it again.
+            if authorization.ty == AuthorizationType::Ial2 {
+                transaction.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;
+            }
             validated_by_user(transaction, now, &authorization.endpoint, authorization.about())
         })
     }
@@ -235,14 +239,6 @@ fn set_failure(connection: &Connection, id: &str, why: &str) -> Result<(), Error
 }
 
 fn note_sync(connection: &Connection, now: i64, job: &Job, action: &str, detail: &str) -> Result<(), Error> {
-    let sql = "SELECT consent FROM patient_authorization WHERE id = ?1";
-    let mut statement = connection.prepare_cached(sql)?;
-    let consent: Option<String> = statement.query_row([&job.authorization], |row| row.get(0)).optional()?;
-    let about = About {
-        consent: consent.as_deref(),
-        authorization: Some(&job.authorization),
-        ..About::default()
-    };
     let detail: String = detail.chars().take(4 * LONGEST).collect();
-    note(connection, now, Actor::Service, action, about, &detail)
+    job.note(connection, now, action, &detail)
 }

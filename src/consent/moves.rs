@@ -4,7 +4,7 @@
 //! What follows from a move beyond the record itself (codes, tokens, jobs, rows in the lake) is the business of who makes it, but
 //! for the end of an authorization, which is the same for all: [`end`].
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::audit::{About, Actor, note};
@@ -276,14 +276,25 @@ impl Job {
         if done == 0 {
             return Err(Error::Lost("sync job"));
         }
+        let action = format!("sync.{}", next.name().to_ascii_lowercase());
+        self.note(connection, now, &action, event.name())?;
+        self.state = next;
+        Ok(next)
+    }
+
+    /// Adds what happened to it to the audit log of its consent.
+    pub(super) fn note(&self, connection: &Connection, now: i64, action: &str, detail: &str) -> Result<(), Error> {
+        let sql = "SELECT consent FROM patient_authorization WHERE id = ?1";
+        let mut statement = connection.prepare_cached(sql)?;
+        let consent: Option<String> = statement
+            .query_row([&self.authorization], |row| row.get(0))
+            .optional()?;
         let about = About {
+            consent: consent.as_deref(),
             authorization: Some(&self.authorization),
             ..About::default()
         };
-        let action = format!("sync.{}", next.name().to_ascii_lowercase());
-        note(connection, now, Actor::Service, &action, about, event.name())?;
-        self.state = next;
-        Ok(next)
+        note(connection, now, Actor::Service, action, about, detail)
     }
 }
 
@@ -302,13 +313,20 @@ pub(super) fn end(
     let sql = "UPDATE patient_authorization SET source_patient = NULL WHERE id = ?1";
     connection.execute(sql, [&authorization.id])?;
     authorization.source_patient = None;
+    let why = format!("the authorization was {}", event.name());
+    stop_jobs(connection, now, &authorization.id, &why)?;
+    ask_to_erase(connection, now, consent, authorization, event.name())
+}
+
+/// Stops the open jobs of an authorization, whose records nobody is to have any more.
+pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, why: &str) -> Result<(), Error> {
     let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE')";
-    for mut job in Job::select(connection, open, [&authorization.id])? {
+    for mut job in Job::select(connection, open, [authorization])? {
         job.step(connection, now, JobEvent::Stopped)?;
         let sql = "UPDATE sync_job SET failure = ?1 WHERE id = ?2";
-        connection.execute(sql, params![format!("the authorization was {}", event.name()), job.id])?;
+        connection.execute(sql, params![why, job.id])?;
     }
-    ask_to_erase(connection, now, consent, authorization, event.name())
+    Ok(())
 }
 
 /// Asks that the rows of an authorization leave the lake. One that was never exchanged has none.

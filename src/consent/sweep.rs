@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::audit::Actor;
 use super::error::Error;
-use super::moves::{IDLE_SECONDS, ask_to_erase, end, kill_tokens};
+use super::moves::{IDLE_SECONDS, ask_to_erase, end, kill_tokens, stop_jobs};
 use super::record::{Authorization, Consent};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::store::Store;
@@ -131,7 +131,9 @@ fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
             let event = AuthorizationEvent::WindowElapsed;
             end(connection, now, Actor::Service, &consent, &mut authorization, event)?;
         } else {
-            ask_to_erase(connection, now, &consent, &mut authorization, "over after its one day")?;
+            let why = "over after its one day";
+            stop_jobs(connection, now, &authorization.id, why)?;
+            ask_to_erase(connection, now, &consent, &mut authorization, why)?;
         }
     }
     Ok(authorizations.len())

@@ -1,6 +1,10 @@
 //! IAL2 mode: the patient shows who they are, and the places that hold their records are found.
 
-use tabularium::consent::ConsentState;
+use std::time::{Duration, Instant};
+
+use tabularium::consent::{ConsentState, JobState, Usage};
+use tabularium::sync::client::{Client, Guard, HttpLimits};
+use tabularium::sync::{Settings, Worker};
 
 use super::browser::{Browser, Page};
 use super::world::World;
@@ -134,4 +138,41 @@ fn none_of_the_places_chosen_is_said() {
     assert!(browser.page.text.contains("Nothing is connected yet"));
     browser.send("places", &[]);
     assert_eq!(browser.page.heading(), "These places have records of yours");
+}
+
+#[test]
+fn access_by_a_verified_identity_that_ends_before_the_records_are_there_is_asked_for_again() {
+    // The ID token was forgotten with the session, so a sync that outlived the first access token failed for good.
+    let world = World::new();
+    let mut browser = world.enter(&[IDENTITY]);
+    verified(&world, &mut browser, 2);
+    let found = browser.page.values("facility");
+    browser.send("facilities", &[("facility", &found[0])]);
+    let page = browser.press("finish", &[]).clone();
+    world.exchange(&page.answer("code").unwrap());
+    let authorization = world.authorizations().remove(0);
+    assert_eq!(authorization.usage, Usage::OneTime);
+    world.payer.expire(&found[0]);
+
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let sources = Client::new(Guard::Private, HttpLimits::default()).unwrap();
+    let worker = {
+        let _runtime = runtime.enter();
+        let (store, lake) = (world.store().clone(), world.server.lake.clone());
+        Worker::start(store, lake, sources, &world.base(), Settings::default())
+    };
+    let job = || world.store().jobs_of(&authorization.id).unwrap().remove(0);
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while job().state.is_open() {
+        assert!(Instant::now() < deadline, "{:?}", job());
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    runtime.block_on(worker.stop());
+    assert_eq!(job().state, JobState::Completed, "{:?}", job().failure);
+    assert_eq!(world.payer.requests(&found[0])["token"], 2);
+    // Nothing more is fetched with it, so nothing is kept of it.
+    assert_eq!(world.store().credential(&authorization.id).unwrap(), None);
 }

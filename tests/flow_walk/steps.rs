@@ -172,6 +172,7 @@ fn granted(id: &str) -> SourceGrant<'_> {
         access_token: "access".to_owned(),
         refresh_token: Some("refresh".to_owned()),
         expires_at: None,
+        assertion: None,
     });
     SourceGrant {
         grant: Grant {

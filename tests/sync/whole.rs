@@ -138,6 +138,24 @@ fn what_the_source_did_not_grant_is_not_asked_for() {
     assert!(world.total("ExplanationOfBenefit", &connected.token) > 0);
 }
 
+#[test]
+fn the_audit_log_of_a_consent_tells_what_became_of_its_syncs() {
+    let world = World::working(1);
+    let connected = world.synced("lakeshore", 0);
+    let mut told = world.audit(&connected);
+    told.retain(|line| line.starts_with("sync."));
+    let stored = format!("sync.stored {} stored, 0 unchanged", world.rows(&connected).len());
+    assert_eq!(
+        told,
+        [
+            &stored,
+            "sync.completed completed",
+            "sync.active started",
+            "sync.waiting queued"
+        ]
+    );
+}
+
 fn job_of(world: &World, connected: &Connected) -> String {
     world.store().jobs_of(&connected.authorization).unwrap()[0].id.clone()
 }

@@ -238,6 +238,7 @@ impl World {
             access_token: granted.access_token.clone(),
             expires_at: granted.expires_in.map(|seconds| now + seconds),
             refresh_token: granted.refresh_token.clone(),
+            assertion: None,
         };
         store.save_credential(&authorization.id, &credential).unwrap();
         Connected {

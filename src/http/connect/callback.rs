@@ -163,7 +163,7 @@ async fn source_answered(
     let key = back.key;
     let outcome = exchanged(service, &back.parameters, &endpoint, &attempt).await?;
     let taken = match outcome {
-        Ok(grant) => granted(service, key, authorization, &flow, &endpoint, grant).await?,
+        Ok(grant) => granted(service, key, authorization, &flow, &endpoint, grant, None).await?,
         Err(trouble) => {
             let failed = stored(service, move |service| {
                 service.store.source_failed(key, &authorization, trouble)
@@ -237,7 +237,7 @@ fn of_refusal(error: &client::Error) -> Trouble {
     }
 }
 
-/// Takes down what a source granted.
+/// Takes down what a source granted; `assertion` is the ID token that it was granted for, where there is one.
 pub(super) async fn granted(
     service: &Arc<Service>,
     key: SessionKey,
@@ -245,12 +245,13 @@ pub(super) async fn granted(
     flow: &Flow,
     endpoint: &Endpoint,
     grant: client::Grant,
+    assertion: Option<&str>,
 ) -> Result<Result<Option<Flow>, FlowError>, Error> {
     let owner = flow
         .consent
         .owner
         .ok_or_else(|| Error::internal("a consent of the flow has no owner"))?;
-    let endpoint = endpoint.clone();
+    let (endpoint, assertion) = (endpoint.clone(), assertion.map(str::to_owned));
     let taken = stored(service, move |service| {
         let now = service.store.clock().now();
         let source_patient = grant.patient.unwrap_or_default();
@@ -259,6 +260,7 @@ pub(super) async fn granted(
             expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
             access_token: grant.access_token,
             refresh_token: grant.refresh_token,
+            assertion,
         };
         let granted = SourceGrant {
             grant: Grant {

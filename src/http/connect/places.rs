@@ -184,7 +184,8 @@ async fn one(
                 patient: grant.patient.or(Some(place.patient)),
                 ..grant
             };
-            Ok(granted(service, key, id, flow, &endpoint, grant).await?.map(|_| ()))
+            let taken = granted(service, key, id, flow, &endpoint, grant, id_token).await?;
+            Ok(taken.map(|_| ()))
         }
         Err(error) => {
             tracing::warn!(endpoint = endpoint.id, %error, "a place could not be connected");

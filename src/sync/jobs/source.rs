@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
 use crate::consent::{Authorization, AuthorizationType, Credential, Endpoint, Store};
-use crate::sync::client::{Answer, Client, Configuration, Error, Registration, is_passing};
+use crate::sync::client::{Answer, Client, Configuration, Error, Grant, Registration, is_passing};
 use crate::sync::settings::Pace;
 
 /// Access is renewed when it has fewer seconds left than this.
@@ -73,6 +73,17 @@ pub(super) struct Source {
     access: Mutex<Access>,
     gate: Arc<Gate>,
     pace: Pace,
+}
+
+/// By what access is renewed.
+#[derive(Clone, Copy)]
+enum Renewal<'a> {
+    /// The source's refresh token.
+    Refresh(&'a str),
+    /// The service's own word for this Patient of a located facility.
+    Located(&'a str),
+    /// The identity provider's, for as long as its ID token holds.
+    Asserted(&'a str),
 }
 
 struct Access {
@@ -178,7 +189,7 @@ impl Source {
         let access = self.access.lock().await;
         let (token, generation) = (access.credential.access_token.clone(), access.generation);
         let ends = access.credential.expires_at;
-        let can = self.can_renew(&access.credential);
+        let can = self.renewal(&access.credential).is_some();
         drop(access);
         let over = ends.is_some_and(|ends| ends - IN_TIME <= self.store.clock().now());
         if !over || !can {
@@ -189,8 +200,16 @@ impl Source {
         Ok((access.credential.access_token.clone(), access.generation))
     }
 
-    fn can_renew(&self, credential: &Credential) -> bool {
-        credential.refresh_token.is_some() || self.authorization.ty == AuthorizationType::Ial1
+    /// By what access can be renewed, if by anything.
+    fn renewal<'a>(&'a self, credential: &'a Credential) -> Option<Renewal<'a>> {
+        if let Some(token) = &credential.refresh_token {
+            return Some(Renewal::Refresh(token));
+        }
+        let patient = self.authorization.source_patient.as_deref();
+        match self.authorization.ty {
+            AuthorizationType::Ial1 => patient.map(Renewal::Located),
+            _ => credential.assertion.as_deref().map(Renewal::Asserted),
+        }
     }
 
     /// Renews the access of this generation, unless another request of the job has done so.
@@ -199,9 +218,13 @@ impl Source {
         if access.generation != generation {
             return Ok(());
         }
+        let Some(renewal) = self.renewal(&access.credential) else {
+            let why = "access has ended, and the source gave nothing to renew it with";
+            return Err(Trouble::Over(why.to_owned()));
+        };
         let mut tries = 0;
         let grant = loop {
-            let asked = self.ask_again(&access.credential).await;
+            let asked = self.ask_again(renewal).await;
             match asked {
                 Ok(grant) => break grant,
                 Err(error) if error.may_pass() => {
@@ -221,6 +244,7 @@ impl Source {
             access_token: grant.access_token,
             expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
             refresh_token: grant.refresh_token.or(access.credential.refresh_token.clone()),
+            assertion: access.credential.assertion.clone(),
         };
         let (store, authorization, kept) = (self.store.clone(), self.authorization.id.clone(), renewed.clone());
         let stands = blocking(move || store.renew_credential(&authorization, &kept)).await?;
@@ -232,7 +256,7 @@ impl Source {
         Ok(())
     }
 
-    async fn ask_again(&self, credential: &Credential) -> Result<crate::sync::client::Grant, Error> {
+    async fn ask_again(&self, renewal: Renewal<'_>) -> Result<Grant, Error> {
         let discovered;
         let configuration = match &self.configuration {
             Some(configuration) => configuration,
@@ -241,14 +265,11 @@ impl Source {
                 &discovered
             }
         };
-        match (&credential.refresh_token, &self.authorization.source_patient) {
-            (Some(token), _) => self.client.refresh(configuration, &self.registration, token).await,
-            (None, Some(patient)) if self.authorization.ty == AuthorizationType::Ial1 => {
-                self.client
-                    .access_located(configuration, &self.registration, patient)
-                    .await
-            }
-            _ => Err(Error::Forbidden("the source gave nothing to renew it with")),
+        let (client, registration) = (&self.client, &self.registration);
+        match renewal {
+            Renewal::Refresh(token) => client.refresh(configuration, registration, token).await,
+            Renewal::Located(patient) => client.access_located(configuration, registration, patient).await,
+            Renewal::Asserted(token) => client.assert_identity(configuration, registration, token).await,
         }
     }
 }
