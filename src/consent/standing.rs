@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::Error;
-use super::record::{Authorization, AuthorizationType, Consent};
+use super::grant::REFRESH_SECONDS;
+use super::record::{Authorization, AuthorizationType, Consent, Usage};
 use super::states::{AuthorizationState, JobState};
 use super::store::Store;
 use crate::lake::{Lake, PatientScope, Scope};
@@ -44,6 +45,8 @@ pub struct ChosenEndpoint {
     pub label: Vec<String>,
     /// Whether it can be refreshed without the patient.
     pub refreshable: bool,
+    /// For how many seconds access can be refreshed: zero for ever, `None` where nobody knows.
+    pub refresh_valid_for: Option<i64>,
     /// For how many seconds a patient stays authorized: zero for ever, `None` where nobody knows.
     pub max_auth_period: Option<i64>,
     /// The resource types that it has.
@@ -107,6 +110,25 @@ impl Standing {
         self.sources.iter().filter_map(|source| source.sync).min_by_key(rank)
     }
 
+    /// Until when a refresh token that is made now is good: for its usual time, or for as long as the source that lasts longest lets
+    /// its access be refreshed.
+    pub(super) fn refresh_until(&self, now: i64) -> i64 {
+        let usual = now + REFRESH_SECONDS;
+        let of = |source: &Source| {
+            let bound = source.endpoint.refresh_valid_for.filter(|seconds| *seconds > 0);
+            match (
+                source.authorization.usage,
+                source.authorization.authorized_at.zip(bound),
+            ) {
+                (Usage::Multiple, Some((at, seconds))) => at.saturating_add(seconds).min(usual),
+                _ => usual,
+            }
+        };
+        let longest = self.sources.iter().filter(|source| source.may_refresh()).map(of).max();
+        // One that is over already is told from one without end, for which zero stands.
+        longest.unwrap_or(usual).max(now + 1)
+    }
+
     /// When a sync of any source was last completed.
     pub fn synced_at(&self) -> Option<i64> {
         self.sources.iter().filter_map(|source| source.synced_at).max()
@@ -148,6 +170,12 @@ impl Standing {
             .collect::<Result<_, _>>()?;
         Ok(Standing { consent, sources })
     }
+
+    /// The same, read anew after something was changed.
+    pub(super) fn again(&self, connection: &Connection) -> Result<Standing, Error> {
+        let consent = Consent::get(connection, &self.consent.id)?.ok_or(Error::Lost("consent"))?;
+        Standing::of(connection, consent)
+    }
 }
 
 impl Source {
@@ -167,7 +195,8 @@ impl Source {
 
 impl ChosenEndpoint {
     fn get(connection: &Connection, id: &str) -> Result<Option<ChosenEndpoint>, Error> {
-        let sql = "SELECT id, name, label, refreshable, max_auth_period, resources FROM endpoint WHERE id = ?1";
+        let sql = "SELECT id, name, label, refreshable, refresh_valid_for, max_auth_period, resources FROM endpoint
+                   WHERE id = ?1";
         let mut statement = connection.prepare_cached(sql)?;
         let endpoint = statement.query_row([id], |row| {
             Ok(ChosenEndpoint {
@@ -175,8 +204,9 @@ impl ChosenEndpoint {
                 name: row.get(1)?,
                 label: labels(&row.get::<_, String>(2)?),
                 refreshable: row.get(3)?,
-                max_auth_period: row.get(4)?,
-                resources: labels(&row.get::<_, String>(5)?),
+                refresh_valid_for: row.get(4)?,
+                max_auth_period: row.get(5)?,
+                resources: labels(&row.get::<_, String>(6)?),
             })
         });
         Ok(endpoint.optional()?)

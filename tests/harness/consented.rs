@@ -84,6 +84,7 @@ pub(crate) struct Place {
     pub(crate) mode: Mode,
     pub(crate) ty: AuthorizationType,
     pub(crate) refreshable: bool,
+    pub(crate) refresh_valid_for: Option<i64>,
     pub(crate) max_auth_period: Option<i64>,
 }
 
@@ -93,6 +94,7 @@ pub(crate) const PAYER: Place = Place {
     mode: Mode::Test,
     ty: AuthorizationType::Oauth,
     refreshable: true,
+    refresh_valid_for: None,
     max_auth_period: Some(31_536_000),
 };
 
@@ -116,7 +118,7 @@ impl Place {
             label: &label,
             ty: self.ty,
             refreshable: self.refreshable,
-            refresh_valid_for: None,
+            refresh_valid_for: self.refresh_valid_for,
             max_auth_period: self.max_auth_period,
             status: EndpointStatus::Live,
             resources: &[],

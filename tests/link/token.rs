@@ -1,6 +1,7 @@
 //! `POST /link/token`.
 
 use serde_json::{Value, json};
+use tabularium::consent::AuthorizationState;
 use tabularium::lake::Mode;
 
 use crate::harness::consented::{App, Finished, Flow, PAYER, Place};
@@ -136,6 +137,56 @@ fn invalid_grant_for_an_invalid_or_expired_refresh_token() {
         refresh(&server, &app, &tokens["refresh_token"]).oauth_error(),
         (400, "invalid_grant".to_owned())
     );
+}
+
+#[test]
+fn refresh_expires_in_is_no_longer_than_the_source_lets_access_be_refreshed() {
+    // It was ninety days whatever the endpoint's refreshValidFor, so an application learned of the end by failed syncs.
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let bounded = [Place {
+        name: "bounded",
+        refresh_valid_for: Some(3_600),
+        ..PAYER
+    }];
+    let flow = |places| Flow {
+        places,
+        ..Flow::link(&app)
+    };
+    let finished = flow(&bounded).finish(&server);
+    server.store.clock().advance(600);
+    let tokens = finished.link_tokens(&server, &app.test);
+    assert_eq!(tokens["refresh_expires_in"], 3_000);
+    server.store.clock().advance(1_000);
+    let second = refresh(&server, &app, &tokens["refresh_token"]).json();
+    assert_eq!(second["refresh_expires_in"], 2_000);
+    server.store.clock().advance(2_000);
+    let late = refresh(&server, &app, &second["refresh_token"]);
+    assert_eq!(late.oauth_error(), (400, "invalid_grant".to_owned()));
+    server.store.sweep().unwrap();
+    let authorization = server
+        .store
+        .authorization(&finished.authorizations[0])
+        .unwrap()
+        .unwrap();
+    assert_eq!(authorization.state, AuthorizationState::Expired);
+    assert!(authorization.data_erased_at.is_some());
+
+    // Of several sources the one that lasts longest counts; zero is without end, and what is for one time is never refreshed there.
+    let endless = Place {
+        name: "endless",
+        refresh_valid_for: Some(0),
+        ..PAYER
+    };
+    for places in [&[bounded[0].clone(), endless.clone()][..], &[endless][..]] {
+        let tokens = flow(places).finish(&server).link_tokens(&server, &app.test);
+        assert_eq!(tokens["refresh_expires_in"], 7_776_000);
+    }
+    let once = Flow {
+        places: &bounded,
+        ..Flow::once(&app)
+    };
+    assert_eq!(once.finish(&server).tokens(&server)["refresh_expires_in"], 7_776_000);
 }
 
 #[test]

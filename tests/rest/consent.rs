@@ -208,6 +208,7 @@ fn the_time_until_the_maximum_authorization_has_four_forms() {
         mode: Mode::Test,
         ty,
         refreshable,
+        refresh_valid_for: None,
         max_auth_period,
     };
     for (place, expected) in [

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
+use super::RETRY_SECONDS;
 use super::caller::Caller;
 use super::code::{Code, Kind};
 use super::error::GrantError;
 use super::family::{Surface, add_access_token, add_refresh_token, end_family};
-use super::{REFRESH_SECONDS, RETRY_SECONDS};
 use crate::consent::audit::Actor;
 use crate::consent::error::Error;
 use crate::consent::moves::ONE_TIME_SECONDS;
@@ -38,7 +38,7 @@ pub struct Granted {
 /// What a transaction has decided, to be made known once it has ended.
 pub(super) struct Drafted {
     pub(super) claims: Claims,
-    pub(super) refresh: Option<String>,
+    pub(super) refresh: Option<(String, i64)>,
     pub(super) standing: Standing,
     pub(super) surface: Surface,
 }
@@ -117,7 +117,7 @@ impl Tokens {
                 self.store().jobs_changed();
                 Ok(Granted {
                     access: self.sign(&claims)?,
-                    refresh: refresh.map(|token| (token, REFRESH_SECONDS)),
+                    refresh,
                     standing,
                     by_link: surface == Surface::Link,
                 })
@@ -163,18 +163,19 @@ impl Tokens {
                 multiple |= authorization.usage == Usage::Multiple;
             }
         }
+        let standing = Standing::of(connection, consent)?;
         // A link that is for one time has no right to come back; a code's tokens can always be refreshed.
         let refresh = match surface == Surface::Oauth || multiple {
-            true => Some(add_refresh_token(connection, now, &family, &consent.id, surface)?),
+            true => Some(add_refresh_token(connection, now, &family, &standing, surface)?),
             false => None,
         };
-        let claims = self.draft(&consent, client)?;
-        add_access_token(connection, now, &family, &consent.id, &claims.jti, claims.exp)?;
-        let consent = Consent::get(connection, &consent.id)?.ok_or(Error::Lost("consent"))?;
+        let claims = self.draft(&standing.consent, client)?;
+        let id = &standing.consent.id;
+        add_access_token(connection, now, &family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh,
-            standing: Standing::of(connection, consent)?,
+            standing: standing.again(connection)?,
             surface,
         })))
     }

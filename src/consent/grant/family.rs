@@ -3,11 +3,11 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::REFRESH_SECONDS;
 use crate::consent::audit::{Actor, note};
 use crate::consent::error::Error;
 use crate::consent::record::Consent;
 use crate::consent::secret::{self, Digest};
+use crate::consent::standing::Standing;
 
 /// Which API began a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,16 +69,17 @@ impl RefreshToken {
     }
 }
 
-/// Adds the next refresh token of a family, and with it moves the end of the consent's refresh window.
+/// Adds the next refresh token of a family, and with it moves the end of the consent's refresh window. Gives the token with the seconds
+/// it lives.
 pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,
     family: &str,
-    consent: &str,
+    standing: &Standing,
     surface: Surface,
-) -> Result<String, Error> {
+) -> Result<(String, i64), Error> {
     let text = secret::random("rt_")?;
-    let until = now + REFRESH_SECONDS;
+    let (consent, until) = (&standing.consent.id, standing.refresh_until(now));
     let sql = "INSERT INTO refresh_token (digest, family, consent, surface, created_at, expires_at)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let digest = secret::digest(&text);
@@ -87,7 +88,7 @@ pub(super) fn add_refresh_token(
     statement.execute(params![digest, family, consent, surface, now, until])?;
     let sql = "UPDATE consent SET refresh_until = max(COALESCE(refresh_until, 0), ?2) WHERE id = ?1";
     connection.prepare_cached(sql)?.execute(params![consent, until])?;
-    Ok(text)
+    Ok((text, until - now))
 }
 
 /// Remembers an access token, so that a revocation reaches it, and forgets those of the consent that are over.

@@ -62,14 +62,13 @@ impl Tokens {
             again(connection, now, &source.authorization, resync)?;
         }
         let (family, id) = (&token.family, &standing.consent.id);
-        let refresh = add_refresh_token(connection, now, family, id, token.surface)?;
+        let refresh = add_refresh_token(connection, now, family, &standing, token.surface)?;
         let claims = self.draft(&standing.consent, &caller.client)?;
         add_access_token(connection, now, family, id, &claims.jti, claims.exp)?;
-        let consent = Consent::get(connection, id)?.ok_or(Error::Lost("consent"))?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh: Some(refresh),
-            standing: Standing::of(connection, consent)?,
+            standing: standing.again(connection)?,
             surface: token.surface,
         })))
     }
