@@ -395,6 +395,108 @@ const tests = {
     await frame.getByRole('button', { name: /^Share with/ }).click();
     await ends(page, '/app/records');
   },
+
+  async 'the link component used wrongly'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${demo.sandbox}/app/link`);
+    const refused = (...argument) => page.evaluate(([options]) => {
+      try {
+        if (options) TabulariumLink.create(options);
+        else TabulariumLink.open();
+        return '';
+      } catch (error) {
+        return error.message;
+      }
+    }, argument);
+    // The page's own script creates one when its button is pressed.
+    assert.equal(await refused(), 'open() must follow create()');
+    assert.equal(await refused({}), 'create() needs a publishableKey');
+    assert.equal(await refused({ publishableKey: 'k', onSuccess: 'f' }), 'create() needs a function as onSuccess');
+    assert.equal(await refused({ publishableKey: 'k', onExit: {} }), 'create() needs a function as onExit');
+    const ended = (options) => page.evaluate((options) => new Promise((resolve) => {
+      const ends = { onSuccess: (token) => resolve({ token }), onExit: (error) => resolve({ error }) };
+      TabulariumLink.create({ publishableKey: document.getElementById('connect').dataset.key, ...options, ...ends }).open();
+    }), options);
+    // What the request says is told to the page by the window, which closes.
+    for (const [options, about] of [
+      [{ endpointId: 'nowhere' }, 'svc_endpoint_id'],
+      [{ usage: 'FOREVER' }, 'usage'],
+      [{ hints: { firstName: 'A' } }, 'svc_hint_first_name'],
+      [{ user: { externalId: 'x'.repeat(1025) } }, 'svc_external_id'],
+    ]) {
+      const { error } = await ended(options);
+      assert.equal(error.error, 'invalid_request');
+      assert.ok(error.error_description.startsWith(about), error.error_description);
+    }
+    // To whoever names no application nothing is told: the window says it, and its end is all that is known.
+    const opened = page.waitForEvent('popup');
+    const end = ended({ publishableKey: 'pk_test_nobodys' });
+    const popup = await opened;
+    await heading(popup, 'This link does not work');
+    await popup.close();
+    assert.deepEqual(await end, { error: null });
+    await page.evaluate(() => { window.open = () => null; });
+    assert.equal((await ended({})).error.error, 'popup_blocked');
+  },
+
+  async 'the link component, several on one page'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${demo.sandbox}/app/link`);
+    await page.evaluate(() => {
+      window.ends = [];
+      for (const name of ['one', 'two']) {
+        window[name] = TabulariumLink.create({
+          publishableKey: document.getElementById('connect').dataset.key,
+          user: { externalId: name },
+          onSuccess: (token) => window.ends.push([name, token]),
+          onExit: (error) => window.ends.push([name, error && error.error]),
+        });
+      }
+    });
+    const open = async (name) => {
+      const opened = page.waitForEvent('popup');
+      await page.evaluate((name) => window[name].open(), name);
+      return opened;
+    };
+    const ends = async (count) => {
+      await page.waitForFunction((count) => window.ends.length >= count, count);
+      return page.evaluate(() => window.ends.splice(0));
+    };
+    // Each is told of its own window only.
+    await press(await open('two'), /^Cancel/);
+    assert.deepEqual(await ends(1), [['two', 'access_denied']]);
+    const [one, two] = [await open('one'), await open('two')];
+    await choose(two, 'Lakeshore Health Plan');
+    await press(two, /^Agree and continue/);
+    await signIn(two, await demo.login(9));
+    const [[name, token]] = await ends(1);
+    assert.equal(name, 'two');
+    assert.match(token, /^public_/);
+    // In one browser one flow is under way: the window that was left behind says so.
+    await press(one, /^Lakeshore Health Plan/);
+    await heading(one, 'This page is no longer open');
+    // What the page closes itself is no news to it.
+    const closed = one.waitForEvent('close');
+    await page.evaluate(() => window.one.close());
+    await closed;
+    assert.deepEqual(await page.evaluate(() => window.ends), []);
+    await press(await open('one'), /^Cancel/);
+    assert.deepEqual(await ends(1), [['one', 'access_denied']]);
+  },
+
+  async 'the link component in a frame that shows nothing'() {
+    const page = await (await context()).newPage();
+    await page.goto(`${demo.sandbox}/app/link`);
+    await page.evaluate(() => {
+      window.ended = new Promise((resolve) => {
+        TabulariumLink.create({ publishableKey: 'pk_test_nobodys', display: 'iframe', onExit: (error) => resolve({ error }) }).open();
+      });
+    });
+    // The page was stuck behind it.
+    await press(page.getByRole('dialog', { name: 'Connect your health records' }), 'Close');
+    assert.deepEqual(await page.evaluate(() => window.ended), { error: null });
+    assert.equal(await page.locator('iframe').count(), 0);
+  },
 };
 
 let failed = 0;

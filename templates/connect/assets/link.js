@@ -44,8 +44,17 @@
       return { frame, remove: () => frame.remove() };
     }
     const dialog = document.createElement('dialog');
-    dialog.style.cssText = 'padding:0;border:0;border-radius:.9rem;width:min(34rem,100vw);height:min(46rem,100vh);max-width:100vw;max-height:100vh';
-    dialog.append(frame);
+    dialog.setAttribute('aria-label', frame.title);
+    dialog.style.cssText = 'padding:0;border:0;border-radius:.9rem;width:min(34rem,100vw);height:min(48rem,100vh);max-width:100vw;max-height:100vh;overflow:hidden';
+    // The way out where the frame has none: it may show nothing at all, and keys that are pressed in it stay there.
+    const leave = document.createElement('button');
+    leave.type = 'button';
+    leave.textContent = 'Close';
+    leave.style.cssText = 'display:block;margin:0 0 0 auto;padding:0 1rem;height:2.75rem;border:0;background:none;color:inherit;font:inherit;cursor:pointer';
+    leave.addEventListener('click', () => dialog.close());
+    frame.style.height = 'calc(100% - 2.75rem)';
+    frame.style.minHeight = '0';
+    dialog.append(leave, frame);
     document.body.append(dialog);
     dialog.showModal();
     return { frame, dialog, remove: () => dialog.remove() };
@@ -53,6 +62,10 @@
 
   const create = (options) => {
     if (!options || typeof options.publishableKey !== 'string') throw new TypeError('create() needs a publishableKey');
+    for (const name of ['onSuccess', 'onExit']) {
+      const given = options[name];
+      if (given && typeof given !== 'function') throw new TypeError(`create() needs a function as ${name}`);
+    }
     const onSuccess = options.onSuccess || nothing;
     const onExit = options.onExit || nothing;
     let running = null;
@@ -104,7 +117,14 @@
       }, 300);
     };
 
-    const link = { open, close: stop };
+    // Takes what is shown away; nobody is told.
+    const close = () => {
+      const shown = running;
+      stop();
+      if (shown && shown.window && options.display !== 'iframe') shown.window.close();
+    };
+
+    const link = { open, close };
     last = link;
     return link;
   };
