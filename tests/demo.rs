@@ -1,87 +1,13 @@
 //! The commands a newcomer begins with, as processes: `demo`, `serve` and `token`, what they print and how they end.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::harness::process::{PROGRAM, Process};
 use crate::harness::surfer::Surfer;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
-
-/// A running command, killed when dropped.
-struct Process {
-    child: Child,
-    /// What it printed until it served.
-    printed: Vec<String>,
-}
-
-impl Process {
-    /// Starts a command and reads what it prints up to the line that names its address.
-    fn start(arguments: &[&str]) -> Process {
-        let child = Command::new(PROGRAM)
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let printed = Vec::new();
-        let mut process = Process { child, printed };
-        let lines = BufReader::new(process.child.stdout.take().unwrap()).lines();
-        for line in lines {
-            process.printed.push(line.unwrap());
-            if process.printed.last().is_some_and(|line| line.starts_with("Serving")) {
-                return process;
-            }
-        }
-        panic!("it ended before it served: {:?}", process.printed);
-    }
-
-    /// A demo of so many people, on ports of its own.
-    fn demo(data: &Path, patients: &str) -> Process {
-        let free = "127.0.0.1:0";
-        Process::start(&[
-            "demo",
-            "--data",
-            text(data),
-            "--listen",
-            free,
-            "--sandbox-listen",
-            free,
-            "--patients",
-            patients,
-        ])
-    }
-
-    /// `http://127.0.0.1:port`.
-    fn base_url(&self) -> String {
-        let last = self.printed.last().unwrap();
-        let url = last
-            .split_whitespace()
-            .find(|word| word.starts_with("http://"))
-            .unwrap();
-        url.strip_suffix("/fhir").unwrap().to_owned()
-    }
-
-    /// Asks it to end as an operator would; gives the exit code.
-    fn terminate(mut self) -> Option<i32> {
-        let asked = Command::new("kill")
-            .args(["-TERM", &self.child.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(asked.success());
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 fn run(arguments: &[&str]) -> Output {
     Command::new(PROGRAM).args(arguments).output().unwrap()
@@ -115,6 +41,22 @@ fn curl(line: &str) -> (u16, String) {
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
+}
+
+/// A demo of so many people, on ports of its own.
+fn demo_of(data: &Path, patients: &str) -> Process {
+    let free = "127.0.0.1:0";
+    Process::start(&[
+        "demo",
+        "--data",
+        text(data),
+        "--listen",
+        free,
+        "--sandbox-listen",
+        free,
+        "--patients",
+        patients,
+    ])
 }
 
 #[test]
@@ -318,7 +260,7 @@ fn the_demo_lists_the_sandboxs_organizations_and_offers_the_sample_application()
     };
     // A second run lists them once, at their new addresses.
     for _ in 0..2 {
-        let demo = Process::demo(&data, "3");
+        let demo = demo_of(&data, "3");
         let (status, endpoints) = get(&format!("{}/endpoints", demo.base_url()));
         let endpoints: Value = serde_json::from_str(&endpoints).unwrap();
         let endpoints: Vec<&Value> = endpoints
@@ -383,7 +325,7 @@ fn fetched(surfer: &mut Surfer) {
 fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_ends() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("demo");
-    let demo = Process::demo(&data, "3");
+    let demo = demo_of(&data, "3");
     let words = demo
         .printed
         .iter()
@@ -453,7 +395,7 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
 fn in_the_demo_whoever_cancels_comes_back_without_records() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("demo");
-    let demo = Process::demo(&data, "1");
+    let demo = demo_of(&data, "1");
     let mut surfer = at_the_application(&demo);
     surfer.press("/app/connect", "Connect", &[]);
     surfer.press("/connect/cancel", "", &[]);
@@ -466,7 +408,7 @@ fn in_the_demo_whoever_cancels_comes_back_without_records() {
 fn in_the_demo_a_verified_person_reads_what_facilities_hold() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("demo");
-    let demo = Process::demo(&data, "3");
+    let demo = demo_of(&data, "3");
     let user = login(&demo, 2);
     let mut surfer = at_the_application(&demo);
     surfer.press("/app/connect", "Connect", &[("way", "ial2")]);

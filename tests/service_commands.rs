@@ -1,4 +1,4 @@
-//! The commands about applications, endpoints, keys, consents and the audit log, as processes: what they print, how they end, and that a
+//! The commands about applications, keys, consents and the audit log, as processes: what they print, how they end, and that a
 //! running server takes up what they change.
 
 use std::path::Path;
@@ -6,13 +6,11 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use tabularium::consent::{Clock, Store};
-use tabularium::lake::{Lake, Mode};
 
 use crate::harness::consented::{App, Flow};
-use crate::harness::payer::Payer;
 use crate::harness::server::Server;
 
-fn run(data: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn run(data: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tabularium"))
         .args(arguments)
         .arg("--data")
@@ -22,7 +20,7 @@ fn run(data: &Path, arguments: &[&str]) -> Output {
 }
 
 /// What a command that succeeds prints.
-fn done(data: &Path, arguments: &[&str]) -> String {
+pub(crate) fn done(data: &Path, arguments: &[&str]) -> String {
     let output = run(data, arguments);
     assert!(
         output.status.success(),
@@ -32,20 +30,20 @@ fn done(data: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn json(data: &Path, arguments: &[&str]) -> Value {
+pub(crate) fn json(data: &Path, arguments: &[&str]) -> Value {
     let text = done(data, &[arguments, &["--json"]].concat());
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// The exit code and what was said on standard error, which is one sentence.
-fn refused(data: &Path, arguments: &[&str]) -> (i32, String) {
+pub(crate) fn refused(data: &Path, arguments: &[&str]) -> (i32, String) {
     let output = run(data, arguments);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
     (output.status.code().unwrap(), said)
 }
 
-fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
@@ -312,189 +310,65 @@ fn consents_are_listed_by_application_mode_and_state() {
 }
 
 #[test]
-fn an_endpoint_is_added_from_its_smart_configuration_and_checked() {
-    let payer = Payer::start(2);
-    let folder = folder();
-    let data = &folder.path().join("new");
-    let secret = folder.path().join("secret");
-    std::fs::write(&secret, "hush\n").unwrap();
-    let base = format!("{}/lakeshore/fhir", payer.base);
-    let smart = format!("{base}/.well-known/smart-configuration");
-    let add = |more: &[&str]| {
-        let plain = [
-            "endpoint",
-            "add",
-            &smart,
-            "--client-id",
-            "tabularium",
-            "--mode",
-            "test",
-            "--allow-private-sources",
-        ];
-        json(data, &[&plain, more].concat())
-    };
-    let secret_file = [
-        "--client-secret-file",
-        secret.to_str().unwrap(),
-        "--label",
-        "Lakeshore",
-        "--name",
-        "lakeshore",
-    ];
-    let made = add(&secret_file);
-    let id = made["id"].as_str().unwrap();
-    assert_eq!(
-        made["redirectUri"],
-        format!("http://127.0.0.1:8080/connect/callback/{id}")
-    );
-    let store = Store::open(data, Clock::System).unwrap();
-    let stored = store.endpoint_by_base(Mode::Test, &base).unwrap().unwrap();
-    assert_eq!(
-        (stored.id.as_str(), stored.name.as_str(), &stored.label[0]),
-        (id, "lakeshore", &"Lakeshore".to_owned())
-    );
-    assert_eq!(
-        (stored.organization.name.as_str(), stored.refreshable),
-        ("Lakeshore", true)
-    );
-    assert!(
-        stored.resources.contains(&"Patient".to_owned()),
-        "{:?}",
-        stored.resources
-    );
-    assert!(stored.configuration.unwrap().contains("token_endpoint"));
-    assert_eq!(store.endpoint_secret(id).unwrap().as_deref(), Some("hush"));
-    let again = add(&["--label", "Lakeshore", "--name", "renamed", "--refreshable", "false"]);
-    assert_eq!(
-        (&again["id"], &again["refreshable"]),
-        (&made["id"], &Value::from(false))
-    );
-    assert_eq!(store.organizations().unwrap().len(), 1);
-    assert_eq!(
-        store.endpoint_secret(id).unwrap().as_deref(),
-        Some("hush"),
-        "a secret that is not given again stays"
-    );
-
-    let listed = json(data, &["endpoint", "list", "--mode", "test"]);
-    assert_eq!(
-        (&listed[0]["name"], &listed[0]["scope"]),
-        (&Value::from("renamed"), &Value::from("launch/patient patient/*.read"))
-    );
-    assert!(done(data, &["endpoint", "list"]).contains("renamed"));
-    assert_eq!(
-        done(data, &["endpoint", "check", "--allow-private-sources"]),
-        "renamed: ok\n"
-    );
-    assert_eq!(
-        json(data, &["endpoint", "check", id, "--allow-private-sources"])[0]["ok"],
-        true
-    );
-    done(data, &["endpoint", "set-status", id, "unavailable"]);
-    assert_eq!(json(data, &["endpoint", "list"])[0]["status"], "UNAVAILABLE");
-    drop(payer);
-    let gone = run(data, &["endpoint", "check", "--allow-private-sources"]);
-    assert_eq!(gone.status.code(), Some(3));
-    let said = String::from_utf8(gone.stdout).unwrap();
-    assert!(
-        said.contains("renamed: ") && said.contains("cannot be reached"),
-        "{said}"
-    );
-}
-
-#[test]
-fn an_endpoint_that_is_none_is_not_added() {
-    let payer = Payer::start(1);
-    let folder = folder();
-    let data = folder.path();
-    Lake::open_or_create(data).unwrap();
-    let base = format!("{}/lakeshore/fhir", payer.base);
-    let nothing = format!("{}/nobody/fhir", payer.base);
-    for (arguments, words) in [
-        (
-            &["endpoint", "add", &*base, "--client-id", "x"] as &[&str],
-            "may not be called",
-        ),
-        (&["endpoint", "add", "not an address", "--client-id", "x"], "no URL"),
-        (
-            &["endpoint", "add", "file:///etc/passwd", "--client-id", "x"],
-            "may not be called",
-        ),
-        (
-            &[
-                "endpoint",
-                "add",
-                "http://169.254.169.254/fhir",
-                "--client-id",
-                "x",
-                "--allow-private-sources",
-            ],
-            "may not be called",
-        ),
-        (
-            &[
-                "endpoint",
-                "add",
-                &nothing,
-                "--client-id",
-                "x",
-                "--allow-private-sources",
-            ],
-            "404",
-        ),
-        (
-            &[
-                "endpoint",
-                "add",
-                &base,
-                "--client-id",
-                "x",
-                "--client-secret-file",
-                "/nonexistent",
-            ],
-            "cannot read the secret",
-        ),
-    ] {
-        let (code, said) = refused(data, arguments);
-        assert_eq!(code, 2, "{said}");
-        assert!(said.contains(words), "{arguments:?}: {said}");
+fn the_audit_log_fits_a_terminal_and_finds_a_consent_by_the_beginning_of_its_id() {
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let finished = Flow::of(&app).finish(&server);
+    finished.tokens(&server);
+    let other = Flow::of(&app).finish(&server);
+    let data = server.folder();
+    let (consent, authorization) = (&finished.consent[..8], &finished.authorizations[0][..8]);
+    let table = done(data, &["audit", "--consent", consent]);
+    let line = table
+        .lines()
+        .find(|line| line.contains("authorization.exchanged"))
+        .unwrap();
+    assert!(line.contains(&format!("  {consent}/{authorization}  ")), "{line}");
+    assert!(table.lines().all(|line| line.len() <= 100), "{table}");
+    assert!(!table.contains(&other.consent[..8]));
+    let whole = json(data, &["audit", "--consent", &finished.consent]);
+    assert_eq!(json(data, &["audit", "--consent", consent]), whole);
+    assert_eq!(whole[0]["consent"], *finished.consent);
+    assert!(done(data, &["audit"]).contains(&other.consent[..8]));
+    for (beginning, words) in [("", "several consents"), ("nobody", "no consent"), ("%", "no consent")] {
+        let (code, said) = refused(data, &["audit", "--consent", beginning]);
+        assert!(code == 2 && said.contains(words), "{said}");
     }
-    assert_eq!(json(data, &["endpoint", "list"]), serde_json::json!([]));
 }
 
 #[test]
-fn identity_providers_and_record_locators_are_set_for_a_mode() {
-    let folder = folder();
-    let data = folder.path();
-    let provider = [
-        "endpoint",
-        "identity-provider",
-        "verify",
-        "--name",
-        "Verify",
-        "--issuer",
-        "https://id.example",
-    ];
-    done(data, &[&provider[..], &["--client-id", "c", "--mode", "test"]].concat());
-    done(
-        data,
-        &[
-            "endpoint",
-            "record-locator",
-            "https://l.example/locator",
-            "--mode",
-            "test",
-        ],
-    );
-    let store = Store::open(data, Clock::System).unwrap();
+fn who_applied_for_access_is_listed_with_nothing_that_a_terminal_would_obey() {
+    let server = Server::start(&[]);
+    let applicant = serde_json::json!({"name": "Ada \u{202e}", "email": "ada@example.org", "why": "To help\nmy patients",
+        "location": "'; DROP TABLE applicant; --", "resume": "https://ada.example/cv"});
+    let sent = |body: &Value| {
+        let headers = [("content-type", "application/json")];
+        let answer = server.send("POST", "/apply", &headers, &body.to_string()).json();
+        answer["id"].as_str().unwrap().to_owned()
+    };
+    let data = server.folder();
+    assert_eq!(json(data, &["app", "applicants"]), serde_json::json!([]));
+    let id = sent(&applicant);
+    let listed = json(data, &["app", "applicants"]);
     assert_eq!(
-        store.identity_providers(Mode::Test).unwrap()[0].issuer,
-        "https://id.example"
+        (&listed[0]["id"], &listed[0]["why"]),
+        (&Value::from(id.as_str()), &applicant["why"])
     );
+    assert!(listed[0]["receivedAt"].is_string());
+    let text = done(data, &["app", "applicants"]);
+    assert!(text.starts_with(&id), "{text}");
+    for line in [
+        "  name      Ada \u{fffd}",
+        "  why       To help",
+        "            my patients",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{text}");
+    }
+    server.store.clock().advance(1);
+    let second = sent(&applicant);
+    let newest = json(data, &["app", "applicants", "--limit", "1"]);
     assert_eq!(
-        store.record_locator(Mode::Test).unwrap().as_deref(),
-        Some("https://l.example/locator")
+        (newest.as_array().unwrap().len(), &newest[0]["id"]),
+        (1, &Value::from(second))
     );
-    assert_eq!(store.record_locator(Mode::Live).unwrap(), None);
-    assert_eq!(refused(data, &["endpoint", "record-locator", "locator"]).0, 2);
 }

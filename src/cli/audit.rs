@@ -3,21 +3,25 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::columns::{lined_up, time};
 use super::data_store::open;
 use super::failure::Failure;
-use crate::consent::AuditEntry;
+use crate::consent::{AuditEntry, Store};
 
 /// Print the audit log: what happened to applications, consents and keys, and who did it, newest first
 ///
-/// It holds neither secrets nor contents of records, and the store does not let its entries be changed.
+/// It holds neither secrets nor contents of records, and the store does not let its entries be changed. The table shows ids by
+/// their first letters, those of consents and patient authorizations as CONSENT/AUTHORIZATION.
+///
+/// Exit codes: 0 printed; 2 no consent, or several, have an id that begins like this; 1 another failure.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// What concerns one consent
+    /// What concerns one consent, by its id or the beginning of it
     #[arg(long, value_name = "ID")]
     consent: Option<String>,
     /// How many entries at most
@@ -31,8 +35,9 @@ pub(super) struct Args {
 /// Prints the entries.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
+    let consent = arguments.consent.map(|id| whole(&store, &id)).transpose()?;
     let entries = store
-        .audit(arguments.consent.as_deref(), arguments.limit)
+        .audit(consent.as_deref(), arguments.limit)
         .map_err(Failure::other)?;
     if arguments.json {
         let list: Vec<Value> = entries.iter().map(object).collect();
@@ -44,16 +49,40 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The id that begins like this.
+fn whole(store: &Store, beginning: &str) -> Result<String, Failure> {
+    let mut found = store.consents_beginning(beginning, 2).map_err(Failure::other)?;
+    match (found.pop(), found.pop()) {
+        (Some(id), None) => Ok(id),
+        (None, _) => Err(Failure::input(format!(
+            "no consent has an id that is or begins with {beginning:?}"
+        ))),
+        _ => Err(Failure::input(format!(
+            "several consents have an id that begins with {beginning:?}"
+        ))),
+    }
+}
+
 fn row(entry: &AuditEntry) -> [String; 5] {
-    let of = [&entry.application, &entry.consent, &entry.authorization];
-    let of: Vec<&str> = of.into_iter().filter_map(Option::as_deref).collect();
+    let ids = [entry.consent.as_deref(), entry.authorization.as_deref()];
+    let ids: Vec<&str> = ids.into_iter().flatten().map(short).collect();
+    let of = [entry.application.clone(), Some(ids.join("/"))];
+    let of: Vec<String> = of.into_iter().flatten().filter(|one| !one.is_empty()).collect();
+    let is_id = |word: &str| Uuid::try_parse(word).is_ok();
+    let words = entry.detail.split(' ');
+    let detail: Vec<&str> = words.map(|word| if is_id(word) { short(word) } else { word }).collect();
     [
         time(entry.at),
         entry.actor.to_string(),
         entry.action.clone(),
         of.join(" "),
-        entry.detail.clone(),
+        detail.join(" "),
     ]
+}
+
+/// As much of an id as tells it from others, nearly always.
+fn short(id: &str) -> &str {
+    id.get(..8).unwrap_or(id)
 }
 
 fn object(entry: &AuditEntry) -> Value {

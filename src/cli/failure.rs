@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::columns::plain;
 use crate::lake::LakeError;
 
 /// Why a command did not do what it was asked.
@@ -64,7 +65,9 @@ impl Failure {
     /// Says it on standard error and gives the exit code.
     pub(super) fn report(self) -> ExitCode {
         for message in std::iter::once(&self.message).chain(&self.others) {
-            eprintln!("tabularium: {message}");
+            // What was typed or read may stand in it.
+            let lines: Vec<String> = message.split('\n').map(plain).collect();
+            eprintln!("tabularium: {}", lines.join("\n"));
         }
         ExitCode::from(self.code)
     }

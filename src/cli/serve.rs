@@ -10,11 +10,11 @@ use super::log_writer;
 use super::logging::{self, LogFormat};
 use super::rates::RateArgs;
 use super::upkeep::Upkeep;
-use crate::consent::{Clock, Store};
+use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, Store};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::terminology::Terminology;
 use crate::http::{Limits, Options, Service};
-use crate::lake::Lake;
+use crate::lake::{Lake, Mode};
 use crate::sync::client::{Client, Guard, HttpLimits};
 use crate::sync::{Settings, Worker};
 
@@ -71,6 +71,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
     logging::start(args.log_format);
     println!("Serving {} at {base_url}/fhir", args.data.display());
+    warn_of_no_sources(&store).map_err(Failure::other)?;
     serve(
         listener,
         Options {
@@ -93,6 +94,30 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         },
         args.until_stdin_ends,
     )
+}
+
+/// Says so where applications could send patients in live mode and there is nothing for these to connect.
+fn warn_of_no_sources(store: &Store) -> Result<(), Error> {
+    let may_send = |application: &Application| {
+        let live = |key: &Key| key.mode == Mode::Live && key.retired_at.is_none();
+        let somewhere = !application.redirect_uris.is_empty() || !application.origins.is_empty();
+        somewhere && application.keys.iter().any(live)
+    };
+    let sending: Vec<String> = store
+        .applications()?
+        .into_iter()
+        .filter(may_send)
+        .map(|application| application.id)
+        .collect();
+    let offered = |endpoint: &Endpoint| endpoint.status != EndpointStatus::Unavailable;
+    if !sending.is_empty() && !store.endpoints(Some(Mode::Live))?.iter().any(offered) {
+        tracing::warn!(
+            applications = sending.join(" "),
+            "the directory has no live source: patients whom applications send in live mode find nothing to connect; tabularium \
+             endpoint add adds one"
+        );
+    }
+    Ok(())
 }
 
 /// What calls sources; private addresses only where they are allowed.

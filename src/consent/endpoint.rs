@@ -13,8 +13,10 @@ use super::states::named;
 use super::store::{Store, mode_of};
 use crate::lake::Mode;
 
-/// The longest name or label, in letters.
-const LONGEST: usize = 200;
+/// The longest name or label, in letters, and what is said of a longer one.
+const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
+/// The same of a list of scopes.
+const LONGEST_SCOPE: (usize, &str) = (4_000, "is longer than 4000 letters");
 
 named! {
     /// How far an endpoint is known to work.
@@ -201,16 +203,8 @@ impl Store {
     /// Adds an organization, or changes the one of its id.
     pub fn save_organization(&self, organization: &Organization, actor: Actor) -> Result<(), Error> {
         let now = self.clock().now();
-        checked("the organization's name", &organization.name)?;
-        checked("the organization's id", &organization.id)?;
-        checked("the organization's type", &organization.ty)?;
-        self.write(|transaction| {
-            let sql = "INSERT INTO organization (id, name, note, type, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
-                       ON CONFLICT (id) DO UPDATE SET name = excluded.name, note = excluded.note, type = excluded.type";
-            let Organization { id, name, note, ty } = organization;
-            transaction.execute(sql, params![id, name, note, ty, now])?;
-            self::note(transaction, now, actor, "organization.saved", About::default(), id)
-        })
+        checked_organization(organization)?;
+        self.write(|transaction| put_organization(transaction, now, organization, actor))
     }
 
     /// All organizations, by name.
@@ -232,59 +226,45 @@ impl Store {
 
     /// Adds an endpoint, or changes the one of its id; a secret that is not given again stays.
     pub fn save_endpoint(&self, new: &NewEndpoint<'_>, actor: Actor) -> Result<Endpoint, Error> {
+        self.save(new, None, actor)
+    }
+
+    /// The same together with the organization that runs it: both, or neither.
+    pub fn save_source(
+        &self,
+        organization: &Organization,
+        new: &NewEndpoint<'_>,
+        actor: Actor,
+    ) -> Result<Endpoint, Error> {
+        checked_organization(organization)?;
+        self.save(new, Some(organization), actor)
+    }
+
+    fn save(
+        &self,
+        new: &NewEndpoint<'_>,
+        organization: Option<&Organization>,
+        actor: Actor,
+    ) -> Result<Endpoint, Error> {
         let now = self.clock().now();
         checked("the endpoint's name", new.name)?;
         for label in new.label {
             checked("the endpoint's label", label)?;
         }
+        checked("the endpoint's client id", new.client_id)?;
+        checked("the endpoint's identifier system", new.identifier_system)?;
+        checked_line("the endpoint's scope", new.scope, LONGEST_SCOPE)?;
         let base = checked_base(new.fhir_base)?;
         let id = new.id.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
-        let own_name = [new.name.to_owned()];
-        let label = if new.label.is_empty() { &own_name } else { new.label };
         let secret = new
             .client_secret
             .map(|secret| self.seal(&purpose(&id), secret.as_bytes()))
             .transpose()?;
         self.write(|transaction| {
-            let sql = "INSERT INTO endpoint (id, organization, name, mode, label, type, refreshable, refresh_valid_for,
-                           max_auth_period, status, resources, fhir_base, configuration, client_id, client_secret, scope,
-                           identifier_system, created_at, checked_at)
-                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
-                       ON CONFLICT (id) DO UPDATE SET organization = excluded.organization, name = excluded.name,
-                           mode = excluded.mode, label = excluded.label, type = excluded.type,
-                           refreshable = excluded.refreshable, refresh_valid_for = excluded.refresh_valid_for,
-                           max_auth_period = excluded.max_auth_period, status = excluded.status,
-                           resources = excluded.resources, fhir_base = excluded.fhir_base,
-                           configuration = coalesce(excluded.configuration, configuration),
-                           client_id = excluded.client_id,
-                           client_secret = coalesce(excluded.client_secret, client_secret), scope = excluded.scope,
-                           identifier_system = excluded.identifier_system,
-                           checked_at = coalesce(excluded.checked_at, checked_at)";
-            let saved = transaction.execute(
-                sql,
-                params![
-                    id,
-                    new.organization,
-                    new.name,
-                    new.mode.schema(),
-                    list(label),
-                    new.ty,
-                    new.refreshable,
-                    new.refresh_valid_for,
-                    new.max_auth_period,
-                    new.status,
-                    list(new.resources),
-                    base,
-                    new.configuration,
-                    new.client_id,
-                    secret,
-                    new.scope,
-                    new.identifier_system,
-                    now,
-                    new.configuration.map(|_| now),
-                ],
-            );
-            saved.map_err(|error| conflict(error, new))?;
+            if let Some(organization) = organization {
+                put_organization(transaction, now, organization, actor)?;
+            }
+            put_endpoint(transaction, now, &id, base, new, secret)?;
             note(transaction, now, actor, "endpoint.saved", About::default(), &id)?;
             one(transaction, &id)?.ok_or(Error::Lost("endpoint"))
         })
@@ -361,6 +341,72 @@ impl Store {
     }
 }
 
+fn put_organization(connection: &Connection, now: i64, organization: &Organization, actor: Actor) -> Result<(), Error> {
+    let sql = "INSERT INTO organization (id, name, note, type, created_at) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (id) DO UPDATE SET name = excluded.name, note = excluded.note, type = excluded.type";
+    let Organization { id, name, note, ty } = organization;
+    connection.execute(sql, params![id, name, note, ty, now])?;
+    self::note(connection, now, actor, "organization.saved", About::default(), id)
+}
+
+fn put_endpoint(
+    connection: &Connection,
+    now: i64,
+    id: &str,
+    base: &str,
+    new: &NewEndpoint<'_>,
+    secret: Option<Vec<u8>>,
+) -> Result<(), Error> {
+    let own_name = [new.name.to_owned()];
+    let label = if new.label.is_empty() { &own_name } else { new.label };
+    let sql = "INSERT INTO endpoint (id, organization, name, mode, label, type, refreshable, refresh_valid_for,
+                   max_auth_period, status, resources, fhir_base, configuration, client_id, client_secret, scope,
+                   identifier_system, created_at, checked_at)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+               ON CONFLICT (id) DO UPDATE SET organization = excluded.organization, name = excluded.name,
+                   mode = excluded.mode, label = excluded.label, type = excluded.type,
+                   refreshable = excluded.refreshable, refresh_valid_for = excluded.refresh_valid_for,
+                   max_auth_period = excluded.max_auth_period, status = excluded.status,
+                   resources = excluded.resources, fhir_base = excluded.fhir_base,
+                   configuration = coalesce(excluded.configuration, configuration),
+                   client_id = excluded.client_id,
+                   client_secret = coalesce(excluded.client_secret, client_secret), scope = excluded.scope,
+                   identifier_system = excluded.identifier_system,
+                   checked_at = coalesce(excluded.checked_at, checked_at)";
+    let saved = connection.execute(
+        sql,
+        params![
+            id,
+            new.organization,
+            new.name,
+            new.mode.schema(),
+            list(label),
+            new.ty,
+            new.refreshable,
+            new.refresh_valid_for,
+            new.max_auth_period,
+            new.status,
+            list(new.resources),
+            base,
+            new.configuration,
+            new.client_id,
+            secret,
+            new.scope,
+            new.identifier_system,
+            now,
+            new.configuration.map(|_| now),
+        ],
+    );
+    saved.map(|_| ()).map_err(|error| conflict(error, new))
+}
+
+fn checked_organization(organization: &Organization) -> Result<(), Error> {
+    checked("the organization's name", &organization.name)?;
+    checked("the organization's id", &organization.id)?;
+    checked("the organization's type", &organization.ty)?;
+    checked_line("the organization's note", &organization.note, LONGEST)
+}
+
 fn purpose(endpoint: &str) -> String {
     format!("endpoint/{endpoint}")
 }
@@ -390,9 +436,19 @@ fn conflict(error: rusqlite::Error, new: &NewEndpoint<'_>) -> Error {
 
 /// A text that people and programs are shown.
 pub(super) fn checked(what: &str, text: &str) -> Result<(), Error> {
-    let problem = match text.trim() {
-        "" => "is empty",
-        text if text.chars().count() > LONGEST => "is longer than 200 letters",
+    if text.trim().is_empty() {
+        return Err(Error::Invalid {
+            what: what.to_owned(),
+            problem: "is empty",
+        });
+    }
+    checked_line(what, text, LONGEST)
+}
+
+/// A line of so many letters at most, which may be empty.
+fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
+    let problem = match text {
+        text if text.chars().count() > longest => long,
         text if text.chars().any(char::is_control) => "has control characters",
         _ => return Ok(()),
     };

@@ -34,6 +34,9 @@ impl Store {
         let now = self.clock().now();
         checked("the identity provider's code", &provider.code)?;
         checked("the identity provider's name", &provider.name)?;
+        checked("the identity provider's client id", &provider.client_id)?;
+        // As it is, for the tokens of the provider have to name it by the same letters.
+        checked_base(&provider.issuer)?;
         let purpose = provider_purpose(provider.mode, &provider.code);
         let secret = client_secret
             .map(|secret| self.seal(&purpose, secret.as_bytes()))

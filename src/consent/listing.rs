@@ -1,7 +1,7 @@
 //! Consents in a row: newest first, page by page.
 
-use rusqlite::params_from_iter;
 use rusqlite::types::Value;
+use rusqlite::{params, params_from_iter};
 
 use super::error::Error;
 use super::record::Consent;
@@ -55,6 +55,16 @@ impl Store {
                 .into_iter()
                 .map(|consent| Standing::of(connection, consent))
                 .collect()
+        })
+    }
+
+    /// The ids of consents that begin like this, at most `limit`.
+    pub fn consents_beginning(&self, beginning: &str, limit: u32) -> Result<Vec<String>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT id FROM consent WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT ?2";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map(params![beginning, limit], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod json;
 pub(crate) mod lake;
 pub(crate) mod mutate;
 pub(crate) mod payer;
+pub(crate) mod process;
 pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod server;

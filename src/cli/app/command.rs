@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{change, create, keys, list};
+use super::{applicants, change, create, keys, list};
 use crate::cli::failure::Failure;
 
 /// Register applications, and say what is theirs: keys, redirect URIs, origins, how often their patients' records are fetched
@@ -25,6 +25,7 @@ enum Command {
     RemoveOrigin(change::RemoveOriginArgs),
     SetSync(change::SyncArgs),
     RegistrationToken(create::TokenArgs),
+    Applicants(applicants::Args),
 }
 
 /// Carries the subcommand out.
@@ -39,5 +40,6 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         Command::RemoveOrigin(arguments) => change::remove_origin(&arguments),
         Command::SetSync(arguments) => change::set_sync(&arguments),
         Command::RegistrationToken(arguments) => create::registration_token(&arguments),
+        Command::Applicants(arguments) => applicants::run(&arguments),
     }
 }

@@ -1,5 +1,6 @@
 //! `tabularium app`: applications, their keys and the addresses that are theirs.
 
+mod applicants;
 mod change;
 mod command;
 mod create;

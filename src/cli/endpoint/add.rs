@@ -110,7 +110,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         .map_err(Failure::other)?;
     let new = NewEndpoint {
         id: known.as_ref().map(|endpoint| endpoint.id.as_str()),
-        organization: &organization,
+        organization: &organization.id,
         name: &name,
         mode: arguments.mode.into(),
         label: &arguments.labels,
@@ -129,24 +129,22 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         scope: arguments.scope.as_deref().unwrap_or(usual),
         identifier_system: arguments.identifier_system.as_deref().unwrap_or(base),
     };
-    let endpoint = store.save_endpoint(&new, Actor::Operator).map_err(refused)?;
+    let endpoint = store
+        .save_source(&organization, &new, Actor::Operator)
+        .map_err(refused)?;
     report(&store, &endpoint, known.is_some(), arguments.json)
 }
 
-/// The id of the organization of this name, which is added where there is none.
-fn organization(store: &Store, arguments: &Args, name: &str) -> Result<String, Failure> {
+/// The organization of this name as the arguments have it; a new one where there is none.
+fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organization, Failure> {
     let all = store.organizations().map_err(Failure::other)?;
     let known = all.into_iter().find(|organization| organization.name == name);
-    let organization = Organization {
+    Ok(Organization {
         id: known.map_or_else(|| Uuid::new_v4().to_string(), |known| known.id),
         name: name.to_owned(),
         note: arguments.note.clone(),
         ty: arguments.organization_type.clone(),
-    };
-    store
-        .save_organization(&organization, Actor::Operator)
-        .map_err(refused)?;
-    Ok(organization.id)
+    })
 }
 
 fn report(store: &Store, endpoint: &Endpoint, changed: bool, as_json: bool) -> Result<(), Failure> {

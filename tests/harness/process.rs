@@ -1,0 +1,62 @@
+//! The program as a process that serves.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
+
+/// A running command, killed when dropped.
+pub(crate) struct Process {
+    child: Child,
+    /// What it printed until it served.
+    pub(crate) printed: Vec<String>,
+}
+
+impl Process {
+    /// Starts a command and reads what it prints up to the line that names its address.
+    pub(crate) fn start(arguments: &[&str]) -> Process {
+        let child = Command::new(PROGRAM)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let printed = Vec::new();
+        let mut process = Process { child, printed };
+        let lines = BufReader::new(process.child.stdout.take().unwrap()).lines();
+        for line in lines {
+            process.printed.push(line.unwrap());
+            if process.printed.last().is_some_and(|line| line.starts_with("Serving")) {
+                return process;
+            }
+        }
+        panic!("it ended before it served: {:?}", process.printed);
+    }
+
+    /// `http://127.0.0.1:port`.
+    pub(crate) fn base_url(&self) -> String {
+        let last = self.printed.last().unwrap();
+        let url = last
+            .split_whitespace()
+            .find(|word| word.starts_with("http://"))
+            .unwrap();
+        url.trim_end_matches("/fhir").to_owned()
+    }
+
+    /// Asks it to end as an operator would; gives the exit code.
+    pub(crate) fn terminate(mut self) -> Option<i32> {
+        let asked = Command::new("kill")
+            .args(["-TERM", &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(asked.success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

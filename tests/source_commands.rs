@@ -1,0 +1,260 @@
+//! The commands about sources, identity providers and record locators, as processes: what they ask, what they keep, and what they refuse.
+
+use serde_json::Value;
+use tabularium::consent::{Clock, Store};
+use tabularium::lake::{Lake, Mode};
+
+use crate::harness::payer::Payer;
+use crate::service_commands::{done, folder, json, refused, run};
+
+/// `endpoint add` for a source on this machine.
+fn add<'a>(base: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let plain = ["endpoint", "add", base, "--client-id", "c", "--allow-private-sources"];
+    [&plain[..], more].concat()
+}
+
+#[test]
+fn an_endpoint_is_added_from_its_smart_configuration_and_checked() {
+    let payer = Payer::start(2);
+    let folder = folder();
+    let data = &folder.path().join("new");
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "hush\n").unwrap();
+    let base = format!("{}/lakeshore/fhir", payer.base);
+    let smart = format!("{base}/.well-known/smart-configuration");
+    let add = |more: &[&str]| {
+        let plain = [
+            "endpoint",
+            "add",
+            &smart,
+            "--client-id",
+            "tabularium",
+            "--mode",
+            "test",
+            "--allow-private-sources",
+        ];
+        json(data, &[&plain, more].concat())
+    };
+    let secret_file = [
+        "--client-secret-file",
+        secret.to_str().unwrap(),
+        "--label",
+        "Lakeshore",
+        "--name",
+        "lakeshore",
+    ];
+    let made = add(&secret_file);
+    let id = made["id"].as_str().unwrap();
+    assert_eq!(
+        made["redirectUri"],
+        format!("http://127.0.0.1:8080/connect/callback/{id}")
+    );
+    let store = Store::open(data, Clock::System).unwrap();
+    let stored = store.endpoint_by_base(Mode::Test, &base).unwrap().unwrap();
+    assert_eq!(
+        (stored.id.as_str(), stored.name.as_str(), &stored.label[0]),
+        (id, "lakeshore", &"Lakeshore".to_owned())
+    );
+    assert_eq!(
+        (stored.organization.name.as_str(), stored.refreshable),
+        ("Lakeshore", true)
+    );
+    assert!(
+        stored.resources.contains(&"Patient".to_owned()),
+        "{:?}",
+        stored.resources
+    );
+    assert!(stored.configuration.unwrap().contains("token_endpoint"));
+    assert_eq!(store.endpoint_secret(id).unwrap().as_deref(), Some("hush"));
+    let again = add(&["--label", "Lakeshore", "--name", "renamed", "--refreshable", "false"]);
+    assert_eq!(
+        (&again["id"], &again["refreshable"]),
+        (&made["id"], &Value::from(false))
+    );
+    assert_eq!(store.organizations().unwrap().len(), 1);
+    assert_eq!(
+        store.endpoint_secret(id).unwrap().as_deref(),
+        Some("hush"),
+        "a secret that is not given again stays"
+    );
+
+    let listed = json(data, &["endpoint", "list", "--mode", "test"]);
+    assert_eq!(
+        (&listed[0]["name"], &listed[0]["scope"]),
+        (&Value::from("renamed"), &Value::from("launch/patient patient/*.read"))
+    );
+    assert!(done(data, &["endpoint", "list"]).contains("renamed"));
+    assert_eq!(
+        done(data, &["endpoint", "check", "--allow-private-sources"]),
+        "renamed: ok\n"
+    );
+    assert_eq!(
+        json(data, &["endpoint", "check", id, "--allow-private-sources"])[0]["ok"],
+        true
+    );
+    done(data, &["endpoint", "set-status", id, "unavailable"]);
+    assert_eq!(json(data, &["endpoint", "list"])[0]["status"], "UNAVAILABLE");
+    let audit = done(data, &["audit"]);
+    let line = audit.lines().find(|line| line.contains("endpoint.status-set")).unwrap();
+    assert!(line.ends_with(&format!("  {} UNAVAILABLE", &id[..8])), "{line}");
+    assert_eq!(
+        json(data, &["audit", "--limit", "1"])[0]["detail"],
+        format!("{id} UNAVAILABLE")
+    );
+    drop(payer);
+    let gone = run(data, &["endpoint", "check", "--allow-private-sources"]);
+    assert_eq!(gone.status.code(), Some(3));
+    let said = String::from_utf8(gone.stdout).unwrap();
+    assert!(
+        said.contains("renamed: ") && said.contains("cannot be reached"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_endpoint_that_is_none_is_not_added() {
+    let payer = Payer::start(1);
+    let folder = folder();
+    let data = folder.path();
+    Lake::open_or_create(data).unwrap();
+    let base = format!("{}/lakeshore/fhir", payer.base);
+    let nothing = format!("{}/nobody/fhir", payer.base);
+    for (arguments, words) in [
+        (
+            &["endpoint", "add", &*base, "--client-id", "x"] as &[&str],
+            "may not be called",
+        ),
+        (&["endpoint", "add", "not an address", "--client-id", "x"], "no URL"),
+        (
+            &["endpoint", "add", "file:///etc/passwd", "--client-id", "x"],
+            "may not be called",
+        ),
+        (
+            &[
+                "endpoint",
+                "add",
+                "http://169.254.169.254/fhir",
+                "--client-id",
+                "x",
+                "--allow-private-sources",
+            ],
+            "may not be called",
+        ),
+        (
+            &[
+                "endpoint",
+                "add",
+                &nothing,
+                "--client-id",
+                "x",
+                "--allow-private-sources",
+            ],
+            "404",
+        ),
+        (
+            &[
+                "endpoint",
+                "add",
+                &base,
+                "--client-id",
+                "x",
+                "--client-secret-file",
+                "/nonexistent",
+            ],
+            "cannot read the secret",
+        ),
+    ] {
+        let (code, said) = refused(data, arguments);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    assert_eq!(json(data, &["endpoint", "list"]), serde_json::json!([]));
+}
+
+#[test]
+fn of_a_source_that_is_refused_nothing_is_left() {
+    // Its organization stayed in the directory.
+    let payer = Payer::start(1);
+    let folder = folder();
+    let data = folder.path();
+    let (lakeshore, cedarway) = (payer.fhir_base("lakeshore"), payer.fhir_base("cedarway"));
+    done(data, &add(&lakeshore, &["--name", "one", "--organization", "One"]));
+    let escape = "x\u{1b}[2J";
+    for (more, words) in [
+        (
+            &["--name", "one", "--organization", "Two"] as &[&str],
+            "is called \"one\"",
+        ),
+        (&["--name", escape], "control characters"),
+        (&["--name", "two", "--label", escape], "control characters"),
+        (&["--name", "two", "--organization", escape], "control characters"),
+        (&["--name", "two", "--organization-type", escape], "control characters"),
+        (&["--name", "two", "--note", escape], "control characters"),
+        (&["--name", "two", "--scope", escape], "control characters"),
+        (&["--name", "two", "--identifier-system", escape], "control characters"),
+        (&["--name", &"x".repeat(201)], "longer than 200"),
+        (&["--name", "two", "--note", &"x".repeat(201)], "longer than 200"),
+    ] {
+        let (code, said) = refused(data, &add(&cedarway, more));
+        assert_eq!(code, 2, "{more:?}: {said}");
+        assert!(said.contains(words), "{more:?}: {said}");
+    }
+    assert_eq!(json(data, &["endpoint", "list"]).as_array().unwrap().len(), 1);
+    let store = Store::open(data, Clock::System).unwrap();
+    let organizations: Vec<String> = store.organizations().unwrap().into_iter().map(|one| one.name).collect();
+    assert_eq!(organizations, ["One"]);
+    // The same of who verifies identities; and an error shows what was typed without what a terminal would obey.
+    let provider = ["endpoint", "identity-provider", "p", "--name", "n"];
+    for (issuer, client) in [
+        ("https://i.example", escape),
+        ("file:///etc/passwd", "c"),
+        ("https://i.example/\u{1b}", "c"),
+    ] {
+        let (code, said) = refused(
+            data,
+            &[&provider[..], &["--issuer", issuer, "--client-id", client]].concat(),
+        );
+        assert_eq!(code, 2);
+        assert!(!said.contains('\u{1b}'), "{said:?}");
+    }
+    let hostile = format!("http://{escape}");
+    let (code, said) = refused(data, &["endpoint", "add", &hostile, "--client-id", "c"]);
+    assert!(code == 2 && !said.contains('\u{1b}'), "{said:?}");
+}
+
+#[test]
+fn identity_providers_and_record_locators_are_set_for_a_mode() {
+    let folder = folder();
+    let data = folder.path();
+    let provider = [
+        "endpoint",
+        "identity-provider",
+        "verify",
+        "--name",
+        "Verify",
+        "--issuer",
+        "https://id.example",
+    ];
+    done(data, &[&provider[..], &["--client-id", "c", "--mode", "test"]].concat());
+    done(
+        data,
+        &[
+            "endpoint",
+            "record-locator",
+            "https://l.example/locator",
+            "--mode",
+            "test",
+        ],
+    );
+    let store = Store::open(data, Clock::System).unwrap();
+    assert_eq!(
+        store.identity_providers(Mode::Test).unwrap()[0].issuer,
+        "https://id.example"
+    );
+    assert_eq!(
+        store.record_locator(Mode::Test).unwrap().as_deref(),
+        Some("https://l.example/locator")
+    );
+    assert_eq!(store.record_locator(Mode::Live).unwrap(), None);
+    assert_eq!(refused(data, &["endpoint", "record-locator", "locator"]).0, 2);
+}
