@@ -228,6 +228,95 @@ fn both_fields_are_required() {
         exchange(&server, &code, &app.test.secret).oauth_error(),
         (400, "invalid_grant".to_owned())
     );
+    finished.link_tokens(&server, &app.test);
+}
+
+#[test]
+fn a_body_that_could_be_read_in_two_ways_is_an_invalid_request_and_leaves_the_token_good() {
+    let (server, app) = server();
+    let finished = Flow::link(&app).finish(&server);
+    let (token, secret) = (&finished.code, &app.test.secret);
+    let (json, form) = ("application/json", "application/x-www-form-urlencoded");
+    for (ty, body, status) in [
+        (
+            json,
+            format!(r#"{{"public_token": ["{token}"], "secret_key": "{secret}"}}"#),
+            400,
+        ),
+        (
+            json,
+            format!(r#"{{"public_token": "{token}", "secret_key": {{"a": "{secret}"}}}}"#),
+            400,
+        ),
+        (
+            json,
+            format!(r#"{{"public_token": "x", "public_token": "{token}", "secret_key": "{secret}"}}"#),
+            400,
+        ),
+        (
+            form,
+            format!("public_token={token}&public_token={token}&secret_key={secret}"),
+            400,
+        ),
+        (
+            json,
+            format!(r#"[{{"public_token": "{token}", "secret_key": "{secret}"}}]"#),
+            400,
+        ),
+        (
+            json,
+            format!(r#"{{"public_token": "{token}", "secret_key": "{secret}""#),
+            400,
+        ),
+        (json, String::new(), 400),
+        (
+            json,
+            format!(
+                r#"{{"public_token": "{}", "secret_key": "{secret}"}}"#,
+                "x".repeat(70_000)
+            ),
+            413,
+        ),
+        (
+            "text/plain",
+            format!(r#"{{"public_token": "{token}", "secret_key": "{secret}"}}"#),
+            415,
+        ),
+    ] {
+        let answer = server.send("POST", "/link/exchange", &[("content-type", ty)], &body);
+        assert_eq!(
+            answer.oauth_error(),
+            (status, "invalid_request".to_owned()),
+            "{ty}: {}",
+            answer.text
+        );
+        assert!(!answer.text.contains(secret.as_str()) && !answer.text.contains(token.as_str()));
+        assert!(!answer.header("x-request-id").is_empty());
+    }
+    finished.link_tokens(&server, &app.test);
+}
+
+#[test]
+fn an_identifier_of_the_user_comes_back_as_it_was_given() {
+    let (server, app) = server();
+    let long = "x".repeat(1_024);
+    for user in [
+        "'; DROP TABLE consent; --",
+        "<script>alert(1)</script>",
+        "{{7*7}} %s",
+        "Zo\u{eb} \u{202e}\u{1f600}",
+        &long,
+    ] {
+        let finished = Flow {
+            user: Some(user),
+            ..Flow::link(&app)
+        }
+        .finish(&server);
+        let body = finished.link_tokens(&server, &app.test);
+        assert_eq!(body["user"], json!({"externalId": user}));
+        let told = server.get("/link/introspect", body["access_token"].as_str().unwrap());
+        assert_eq!(told.json()["user"], json!({"externalId": user}));
+    }
 }
 
 #[test]

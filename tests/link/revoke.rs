@@ -61,6 +61,12 @@ fn one_call_revokes_every_link_of_the_same_user_and_endpoint() {
         "{}",
         answer.text
     );
+    let exchanged = server.post(
+        "/link/exchange",
+        &[],
+        &json!({"public_token": waiting.code, "secret_key": app.test.secret}),
+    );
+    assert_eq!(exchanged.oauth_error(), (400, "invalid_grant".to_owned()));
     for ended in [&one, &two, &by_code, &waiting] {
         assert_eq!(state(&server, ended), ConsentState::Revoked);
         let authorization = server.store.authorization(&ended.authorizations[0]).unwrap().unwrap();
@@ -69,7 +75,17 @@ fn one_call_revokes_every_link_of_the_same_user_and_endpoint() {
     for kept in [&elsewhere, &somebody, &others] {
         assert_eq!(state(&server, kept), ConsentState::Exchanged);
     }
-    for tokens in [&tokens, &second] {
+    for (tokens, finished) in [(&tokens, &one), (&second, &two)] {
+        let body = json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]});
+        let refreshed = server.post("/link/token", &[("authorization", &app.test.basic())], &body);
+        assert_eq!(refreshed.oauth_error(), (400, "invalid_grant".to_owned()));
+        let told = server
+            .get("/link/introspect", tokens["access_token"].as_str().unwrap())
+            .json();
+        assert_eq!(
+            (&told["active"], &told["state"], &told["sub"]),
+            (&json!(false), &json!("REVOKED"), &json!(finished.authorizations[0]))
+        );
         assert_eq!(
             server
                 .get("/fhir/Patient", tokens["access_token"].as_str().unwrap())
@@ -77,6 +93,21 @@ fn one_call_revokes_every_link_of_the_same_user_and_endpoint() {
             401
         );
     }
+}
+
+#[test]
+fn a_link_that_was_refreshed_counts_once() {
+    let (server, app) = server();
+    let mut tokens = Flow::link(&app).finish(&server).link_tokens(&server, &app.test);
+    for _ in 0..3 {
+        let body = json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]});
+        tokens = server
+            .post("/link/token", &[("authorization", &app.test.basic())], &body)
+            .json();
+    }
+    assert_eq!(revoke(&server, &tokens, &app.test.secret).json(), json!({"count": 1}));
+    let again = revoke(&server, &tokens, &app.test.secret);
+    assert_eq!(again.status, 401, "{}", again.text);
 }
 
 #[test]
