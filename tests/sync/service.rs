@@ -1,6 +1,7 @@
 //! The program as a process of its own, which is killed and started again, and what has to be true of what it leaves behind.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -16,8 +17,9 @@ use crate::harness::stored::versions;
 /// An address that the system gives to nobody who asks for any, so that a service which is started again has it again.
 pub(super) fn lasting_address() -> String {
     static NEXT: OnceLock<AtomicU16> = OnceLock::new();
-    // Tests that run beside each other have addresses of their own, and so, most likely, have other programs.
-    let next = NEXT.get_or_init(|| AtomicU16::new((std::process::id() % 20_000) as u16));
+    // Tests that run beside each other have addresses of their own, and so, most likely, have those of another run.
+    let somewhere = || (std::hash::RandomState::new().hash_one(0u8) % 22_000) as u16;
+    let next = NEXT.get_or_init(|| AtomicU16::new(somewhere()));
     let port = |_| 10_000 + next.fetch_add(1, Ordering::Relaxed) % 22_000;
     let mut addresses = (0..1_000).map(port).map(|port| format!("127.0.0.1:{port}"));
     addresses.find(|address| TcpListener::bind(address).is_ok()).unwrap()
