@@ -42,8 +42,8 @@ pub use endpoint::{Endpoint, EndpointStatus, NewEndpoint, Organization};
 pub use erasures::AskedErasure;
 pub use error::{Error, Refusal};
 pub use flow::{
-    Attempt, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Hints, Holder, Place,
-    Progress, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,
+    Asked, Attempt, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Hints, Holder,
+    Place, Progress, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,
 };
 pub use grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};
 pub use identity::IdentityProvider;

@@ -30,6 +30,8 @@ pub struct Limits {
     pub write_time: Duration,
     /// How long a revocation waits for the records to be out of the lake; they go all the same when it is over.
     pub erasure_time: Duration,
+    /// How long a page is held back while a source is asked, before one comes that says so.
+    pub interim: Duration,
     /// How often requests may come.
     pub rates: Rates,
     /// How long requests in flight may take to finish once the server was told to stop.
@@ -98,6 +100,7 @@ impl Default for Limits {
             body_time: Duration::from_secs(30),
             write_time: Duration::from_secs(60),
             erasure_time: Duration::from_secs(10),
+            interim: Duration::from_secs(1),
             rates: Rates::default(),
             grace: Duration::from_secs(30),
         }

@@ -33,6 +33,11 @@ async function look(page, name) {
   await page.waitForLoadState();
   const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
   assert.equal(wide, false, `${name} (${size}) scrolls sideways`);
+  // Nothing is cut off or squeezed within the page either.
+  const hidden = await page.evaluate(() => [...document.querySelectorAll('main *:not(pre)')]
+    .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline' && !one.closest('.unseen'))
+    .map((one) => one.outerHTML.slice(0, 80)));
+  assert.deepEqual(hidden, [], `${name} (${size}) cuts off`);
   if (shots) await page.screenshot({ path: join(shots, `${size}-${String(++shown).padStart(2, '0')}-${name}.png`), fullPage: true });
   // What plays by the page's own policy could not be put into it.
   const session = await page.context().newCDPSession(page);
@@ -169,6 +174,9 @@ const tests = {
     await signIn(page, await demo.login(1));
     await ends(page, '/app/records');
     await page.getByText('access_token').first().waitFor();
+    await page.goto(`${demo.base}/connect`);
+    await heading(page, 'You are done here');
+    await look(page, 'shared-over');
   },
 
   async 'from a new user to the end of the consent'() {
@@ -229,6 +237,13 @@ const tests = {
     await press(page, /^Cancel/);
     await ends(page, '/app/callback');
     await page.getByText('User cancelled the consent flow').waitFor();
+    // Who goes back there finds the way to the application.
+    await page.goto(`${demo.base}/connect`);
+    await heading(page, 'This page is no longer open');
+    await look(page, 'cancelled-over');
+    await page.getByRole('link', { name: 'Go back to Sample application' }).click();
+    await ends(page, '/');
+    await look(page, 'sandbox');
   },
 
   async 'refused at the source, then another one'() {
@@ -273,6 +288,67 @@ const tests = {
     await press(page, 'Try Lakeshore Health Plan again');
     await signIn(page, await demo.login(5));
     await ends(page, '/app/records');
+  },
+
+  async 'a source that takes its time'() {
+    await demo.turn('lakeshore', { slow: 1500 });
+    try {
+      for (const javaScriptEnabled of [true, false]) {
+        const page = await begin(await context({ javaScriptEnabled }));
+        await choose(page, 'Lakeshore Health Plan');
+        await press(page, /^Agree and continue/);
+        await signIn(page, await demo.login(5));
+        await ends(page, '/app/records');
+      }
+    } finally {
+      await demo.turn('lakeshore', { slow: 0 });
+    }
+  },
+
+  async 'waiting for a source, and leaving it'() {
+    await demo.turn('lakeshore', { slow: 600_000 });
+    try {
+      const page = await begin(await context({ reducedMotion: 'reduce' }));
+      await choose(page, 'Lakeshore Health Plan');
+      await press(page, /^Agree and continue/);
+      await signIn(page, await demo.login(5));
+      await heading(page, 'Connecting to Lakeshore Health Plan');
+      await look(page, 'waiting');
+      assert.equal(await page.locator('.busy span').evaluate((bar) => getComputedStyle(bar).animationName), 'none');
+      await page.reload();
+      await heading(page, 'Connecting to Lakeshore Health Plan');
+      await press(page, /^Cancel/);
+      await ends(page, '/app/callback');
+      await page.getByText('User cancelled the consent flow').waitFor();
+    } finally {
+      await demo.turn('lakeshore', { slow: 0 });
+    }
+  },
+
+  async 'the back button leads to the organizations'() {
+    const page = await begin(await context());
+    await choose(page, 'Lakeshore Health Plan');
+    await page.goBack();
+    await heading(page, 'Where are your records?');
+    await choose(page, 'Riverbend Medical Center');
+    await press(page, /^Agree and continue/);
+    await page.locator('#user').waitFor();
+    await page.goBack();
+    await heading(page, 'Share your records from Riverbend Medical Center?');
+    await page.reload();
+    await heading(page, 'Share your records from Riverbend Medical Center?');
+  },
+
+  async 'two windows'() {
+    const one = await context();
+    const older = await begin(one);
+    const newer = await begin(one);
+    await heading(newer, 'Where are your records?');
+    await press(older, /^Lakeshore/);
+    await heading(older, 'You went on in another window');
+    await look(older, 'two-windows');
+    await older.getByRole('link', { name: 'Go on in the newest one' }).click();
+    await choose(older, 'Cedarway Mutual');
   },
 
   async 'two sources in one session'() {

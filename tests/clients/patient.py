@@ -3,6 +3,7 @@
 import html.parser
 import http.cookiejar
 import re
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -21,13 +22,16 @@ class Patient:
         self.cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar(policy))
         self.opener = urllib.request.build_opener(self.cookies, Stay)
         form = None
-        for _ in range(40):
+        for _ in range(400):
             if url.startswith(redirect_uri):
                 return url
             status, location, page = self.ask(url, form)
             form = None
             if location:
                 url = urllib.parse.urljoin(url, location)
+                continue
+            if '<noscript><meta http-equiv="refresh"' in page:
+                time.sleep(0.2)
                 continue
             if status != 200:
                 raise AssertionError(f"{status} at {url.split('?')[0]}: {page[:400]}")

@@ -1,6 +1,7 @@
 //! A browser without scripts: it keeps cookies, sends the forms of pages, and leaves redirects out of the service alone.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use ureq::http::HeaderMap;
 use url::Url;
@@ -49,6 +50,12 @@ impl Page {
             .nth(1)
             .and_then(|rest| rest.split("</h1>").next());
         decoded(text.unwrap_or_else(|| panic!("no heading: {} {:?} {}", self.status, self.headers, self.text)))
+    }
+
+    /// Whether the page goes on by itself, without scripts too.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.text
+            .contains(r#"<noscript><meta http-equiv="refresh" content="2"></noscript>"#)
     }
 
     /// What stands between a mark and the next quotation mark.
@@ -153,6 +160,16 @@ impl Browser {
                 break;
             }
             self.ask("GET", &location, None);
+        }
+        &self.page
+    }
+
+    /// Looks again as long as the page says that it waits.
+    pub(crate) fn wait(&mut self) -> &Page {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.page.is_waiting() {
+            assert!(Instant::now() < deadline, "{}", self.page.text);
+            self.go("/connect");
         }
         &self.page
     }

@@ -1,6 +1,98 @@
 //! What all pages have in common.
 
+use tabularium::consent::{Actor, AuthorizationType, EndpointStatus, NewEndpoint};
+use tabularium::lake::Mode;
+
 use super::world::World;
+
+/// Lists an organization that patients know by this name.
+fn list(world: &World, number: usize, label: &str) {
+    let organization = world.store().endpoint("lakeshore").unwrap().unwrap().organization.id;
+    let (id, base) = (format!("listed-{number}"), format!("https://{number}.example/fhir"));
+    let new = NewEndpoint {
+        id: Some(&id),
+        organization: &organization,
+        name: &id,
+        mode: Mode::Test,
+        label: &[label.to_owned()],
+        ty: AuthorizationType::Oauth,
+        refreshable: false,
+        refresh_valid_for: None,
+        max_auth_period: None,
+        status: EndpointStatus::Live,
+        resources: &[],
+        fhir_base: &base,
+        configuration: None,
+        client_id: "us",
+        client_secret: None,
+        scope: "launch/patient",
+        identifier_system: "urn:listed",
+    };
+    world.store().save_endpoint(&new, Actor::Operator).unwrap();
+}
+
+#[test]
+fn of_many_organizations_the_first_are_shown_and_the_rest_found_by_name() {
+    let world = World::new();
+    for number in 0..500 {
+        list(&world, number, &format!("Plan {number:03}"));
+    }
+    let mut browser = world.enter(&[]);
+    assert!(
+        browser.page.text.contains("More than 50 organizations"),
+        "{}",
+        browser.page.text
+    );
+    assert_eq!(browser.page.values("endpoint").len(), 50);
+    let page = browser.go("/connect/find?q=plan+4");
+    assert!(page.text.contains("More than 50 organizations"), "{}", page.text);
+    let page = browser.go("/connect/find?q=plan+457");
+    assert!(page.text.contains("1 organization<"), "{}", page.text);
+    assert_eq!(page.values("endpoint"), ["listed-457"]);
+}
+
+#[test]
+fn names_are_shown_as_they_are_written() {
+    let world = World::new();
+    let names = [
+        "\u{5de}\u{5db}\u{5d1}\u{5d9} \u{5d1}\u{5e8}\u{5d9}\u{5d0}\u{5d5}\u{5ea}",
+        "\u{5065}\u{5eb7}\u{4fdd}\u{967a}",
+        "Zdrowie \u{141}\u{f3}d\u{17a}",
+    ];
+    for (number, name) in names.iter().enumerate() {
+        list(&world, number, name);
+    }
+    let mut browser = world.enter(&[]);
+    for (number, name) in names.iter().enumerate() {
+        let marked = format!(r#"<span class="name" dir="auto">{name}</span>"#);
+        assert!(browser.page.text.contains(&marked), "{}", browser.page.text);
+        browser.send("choose", &[("endpoint", &format!("listed-{number}"))]);
+        assert!(browser.page.heading().contains(name), "{}", browser.page.text);
+        browser.send("add", &[]);
+    }
+    // A name from right to left is kept from turning the sentence around it.
+    browser.send("choose", &[("endpoint", "listed-0")]);
+    let apart = format!("\u{2068}{}\u{2069}", names[0]);
+    assert_eq!(browser.page.heading(), format!("Share your records from {apart}?"));
+}
+
+#[test]
+fn pages_that_need_correcting_say_so_first() {
+    let world = World::new();
+    let mut browser = world.enter(&[("svc_search_mode", "true")]);
+    browser.send("details", &[]);
+    assert!(
+        browser.page.text.contains("<title>Find your records"),
+        "{}",
+        browser.page.text
+    );
+    browser.press("search", &[]);
+    assert!(
+        browser.page.text.contains("<title>To correct: Find your records"),
+        "{}",
+        browser.page.text
+    );
+}
 
 #[test]
 fn pages_load_nothing_from_elsewhere_and_are_framed_by_nobody() {

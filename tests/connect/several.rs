@@ -47,6 +47,40 @@ fn several_sources_are_connected_in_one_session() {
 }
 
 #[test]
+fn each_source_is_listed_with_what_it_shares_and_for_how_long() {
+    let world = World::new();
+    let mut browser = world.enter(&[SEARCH]);
+    browser.send("choose", &[("endpoint", "lakeshore")]);
+    world.connect(&mut browser);
+    assert!(
+        browser.page.text.contains("Who you are · Insurance"),
+        "{}",
+        browser.page.text
+    );
+    assert!(
+        browser.page.text.contains("New records, too, until you or"),
+        "{}",
+        browser.page.text
+    );
+    assert!(!browser.page.text.contains("for 24 hours"), "{}", browser.page.text);
+    browser.send("add", &[]);
+    browser.send("choose", &[("endpoint", "riverbend")]);
+    // What the patient left out there is not listed here.
+    let visit = Visit {
+        types: Some(vec!["Patient".to_owned(), "Immunization".to_owned()]),
+        offline: false,
+        ..Visit::of(&world.payer.person(0).user)
+    };
+    world.connect_as(&mut browser, &visit);
+    assert!(
+        browser.page.text.contains("Who you are · Health<"),
+        "{}",
+        browser.page.text
+    );
+    assert!(browser.page.text.contains("for 24 hours"), "{}", browser.page.text);
+}
+
+#[test]
 fn cancelling_one_connection_leads_back_to_the_others() {
     let world = World::new();
     let mut browser = world.enter(&[SEARCH]);

@@ -45,12 +45,28 @@ fn a_patient_connects_one_organization_and_the_application_gets_a_code() {
     assert_eq!(consent.patients, [patient.as_str()]);
     let kept = world.store().credential(&authorization.id).unwrap().unwrap();
     assert!(kept.refresh_token.is_some());
-    // The browser has nothing left of the session.
-    assert!(browser.cookies.is_empty());
+    // The browser has nothing left of the session but how it was called.
+    assert_eq!(browser.cookies.keys().collect::<Vec<_>>(), ["svc_left"]);
     assert_eq!(browser.go("/connect").status, 410);
     let tokens = world.exchange(&page.answer("code").unwrap());
     assert_eq!(tokens["patient"], *patient);
     assert_eq!(world.consent().state, ConsentState::Exchanged);
+}
+
+#[test]
+fn an_organization_that_is_chosen_twice_is_chosen_once() {
+    let world = World::new();
+    let mut browser = world.enter(&[]);
+    // The second half of a double click carries the first page's token.
+    let csrf = browser.page.values("csrf")[0].clone();
+    browser.send("choose", &[("endpoint", "lakeshore")]);
+    let again = [("csrf", csrf.as_str()), ("endpoint", "lakeshore")];
+    browser.ask("POST", "/connect/choose", Some(&again));
+    assert_eq!(
+        browser.follow().heading(),
+        "Share your records from Lakeshore Health Plan?"
+    );
+    assert_eq!(world.states(), ["lakeshore OAUTH CREATED"]);
 }
 
 #[test]
@@ -98,6 +114,54 @@ fn multiple_usage_at_an_endpoint_that_is_not_refreshable_becomes_one_time() {
     );
     world.connect(&mut browser);
     assert_eq!(world.authorizations()[0].usage.name(), "ONE_TIME");
+}
+
+#[test]
+fn what_a_source_does_not_have_is_not_said_to_be_shared() {
+    let world = World::new();
+    let plan = world.enter(&[("svc_endpoint_id", "lakeshore")]).page.text;
+    assert!(plan.contains("coverage and claims with what was paid"), "{plan}");
+    assert!(
+        !plan.contains("immunizations") && !plan.contains("test results"),
+        "{plan}"
+    );
+    assert!(!plan.contains("Not every organization"), "{plan}");
+    let provider = world.enter(&[("svc_endpoint_id", "riverbend")]).page.text;
+    assert!(
+        provider.contains("immunizations") && provider.contains("test results"),
+        "{provider}"
+    );
+    assert!(
+        !provider.contains("Insurance") && !provider.contains("claims"),
+        "{provider}"
+    );
+}
+
+#[test]
+fn whoever_goes_back_in_the_browser_finds_the_organizations_until_one_is_connected() {
+    let world = World::new();
+    let mut browser = world.enter(&[("svc_search_mode", "true")]);
+    let at = browser.ask("GET", "/connect", None).header("location").to_owned();
+    assert_eq!(at, "/connect/find");
+    browser.follow();
+    browser.send("choose", &[("endpoint", "lakeshore")]);
+    assert_eq!(browser.page.heading(), "Share your records from Lakeshore Health Plan?");
+    assert_eq!(browser.go(&at).heading(), "Where are your records?");
+    // It changed nothing by itself.
+    assert_eq!(
+        browser.go("/connect").heading(),
+        "Share your records from Lakeshore Health Plan?"
+    );
+    browser.go(&at);
+    browser.send("choose", &[("endpoint", "riverbend")]);
+    world.connect(&mut browser);
+    assert_eq!(browser.go(&at).heading(), "Your sources");
+    // Whose source the application named has none to choose.
+    let mut named = world.enter(&[("svc_endpoint_id", "lakeshore")]);
+    assert_eq!(
+        named.go(&at).heading(),
+        "Share your records from Lakeshore Health Plan?"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A service, the sandbox's organizations in its directory, and an application that sends patients into the flow.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -33,9 +34,19 @@ impl World {
         World::of(Payer::start(12))
     }
 
-    /// A service whose clock stands at the machine's time, since the sandbox goes by that.
+    /// One that waits for whoever is asked, however long it takes.
     pub(crate) fn of(payer: Payer) -> World {
-        let server = Server::starting_at(Clock::at(chrono::Utc::now().timestamp()));
+        World::with(payer, Duration::from_secs(3_600))
+    }
+
+    /// One that waits for nobody before it shows a page.
+    pub(crate) fn hasty() -> World {
+        World::with(Payer::start(12), Duration::ZERO)
+    }
+
+    /// A service whose clock stands at the machine's time, since the sandbox goes by that.
+    fn with(payer: Payer, interim: Duration) -> World {
+        let server = Server::starting_at(Clock::at(chrono::Utc::now().timestamp()), interim);
         let new = NewApplication {
             id: Some("app"),
             name: "Well & <b>Good</b>",
@@ -171,6 +182,7 @@ fn directory(store: &Store, payer: &Payer) {
         store.save_organization(&organization, Actor::Operator).unwrap();
         let label: Vec<String> = known.labels.iter().map(|label| (*label).to_owned()).collect();
         let base = payer.fhir_base(known.id);
+        let types: Vec<String> = known.types().into_iter().map(str::to_owned).collect();
         let new = NewEndpoint {
             id: Some(known.id),
             organization: known.id,
@@ -185,7 +197,7 @@ fn directory(store: &Store, payer: &Payer) {
             refresh_valid_for: None,
             max_auth_period: Some(90 * 86_400),
             status: EndpointStatus::Live,
-            resources: &[],
+            resources: &types,
             fhir_base: &base,
             configuration: None,
             client_id: CLIENT_ID,

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tabularium::consent::{Clock, LOCAL_APPLICATION, Store, Tokens};
 use tabularium::fhir::search_parameter::SearchParameters;
@@ -78,7 +79,7 @@ impl Server {
     /// A server over these resources that hardly waits for records to be erased.
     pub(crate) fn impatient(resources: &[serde_json::Value]) -> Server {
         let limits = Limits {
-            erasure_time: std::time::Duration::from_millis(50),
+            erasure_time: Duration::from_millis(50),
             ..Limits::default()
         };
         Server::limited(resources, limits)
@@ -121,10 +122,14 @@ impl Server {
         Server::knowing(folder, lake, Limits::default(), Arc::new(terminology))
     }
 
-    /// A server over an empty lake whose clock is this one.
-    pub(crate) fn starting_at(clock: Clock) -> Server {
+    /// A server over an empty lake whose clock is this one. While a source is asked it holds a page back for this long.
+    pub(crate) fn starting_at(clock: Clock, interim: Duration) -> Server {
         let (folder, lake) = stored(&[]);
-        Server::run(folder, lake, Limits::default(), Arc::default(), false, clock)
+        let limits = Limits {
+            interim,
+            ..Limits::default()
+        };
+        Server::run(folder, lake, limits, Arc::default(), false, clock)
     }
 
     /// A server over a lake that is filled already.

@@ -1,6 +1,7 @@
 //! A browser without scripts that goes wherever links, forms and redirects lead, across servers, with cookies of each path.
 
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use regex::Regex;
 use url::Url;
@@ -134,7 +135,8 @@ impl Surfer {
 
     fn request(&mut self, method: &str, url: Url, body: Option<String>) {
         let (mut method, mut url, mut body) = (method.to_owned(), url, body);
-        for _ in 0..12 {
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while Instant::now() < deadline {
             self.url = url.clone();
             if self
                 .outside
@@ -149,6 +151,11 @@ impl Surfer {
                     url = url.join(&location).unwrap();
                     "GET".clone_into(&mut method);
                 }
+                // A page without scripts that waits for a source goes on by itself.
+                Ok(None) if self.text.contains(r#"<noscript><meta http-equiv="refresh""#) => {
+                    std::thread::sleep(Duration::from_millis(50));
+                    "GET".clone_into(&mut method);
+                }
                 Ok(None) => return,
                 Err(error) => {
                     (self.status, self.text) = (0, format!("{method} {url}: {error}"));
@@ -156,7 +163,7 @@ impl Surfer {
                 }
             }
         }
-        panic!("redirects do not end at {url}");
+        panic!("redirects do not end at {url}: {}", self.text);
     }
 
     fn exchange(&mut self, method: &str, url: &Url, body: Option<String>) -> Result<Option<String>, ureq::Error> {

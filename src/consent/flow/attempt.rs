@@ -3,7 +3,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use super::progress::{Asked, Step};
 use super::session::{Flow, FlowError, SessionKey};
+use super::steps::{PATIENCE, authorizing};
 use crate::consent::error::Error;
 use crate::consent::secret;
 use crate::consent::store::Store;
@@ -44,12 +46,16 @@ impl Store {
         })
     }
 
-    /// Takes up an attempt for the session of `key`. It can be taken up once, and only from where the patient was sent: an answer of
-    /// one source is never taken for another's (RFC 9700, section 4.4).
+    /// Takes up an attempt for the session of `key`, which waits from now on for what comes of it. It can be taken up
+    /// once, and only from where the patient was sent: an answer of one source is never taken for another's (RFC 9700, section 4.4).
     pub fn take_attempt(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<(Flow, Attempt), FlowError> {
         let digest = secret::digest(state);
         let (flow, authorization, sealed) = self.step_flow(key, |transaction, now, flow| {
             let (authorization, sealed) = spent(transaction, now, key, &digest, from)?.ok_or(FlowError::Stale)?;
+            if let Some(on) = awaited(transaction, flow, authorization.as_deref(), from)? {
+                let until = now + PATIENCE;
+                flow.progress.go(Step::Waiting { on, until });
+            }
             Ok((flow.clone(), authorization, sealed))
         })?;
         let verifier = self.unseal(&purpose(state), &sealed)?;
@@ -60,6 +66,18 @@ impl Store {
                 verifier,
             },
         ))
+    }
+
+    /// Whether an attempt of this session was taken up before.
+    pub fn is_spent(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<bool, Error> {
+        let (endpoint, provider) = parts(from);
+        self.read(|connection| {
+            let sql = "SELECT 1 FROM attempt WHERE digest = ?1 AND session = ?2 AND used_at IS NOT NULL
+                       AND endpoint IS ?3 AND identity_provider IS ?4";
+            let digest = secret::digest(state);
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.exists(params![&digest[..], &key.0[..], endpoint, provider])?)
+        })
     }
 
     /// Seals what the exchange of a code will need.
@@ -91,6 +109,31 @@ pub(super) fn keep(
         now
     ])?;
     Ok(())
+}
+
+/// Whom the session waits for once an attempt is taken up; `None` where the patient has gone elsewhere meanwhile.
+fn awaited(
+    transaction: &Transaction<'_>,
+    flow: &Flow,
+    authorization: Option<&str>,
+    from: Returned<'_>,
+) -> Result<Option<Asked>, FlowError> {
+    Ok(match from {
+        Returned::Endpoint(endpoint) => {
+            let here = match authorizing(transaction, flow, authorization.unwrap_or_default()) {
+                Ok(_) => true,
+                Err(FlowError::Stale) => false,
+                Err(error) => return Err(error),
+            };
+            let endpoint = endpoint.to_owned();
+            here.then_some(Asked::Source { endpoint })
+        }
+        Returned::Provider(code) => {
+            let code = code.to_owned();
+            let here = matches!(flow.progress.step, Step::Identity { .. } | Step::Window { .. });
+            here.then_some(Asked::Provider { code })
+        }
+    })
 }
 
 /// The authorization that an attempt was for, and what was kept, sealed.

@@ -12,7 +12,7 @@ mod steps;
 
 pub use attempt::{Attempt, Returned};
 pub use end::Ended;
-pub use progress::{Details, Place, Progress, Step, Trouble, Verified};
+pub use progress::{Asked, Details, Place, Progress, Step, Trouble, Verified};
 pub use request::{Display, Door, FlowRequest, Hints, Holder, Way};
 pub use session::{Begun, Flow, FlowError, SessionKey};
 pub use steps::{Departure, SourceGrant};

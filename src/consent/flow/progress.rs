@@ -50,6 +50,49 @@ pub enum Step {
     Places,
     /// What to do when nothing was found.
     Nothing,
+    /// To wait while others are asked.
+    Waiting {
+        /// Who is asked.
+        on: Asked,
+        /// From when on no answer is expected any more.
+        until: i64,
+    },
+}
+
+/// Who is asked while a patient waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// The source that the patient came back from.
+    Source {
+        /// The endpoint.
+        endpoint: String,
+    },
+    /// The identity provider that the patient came back from, and then the record locator.
+    Provider {
+        /// The provider's code.
+        code: String,
+    },
+    /// The record locator, by details.
+    Search,
+    /// The places that the patient agreed to connect.
+    Places,
+}
+
+impl Asked {
+    /// What comes next when nobody answers.
+    fn in_vain(&self) -> Step {
+        let trouble = Trouble::Down;
+        match self {
+            Asked::Source { endpoint } => Step::Trouble {
+                endpoint: endpoint.clone(),
+                trouble,
+            },
+            Asked::Provider { .. } => Step::Identity { trouble: Some(trouble) },
+            Asked::Search => Step::Details { down: true },
+            Asked::Places => Step::Hub,
+        }
+    }
 }
 
 /// Why a source is not connected.
@@ -166,5 +209,19 @@ impl Progress {
     pub(super) fn go(&mut self, step: Step) {
         self.step = step;
         self.turn += 1;
+    }
+
+    /// Waits for nobody beyond the time: whoever asked may be gone, with a server that was stopped.
+    pub(super) fn settle(&mut self, now: i64) {
+        if let Step::Waiting { on, until } = &self.step
+            && *until <= now
+        {
+            self.go(on.in_vain());
+        }
+    }
+
+    /// Whether the patient waits for places that are being connected.
+    pub(super) fn connects_places(&self) -> bool {
+        matches!(self.step, Step::Waiting { on: Asked::Places, .. })
     }
 }

@@ -140,6 +140,15 @@ impl Flow {
         }))
     }
 
+    /// The session as it stands at a time.
+    fn standing(connection: &Connection, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
+        let mut flow = Flow::load(connection, key)?;
+        if let Some(flow) = &mut flow {
+            flow.progress.settle(now);
+        }
+        Ok(flow)
+    }
+
     pub(super) fn is_idle(&self, now: i64) -> bool {
         self.touched_at + IDLE_SECONDS <= now
     }
@@ -204,13 +213,14 @@ impl Store {
 
     /// The session of a key, looked at without anybody being here.
     pub fn peek_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
-        self.read(|connection| Flow::load(connection, key))
+        let now = self.clock().now();
+        self.read(|connection| Flow::standing(connection, key, now))
     }
 
     /// The session of a key, whose patient is here now. One that was left alone for too long ends by that.
     pub fn visit_flow(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.clock().now();
-        let found = self.read(|connection| Flow::load(connection, key))?;
+        let found = self.read(|connection| Flow::standing(connection, key, now))?;
         match found {
             Some(flow) if flow.is_open() && flow.is_idle(now) => {
                 self.sweep()?;
@@ -233,7 +243,7 @@ impl Store {
         let now = self.clock().now();
         let mut outcome = None;
         let written = self.write(|transaction| {
-            let Some(mut flow) = Flow::load(transaction, key)? else {
+            let Some(mut flow) = Flow::standing(transaction, key, now)? else {
                 return Ok(());
             };
             if !flow.is_open() || flow.is_idle(now) {

@@ -4,7 +4,7 @@
 use rusqlite::Transaction;
 
 use super::attempt::{Returned, keep};
-use super::progress::{Details, Place, Step, Trouble, Verified};
+use super::progress::{Asked, Details, Place, Step, Trouble, Verified};
 use super::request::{Display, Way};
 use super::session::{Flow, FlowError, SessionKey};
 use crate::consent::audit::Actor;
@@ -14,6 +14,11 @@ use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 use crate::consent::store::Store;
+
+/// For how many seconds an answer is waited for; who asks gives up before.
+pub(super) const PATIENCE: i64 = 90;
+/// Places for which no longer is waited than for one, at least.
+const PLACES: i64 = 8;
 
 /// A source that the patient is sent to, or that is connected for them.
 #[derive(Clone, Copy, Debug)]
@@ -61,10 +66,25 @@ impl Store {
         })
     }
 
-    /// Takes down what the patient says of themselves.
-    pub fn take_details(&self, key: SessionKey, details: Details) -> Result<(), FlowError> {
-        self.step_flow(key, |_, _, flow| {
+    /// Takes down what the patient says of themselves, and waits for a search by it. Gives the turn that the answer is for.
+    pub fn take_details(&self, key: SessionKey, details: Details) -> Result<u64, FlowError> {
+        self.step_flow(key, |_, now, flow| {
+            if !matches!(flow.progress.step, Step::Details { .. }) {
+                return Err(FlowError::Stale);
+            }
             flow.progress.details = details;
+            let (on, until) = (Asked::Search, now + PATIENCE);
+            flow.progress.go(Step::Waiting { on, until });
+            Ok(flow.progress.turn)
+        })
+    }
+
+    /// Who was asked at a turn gave no answer to go on with. A patient who went elsewhere meanwhile stays there.
+    pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
+        self.step_flow(key, |_, _, flow| {
+            still_at(flow, turn)?;
+            flow.progress.ticket = None;
+            flow.progress.go(step);
             Ok(())
         })
     }
@@ -150,9 +170,16 @@ impl Store {
         })
     }
 
-    /// An identity is verified, and these places hold records of the person.
-    pub fn identified(&self, key: SessionKey, verified: Verified, places: Vec<Place>) -> Result<(), FlowError> {
+    /// An identity is verified, and these places hold records of the person. It is the answer to who was asked at a turn.
+    pub fn identified(
+        &self,
+        key: SessionKey,
+        turn: u64,
+        verified: Verified,
+        places: Vec<Place>,
+    ) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
+            still_at(flow, turn)?;
             flow.progress.verified = Some(verified);
             flow.progress.ticket = None;
             found(flow, places);
@@ -160,15 +187,16 @@ impl Store {
         })
     }
 
-    /// These places hold records of somebody with the details that the patient gave.
-    pub fn located(&self, key: SessionKey, places: Vec<Place>) -> Result<(), FlowError> {
+    /// These places hold records of somebody with the details that the patient gave at a turn.
+    pub fn located(&self, key: SessionKey, turn: u64, places: Vec<Place>) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
+            still_at(flow, turn)?;
             found(flow, places);
             Ok(())
         })
     }
 
-    /// The patient agrees that places are connected. Gives the authorizations, which are AUTHORIZING from now on, for each of
+    /// The patient agrees that places are connected, and waits for it. Gives the authorizations, which are AUTHORIZING from now on, for each of
     /// `chosen` that was found and is not connected yet.
     pub fn connect_places(
         &self,
@@ -191,8 +219,19 @@ impl Store {
                 let authorization = sent(transaction, now, flow, to, provider.as_deref())?;
                 connecting.push((place, authorization));
             }
-            flow.progress.go(Step::Hub);
+            let (on, until) = (Asked::Places, now + PATIENCE * (1 + connecting.len() as i64 / PLACES));
+            flow.progress.go(Step::Waiting { on, until });
             Ok(connecting)
+        })
+    }
+
+    /// Every place that was to be connected has answered or failed.
+    pub fn places_answered(&self, key: SessionKey) -> Result<(), FlowError> {
+        self.step_flow(key, |_, _, flow| {
+            if flow.progress.connects_places() {
+                flow.progress.go(Step::Hub);
+            }
+            Ok(())
         })
     }
 
@@ -205,7 +244,12 @@ impl Store {
             credential::keep(transaction, now, id, &sealed)?;
             flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
             flow.progress.ticket = None;
-            flow.progress.go(Step::Hub);
+            // Of several that are asked at once, the others are waited for.
+            let next = match flow.progress.connects_places() {
+                true => flow.progress.step.clone(),
+                false => Step::Hub,
+            };
+            flow.progress.go(next);
             Ok(flow.clone())
         })
     }
@@ -221,7 +265,9 @@ impl Store {
             };
             authorization.step(transaction, now, Actor::Patient, event)?;
             flow.progress.ticket = None;
-            if flow.progress.step != Step::Hub {
+            if flow.progress.connects_places() {
+                flow.progress.go(flow.progress.step.clone());
+            } else if flow.progress.step != Step::Hub {
                 flow.progress.go(Step::Trouble {
                     endpoint: authorization.endpoint,
                     trouble,
@@ -229,6 +275,14 @@ impl Store {
             }
             Ok(())
         })
+    }
+}
+
+/// Whether the session waits for an answer to what was asked at a turn.
+fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
+    match flow.progress.turn == turn {
+        true => Ok(()),
+        false => Err(FlowError::Stale),
     }
 }
 
@@ -241,7 +295,7 @@ fn found(flow: &mut Flow, places: Vec<Place>) {
 
 /// An authorization of this session whose source was asked and has not answered yet. A patient who went elsewhere meanwhile has
 /// left it.
-fn authorizing(transaction: &Transaction<'_>, flow: &Flow, id: &str) -> Result<Authorization, FlowError> {
+pub(super) fn authorizing(transaction: &Transaction<'_>, flow: &Flow, id: &str) -> Result<Authorization, FlowError> {
     Authorization::get(transaction, id)?
         .filter(|one| one.consent == flow.consent.id && one.state == AuthorizationState::Authorizing)
         .ok_or(FlowError::Stale)

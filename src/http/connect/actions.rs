@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::ending::{Denial, denied, ended};
+use super::meanwhile::meanwhile;
 use super::page::with_cookie;
 use super::parameters::Parameters;
 use super::request::is_date;
@@ -74,12 +75,9 @@ action!(/// `POST /connect/drop`: leave, and give back what is connected.
 async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
     let id = form.sole("endpoint").unwrap_or_default().to_owned();
     let (key, mode) = (visit.key(), visit.flow.consent.mode);
-    // Who went back to the organizations in the browser's history may choose again.
-    let choosing = matches!(
-        visit.flow.progress.step,
-        Step::Choose | Step::Share { .. } | Step::Away { .. } | Step::Trouble { .. }
-    );
-    if !choosing || !may_choose(&visit.flow) {
+    // A button that was pressed twice chooses once.
+    let chosen = matches!(&visit.flow.progress.step, Step::Share { endpoint } if *endpoint == id);
+    if chosen || !is_choosing(&visit.flow) {
         return Ok(to_session(service));
     }
     let taken = stored(service, move |service| {
@@ -93,6 +91,15 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
         }
     });
     stepped(service, taken.await?.map(|()| to_session(service)))
+}
+
+/// Whether an organization can be chosen now. Who went back to the organizations in the browser's history may choose again.
+pub(super) fn is_choosing(flow: &Flow) -> bool {
+    let step = matches!(
+        flow.progress.step,
+        Step::Choose | Step::Share { .. } | Step::Away { .. } | Step::Waiting { .. } | Step::Trouble { .. }
+    );
+    step && may_choose(flow)
 }
 
 /// Whether the patient chooses organizations: not where the application named the only one, and not before they have shown who they
@@ -155,7 +162,7 @@ pub(super) async fn window(State(service): State<Arc<Service>>, request: Request
     let t = Texts::of(&parts.headers);
     // Another site that knows a ticket must not send its own visitors to a source with it.
     if !is_from_own_page(&parts.headers, &service.base_url) {
-        return notice::foreign(&service, t);
+        return notice::stale_window(&service, t);
     }
     let form = match fields(&service, &parts.headers, body).await {
         Ok(form) => form,
@@ -163,7 +170,7 @@ pub(super) async fn window(State(service): State<Arc<Service>>, request: Request
     };
     match opened(&service, form.sole("ticket").unwrap_or_default().to_owned()).await {
         Ok(Some(response)) => response,
-        Ok(None) => notice::foreign(&service, t),
+        Ok(None) => notice::stale_window(&service, t),
         Err(error) => notice::broken(&service, t, error),
     }
 }
@@ -264,16 +271,21 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
         return Ok(shown::details(service, &visit, details, wrong, false));
     }
     let (key, said) = (visit.key(), details.clone());
-    let taken = stored(service, move |service| service.store.take_details(key, said)).await?;
-    if taken.is_err() {
-        return stepped(service, taken.map(|()| to_session(service)));
-    }
-    let located = places::of_details(service, &visit.flow, &details).await?;
-    let taken = stored(service, move |service| match located {
-        Ok(places) => service.store.located(key, places),
-        Err(_) => service.store.go_to(key, Step::Details { down: true }),
-    });
-    stepped(service, taken.await?.map(|()| to_session(service)))
+    let turn = match stored(service, move |service| service.store.take_details(key, said)).await? {
+        Ok(turn) => turn,
+        Err(error) => return stepped(service, Err(error)),
+    };
+    let asking = service.clone();
+    let work = async move {
+        let located = places::of_details(&asking, &visit.flow, &details).await?;
+        stored(&asking, move |service| match located {
+            Ok(places) => service.store.located(key, turn, places),
+            Err(_) => service.store.asked_in_vain(key, turn, Step::Details { down: true }),
+        })
+        .await
+    };
+    let taken = meanwhile(service, work).await?.unwrap_or(Ok(()));
+    stepped(service, taken.map(|()| to_session(service)))
 }
 
 /// What is not filled in as it must be, in the order of the form.
@@ -315,9 +327,15 @@ async fn connected(service: &Arc<Service>, visit: Visit, form: Parameters) -> Re
     });
     let chosen: Vec<String> = chosen.map(str::to_owned).collect();
     if chosen.is_empty() {
-        return Ok(shown::places(service, &visit, true));
+        return shown::places(service, &visit, true).await;
     }
-    let taken = places::connect(service, flow, chosen).await?;
+    let connecting = match places::agreed(service, flow, chosen).await? {
+        Ok(connecting) => connecting,
+        Err(error) => return stepped(service, Err(error)),
+    };
+    let asking = service.clone();
+    let work = async move { places::connect(&asking, &visit.flow, connecting).await };
+    let taken = meanwhile(service, work).await?.unwrap_or(Ok(()));
     stepped(service, taken.map(|()| to_session(service)))
 }
 

@@ -8,6 +8,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
+use super::meanwhile::meanwhile;
 use super::parameters::Parameters;
 use super::texts::Texts;
 use super::travel::{
@@ -44,13 +45,12 @@ pub(super) async fn from_source(
         Ok(back) => back,
         Err(response) => return response,
     };
-    let in_window = back.in_window;
-    match source_answered(&service, &headers, back, id).await {
-        Ok(Some(response)) if !in_window => response,
-        Ok(Some(_)) => notice::window_done(&service, t),
-        Ok(None) => notice::stray(&service, t),
-        Err(error) => notice::broken(&service, t, error),
-    }
+    answer(
+        &service,
+        t,
+        back.in_window,
+        source_answered(&service, t, back, id).await,
+    )
 }
 
 /// `GET /connect/identity/{provider}`
@@ -65,12 +65,25 @@ pub(super) async fn from_provider(
         Ok(back) => back,
         Err(response) => return response,
     };
-    let in_window = back.in_window;
-    match provider_answered(&service, back, code).await {
+    answer(
+        &service,
+        t,
+        back.in_window,
+        provider_answered(&service, back, code).await,
+    )
+}
+
+fn answer(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    in_window: bool,
+    outcome: Result<Option<Response>, Error>,
+) -> Response {
+    match outcome {
         Ok(Some(response)) if !in_window => response,
-        Ok(Some(_)) => notice::window_done(&service, t),
-        Ok(None) => notice::stray(&service, t),
-        Err(error) => notice::broken(&service, t, error),
+        Ok(Some(_)) => notice::window_done(service, t),
+        Ok(None) => notice::stray(service, t),
+        Err(error) => notice::broken(service, t, error),
     }
 }
 
@@ -123,60 +136,80 @@ fn is_window_of(headers: &HeaderMap, flow: &Flow) -> bool {
     digest.is_some() && digest == flow.progress.ticket && flow.request.display == Display::Frame
 }
 
-/// Takes up the attempt; `None` where it is none of this session, was taken up before, or was made for somewhere else.
-async fn taken(
-    service: &Arc<Service>,
-    back: &Back,
-    from: impl FnOnce() -> (Option<String>, Option<String>) + Send + 'static,
-) -> Result<Option<(Flow, Attempt)>, Error> {
+/// What came of an attempt.
+enum Taken {
+    /// It is taken up now.
+    Up(Box<(Flow, Attempt)>),
+    /// It was before, in this very session: the page was loaded again.
+    Before,
+    /// It is none of this session, or was made for somewhere else.
+    Not,
+}
+
+async fn taken(service: &Arc<Service>, back: &Back, from: CameFrom) -> Result<Taken, Error> {
     let (key, state) = (back.key, back.state.clone());
     let attempt = stored(service, move |service| {
-        let (endpoint, provider) = from();
-        let from = match (&endpoint, &provider) {
-            (Some(endpoint), _) => Returned::Endpoint(endpoint),
-            (_, provider) => Returned::Provider(provider.as_deref().unwrap_or_default()),
-        };
-        service.store.take_attempt(key, &state, from)
+        let from = from.returned();
+        match service.store.take_attempt(key, &state, from) {
+            Ok(taken) => Ok(Taken::Up(Box::new(taken))),
+            Err(FlowError::Stale) if service.store.is_spent(key, &state, from)? => Ok(Taken::Before),
+            Err(FlowError::Stale | FlowError::Over) => Ok(Taken::Not),
+            Err(FlowError::Store(error)) => Err(error),
+        }
     });
-    match attempt.await? {
-        Ok(taken) => Ok(Some(taken)),
-        Err(FlowError::Stale | FlowError::Over) => Ok(None),
-        Err(FlowError::Store(error)) => Err(Error::internal(error)),
+    attempt.await?.map_err(Error::internal)
+}
+
+/// Whose address a patient came back to.
+enum CameFrom {
+    Endpoint(String),
+    Provider(String),
+}
+
+impl CameFrom {
+    fn returned(&self) -> Returned<'_> {
+        match self {
+            CameFrom::Endpoint(endpoint) => Returned::Endpoint(endpoint),
+            CameFrom::Provider(provider) => Returned::Provider(provider),
+        }
     }
 }
 
 /// What a source's answer comes to; `None` where it is no answer to us.
 async fn source_answered(
     service: &Arc<Service>,
-    headers: &HeaderMap,
+    t: &'static Texts,
     back: Back,
     id: String,
 ) -> Result<Option<Response>, Error> {
-    let asked = id.clone();
-    let Some((flow, attempt)) = taken(service, &back, move || (Some(asked), None)).await? else {
-        return Ok(None);
+    let (flow, attempt) = match taken(service, &back, CameFrom::Endpoint(id.clone())).await? {
+        Taken::Up(taken) => *taken,
+        Taken::Before => return Ok(Some(to_session(service))),
+        Taken::Not => return Ok(None),
     };
     let found = stored(service, move |service| service.store.endpoint(&id)).await?;
     let (Some(endpoint), Some(authorization)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
         return Ok(None);
     };
-    let key = back.key;
-    let outcome = exchanged(service, &back.parameters, &endpoint, &attempt).await?;
-    let taken = match outcome {
-        Ok(grant) => granted(service, key, authorization, &flow, &endpoint, grant, None).await?,
-        Err(trouble) => {
-            let failed = stored(service, move |service| {
-                service.store.source_failed(key, &authorization, trouble)
-            });
-            failed.await?.map(|()| None)
+    let (key, alone) = (back.key, flow.request.way == Way::Choose && !back.in_window);
+    let asking = service.clone();
+    let work = async move {
+        let service = &asking;
+        match exchanged(service, &back.parameters, &endpoint, &attempt).await? {
+            Ok(grant) => granted(service, key, authorization, &flow, &endpoint, grant, None).await,
+            Err(trouble) => {
+                let failed = stored(service, move |service| {
+                    service.store.source_failed(key, &authorization, trouble)
+                });
+                Ok(failed.await?.map(|()| None))
+            }
         }
     };
-    match taken {
+    match meanwhile(service, work).await? {
         // With one source to choose, its grant is the end of the flow.
-        Ok(Some(flow)) if flow.request.way == Way::Choose && !back.in_window => {
-            Ok(Some(actions::finish(service, Texts::of(headers), key).await?))
-        }
-        other => stepped(service, other.map(|_| to_session(service))).map(Some),
+        Some(Ok(Some(_))) if alone => Ok(Some(actions::finish(service, t, key).await?)),
+        Some(other) => stepped(service, other.map(|_| to_session(service))).map(Some),
+        None => Ok(Some(to_session(service))),
     }
 }
 
@@ -284,25 +317,35 @@ pub(super) async fn granted(
 
 /// What an identity provider's answer comes to.
 async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> Result<Option<Response>, Error> {
-    let asked = code.clone();
-    let Some((flow, attempt)) = taken(service, &back, move || (None, Some(asked))).await? else {
-        return Ok(None);
+    let (flow, attempt) = match taken(service, &back, CameFrom::Provider(code.clone())).await? {
+        Taken::Up(taken) => *taken,
+        Taken::Before => return Ok(Some(to_session(service))),
+        Taken::Not => return Ok(None),
     };
-    let (mode, key) = (flow.consent.mode, back.key);
+    let (mode, key, turn) = (flow.consent.mode, back.key, flow.progress.turn);
     let known = stored(service, move |service| service.store.identity_providers(mode)).await?;
     let known = known.map_err(Error::internal)?.into_iter().find(|one| one.code == code);
     let Some(provider) = known else { return Ok(None) };
-    let identified = match identity(service, &back.parameters, &provider, &attempt).await? {
-        Ok((id_token, demographics)) => {
-            places::of_identity(service, &flow, &provider.code, &id_token, &demographics).await?
-        }
-        Err(trouble) => Err(trouble),
+    let asking = service.clone();
+    let work = async move {
+        let service = &asking;
+        let identified = match identity(service, &back.parameters, &provider, &attempt).await? {
+            Ok((id_token, demographics)) => {
+                places::of_identity(service, &flow, &provider.code, &id_token, &demographics).await?
+            }
+            Err(trouble) => Err(trouble),
+        };
+        stored(service, move |service| match identified {
+            Ok((verified, places)) => service.store.identified(key, turn, verified, places),
+            Err(trouble) => {
+                let step = Step::Identity { trouble: Some(trouble) };
+                service.store.asked_in_vain(key, turn, step)
+            }
+        })
+        .await
     };
-    let taken = stored(service, move |service| match identified {
-        Ok((verified, places)) => service.store.identified(key, verified, places),
-        Err(trouble) => service.store.go_to(key, Step::Identity { trouble: Some(trouble) }),
-    });
-    stepped(service, taken.await?.map(|()| to_session(service))).map(Some)
+    let taken = meanwhile(service, work).await?.unwrap_or(Ok(()));
+    stepped(service, taken.map(|()| to_session(service))).map(Some)
 }
 
 /// Who the patient is, and the token that shows it.

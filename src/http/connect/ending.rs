@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::cookie;
 use super::page::{Policy, page, see_other, with_cookie};
 use super::redirect_uri::with_query;
 use super::texts::Texts;
 use super::view::{End, Message, Shell};
+use super::{cookie, left};
 use crate::consent::{Application, ConsentState, Display, Ended, Flow, FlowRequest};
 use crate::http::service::Service;
 use crate::lake::Mode;
@@ -208,7 +208,7 @@ fn last(
 /// The browser forgets a session that is over.
 fn closed(flow: &Flow, response: Response) -> Response {
     let framed = flow.request.display == Display::Frame;
-    with_cookie(response, cookie::cleared(cookie::SESSION, framed))
+    left::noted(flow, with_cookie(response, cookie::cleared(cookie::SESSION, framed)))
 }
 
 /// An error of a request of the link component whose page is known to be the application's.

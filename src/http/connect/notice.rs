@@ -9,47 +9,69 @@ use super::page::{Policy, because, page};
 use super::request::Untrusted;
 use super::texts::Texts;
 use super::view::{Notice, Shell};
+use crate::consent::{Application, Display, Flow};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// There is no open session.
+/// There is no open session, and nobody knows of which application.
 pub(super) fn over(service: &Arc<Service>, t: &'static Texts) -> Response {
-    let (title, text) = (t.over_title, t.over_text);
-    notice(service, t, StatusCode::GONE, title, vec![text], false, None, false)
+    let texts = vec![t.over_text.to_owned(), t.over_again.to_owned()];
+    notice(service, t, StatusCode::GONE, Said::plain(t.over_title, texts))
+}
+
+/// A session has ended, of which this is known.
+pub(super) fn ended(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    flow: &Flow,
+    application: &Application,
+    title: &str,
+    texts: Vec<String>,
+    onward: Option<(String, String)>,
+) -> Response {
+    let policy = match flow.request.display {
+        Display::Frame => Policy::default().framed_by(&application.origins),
+        Display::Page | Display::Popup => Policy::default(),
+    };
+    let said = Said {
+        onward,
+        ..Said::plain(title, texts)
+    };
+    bounded(service, t, StatusCode::GONE, said, &policy)
 }
 
 /// A form of another session, or of no page of ours.
 pub(super) fn foreign(service: &Arc<Service>, t: &'static Texts) -> Response {
-    let (title, text) = (t.foreign_title, t.foreign_text);
-    notice(service, t, StatusCode::FORBIDDEN, title, vec![text], true, None, true)
+    let address = format!("{}/connect", service.base_path());
+    let said = Said {
+        onward: Some((address, t.other_go_on.to_owned())),
+        ..Said::plain(t.other_title, vec![t.other_text.to_owned()])
+    };
+    notice(service, t, StatusCode::FORBIDDEN, said)
+}
+
+/// A window that a frame opened, with which there is nothing to be done any more.
+pub(super) fn stale_window(service: &Arc<Service>, t: &'static Texts) -> Response {
+    let said = Said::plain(t.ticket_title, vec![t.ticket_text.to_owned()]);
+    notice(service, t, StatusCode::FORBIDDEN, said)
 }
 
 /// Somebody comes back from nowhere that they were sent to.
 pub(super) fn stray(service: &Arc<Service>, t: &'static Texts) -> Response {
-    let (title, text) = (t.callback_title, t.callback_text);
-    notice(
-        service,
-        t,
-        StatusCode::BAD_REQUEST,
-        title,
-        vec![text],
-        true,
-        None,
-        false,
-    )
+    let said = Said::bad(t.callback_title, vec![t.callback_text.to_owned()]);
+    notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
 /// The window beside a frame is done.
 pub(super) fn window_done(service: &Arc<Service>, t: &'static Texts) -> Response {
-    let (title, text) = (t.window_title, t.window_text);
-    notice(service, t, StatusCode::OK, title, vec![text], false, None, false)
+    let said = Said::plain(t.window_title, vec![t.window_text.to_owned()]);
+    notice(service, t, StatusCode::OK, said)
 }
 
 /// Something broke.
 pub(super) fn broken(service: &Arc<Service>, t: &'static Texts, error: Error) -> Response {
-    let (title, text) = (t.broken_title, t.broken_text);
-    let status = StatusCode::INTERNAL_SERVER_ERROR;
-    because(notice(service, t, status, title, vec![text], true, None, false), error)
+    let said = Said::bad(t.broken_title, vec![t.broken_text.to_owned()]);
+    because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), error)
 }
 
 /// A request that nobody can be answered for by redirect.
@@ -72,36 +94,53 @@ pub(super) fn untrusted(service: &Arc<Service>, t: &'static Texts, why: Untruste
     refused(service, t, text, detail)
 }
 
-/// A request of the link component that cannot begin a flow.
-pub(super) fn refused(service: &Arc<Service>, t: &'static Texts, text: &'static str, detail: &str) -> Response {
-    let (title, texts) = (t.untrusted_title, vec![text, t.untrusted_what]);
-    notice(
-        service,
-        t,
-        StatusCode::BAD_REQUEST,
-        title,
-        texts,
-        true,
-        Some(detail),
-        false,
-    )
+fn refused(service: &Arc<Service>, t: &'static Texts, text: &'static str, detail: &str) -> Response {
+    let texts = vec![text.to_owned(), t.untrusted_what.to_owned()];
+    let said = Said {
+        detail: Some(detail),
+        ..Said::bad(t.untrusted_title, texts)
+    };
+    notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
-#[allow(clippy::too_many_arguments)]
-fn notice(
-    service: &Arc<Service>,
-    t: &'static Texts,
-    status: StatusCode,
-    title: &str,
-    texts: Vec<&'static str>,
+/// What a page says.
+struct Said<'a> {
+    title: &'a str,
+    texts: Vec<String>,
+    /// Whether it is nothing good.
     bad: bool,
-    detail: Option<&str>,
-    go_on: bool,
-) -> Response {
+    detail: Option<&'a str>,
+    onward: Option<(String, String)>,
+}
+
+impl<'a> Said<'a> {
+    fn plain(title: &'a str, texts: Vec<String>) -> Said<'a> {
+        Said {
+            title,
+            texts,
+            bad: false,
+            detail: None,
+            onward: None,
+        }
+    }
+
+    fn bad(title: &'a str, texts: Vec<String>) -> Said<'a> {
+        Said {
+            bad: true,
+            ..Said::plain(title, texts)
+        }
+    }
+}
+
+fn notice(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: Said<'_>) -> Response {
+    bounded(service, t, status, said, &Policy::default())
+}
+
+fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: Said<'_>, policy: &Policy) -> Response {
     let s = Shell {
         t,
         base: service.base_path(),
-        title: title.to_owned(),
+        title: said.title.to_owned(),
         app: None,
         test: false,
         csrf: None,
@@ -110,10 +149,10 @@ fn notice(
     };
     let template = Notice {
         s,
-        texts,
-        bad,
-        detail,
-        go_on,
+        texts: said.texts,
+        bad: said.bad,
+        detail: said.detail,
+        onward: said.onward,
     };
-    page(status, &template, &Policy::default())
+    page(status, &template, policy)
 }

@@ -103,14 +103,21 @@ fn known(service: &Service, mode: crate::lake::Mode, facilities: Vec<Facility>) 
     Ok(places)
 }
 
-/// Connects the places of these endpoints. Each that fails is noted with its authorization.
-pub(super) async fn connect(
+/// A place that is being connected.
+pub(super) struct Connecting {
+    endpoint: Endpoint,
+    place: Place,
+    authorization: Authorization,
+}
+
+/// Takes down that the patient agreed to connect the places of these endpoints.
+pub(super) async fn agreed(
     service: &Arc<Service>,
     flow: &Flow,
     chosen: Vec<String>,
-) -> Result<Result<(), FlowError>, Error> {
-    let (key, verified) = (flow.key, flow.progress.verified.clone());
-    let ty = match verified {
+) -> Result<Result<Vec<Connecting>, FlowError>, Error> {
+    let key = flow.key;
+    let ty = match flow.progress.verified {
         Some(_) => AuthorizationType::Ial2,
         None => AuthorizationType::Ial1,
     };
@@ -131,41 +138,55 @@ pub(super) async fn connect(
         Ok(connecting
             .into_iter()
             .filter_map(|(place, authorization)| {
-                let endpoint = endpoints.iter().find(|endpoint| endpoint.id == place.endpoint)?;
-                Some((endpoint.clone(), place, authorization))
+                let endpoint = endpoints.iter().find(|endpoint| endpoint.id == place.endpoint)?.clone();
+                Some(Connecting {
+                    endpoint,
+                    place,
+                    authorization,
+                })
             })
-            .collect::<Vec<_>>())
+            .collect())
     });
-    let connecting = match begun.await? {
-        Ok(connecting) => connecting,
-        Err(error) => return Ok(Err(error)),
-    };
-    let id_token = match &verified {
+    begun.await
+}
+
+/// Connects places. Each that fails is noted with its authorization.
+pub(super) async fn connect(
+    service: &Arc<Service>,
+    flow: &Flow,
+    connecting: Vec<Connecting>,
+) -> Result<Result<(), FlowError>, Error> {
+    let key = flow.key;
+    let id_token = match &flow.progress.verified {
         None => None,
         Some(verified) => Some(opened(service, key, verified)?),
     };
     let id_token = id_token.as_deref();
     let outcomes = futures::stream::iter(connecting)
-        .map(|(endpoint, place, authorization)| one(service, flow, endpoint, place, authorization, id_token))
+        .map(|connecting| one(service, flow, connecting, id_token))
         .buffer_unordered(AT_ONCE)
         .collect::<Vec<_>>()
         .await;
+    let answered = stored(service, move |service| service.store.places_answered(key)).await?;
     for outcome in outcomes {
         if let Err(error) = outcome? {
             return Ok(Err(error));
         }
     }
-    Ok(Ok(()))
+    Ok(answered)
 }
 
 async fn one(
     service: &Arc<Service>,
     flow: &Flow,
-    endpoint: Endpoint,
-    place: Place,
-    authorization: Authorization,
+    connecting: Connecting,
     id_token: Option<&str>,
 ) -> Result<Result<(), FlowError>, Error> {
+    let Connecting {
+        endpoint,
+        place,
+        authorization,
+    } = connecting;
     let registration = registration(service, &endpoint).await?;
     let access = match configuration(service, &endpoint).await? {
         Ok(configuration) => {

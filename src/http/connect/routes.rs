@@ -38,6 +38,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
                 .response(404, "There is no such code", HTML, &json!({})),
         ),
         Route::at("/connect").also_get(shown::page_of_session),
+        Route::at("/connect/find").also_get(shown::find_page),
         Route::at("/connect/organizations").also_get(shown::organizations),
         Route::at("/connect/progress").also_get(shown::progress),
         Route::at("/connect/callback/{endpoint}").also_get(callback::from_source),

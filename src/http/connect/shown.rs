@@ -6,16 +6,18 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::page::{Policy, page};
+use super::page::{Policy, page, see_other};
 use super::parameters::Parameters;
+use super::travel::to_session;
 use super::view::{
-    Choose, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, NoneFound, Onward, Organization,
-    PlaceView, Problem, Share, Shell, StepMark, Wrong,
+    Asking, Choose, Connected, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, NoneFound,
+    Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, WaitingPage, Wrong,
 };
-use super::visit::{Visit, stored, visit};
-use super::{cookie, csrf, notice};
+use super::visit::{Visit, present, stored, visit};
+use super::{actions, cookie, csrf, kinds, notice};
 use crate::consent::{
-    self, AuthorizationType, Details, Display, Endpoint, IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
+    self, Asked, AuthorizationState, AuthorizationType, Details, Display, Endpoint, Flow, IdentityProvider, SessionKey,
+    Step, Trouble, Usage, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -38,7 +40,38 @@ pub(super) async fn page_of_session(
         Err(response) => return response,
     };
     let t = visit.texts;
-    match shown(&service, &visit, &sought(query)).await {
+    // With one source its grant is the end, which the page that waited for it comes to here.
+    let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
+    if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
+        let finished = actions::finish(&service, t, visit.key()).await;
+        return finished.unwrap_or_else(|error| notice::broken(&service, t, error));
+    }
+    if visit.flow.progress.step == Step::Choose {
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        return see_other(&format!("{}/connect/find{query}", service.base_path()));
+    }
+    match shown(&service, &visit).await {
+        Ok(response) => response,
+        Err(error) => notice::broken(&service, t, error),
+    }
+}
+
+/// `GET /connect/find`: the organizations. They have an address of their own, so that the browser's back button leads to them until
+/// one is connected.
+pub(super) async fn find_page(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let visit = match visit(&service, &headers).await {
+        Ok(visit) => visit,
+        Err(response) => return response,
+    };
+    if !actions::is_choosing(&visit.flow) {
+        return to_session(&service);
+    }
+    let t = visit.texts;
+    match choose(&service, &visit, &sought(query)).await {
         Ok(response) => response,
         Err(error) => notice::broken(&service, t, error),
     }
@@ -50,9 +83,9 @@ pub(super) async fn organizations(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let visit = match visit(&service, &headers).await {
-        Ok(visit) => visit,
-        Err(response) => return response,
+    // An ended session is told of by a page, which this is not.
+    let Some(visit) = present(&service, &headers).await else {
+        return StatusCode::GONE.into_response();
     };
     let found = match find(&service, &visit, sought(query)).await {
         Ok(found) => found,
@@ -100,6 +133,14 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
     }
 }
 
+/// The step of the way at which a source is asked.
+fn there(visit: &Visit) -> usize {
+    match visit.flow.request.way {
+        Way::Choose => 2,
+        Way::Search | Way::Identity => 1,
+    }
+}
+
 /// The bounds on the pages of a session: forms may end at the application's address.
 fn policy(visit: &Visit) -> Policy {
     let request = &visit.flow.request;
@@ -113,9 +154,9 @@ fn policy(visit: &Visit) -> Policy {
     }
 }
 
-async fn shown(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Response, Error> {
+async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     match &visit.flow.progress.step {
-        Step::Choose => choose(service, visit, query).await,
+        Step::Choose => choose(service, visit, "").await,
         Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?),
         // Who comes back without an answer of the source may send themselves there again.
         Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?),
@@ -138,8 +179,9 @@ async fn shown(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Res
             let filled = visit.flow.progress.details.clone();
             Ok(details(service, visit, filled, Vec::new(), *down))
         }
-        Step::Places => Ok(places(service, visit, false)),
+        Step::Places => places(service, visit, false).await,
         Step::Nothing => nothing(service, visit).await,
+        Step::Waiting { on, .. } => waiting(service, visit, on).await,
     }
 }
 
@@ -189,6 +231,7 @@ fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Respon
     let request = &visit.flow.request;
     let template = Share {
         s: shell(service, visit, t.fill(t.share_title, &source), 1),
+        what: kinds::what(t, endpoint.resources.iter().map(String::as_str)),
         app: &visit.application.name,
         source: &source,
         ongoing: asked && endpoint.refreshable,
@@ -228,7 +271,8 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
     };
     let alone = visit.flow.authorized().next().is_none();
     let template = Problem {
-        s: shell(service, visit, t.fill(title, &source), 2),
+        s: shell(service, visit, t.fill(title, &source), there(visit)),
+        bad: trouble == Trouble::Down,
         text,
         again: Some(Onward {
             action: "share",
@@ -241,38 +285,109 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
 }
 
 async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
-    let flow = &visit.flow;
-    let connected: Vec<String> = flow.authorized().map(|one| one.endpoint.clone()).collect();
-    // A place that failed and was connected then is no failure any more.
-    let failed = flow
-        .errored()
-        .map(|one| one.endpoint.clone())
-        .filter(|endpoint| !flow.has(endpoint));
-    let mut failed: Vec<String> = failed.collect();
-    failed.sort();
-    failed.dedup();
-    let named = stored(service, move |service| {
-        let name = |id: &String| -> Result<_, consent::Error> {
-            Ok(service.store.endpoint(id)?.map(|endpoint| display_name(&endpoint)))
-        };
-        let names = |ids: &[String]| {
-            ids.iter()
-                .filter_map(|id| name(id).transpose())
-                .collect::<Result<Vec<_>, _>>()
-        };
-        Ok::<_, consent::Error>((names(&connected)?, names(&failed)?))
+    let (t, flow) = (visit.texts, &visit.flow);
+    let endpoints = endpoints(service, flow).await?;
+    let known = |id: &str| endpoints.iter().find(|endpoint| endpoint.id == id);
+    let connected = flow.authorized().filter_map(|one| {
+        let endpoint = known(&one.endpoint)?;
+        let granted = one.scope_granted.as_deref().unwrap_or_default();
+        let what = kinds::what(t, kinds::granted(&endpoint.resources, granted));
+        let names: Vec<&str> = what.categories.iter().map(|category| category.name).collect();
+        Some(Connected {
+            name: display_name(endpoint),
+            what: names.join(" · "),
+            ongoing: one.usage == Usage::Multiple && one.refreshable,
+        })
     });
-    let (connected, failed) = named.await?.map_err(Error::internal)?;
+    // A place that failed and was connected then is no failure any more. Whoever was asked and has not answered will not.
+    let unanswered = flow.authorizations.iter().filter(|one| {
+        let located = matches!(one.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
+        located && one.state == AuthorizationState::Authorizing
+    });
+    let failed = flow.errored().chain(unanswered).filter(|one| !flow.has(&one.endpoint));
+    let mut failed: Vec<&Endpoint> = failed.filter_map(|one| known(&one.endpoint)).collect();
+    failed.sort_by(|one, other| one.id.cmp(&other.id));
+    failed.dedup_by(|one, other| one.id == other.id);
     let open = |place: &consent::Place| !flow.has(&place.endpoint);
     let template = Hub {
-        s: shell(service, visit, visit.texts.hub_title, 2),
+        s: shell(service, visit, t.hub_title, 2),
         app: &visit.application.name,
-        connected,
-        failed,
+        connected: connected.collect(),
+        failed: failed.into_iter().map(display_name).collect(),
         add: flow.request.way != Way::Choose,
         facilities: flow.progress.places.iter().any(open),
     };
     Ok(page(StatusCode::OK, &template, &policy(visit)))
+}
+
+/// The endpoints of a flow's authorizations and of the places that were found.
+async fn endpoints(service: &Arc<Service>, flow: &Flow) -> Result<Vec<Endpoint>, Error> {
+    let chosen = flow.authorizations.iter().map(|one| one.endpoint.clone());
+    let found = flow.progress.places.iter().map(|place| place.endpoint.clone());
+    let mut ids: Vec<String> = chosen.chain(found).collect();
+    ids.sort();
+    ids.dedup();
+    let all = stored(service, move |service| {
+        let all = ids.iter().map(|id| service.store.endpoint(id));
+        all.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
+    });
+    all.await?.map_err(Error::internal)
+}
+
+/// Others are asked, and the patient is shown so.
+async fn waiting(service: &Arc<Service>, visit: &Visit, on: &Asked) -> Result<Response, Error> {
+    let (t, flow) = (visit.texts, &visit.flow);
+    let (title, text, at) = match on {
+        Asked::Source { endpoint } => {
+            let name = display_name(&source(service, endpoint).await?);
+            let (title, text) = (t.fill(t.waiting_source, &name), t.fill(t.waiting_source_text, &name));
+            (title.to_string(), text.to_string(), there(visit))
+        }
+        Asked::Provider { code } => {
+            let name = provider_of(service, visit, code).await?.map(|known| known.name);
+            let text = t.fill(t.waiting_provider_text, name.as_deref().unwrap_or_default());
+            (t.waiting_provider.to_owned(), text.to_string(), 0)
+        }
+        Asked::Search => (t.waiting_search.to_owned(), t.waiting_search_text.to_owned(), 0),
+        Asked::Places => (t.waiting_places.to_owned(), t.waiting_places_text.to_owned(), 1),
+    };
+    let places = match on {
+        Asked::Places => asked_places(service, visit).await?,
+        _ => Vec::new(),
+    };
+    let template = WaitingPage {
+        s: shell(service, visit, title, at),
+        text,
+        places,
+        mark: flow.progress.turn,
+    };
+    Ok(page(StatusCode::OK, &template, &policy(visit)))
+}
+
+/// The places that are being connected, each with how far that is.
+async fn asked_places(service: &Arc<Service>, visit: &Visit) -> Result<Vec<Asking>, Error> {
+    let (t, flow) = (visit.texts, &visit.flow);
+    let endpoints = endpoints(service, flow).await?;
+    let asked = flow.progress.places.iter().filter_map(|place| {
+        let newest = flow
+            .authorizations
+            .iter()
+            .rev()
+            .find(|one| one.endpoint == place.endpoint)?;
+        let (class, said) = match newest.state {
+            AuthorizationState::Authorizing => ("asked", t.place_asked),
+            AuthorizationState::Authorized => ("good", t.place_connected),
+            AuthorizationState::Errored => ("bad", t.place_failed),
+            _ => return None,
+        };
+        let known = endpoints.iter().find(|endpoint| endpoint.id == place.endpoint);
+        Some(Asking {
+            name: known.map_or_else(|| place.name.clone(), display_name),
+            class,
+            said,
+        })
+    });
+    Ok(asked.collect())
 }
 
 async fn identity(service: &Arc<Service>, visit: &Visit, trouble: Option<Trouble>) -> Result<Response, Error> {
@@ -311,11 +426,22 @@ pub(super) fn details(service: &Service, visit: &Visit, filled: Details, wrong: 
 }
 
 /// The places that were found; `nothing` after none was chosen.
-pub(super) fn places(service: &Service, visit: &Visit, nothing: bool) -> Response {
+pub(super) async fn places(service: &Arc<Service>, visit: &Visit, nothing: bool) -> Result<Response, Error> {
     let (t, flow) = (visit.texts, &visit.flow);
     let title = match flow.progress.verified {
         Some(_) => t.facilities_title,
         None => t.facilities_title_details,
+    };
+    let endpoints = endpoints(service, flow).await?;
+    let open = endpoints
+        .iter()
+        .filter(|one| !flow.has(&one.id) && flow.progress.places.iter().any(|place| place.endpoint == one.id));
+    // Of several sources one that does not tell what it has may have anything.
+    let types: Vec<&str> = match open.clone().any(|endpoint| endpoint.resources.is_empty()) {
+        true => Vec::new(),
+        false => open
+            .flat_map(|endpoint| endpoint.resources.iter().map(String::as_str))
+            .collect(),
     };
     let view = flow.progress.places.iter().map(|place| PlaceView {
         endpoint: place.endpoint.clone(),
@@ -330,13 +456,14 @@ pub(super) fn places(service: &Service, visit: &Visit, nothing: bool) -> Respons
     };
     let template = Facilities {
         places: view.collect(),
+        what: kinds::what(t, types),
         s: shell(service, visit, title, 1),
         app: &visit.application.name,
         // A verified identity opens records once.
         ongoing: flow.consent.usage == Usage::Multiple && flow.progress.verified.is_none(),
         nothing,
     };
-    page(status, &template, &policy(visit))
+    Ok(page(status, &template, &policy(visit)))
 }
 
 async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
@@ -358,9 +485,13 @@ async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Erro
 fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Response {
     let turn = visit.flow.progress.turn;
     let t = visit.texts;
+    let at = match visit.flow.progress.verified.is_none() && visit.flow.request.way == Way::Identity {
+        true => 0,
+        false => there(visit),
+    };
     let ticket = csrf::ticket(&visit.cookie, turn);
     let template = FramePage {
-        s: shell(service, visit, t.fill(t.frame_title, source), 2),
+        s: shell(service, visit, t.fill(t.frame_title, source), at),
         source,
         ticket: format!("{}.{ticket}", visit.key().text()),
         mark: turn,

@@ -30,6 +30,8 @@ texts! {
     working: "One moment…",
     optional: "optional",
     to_correct: "There is something to correct",
+    /// The title of a page with something to correct, which is read out first.
+    wrong_title: "To correct: {}",
     footer: "You decide what is shared. Nothing is shared before you agree.",
     progress: "Progress",
     step_find: "Find",
@@ -50,6 +52,7 @@ texts! {
     choose_empty: "There is no organization to connect here yet.",
     choose_found_one: "1 organization",
     choose_found: "{} organizations",
+    choose_many: "More than {} organizations",
     choose_more: "Only the first {} are shown. Type more of the name to narrow them down.",
     choose_connected: "Connected",
     choose_details: "Search by my details instead",
@@ -60,11 +63,26 @@ texts! {
     share_person: "Who you are",
     share_person_more: "name, date of birth, address and contact details",
     share_insurance: "Insurance",
-    share_insurance_more: "plans, coverage, claims and what was paid",
     share_health: "Health",
-    share_health_more: "conditions, allergies, medications and immunizations",
     share_care: "Care",
-    share_care_more: "visits, procedures, test results, documents and care teams",
+    share_more: "More",
+    share_more_more: "other records about you",
+    kind_coverage: "coverage",
+    kind_claims: "claims with what was paid",
+    kind_conditions: "conditions",
+    kind_allergies: "allergies",
+    kind_medications: "medications",
+    kind_immunizations: "immunizations",
+    kind_visits: "visits",
+    kind_procedures: "procedures",
+    kind_results: "test results",
+    kind_documents: "documents",
+    kind_plans: "care plans",
+    kind_teams: "care teams",
+    kind_devices: "medical devices",
+    /// Between the parts of a list, and before the last of them.
+    list_comma: ", ",
+    list_and: " and ",
     share_where: "Not every organization keeps all of these. What it does not have is not shared.",
     share_how_long: "For how long",
     share_once: "Your records are fetched once. {} can see them for 24 hours, then they are deleted here.",
@@ -88,6 +106,8 @@ texts! {
     hub_title: "Your sources",
     hub_lead: "Connect as many as you like, then share them all with {} at once.",
     hub_connected: "Ready to share",
+    hub_ongoing: "New records, too, until you or {} ends this",
+    hub_once: "Fetched once; {} sees them for 24 hours",
     hub_failed: "Not connected",
     hub_none: "Nothing is connected yet.",
     hub_add: "Add another source",
@@ -144,6 +164,21 @@ texts! {
     facilities_again: "Change my details",
     facilities_leave: "Go back to {} without sharing",
 
+    waiting_source: "Connecting to {}",
+    waiting_source_text: "You have signed in at {}. We are completing the connection, which can take half a minute.",
+    waiting_provider: "Looking for your records",
+    waiting_provider_text: "{} is confirming who you are. Then we ask which places have records of yours. This can take half a minute.",
+    waiting_search: "Looking for your records",
+    waiting_search_text: "We are asking which places may have records of yours. This can take half a minute.",
+    waiting_places: "Connecting your places",
+    waiting_places_text: "We are asking each of them for access to your records. This can take a minute.",
+    waiting_here: "This page goes on by itself. Keep it open.",
+    waiting_late: "This takes longer than usual. You need not do anything.",
+    waiting_look: "Look again now",
+    place_asked: "Connecting…",
+    place_connected: "Connected",
+    place_failed: "Not connected",
+
     frame_title: "Sign in at {}",
     frame_lead: "{} opens in a window of its own. When you are done there, this page goes on by itself.",
     frame_open: "Open {}",
@@ -159,12 +194,20 @@ texts! {
     left_text: "You can close this window.",
 
     over_title: "This page is no longer open",
-    over_text: "The time for it is over, or it was finished or opened in another window. Go back to the application that sent you, and begin again.",
-    foreign_title: "This cannot be carried out",
-    foreign_text: "The form you sent does not belong to what is open in this browser now. If you have it open in several windows, go on in the newest one.",
+    over_text: "The time for it is over, or it was finished or opened in another window.",
+    over_again: "To begin again, go back to the application or website that sent you here, and start there.",
+    over_left: "Nothing was shared with {} here. You can begin again there whenever you like.",
+    over_shared_title: "You are done here",
+    over_shared: "You have shared your records with {}. There is nothing left to do on this page.",
+    over_back: "Go back to {}",
+    over_close: "You can close this window.",
+    other_title: "You went on in another window",
+    other_text: "You began anew since this page was opened, and only the newest one can be used. Nothing is lost: go on there, and close other windows like this one.",
+    other_go_on: "Go on in the newest one",
+    ticket_title: "This window is out of date",
+    ticket_text: "Close it, go back to the page that opened it, and press the button there again. Nothing was shared by this.",
     callback_title: "We cannot tell where you come from",
     callback_text: "An organization sent you back, but not from a sign-in that is open in this browser. Nothing was shared. Go back to the application that sent you, and begin again.",
-    continue_here: "Go on",
     broken_title: "Something went wrong here",
     broken_text: "It is not your fault, and nothing was shared by it. Try again in a moment.",
 
@@ -220,6 +263,15 @@ impl Texts {
         }
     }
 
+    /// The parts of a list in a sentence.
+    pub(super) fn list(&self, parts: &[&str]) -> String {
+        match parts {
+            [] => String::new(),
+            [one] => (*one).to_owned(),
+            [before @ .., last] => format!("{}{}{last}", before.join(self.list_comma), self.list_and),
+        }
+    }
+
     /// A text with two gaps, `{}` and `{2}`.
     pub(super) fn fill2<'t>(&self, text: &'t str, first: &'t str, second: &'t str) -> Filled<'t> {
         Filled {
@@ -269,11 +321,21 @@ impl fmt::Display for Filled<'_> {
                 rest = after;
                 continue;
             };
-            f.write_str(self.values[usize::from(gap == "2")])?;
+            let value = self.values[usize::from(gap == "2")];
+            // A name that is written from right to left must not pull the words around it along.
+            match value.chars().any(is_right_to_left) {
+                true => write!(f, "\u{2068}{value}\u{2069}")?,
+                false => f.write_str(value)?,
+            }
             rest = behind;
         }
         f.write_str(rest)
     }
+}
+
+/// Letters of the scripts from Hebrew to Arabic, their presentation forms, and what turns the direction by itself.
+fn is_right_to_left(letter: char) -> bool {
+    matches!(letter, '\u{590}'..='\u{8ff}' | '\u{200f}' | '\u{202b}' | '\u{202e}' | '\u{2067}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}')
 }
 
 #[cfg(test)]
@@ -286,6 +348,48 @@ mod tests {
         assert_eq!(texts.fill("a {} b", "{2}").to_string(), "a {2} b");
         assert_eq!(texts.fill2("{} and {2}, {}", "x", "y").to_string(), "x and y, x");
         assert_eq!(texts.fill("plain", "x").to_string(), "plain");
+    }
+
+    #[test]
+    fn a_name_from_right_to_left_stands_apart() {
+        let texts = Texts::spoken()[0];
+        let name = "\u{5de}\u{5db}\u{5d1}\u{5d9}";
+        assert_eq!(
+            texts.fill("a {} b", name).to_string(),
+            format!("a \u{2068}{name}\u{2069} b")
+        );
+    }
+
+    #[test]
+    fn lists_are_read_as_sentences() {
+        let texts = Texts::spoken()[0];
+        assert_eq!(texts.list(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(texts.list(&["a"]), "a");
+    }
+
+    #[test]
+    fn templates_have_no_words_of_their_own() {
+        // What stands in a template and not in the table is English to everybody.
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/connect");
+        let code = regex::Regex::new(r"(?s)\{\{.*?\}\}|\{%.*?%\}").unwrap();
+        let spoken = regex::Regex::new(r#"(?s)\s(?:alt|title|placeholder|aria-label)="([^"]*)""#).unwrap();
+        let tag = regex::Regex::new(r"(?s)<[^>]*>").unwrap();
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "html") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let text = code.replace_all(&text, "");
+            let attributes: String = spoken.captures_iter(&text).map(|found| found[1].to_owned()).collect();
+            let words = format!("{attributes}{}", tag.replace_all(&text, ""));
+            assert!(
+                !words.contains(char::is_alphabetic),
+                "{}: {}",
+                path.display(),
+                words.trim()
+            );
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ use crate::sync::client::{self, Configuration, Registration, Verifier};
 
 /// How long a patient waits for a source to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The same where what the source said last can be gone by.
+const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 /// What an identity provider is asked for.
 const IDENTITY_SCOPE: &str = "openid profile address";
 
@@ -29,10 +31,17 @@ pub(super) struct Baggage {
 
 /// What a call to a source comes to while somebody waits for it.
 pub(super) async fn patiently<T>(call: impl Future<Output = Result<T, client::Error>>) -> Result<T, client::Error> {
+    within(PATIENCE, call).await
+}
+
+async fn within<T>(
+    patience: Duration,
+    call: impl Future<Output = Result<T, client::Error>>,
+) -> Result<T, client::Error> {
     let late = || client::Error::Timeout {
         host: "the source".to_owned(),
     };
-    tokio::time::timeout(PATIENCE, call)
+    tokio::time::timeout(patience, call)
         .await
         .unwrap_or_else(|_| Err(late()))
 }
@@ -86,7 +95,11 @@ pub(super) async fn configuration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
 ) -> Result<Result<Configuration, client::Error>, Error> {
-    let error = match patiently(service.sources.discover(&endpoint.fhir_base)).await {
+    let patience = match endpoint.configuration {
+        Some(_) => SHORT_PATIENCE,
+        None => PATIENCE,
+    };
+    let error = match within(patience, service.sources.discover(&endpoint.fhir_base)).await {
         Ok(found) => {
             let text = serde_json::to_string(&found).map_err(Error::internal)?;
             if endpoint.configuration.as_ref() != Some(&text) {

@@ -86,6 +86,7 @@ impl Found {
         match (self.organizations.len(), self.query.is_empty()) {
             (0, true) => t.choose_empty.to_owned(),
             (0, false) => t.fill(t.choose_none, &self.query).to_string(),
+            (number, _) if self.more => t.fill(t.choose_many, &number.to_string()).to_string(),
             (1, _) => t.choose_found_one.to_owned(),
             (number, _) => t.fill(t.choose_found, &number.to_string()).to_string(),
         }
@@ -116,10 +117,24 @@ pub(super) struct Fragment<'a> {
     pub(super) found: Found,
 }
 
+/// What is shared.
+pub(super) struct What {
+    pub(super) categories: Vec<Category>,
+    /// Nobody tells what there is.
+    pub(super) unsure: bool,
+}
+
+/// Kinds of records under one heading.
+pub(super) struct Category {
+    pub(super) name: &'static str,
+    pub(super) kinds: String,
+}
+
 #[derive(Template)]
 #[template(path = "connect/share.html")]
 pub(super) struct Share<'a> {
     pub(super) s: Shell<'a>,
+    pub(super) what: What,
     pub(super) app: &'a str,
     pub(super) source: &'a str,
     pub(super) ongoing: bool,
@@ -141,6 +156,8 @@ pub(super) struct Onward<'a> {
 #[template(path = "connect/problem.html")]
 pub(super) struct Problem<'a> {
     pub(super) s: Shell<'a>,
+    /// Something is broken, rather than decided by the patient.
+    pub(super) bad: bool,
     pub(super) text: &'static str,
     pub(super) again: Option<Onward<'a>>,
     pub(super) other: Option<Onward<'a>>,
@@ -148,12 +165,21 @@ pub(super) struct Problem<'a> {
     pub(super) leave: Option<Filled<'a>>,
 }
 
+/// A source that is connected.
+pub(super) struct Connected {
+    pub(super) name: String,
+    /// The headings of what it shares.
+    pub(super) what: String,
+    /// Whether new records are shared, too.
+    pub(super) ongoing: bool,
+}
+
 #[derive(Template)]
 #[template(path = "connect/hub.html")]
 pub(super) struct Hub<'a> {
     pub(super) s: Shell<'a>,
     pub(super) app: &'a str,
-    pub(super) connected: Vec<String>,
+    pub(super) connected: Vec<Connected>,
     pub(super) failed: Vec<String>,
     pub(super) add: bool,
     pub(super) facilities: bool,
@@ -214,6 +240,7 @@ pub(super) struct Facilities<'a> {
     pub(super) s: Shell<'a>,
     pub(super) app: &'a str,
     pub(super) places: Vec<PlaceView>,
+    pub(super) what: What,
     pub(super) ongoing: bool,
     /// Nothing was chosen.
     pub(super) nothing: bool,
@@ -234,6 +261,23 @@ pub(super) struct FramePage<'a> {
     pub(super) s: Shell<'a>,
     pub(super) source: &'a str,
     pub(super) ticket: String,
+    /// The session's turn that this page is of.
+    pub(super) mark: u64,
+}
+
+/// A place that is being connected, and how far that is.
+pub(super) struct Asking {
+    pub(super) name: String,
+    pub(super) class: &'static str,
+    pub(super) said: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "connect/waiting.html")]
+pub(super) struct WaitingPage<'a> {
+    pub(super) s: Shell<'a>,
+    pub(super) text: String,
+    pub(super) places: Vec<Asking>,
     /// The session's turn that this page is of.
     pub(super) mark: u64,
 }
@@ -261,11 +305,11 @@ pub(super) struct End<'a> {
 #[template(path = "connect/message.html")]
 pub(super) struct Notice<'a> {
     pub(super) s: Shell<'a>,
-    pub(super) texts: Vec<&'static str>,
+    pub(super) texts: Vec<String>,
     pub(super) bad: bool,
     pub(super) detail: Option<&'a str>,
-    /// Whether a session is open to go on with.
-    pub(super) go_on: bool,
+    /// Where a button leads, and what it says.
+    pub(super) onward: Option<(String, String)>,
 }
 
 /// An error code and what it says to whom.

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::parameters::Parameters;
 use super::texts::Texts;
-use super::{cookie, csrf, ending, notice};
+use super::{cookie, csrf, ending, left, notice};
 use crate::consent::{Application, Display, Flow, SessionKey};
 use crate::http::body;
 use crate::http::error::Error;
@@ -52,7 +52,7 @@ pub(super) async fn stored<T: Send + 'static>(
 pub(super) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
     let texts = Texts::of(headers);
     let Some(cookie) = cookie::read(headers, cookie::SESSION) else {
-        return Err(notice::over(service, texts));
+        return Err(left::answer(service, texts, headers).await);
     };
     let key = SessionKey::of(&cookie);
     let found = stored(service, move |service| {
@@ -71,9 +71,27 @@ pub(super) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result
             texts,
         }),
         Ok(Some((flow, application, true))) => Err(ending::lapsed(service, texts, &flow, &application)),
-        Ok(_) => Err(notice::over(service, texts)),
+        Ok(_) => Err(left::answer(service, texts, headers).await),
         Err(error) => Err(notice::broken(service, texts, error)),
     }
+}
+
+/// The patient's open session, if there is one. Nobody is told of one that has ended.
+pub(super) async fn present(service: &Arc<Service>, headers: &HeaderMap) -> Option<Visit> {
+    let cookie = cookie::read(headers, cookie::SESSION)?;
+    let key = SessionKey::of(&cookie);
+    let found = stored(service, move |service| {
+        let flow = service.store.visit_flow(key).ok()??;
+        let application = service.store.application(&flow.consent.application).ok()??;
+        flow.is_open().then_some((flow, application))
+    });
+    let (flow, application) = found.await.ok()??;
+    Some(Visit {
+        cookie,
+        flow,
+        application,
+        texts: Texts::of(headers),
+    })
 }
 
 /// A form, and the session that it was sent from. Whoever sends a form without knowing what the session's own pages know gets

@@ -6,21 +6,30 @@
   const summary = document.getElementById('summary');
   if (summary) summary.focus();
 
-  // A form is sent once, and says that it is on its way.
-  for (const form of document.querySelectorAll('form[data-busy]')) {
-    form.addEventListener('submit', (event) => {
-      if (form.dataset.sent) return event.preventDefault();
-      form.dataset.sent = 'yes';
-      const button = event.submitter || form.querySelector('button');
-      const status = document.createElement('p');
+  // A form is sent once, and says that it is on its way. One that opens a window of its own may be sent again.
+  const AGAIN = 10000;
+  document.addEventListener('submit', (event) => {
+    const form = event.target;
+    if (form.method !== 'post' || form.target) return;
+    if (form.dataset.sent) return event.preventDefault();
+    form.dataset.sent = 'yes';
+    const button = event.submitter || form.querySelector('button');
+    // The button keeps its value, which a disabled one would not send.
+    button.setAttribute('aria-disabled', 'true');
+    const status = document.createElement('p');
+    if (form.dataset.busy) {
       status.className = 'found';
       status.setAttribute('role', 'status');
       form.append(status);
-      // The button keeps its value, which a disabled one would not send.
-      button.setAttribute('aria-disabled', 'true');
       setTimeout(() => { status.textContent = form.dataset.busy; }, 150);
-    });
-  }
+    }
+    // Who stopped the page from loading is still here.
+    setTimeout(() => {
+      delete form.dataset.sent;
+      button.removeAttribute('aria-disabled');
+      status.remove();
+    }, AGAIN);
+  });
   // Coming back with the browser's back button finds the page as it was left.
   addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload();
@@ -44,6 +53,8 @@
       try {
         const url = find.dataset.typeahead + '?' + new URLSearchParams({ q: query });
         const answer = await fetch(url, { signal: under_way.signal, credentials: 'same-origin' });
+        // The session is over, as the page itself will say.
+        if (answer.status === 410) return location.reload();
         if (!answer.ok) return;
         const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
         const said = page.querySelector('[data-found]');
@@ -59,20 +70,22 @@
     });
   }
 
-  // The page in a frame goes on when the window beside it is done.
+  // A page that waits, for a source or for a window beside its frame, goes on when the session does.
   const waiting = document.querySelector('[data-watch]');
   if (waiting) {
+    const { watch, mark, text, late } = waiting.dataset;
     const form = document.querySelector('form[data-waiting]');
-    if (form) form.addEventListener('submit', () => { waiting.textContent = waiting.dataset.text; });
+    if (form) form.addEventListener('submit', () => { waiting.textContent = text; });
+    if (late) setTimeout(() => { waiting.textContent = late; }, 10000);
     const look = async () => {
       try {
-        const answer = await fetch(waiting.dataset.watch, { credentials: 'same-origin' });
-        if (!answer.ok || (await answer.text()) !== waiting.dataset.mark) return location.reload();
+        const answer = await fetch(watch, { credentials: 'same-origin' });
+        if (!answer.ok || (await answer.text()) !== mark) return location.reload();
       } catch {
         // The network is away for a moment.
       }
-      setTimeout(look, 1500);
+      setTimeout(look, 1000);
     };
-    setTimeout(look, 1500);
+    setTimeout(look, late ? 500 : 1000);
   }
 })();

@@ -2,7 +2,7 @@
 //
 // Options: publishableKey; user {externalId}; onSuccess(public_token); onExit({error, error_description} or null);
 // usage 'ONE_TIME' (default) or 'MULTIPLE'; endpointId; searchMode, ial2Mode (true); hints {firstName, lastName, dob};
-// display 'popup' (default) or 'iframe', and for the latter a container element (default: a layer over the page).
+// display 'popup' (default) or 'iframe', and for the latter a container element (default: a layer over the page) and the frame's title.
 (() => {
   'use strict';
   const script = document.currentScript;
@@ -34,10 +34,10 @@
     return window.open(url, '_blank', `popup,width=${width},height=${height},left=${left},top=${top}`);
   };
 
-  const layer = (url, container) => {
+  const layer = (url, container, title) => {
     const frame = document.createElement('iframe');
     frame.src = url;
-    frame.title = 'Connect your health records';
+    frame.title = title || 'Connect your health records';
     frame.style.cssText = 'border:0;width:100%;height:100%;min-height:38rem;color-scheme:normal';
     if (container) {
       container.append(frame);
@@ -98,7 +98,7 @@
       addEventListener('message', state.hear);
       running = state;
       if (options.display === 'iframe') {
-        const shown = layer(url, options.container);
+        const shown = layer(url, options.container, options.title);
         state.window = shown.frame.contentWindow;
         state.remove = shown.remove;
         if (shown.dialog) shown.dialog.addEventListener('close', () => { if (running === state) { stop(); onExit(null); } });
