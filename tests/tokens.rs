@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tabularium::consent::LOCAL_APPLICATION;
 use tabularium::lake::Mode;
 
+use crate::harness::consented::{App, Flow};
 use crate::harness::server::{Answer, START, Server};
 
 fn server() -> Server {
@@ -167,17 +168,7 @@ fn only_rs256_access_tokens_are_accepted() {
     // A stranger's key under our kid, and under its own.
     let pair = aws_lc_rs::rsa::KeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).unwrap();
     let der: Pkcs8V1Der<'static> = pair.as_der().unwrap();
-    let body = STANDARD.encode(der.as_ref());
-    let lines: Vec<&str> = body
-        .as_bytes()
-        .chunks(64)
-        .map(|line| std::str::from_utf8(line).unwrap())
-        .collect();
-    let pem = format!(
-        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
-        lines.join("\n")
-    );
-    let key = jsonwebtoken::EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap();
+    let key = private_key(der.as_ref());
     for kid in [header["kid"].as_str().unwrap(), "stranger"] {
         let mut forged = jsonwebtoken::Header::new(jsonwebtoken::Algorithm::RS256);
         forged.typ = Some("at+jwt".to_owned());
@@ -233,6 +224,90 @@ fn tokens_outlive_the_key_that_signed_them() {
     for token in [before, after] {
         assert_eq!(server.get("/fhir/Patient/anna", &token).status, 200);
     }
+}
+
+/// A key from its PKCS #8, by way of PEM, which wants lines of 64.
+fn private_key(pkcs8: &[u8]) -> jsonwebtoken::EncodingKey {
+    let body = STANDARD.encode(pkcs8);
+    let lines: Vec<&str> = body
+        .as_bytes()
+        .chunks(64)
+        .map(|line| std::str::from_utf8(line).unwrap())
+        .collect();
+    let pem = format!(
+        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+        lines.join("\n")
+    );
+    jsonwebtoken::EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap()
+}
+
+/// The signing key that was made last, as who has copied the store has it: its name, and the private half.
+fn stolen(server: &Server) -> (String, jsonwebtoken::EncodingKey) {
+    let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
+    let sql = "SELECT kid, pkcs8 FROM signing_key ORDER BY rowid DESC LIMIT 1";
+    let (kid, pkcs8): (String, Vec<u8>) = store.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    (kid, private_key(&pkcs8))
+}
+
+fn forged(kid: &str, key: &jsonwebtoken::EncodingKey, claims: &Value) -> String {
+    let mut header = jsonwebtoken::Header::new(jsonwebtoken::Algorithm::RS256);
+    header.typ = Some("at+jwt".to_owned());
+    header.kid = Some(kid.to_owned());
+    jsonwebtoken::encode(&header, claims, key).unwrap()
+}
+
+#[test]
+fn a_stolen_key_is_of_no_use_once_it_was_replaced_for_a_day() {
+    let server = server();
+    let honest = server.patient_token("anna");
+    let (kid, key) = stolen(&server);
+    let claims = part(&honest, 1);
+    let with = |iat: i64, exp: i64| {
+        let mut claims = claims.clone();
+        claims["iat"] = json!(iat);
+        claims["exp"] = json!(exp);
+        claims["jti"] = json!(format!("{iat}-{exp}"));
+        forged(&kid, &key, &claims)
+    };
+    // The key itself is right.
+    assert_eq!(
+        server.get("/fhir/Patient/anna", &with(START, START + 86_400)).status,
+        200
+    );
+    // No token lives longer than ours do.
+    refused(&server.get("/fhir/Patient/anna", &with(START, START + 10 * 86_400)));
+    server.store.rotate_signing_key().unwrap();
+    server.store.clock().advance(3_600);
+    assert_eq!(server.get("/fhir/Patient/anna", &honest).status, 200);
+    // Nothing new is signed with it.
+    refused(&server.get("/fhir/Patient/anna", &with(START + 3_600, START + 80_000)));
+    // After a day nothing has to go on by it, though the service has had no reason to read its keys again.
+    server.store.clock().advance(86_400);
+    refused(&server.get("/fhir/Patient/anna", &with(START + 86_400, START + 2 * 86_400)));
+    refused(&server.get("/fhir/Patient/anna", &with(START, START + 2 * 86_400)));
+    let known = server.send("GET", "/.well-known/jwks.json", &[], "").json();
+    let kids: Vec<&str> = known["keys"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|key| key["kid"].as_str().unwrap())
+        .collect();
+    assert!(!kids.contains(&kid.as_str()), "{kids:?}");
+}
+
+#[test]
+fn a_token_that_was_never_given_out_opens_no_consent_of_the_flow() {
+    let server = server();
+    let app = App::register(&server.store, "app");
+    let honest = Flow::of(&app).finish(&server).tokens(&server);
+    let token = honest["access_token"].as_str().unwrap();
+    assert_eq!(server.get("/rest/consent", token).status, 200);
+    // Even who has the key of today, by a copy of the store from yesterday, cannot make one.
+    let (kid, key) = stolen(&server);
+    let mut claims = part(token, 1);
+    claims["jti"] = json!("made-up");
+    let answer = server.get("/rest/consent", &forged(&kid, &key, &claims));
+    assert_eq!(answer.status, 401, "{}", answer.text);
 }
 
 #[test]

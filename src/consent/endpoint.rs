@@ -299,6 +299,31 @@ impl Store {
         self.opened(sealed.flatten(), &purpose(id))
     }
 
+    /// The addresses beside its FHIR base under which an endpoint has its further pages.
+    pub fn endpoint_pages(&self, id: &str) -> Result<Vec<String>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT address FROM endpoint_page WHERE endpoint = ?1 ORDER BY address";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([id], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Says anew under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there, too.
+    pub fn set_endpoint_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
+        let now = self.clock().now();
+        let addresses = addresses.iter().map(|address| checked_base(address));
+        let addresses = addresses.collect::<Result<Vec<&str>, Error>>()?;
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM endpoint_page WHERE endpoint = ?1", [id])?;
+            for address in addresses {
+                let sql = "INSERT OR IGNORE INTO endpoint_page (endpoint, address) VALUES (?1, ?2)";
+                transaction.execute(sql, params![id, address])?;
+            }
+            note(transaction, now, actor, "endpoint.pages-set", About::default(), id)
+        })
+    }
+
     /// Takes down an endpoint's SMART configuration as it was just read.
     pub fn endpoint_checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
         let now = self.clock().now();

@@ -49,8 +49,9 @@ impl Store {
     }
 
     /// Puts new jobs into the queue and gives those whose turn it is, oldest first. A source is asked for one authorization's records
-    /// once at a time: a second job of it waits for the first.
-    pub fn due_jobs(&self, most: usize) -> Result<Vec<Due>, Error> {
+    /// once at a time: a second job of it waits for the first. No more than `each` jobs ask one endpoint, so that one which is slow, or means
+    /// to be, leaves room for the others.
+    pub fn due_jobs(&self, most: usize, each: usize) -> Result<Vec<Due>, Error> {
         let now = self.clock().now();
         let any = self.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE state = 'CREATED'
@@ -66,14 +67,25 @@ impl Store {
             for mut job in Job::select(transaction, "WHERE state = 'CREATED'", [])? {
                 job.step(transaction, now, JobEvent::Queued)?;
             }
-            let sql = "SELECT job.id, endpoint FROM sync_job AS job
-                       JOIN patient_authorization ON patient_authorization.id = job.authorization
-                       WHERE job.state = 'WAITING' AND (not_before IS NULL OR not_before <= ?1)
-                         AND NOT EXISTS (SELECT 1 FROM sync_job AS other
-                                         WHERE other.authorization = job.authorization AND other.state = 'ACTIVE')
-                       ORDER BY job.created_at, job.rowid LIMIT ?2";
+            let sql = "WITH waiting AS (
+                           SELECT job.id, endpoint, job.created_at, job.rowid AS place,
+                                  row_number() OVER (PARTITION BY endpoint ORDER BY job.created_at, job.rowid) AS nth
+                           FROM sync_job AS job
+                           JOIN patient_authorization ON patient_authorization.id = job.authorization
+                           WHERE job.state = 'WAITING' AND (not_before IS NULL OR not_before <= ?1)
+                             AND NOT EXISTS (SELECT 1 FROM sync_job AS other
+                                             WHERE other.authorization = job.authorization AND other.state = 'ACTIVE')
+                       ), active AS (
+                           SELECT endpoint, count(*) AS count FROM sync_job AS job
+                           JOIN patient_authorization ON patient_authorization.id = job.authorization
+                           WHERE job.state = 'ACTIVE' GROUP BY endpoint
+                       )
+                       SELECT waiting.id, waiting.endpoint FROM waiting
+                       LEFT JOIN active ON active.endpoint = waiting.endpoint
+                       WHERE nth + COALESCE(active.count, 0) <= ?3
+                       ORDER BY waiting.created_at, place LIMIT ?2";
             let mut statement = transaction.prepare_cached(sql)?;
-            let rows = statement.query_map(params![now, most as i64], |row| {
+            let rows = statement.query_map(params![now, most as i64, each as i64], |row| {
                 Ok(Due {
                     job: row.get(0)?,
                     endpoint: row.get(1)?,

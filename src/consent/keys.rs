@@ -15,9 +15,14 @@ pub(super) struct SigningKey {
     pub(super) kid: String,
     pub(super) private: EncodingKey,
     pub(super) public: DecodingKey,
+    /// When another one took its place.
+    pub(super) retired_at: Option<i64>,
     /// The public half, as a JSON Web Key Set shows it.
     pub(super) jwk: Jwk,
 }
+
+/// How long after it was replaced a key may still be seen to sign by a process that has not heard of it, in seconds.
+const LATE: i64 = 60;
 
 /// Makes a 2,048 bit RSA key as PKCS #8.
 pub(super) fn generate() -> Result<Vec<u8>, Error> {
@@ -27,6 +32,16 @@ pub(super) fn generate() -> Result<Vec<u8>, Error> {
 }
 
 impl SigningKey {
+    /// Whether tokens that it signed may be alive: the last one lives for `seconds` after another key took its place.
+    pub(super) fn is_kept(&self, now: i64, seconds: i64) -> bool {
+        self.retired_at.is_none_or(|retired| now <= retired + seconds)
+    }
+
+    /// Whether it may have signed a token at this time. Who has stolen a key that was replaced makes no new tokens with it.
+    pub(super) fn may_have_signed(&self, issued_at: i64) -> bool {
+        self.retired_at.is_none_or(|retired| issued_at <= retired + LATE)
+    }
+
     /// Reads a PKCS #8 key back.
     pub(super) fn from_pkcs8(pkcs8: &[u8]) -> Result<SigningKey, Error> {
         let pem = format!(
@@ -45,6 +60,7 @@ impl SigningKey {
             kid,
             private,
             public,
+            retired_at: None,
             jwk,
         })
     }

@@ -59,6 +59,7 @@ const STEPS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;
 ",
     CONSENT_FLOW,
+    ENDPOINT_PAGES,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -338,6 +339,15 @@ const CONSENT_FLOW: &str = "
         received_at INTEGER NOT NULL,
         -- The application as it was sent, JSON.
         body TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// Where sources page elsewhere than under their FHIR base.
+const ENDPOINT_PAGES: &str = "
+    CREATE TABLE endpoint_page (
+        endpoint TEXT NOT NULL REFERENCES endpoint (id) ON DELETE CASCADE,
+        address TEXT NOT NULL,
+        PRIMARY KEY (endpoint, address)
     ) STRICT, WITHOUT ROWID;
 ";
 

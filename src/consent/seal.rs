@@ -1,7 +1,6 @@
 //! What the store has to give back in plain (tokens of sources, verifiers, client secrets) is sealed: AES-256-GCM under a key that
 //! is not in the store itself. The key comes from the environment, `TABULARIUM_KEY`, or lies beside the store in `service.key`.
 
-use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 use super::error::Error;
 use super::store::Store;
+use crate::lake::private;
 
 const FILE: &str = "service.key";
 const VARIABLE: &str = "TABULARIUM_KEY";
@@ -94,11 +94,11 @@ fn key_file(path: &Path) -> Result<String, Error> {
         let mut name = [0u8; 8];
         aws_lc_rs::rand::fill(&mut name).map_err(|_| Error::Key("the system gave no random numbers"))?;
         let draft = path.with_extension(format!("key.{:016x}", u64::from_le_bytes(name)));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&draft).map_err(open)?;
+        let mut file = private::options()
+            .write(true)
+            .create_new(true)
+            .open(&draft)
+            .map_err(open)?;
         let written = file
             .write_all(format!("{}\n", URL_SAFE_NO_PAD.encode(bytes)).as_bytes())
             .and_then(|()| file.sync_all());

@@ -4,7 +4,6 @@
 //! Keys and revoked tokens are held in memory, since every request asks for them; the rest is read when wanted.
 
 use std::collections::HashSet;
-use std::fs::OpenOptions;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -26,7 +25,7 @@ use super::seal::Sealer;
 use super::secret;
 use super::token::PATIENT_SECONDS;
 use crate::ingest::LOCAL_APPLICATION;
-use crate::lake::Mode;
+use crate::lake::{Mode, private};
 
 const FILE: &str = "service.sqlite";
 const BASE_URL: &str = "base_url";
@@ -327,9 +326,13 @@ impl Store {
 
     /// The public halves of all keys whose tokens may still be alive.
     pub fn jwks(&self) -> JwkSet {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        let (held, now) = (
+            self.held.read().unwrap_or_else(PoisonError::into_inner),
+            self.clock.now(),
+        );
+        let kept = held.keys.iter().filter(|key| key.is_kept(now, PATIENT_SECONDS));
         JwkSet {
-            keys: held.keys.iter().map(|key| key.jwk.clone()).collect(),
+            keys: kept.map(|key| key.jwk.clone()).collect(),
         }
     }
 
@@ -339,11 +342,14 @@ impl Store {
         held.keys.first().cloned().ok_or(Error::Key("there is none"))
     }
 
-    /// The key of this name; one that another process has just made is found, too.
+    /// The key of this name whose tokens may be alive; one that another process has just made is found, too.
     pub(super) fn key(&self, kid: &str) -> Result<Option<Arc<SigningKey>>, Error> {
         let find = || {
             let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-            held.keys.iter().find(|key| key.kid == kid).cloned()
+            let mut named = held.keys.iter().filter(|key| key.kid == kid);
+            named
+                .find(|key| key.is_kept(self.clock.now(), PATIENT_SECONDS))
+                .cloned()
         };
         if let Some(key) = find() {
             return Ok(Some(key));
@@ -361,13 +367,19 @@ impl Store {
         let version = self.data_version()?;
         let held = {
             let connection = locked(&self.connection);
-            let sql = "SELECT pkcs8 FROM signing_key WHERE retired_at IS NULL OR retired_at >= ?1
+            let sql = "SELECT pkcs8, retired_at FROM signing_key WHERE retired_at IS NULL OR retired_at >= ?1
                        ORDER BY retired_at IS NULL DESC, created_at DESC, rowid DESC";
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map([self.clock.now() - PATIENT_SECONDS], |row| row.get::<_, Vec<u8>>(0))?;
+            let rows = statement.query_map([self.clock.now() - PATIENT_SECONDS], |row| {
+                Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?))
+            })?;
             let mut keys = Vec::new();
-            for pkcs8 in rows {
-                keys.push(Arc::new(SigningKey::from_pkcs8(&pkcs8?)?));
+            for row in rows {
+                let (pkcs8, retired_at) = row?;
+                keys.push(Arc::new(SigningKey {
+                    retired_at,
+                    ..SigningKey::from_pkcs8(&pkcs8)?
+                }));
             }
             let mut statement = connection.prepare_cached("SELECT jti FROM revoked_token WHERE expires_at >= ?1")?;
             let revoked = statement
@@ -429,11 +441,7 @@ fn insert_key(connection: &Connection, key: &SigningKey, pkcs8: &[u8], now: i64)
 
 /// Makes the file when it is missing. SQLite gives its write-ahead log the permissions of the file itself.
 fn create_private(path: &Path) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    match private::options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }

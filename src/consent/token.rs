@@ -231,7 +231,13 @@ impl Tokens {
             .map_err(|_| Refusal::Unavailable)?
             .ok_or(Refusal::Signature)?;
         let signed = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer)).map_err(refusal)?;
-        Ok(signed.claims)
+        let claims = signed.claims;
+        // No token of ours lives longer, so a stolen key is of no use once the last token of its time is over.
+        let longest = claims.iat.saturating_add(PATIENT_SECONDS);
+        match key.may_have_signed(claims.iat) && claims.exp <= longest {
+            true => Ok(claims),
+            false => Err(Refusal::Signature),
+        }
     }
 
     /// What correctly signed claims stand for in the store.
@@ -244,7 +250,7 @@ impl Tokens {
         let patient = match &claims.patient {
             None if claims.sub == claims.client_id => None,
             None => return Err(Refusal::Malformed),
-            Some(primary) => Some(Arc::new(self.person(&claims.sub, primary, &client)?)),
+            Some(primary) => Some(Arc::new(self.person(&claims, primary, &client)?)),
         };
         Ok(Access {
             jti: claims.jti.into(),
@@ -259,10 +265,10 @@ impl Tokens {
         })
     }
 
-    fn person(&self, consent: &str, primary: &str, client: &Client) -> Result<PatientScope, Refusal> {
+    fn person(&self, claims: &Claims, primary: &str, client: &Client) -> Result<PatientScope, Refusal> {
         let consent = self
             .store
-            .consent(consent)
+            .consent(&claims.sub)
             .map_err(|_| Refusal::Unavailable)?
             .ok_or(Refusal::Revoked)?;
         let ours = consent.application == *client.application && consent.mode == client.mode;
@@ -273,6 +279,11 @@ impl Tokens {
             return Err(Refusal::Revoked);
         }
         if let Some(owner) = consent.owner {
+            // Every token of a consent that the flow made is on record until it is over or revoked.
+            let known = self.store.knows_access_token(&claims.jti, &consent.id);
+            if !known.map_err(|_| Refusal::Unavailable)? {
+                return Err(Refusal::Revoked);
+            }
             return self.connected(consent, owner);
         }
         let owners = consent

@@ -34,23 +34,41 @@ pub(super) fn file_under(ty: TypeId, id: &str, root: Value<'_>, resolved: &Resol
         return Filing::Person(id.to_owned());
     }
     let mut named = Named::default();
-    for name in &plan.direct {
-        each(root.get(name), &mut |reference| {
-            named.add(whom(reference, root, resolved, true))
-        });
-    }
-    if named.nobody() {
-        for path in &plan.compartment {
-            follow(root, path, &mut |reference| {
-                named.add(whom(reference, root, resolved, false))
-            });
-        }
-    }
+    people(ty, root, resolved, &mut |_, whom| named.add(whom));
     match named {
         Named { unknown: true, .. } | Named { several: true, .. } => Filing::ApplicationOnly,
         Named { patient: Some(id), .. } => Filing::Person(id),
         Named { patient: None, .. } => Filing::Shared,
     }
+}
+
+/// Visits the references that decide whom a resource is filed under, with whom each names.
+fn people(ty: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn FnMut(Value<'_>, Whom)) {
+    let plan = plan(ty);
+    let mut nobody = true;
+    for name in &plan.direct {
+        each(root.get(name), &mut |reference| {
+            let whom = whom(reference, root, resolved, true);
+            nobody &= matches!(whom, Whom::Nobody);
+            visit(reference, whom);
+        });
+    }
+    if nobody {
+        for path in &plan.compartment {
+            follow(root, path, &mut |reference| {
+                visit(reference, whom(reference, root, resolved, false));
+            });
+        }
+    }
+}
+
+/// Visits the texts of the references that decide whom a resource is filed under.
+pub(super) fn texts_of_people(ty: TypeId, root: Value<'_>, resolved: &Resolved<'_>, visit: &mut dyn FnMut(&str)) {
+    people(ty, root, resolved, &mut |reference, _| {
+        if let Some(text) = reference.get("reference").and_then(resolved) {
+            visit(&text);
+        }
+    });
 }
 
 /// Id of the Patient under whom an import would file a resource that it is given, if it is one that can be told. `resolved` says
@@ -191,10 +209,6 @@ impl Named {
             Whom::SomePerson => self.unknown = true,
             Whom::Nobody => {}
         }
-    }
-
-    fn nobody(&self) -> bool {
-        self.patient.is_none() && !self.unknown
     }
 }
 

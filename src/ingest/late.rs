@@ -1,7 +1,7 @@
 //! Resources whose conditional references nothing has answered so far, kept for the end of the input: in memory up to a
 //! bound, then in an unnamed temporary file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::block::Origin;
 use crate::fhir::{TypeId, facts};
+use crate::lake::private;
 
 /// Texts are kept in memory up to this many bytes.
 const IN_MEMORY: usize = 32 << 20;
@@ -153,7 +154,7 @@ fn next(
 /// A file that goes with the process, however it ends.
 fn unnamed_file(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!("import-{}", uuid::Uuid::new_v4()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    let file = private::options().read(true).write(true).create_new(true).open(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)
 }

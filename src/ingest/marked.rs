@@ -45,7 +45,7 @@ impl<'e> Marked<'e> {
                 splice.at = self.meta(value, ty, source_id, naming);
                 continue;
             } else if key.is("identifier") && identifier.is_some_and(|element| element.many) {
-                self.list(value, &[naming.identifier(source_id)]);
+                self.list(value, &[naming.identifier(source_id)], |_| true);
                 continue;
             } else if key.is("id") {
                 push_quoted(&mut self.0.out, id);
@@ -85,7 +85,11 @@ impl<'e> Marked<'e> {
             self.0.key(key.raw());
             if key.is("tag") && !tagged {
                 tagged = true;
-                self.list(value, naming.tags());
+                let is_ours = |tag: Value<'_>| {
+                    tag.get_str("system")
+                        .is_some_and(|system| naming.is_our_system(&system))
+                };
+                self.list(value, naming.tags(), |tag| !is_ours(tag));
             } else {
                 self.0.value(value);
             }
@@ -119,11 +123,11 @@ impl<'e> Marked<'e> {
         self.0.out.push(b']');
     }
 
-    /// Writes a list with more items behind its own; what should be a list and is none gives way.
-    fn list(&mut self, value: Value<'_>, more: &[String]) {
+    /// Writes a list with more items behind those of its own that are kept; what should be a list and is none gives way.
+    fn list(&mut self, value: Value<'_>, more: &[String], kept: impl Fn(Value<'_>) -> bool) {
         self.0.out.push(b'[');
         if value.is_array() {
-            for item in value.items() {
+            for item in value.items().filter(|item| kept(*item)) {
                 self.0.value(item);
                 self.0.out.push(b',');
             }
@@ -214,9 +218,10 @@ mod tests {
         ] {
             assert_eq!(stored(&source.to_string()).unwrap(), expected);
         }
-        // A tag of its own stays, before ours; so does what else stands in `meta`.
-        let tagged =
-            json!({"resourceType": "Organization", "id": "o", "meta": {"tag": [{"code": "t"}], "profile": ["p"]}});
+        // A tag of its own stays, before ours; so does what else stands in `meta`. None says what only we say.
+        let forged = json!({"system": "https://records.example/tags/PatientAccessTokenId", "code": "a2"});
+        let tagged = json!({"resourceType": "Organization", "id": "o",
+                            "meta": {"tag": [forged, {"code": "t"}], "profile": ["p"]}});
         let found = stored(&tagged.to_string()).unwrap();
         let mut expected = vec![json!({"code": "t"})];
         expected.extend(tags());

@@ -14,7 +14,7 @@ use super::block::Splice;
 use super::condition::{Key, Keys, resource_type};
 use super::copy::{Edit, Writer};
 use super::error::Reason;
-use super::filing::{Filing, file_under, is_never_shared};
+use super::filing::{Filing, file_under, is_never_shared, texts_of_people};
 use super::identifiers::keys_of;
 use super::links::{Links, Resolution, Wait, resolve};
 use super::marked::Marked;
@@ -139,8 +139,9 @@ impl Normalizer {
             self.references(root, "", links, &mut found);
         }
         let filing = file_under(ty, &source_id, root, &|reference| self.resolved(reference));
-        if let (Some(naming), Filing::Person(patient)) = (self.naming(), &filing)
-            && naming.is_of_another(patient)
+        if self
+            .naming()
+            .is_some_and(|naming| self.is_of_another(naming, ty, root, &filing))
         {
             return Err(reject(Reason::OtherPerson));
         }
@@ -177,9 +178,25 @@ impl Normalizer {
         })
     }
 
+    /// Whether a resource of a sync is about other people: filed under one, or naming some and not the one whose records are fetched.
+    fn is_of_another(&self, naming: &Naming, ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
+        if let Filing::Person(patient) = filing {
+            return naming.is_of_another(patient);
+        }
+        let (mut own, mut other) = (false, false);
+        texts_of_people(ty, root, &|reference| self.resolved(reference), &mut |text| {
+            if let Some(patient) = naming.patient_of(text) {
+                own |= !naming.is_of_another(patient);
+                other |= naming.is_of_another(patient);
+            }
+        });
+        other && !own
+    }
+
     /// Visits every `reference` property with a string, of the objects that R4 allows to be References: not resources
     /// (DetectedIssue has such a property), not Expressions, which always have a `language`, and not what `education` holds
-    /// (of Immunization). A test holds R4 to that.
+    /// (of Immunization). A test holds R4 to that. Of what a source gives every one is looked at, so that none keeps the id of somebody else's
+    /// record here by what stands beside it.
     fn references(&mut self, value: Value<'_>, property: &str, links: &Links, found: &mut Found) {
         if value.is_array() {
             for item in value.items().filter(|item| item.is_object()) {
@@ -192,9 +209,10 @@ impl Normalizer {
                 self.references(child, key.raw(), links, found);
             } else if key.is("reference")
                 && let Some(text) = child.as_str()
-                && property != "education"
-                && value.get("language").is_none()
-                && value.get("resourceType").is_none()
+                && (self.naming().is_some()
+                    || property != "education"
+                        && value.get("language").is_none()
+                        && value.get("resourceType").is_none())
             {
                 self.reference(child, &text, links, found);
             }

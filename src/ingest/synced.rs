@@ -3,6 +3,8 @@
 //! An id is a UUIDv8 of the consent's owner and a keyed hash of the endpoint, the type and the source's id. So a reference is
 //! rewritten without knowing whether its target is there, and what comes again has the same id.
 
+use url::Url;
+
 use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owner::OwnerKey;
@@ -84,6 +86,23 @@ impl Naming {
         patient != self.synced.source_patient
     }
 
+    /// The Patient of the source that a reference names, also by an address of the source's host that a gateway has not rewritten, or by an
+    /// id that R4 does not admit.
+    pub(super) fn patient_of<'t>(&self, reference: &'t str) -> Option<&'t str> {
+        let rest = match reference.strip_prefix("Patient/") {
+            Some(rest) => rest,
+            None => {
+                let host = |text: &str| Url::parse(text).ok()?.host_str().map(str::to_owned);
+                let at = reference.rfind("/Patient/")?;
+                if host(reference)? != host(&self.base)? {
+                    return None;
+                }
+                &reference[at + "/Patient/".len()..]
+            }
+        };
+        rest.split('/').next()
+    }
+
     /// A reference as the source itself would write it: relative, if it leads to the source.
     pub(super) fn local<'t>(&self, reference: &'t str) -> &'t str {
         let relative = reference.strip_prefix(&self.base);
@@ -100,6 +119,12 @@ impl Naming {
     /// The identifier that holds the source's id, as a JSON object.
     pub(super) fn identifier(&self, id: &str) -> String {
         serde_json::json!({"system": self.synced.identifier_system, "value": id}).to_string()
+    }
+
+    /// Whether a tag's system is one of ours, by which a source would say what only we may say.
+    pub(super) fn is_our_system(&self, system: &str) -> bool {
+        let under = system.strip_prefix(&self.synced.tags);
+        under.is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Our tags, as JSON objects.

@@ -15,6 +15,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
 use super::error::LakeError;
+use super::private;
 
 /// The field ids that Iceberg reserves for the two columns.
 const FILE_PATH_ID: &str = "2147483546";
@@ -65,7 +66,11 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64]) -> Result<W
     let properties = WriterProperties::builder()
         .set_compression(Compression::LZ4_RAW)
         .build();
-    let file = File::create_new(path).map_err(LakeError::io("write", path))?;
+    let file = private::options()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(LakeError::io("write", path))?;
     let mut writer =
         ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties)).map_err(LakeError::parquet("write", path))?;
     for part in positions.chunks(65_536) {

@@ -1,11 +1,12 @@
 //! One writer at a time: an advisory lock on `DIR/lock`, which names the process that holds it. The system gives the lock up
 //! when the process ends, however it ends; the file itself stays.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 
 use super::error::LakeError;
 use super::folder::Folder;
+use super::private;
 
 /// Held while this process may write the lake.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ impl WriteLock {
     /// Takes the lock or says who has it.
     pub(super) fn take(folder: &Folder) -> Result<WriteLock, LakeError> {
         let path = folder.lock();
-        let mut file = OpenOptions::new()
+        let mut file = private::options()
             .read(true)
             .write(true)
             .create(true)

@@ -14,6 +14,7 @@ pub mod layout;
 mod lock;
 pub mod owner;
 pub mod picture;
+pub(crate) mod private;
 pub mod scan;
 pub mod scope;
 pub mod shape;

@@ -14,6 +14,7 @@ use super::deletes;
 use super::error::LakeError;
 use super::layout::{ColumnRow, Layout, LayoutError};
 use super::picture::{DataFile, Picture, TablePicture};
+use super::private;
 use super::scope::Mode;
 use super::writer::LakeWriter;
 use super::written::WrittenFile;
@@ -255,7 +256,7 @@ impl<'w> Transaction<'w> {
 
     fn new_path(&mut self, mode: Mode, ty: TypeId, suffix: &str) -> Result<PathBuf, LakeError> {
         let dir = self.writer.lake().folder().table(mode, facts().get(ty).name);
-        std::fs::create_dir_all(&dir).map_err(LakeError::io("create", &dir))?;
+        private::folder(&dir).map_err(LakeError::io("create", &dir))?;
         let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
         let path = dir.join(format!("{number:016x}{suffix}"));
         self.handed_out.push(path.clone());

@@ -41,21 +41,12 @@ pub struct LakeWriter {
 /// Makes an empty lake unless there is one.
 pub(super) fn create(folder: &Folder, now: i64) -> Result<(), LakeError> {
     let data = folder.data();
-    make_private(&data).map_err(LakeError::io("create", &data))?;
+    super::private::folder(&data).map_err(LakeError::io("create", &data))?;
     let _lock = WriteLock::take(folder)?;
     if !folder.has_catalog() {
         catalog::create(folder, now)?;
     }
     sync_folder(folder.path())
-}
-
-/// Makes a folder and those above it that are missing. They are for health records, so only their owner may look in.
-fn make_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 impl LakeWriter {

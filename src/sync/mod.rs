@@ -10,5 +10,5 @@ mod settings;
 mod worker;
 
 pub use erase::{Erasing, carry_out_erasures};
-pub use settings::{Pace, Settings};
+pub use settings::{Most, Pace, Settings};
 pub use worker::Worker;

@@ -11,6 +11,29 @@ pub struct Settings {
     pub requests: usize,
     /// How failures that may pass are met.
     pub pace: Pace,
+    /// How much is taken.
+    pub most: Most,
+}
+
+/// How much a source may give for one patient, and how long it may take, so that none fills the disk or keeps others waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// Bytes of records.
+    pub bytes: u64,
+    /// Records.
+    pub records: u64,
+    /// For one attempt of a job.
+    pub time: Duration,
+}
+
+impl Default for Most {
+    fn default() -> Most {
+        Most {
+            bytes: 4 << 30,
+            records: 1_000_000,
+            time: Duration::from_secs(2 * 3_600),
+        }
+    }
 }
 
 /// How failures that may pass are met: a request is tried again after a while, a job later.
@@ -46,6 +69,7 @@ impl Default for Settings {
             jobs: 8,
             requests: 4,
             pace: Pace::default(),
+            most: Most::default(),
         }
     }
 }

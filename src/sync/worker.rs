@@ -197,12 +197,13 @@ impl Bench {
 
     /// Begins as many jobs as may run at once.
     async fn begin_what_is_due(&mut self) {
-        let free = self.shop.settings.jobs.max(1).saturating_sub(self.running.len());
+        let jobs = self.shop.settings.jobs.max(1);
+        let free = jobs.saturating_sub(self.running.len());
         if free == 0 {
             return;
         }
         let (store, most) = (self.shop.store.clone(), free + self.running.len());
-        let due = match tokio::task::spawn_blocking(move || store.due_jobs(most)).await {
+        let due = match tokio::task::spawn_blocking(move || store.due_jobs(most, jobs.div_ceil(2))).await {
             Ok(Ok(due)) => due,
             Ok(Err(error)) => return tracing::error!(%error, "sync jobs could not be looked for"),
             Err(_) => return,

@@ -172,8 +172,9 @@ fn a_window_that_shares_the_frames_cookies_leaves_the_end_to_the_frame() {
 fn a_window_opens_with_the_ticket_of_its_frame_only() {
     let world = World::new();
     let (mut frame, ticket) = framed(&world);
-    let (key, _) = ticket.split_once('.').unwrap();
-    for wrong in ["", ".", "x", "x.y", &format!("{key}."), &format!("{key}.invented")] {
+    let cut = &ticket[..ticket.len() - 1];
+    let longer = format!("{ticket}A");
+    for wrong in ["", ".", "x", "x.y", cut, &longer, &"A".repeat(ticket.len())] {
         let mut window = world.browser();
         let page = window.ask("POST", "/connect/window", Some(&[("ticket", wrong)]));
         assert_eq!(page.status, 403, "{wrong}");
@@ -207,7 +208,46 @@ fn an_answer_in_a_window_counts_in_the_window_that_was_sent() {
     let mut stranger = world.browser();
     stranger.cookies.insert("svc_window".to_owned(), "x.y".to_owned());
     assert_eq!(stranger.go(back.as_str()).status, 400);
+    stranger.cookies.insert("svc_window".to_owned(), ticket.clone());
+    assert_eq!(stranger.go(back.as_str()).status, 400);
     // The window's cookie opens none of the frame's pages.
     assert_eq!(window.go("/connect").status, 410);
     assert_eq!(window.go(back.as_str()).status, 200);
+}
+
+#[test]
+fn a_ticket_opens_one_window() {
+    // Whoever got hold of a ticket could send somebody else to the source while the patient was on the way there.
+    let world = World::new();
+    let (mut frame, ticket) = framed(&world);
+    let base = world.base();
+    let opened: Vec<u16> = std::thread::scope(|scope| {
+        let open = || {
+            let mut window = Browser::new(&base);
+            window
+                .ask("POST", "/connect/window", Some(&[("ticket", &ticket)]))
+                .status
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(opened.iter().filter(|status| **status == 303).count(), 1, "{opened:?}");
+    assert_eq!(opened.iter().filter(|status| **status == 403).count(), 3, "{opened:?}");
+    assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZING"]);
+    // Who has closed the window opens another from the frame's page, which has gone on by itself. The first one is forgotten.
+    frame.go("/connect");
+    assert_eq!(frame.page.heading(), "Sign in at Lakeshore Health Plan");
+    let fresh = frame.page.values("ticket")[0].clone();
+    assert_ne!(fresh, ticket);
+    let mut window = world.browser();
+    let there = window
+        .ask("POST", "/connect/window", Some(&[("ticket", &fresh)]))
+        .location();
+    assert_eq!(
+        world.states(),
+        ["lakeshore OAUTH ABANDONED", "lakeshore OAUTH AUTHORIZING"]
+    );
+    let back = world.payer.log_in(there.as_str(), &world.payer.person(0).user);
+    assert_eq!(window.go(back.as_str()).heading(), "You can close this window");
+    assert_eq!(frame.go("/connect").heading(), "Your sources");
 }

@@ -65,7 +65,7 @@ impl Walk<'_> {
         let store = &self.room.store;
         let authorizations = store.authorizations(&self.id).unwrap();
         let due: Vec<String> = store
-            .due_jobs(100_000)
+            .due_jobs(100_000, 100_000)
             .unwrap()
             .into_iter()
             .map(|due| due.job)

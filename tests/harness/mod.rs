@@ -10,6 +10,8 @@ pub(crate) mod payer;
 pub(crate) mod process;
 pub(crate) mod records;
 pub(crate) mod report;
+#[allow(dead_code)]
+pub(crate) mod rogue;
 pub(crate) mod server;
 pub(crate) mod stored;
 pub(crate) mod surfer;

@@ -129,7 +129,21 @@ impl Server {
             interim,
             ..Limits::default()
         };
-        Server::run(folder, lake, limits, Arc::default(), false, clock)
+        Server::run(folder, lake, limits, Arc::default(), false, clock, None)
+    }
+
+    /// The same, known to its clients by another address, as behind a proxy.
+    pub(crate) fn known_as(base_url: &str, clock: Clock) -> Server {
+        let (folder, lake) = stored(&[]);
+        Server::run(
+            folder,
+            lake,
+            Limits::default(),
+            Arc::default(),
+            false,
+            clock,
+            Some(base_url),
+        )
     }
 
     /// A server over a lake that is filled already.
@@ -139,11 +153,19 @@ impl Server {
 
     /// A server over a lake in a folder that explains its answers to those who may ask.
     pub(crate) fn explaining(folder: tempfile::TempDir, lake: Lake) -> Server {
-        Server::run(folder, lake, Limits::default(), Arc::default(), true, Clock::at(START))
+        Server::run(
+            folder,
+            lake,
+            Limits::default(),
+            Arc::default(),
+            true,
+            Clock::at(START),
+            None,
+        )
     }
 
     fn knowing(folder: tempfile::TempDir, lake: Lake, limits: Limits, terminology: Arc<Terminology>) -> Server {
-        Server::run(folder, lake, limits, terminology, false, Clock::at(START))
+        Server::run(folder, lake, limits, terminology, false, Clock::at(START), None)
     }
 
     fn run(
@@ -153,6 +175,7 @@ impl Server {
         terminology: Arc<Terminology>,
         explain: bool,
         clock: Clock,
+        base_url: Option<&str>,
     ) -> Server {
         let store = Arc::new(Store::open(folder.path(), clock).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -162,7 +185,7 @@ impl Server {
             .unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let base_url = format!("http://{address}");
+        let base_url = base_url.map_or_else(|| format!("http://{address}"), str::to_owned);
         let tokens = Tokens::new(store.clone(), lake.clone(), &base_url);
         let service = Service::new(Options {
             lake: lake.clone(),

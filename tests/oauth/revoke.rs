@@ -208,3 +208,45 @@ fn a_form_is_read_too() {
     let answer = server.post_form("/oauth/revoke", &[("authorization", &bearer(&tokens))], &fields);
     assert_eq!((answer.status, answer.json()), (200, json!({"count": 1})));
 }
+
+#[test]
+fn whatever_races_a_revocation_leaves_no_token_alive() {
+    let (server, app) = server();
+    let introspected = |token: &Value| {
+        server
+            .get("/oauth/introspect", token.as_str().unwrap_or_default())
+            .json()
+    };
+    for round in 0..6 {
+        let finished = Flow::of(&app).finish(&server);
+        // In half of the rounds the exchange itself is under way, in the others a refresh is.
+        let begun = (round % 2 == 1).then(|| finished.tokens(&server));
+        let body = match &begun {
+            None => finished.exchange(),
+            Some(tokens) => {
+                json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": finished.client})
+            }
+        };
+        let granted: Vec<Value> = std::thread::scope(|scope| {
+            let ask = || server.post("/oauth/token", &[], &body);
+            let asking: Vec<_> = (0..3).map(|_| scope.spawn(ask)).collect();
+            scope.spawn(|| {
+                let actor = tabularium::consent::Actor::Patient;
+                server.store.revoke_consent(&finished.consent, actor).unwrap()
+            });
+            let answers = asking.into_iter().map(|thread| thread.join().unwrap());
+            answers
+                .filter(|answer| answer.status == 200)
+                .map(|answer| answer.json())
+                .collect()
+        });
+        for tokens in granted.iter().chain(&begun) {
+            assert_eq!(introspected(&tokens["access_token"])["active"], false);
+            let again = json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": finished.client});
+            assert_eq!(server.post("/oauth/token", &[], &again).status, 400);
+        }
+        assert_eq!(server.post("/oauth/token", &[], &finished.exchange()).status, 400);
+        let jobs = server.store.jobs_of(&finished.authorizations[0]).unwrap();
+        assert!(jobs.iter().all(|job| !job.state.is_open()), "{jobs:?}");
+    }
+}

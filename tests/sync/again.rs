@@ -101,13 +101,13 @@ fn an_authorizations_records_are_fetched_once_at_a_time() {
     let world = World::new(1, Mode::Live);
     let connected = world.connect("lakeshore", 0);
     world.store().create_job(&connected.authorization, "refresh").unwrap();
-    let due = world.store().due_jobs(9).unwrap();
+    let due = world.store().due_jobs(9, 9).unwrap();
     assert_eq!(due.len(), 2);
     assert!(world.store().begin_job(&due[0].job).unwrap().is_some());
     assert!(world.store().begin_job(&due[1].job).unwrap().is_none());
-    assert!(world.store().due_jobs(9).unwrap().is_empty());
+    assert!(world.store().due_jobs(9, 9).unwrap().is_empty());
     assert!(world.store().complete_job(&due[0].job, "").unwrap());
-    assert_eq!(world.store().due_jobs(9).unwrap(), due[1..]);
+    assert_eq!(world.store().due_jobs(9, 9).unwrap(), due[1..]);
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Completed);
 }
@@ -117,7 +117,7 @@ fn a_worker_takes_up_what_another_left_behind() {
     let world = World::new(2, Mode::Live);
     let connected = world.connect("lakeshore", 0);
     // As a killed process leaves it: begun, with a spool.
-    assert_eq!(world.store().due_jobs(9).unwrap().len(), 1);
+    assert_eq!(world.store().due_jobs(9, 9).unwrap().len(), 1);
     let job = world.store().jobs_of(&connected.authorization).unwrap()[0].id.clone();
     assert!(world.store().begin_job(&job).unwrap().is_some());
     assert!(world.store().begin_job(&job).unwrap().is_none(), "begun twice");

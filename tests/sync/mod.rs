@@ -9,6 +9,7 @@ mod many;
 mod moments;
 mod outgoing;
 mod races;
+mod rogue;
 mod service;
 mod trouble;
 mod whole;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tabularium::sync::client::{Client, Error, Guard, HttpLimits};
+use tabularium::sync::client::{Client, Error, Guard, HttpLimits, Realm};
 
 /// A server that gives canned answers, one a connection, and remembers what it was asked.
 struct Canned {
@@ -73,18 +73,22 @@ async fn a_token_goes_to_no_other_server() {
         .into_boxed_str(),
     );
     let answers: &'static [&'static str] = Box::leak(Box::new([
-        "HTTP/1.1 302 Found\r\nlocation: /next?x=1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 302 Found\r\nlocation: /fhir/next?x=1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
         to,
     ]));
     let first = Canned::new(answers);
     let answer = client(Guard::Private, 1 << 20)
-        .fetch(&format!("{}/fhir/Patient/1", first.base), "secret-token")
+        .fetch(
+            &format!("{}/fhir/Patient/1", first.base),
+            "secret-token",
+            &Realm::under([format!("{}/fhir", first.base).as_str()]),
+        )
         .await
         .unwrap();
     assert_eq!(answer.status, 200);
     let asked = first.asked();
     assert!(asked[0].starts_with("GET /fhir/Patient/1 ") && asked[0].contains("secret-token"));
-    assert!(asked[1].starts_with("GET /next?x=1 ") && asked[1].contains("secret-token"));
+    assert!(asked[1].starts_with("GET /fhir/next?x=1 ") && asked[1].contains("secret-token"));
     assert!(other.asked()[0].starts_with("GET /elsewhere ") && !other.asked()[0].contains("secret-token"));
     assert!(!other.asked()[0].to_lowercase().contains("referer"));
 }
@@ -94,16 +98,22 @@ async fn redirects_into_the_network_and_without_end_are_refused() {
     let metadata = Canned::new(&[
         "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/latest/meta-data\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
     ]);
-    let asked = client(Guard::Private, 1 << 20).fetch(&metadata.base, "t").await;
+    let asked = client(Guard::Private, 1 << 20)
+        .fetch(&metadata.base, "t", &Realm::default())
+        .await;
     assert!(matches!(asked, Err(Error::Forbidden(_))), "{asked:?}");
     let file = Canned::new(&[
         "HTTP/1.1 302 Found\r\nlocation: file:///etc/passwd\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
     ]);
-    let asked = client(Guard::Private, 1 << 20).fetch(&file.base, "t").await;
+    let asked = client(Guard::Private, 1 << 20)
+        .fetch(&file.base, "t", &Realm::default())
+        .await;
     assert!(matches!(asked, Err(Error::Forbidden(_))), "{asked:?}");
     let round =
         Canned::new(&["HTTP/1.1 302 Found\r\nlocation: /again\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"; 6]);
-    let asked = client(Guard::Private, 1 << 20).fetch(&round.base, "t").await;
+    let asked = client(Guard::Private, 1 << 20)
+        .fetch(&round.base, "t", &Realm::default())
+        .await;
     assert!(matches!(asked, Err(Error::Malformed { .. })), "{asked:?}");
     assert_eq!(round.asked().len(), 6);
 }
@@ -118,7 +128,9 @@ async fn nothing_private_is_called_unless_it_is_allowed() {
         format!("https://localhost:{port}/"),
         format!("https://[::1]:{port}/"),
     ] {
-        let asked = client(Guard::Public, 1 << 20).fetch(&address, "t").await;
+        let asked = client(Guard::Public, 1 << 20)
+            .fetch(&address, "t", &Realm::default())
+            .await;
         assert!(matches!(asked, Err(Error::Forbidden(_))), "{address}: {asked:?}");
     }
     assert!(source.asked().is_empty());
@@ -134,13 +146,23 @@ async fn answers_are_bounded_and_errors_tell_no_paths() {
     let client = client(Guard::Private, 8);
     let address = format!("{}/fhir/Patient/secret-id?name=secret-name", large.base);
     for expected in ["is too large", "is too large", "is too large"] {
-        let error = client.fetch(&address, "secret-token").await.unwrap_err();
+        let error = client
+            .fetch(&address, "secret-token", &Realm::under([large.base.as_str()]))
+            .await
+            .unwrap_err();
         assert!(error.to_string().ends_with(expected), "{error}");
         assert!(!format!("{error} {error:?}").contains("secret"), "{error:?}");
     }
     // Nobody is there any more.
     drop(large);
-    let error = client.fetch("http://127.0.0.1:9/secret", "secret").await.unwrap_err();
+    let error = client
+        .fetch(
+            "http://127.0.0.1:9/secret",
+            "secret",
+            &Realm::under(["http://127.0.0.1:9"]),
+        )
+        .await
+        .unwrap_err();
     assert!(
         error.may_pass() && !format!("{error} {error:?}").contains("secret"),
         "{error:?}"
@@ -158,6 +180,6 @@ async fn a_source_that_says_nothing_is_given_up() {
         page: 8,
     };
     let client = Client::new(Guard::Private, limits).unwrap();
-    let error = client.fetch(&address, "t").await.unwrap_err();
+    let error = client.fetch(&address, "t", &Realm::default()).await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }) && error.may_pass(), "{error:?}");
 }

@@ -45,6 +45,7 @@ fn a_page_that_cannot_be_read_is_asked_for_once_more() {
         pace: pace(),
         jobs: 1,
         requests: 1,
+        ..Settings::default()
     });
     for knobs in [
         json!({"malformed_every": 4, "page": 5}),
@@ -174,6 +175,7 @@ fn a_source_is_sent_no_more_requests_at_once_than_it_is_to_be() {
         jobs: 6,
         requests: 2,
         pace: pace(),
+        ..Settings::default()
     });
     for connected in &people {
         assert_eq!(world.end_of(connected), JobState::Completed);

@@ -123,6 +123,7 @@ impl World {
             jobs: 8,
             requests: 4,
             pace: pace(),
+            ..Settings::default()
         });
     }
 

@@ -68,6 +68,10 @@ pub(super) struct Args {
     /// The system of the identifiers that its records get [default: its FHIR base]
     #[arg(long, value_name = "URI")]
     identifier_system: Option<String>,
+    /// Address beside its FHIR base under which its further pages are, where its pages lead out of the base; may be repeated. The patient's
+    /// access is shown there as well
+    #[arg(long = "pages-at", value_name = "URL")]
+    pages_at: Vec<String>,
     /// The source may be at a loopback or private address, and without TLS
     #[arg(long)]
     allow_private_sources: bool,
@@ -131,6 +135,9 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     };
     let endpoint = store
         .save_source(&organization, &new, Actor::Operator)
+        .map_err(refused)?;
+    store
+        .set_endpoint_pages(&endpoint.id, &arguments.pages_at, Actor::Operator)
         .map_err(refused)?;
     report(&store, &endpoint, known.is_some(), arguments.json)
 }

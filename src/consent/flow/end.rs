@@ -111,7 +111,7 @@ fn abandon(transaction: &Transaction<'_>, now: i64, flow: &mut Flow) -> Result<(
 fn close(now: i64, flow: &mut Flow) {
     flow.ended_at = Some(now);
     flow.progress.told = true;
-    flow.progress.ticket = None;
+    flow.progress.window = None;
     // Neither who somebody is nor where they were is needed any more.
     flow.progress.verified = None;
     flow.progress.places = Vec::new();

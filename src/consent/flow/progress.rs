@@ -158,9 +158,9 @@ pub struct Progress {
     /// What the patient said of themselves.
     #[serde(default)]
     pub details: Details,
-    /// The digest of what a window beside the frame may come with, in base64.
+    /// The digest of the cookie of the window that was opened beside the frame, in base64.
     #[serde(default)]
-    pub ticket: Option<String>,
+    pub window: Option<String>,
     /// The flow was ended by a step, and the application was told.
     #[serde(default)]
     pub told: bool,
@@ -201,7 +201,7 @@ impl Progress {
                 birth_date: request.hints.birth_date.clone().unwrap_or_default(),
                 ..Details::default()
             },
-            ticket: None,
+            window: None,
             told: false,
         }
     }

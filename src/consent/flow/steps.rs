@@ -12,6 +12,7 @@ use crate::consent::credential::{self, Credential};
 use crate::consent::error::Error;
 use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
+use crate::consent::secret;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 use crate::consent::store::Store;
 
@@ -60,7 +61,7 @@ impl Store {
     pub fn go_to(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step_flow(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
-            flow.progress.ticket = None;
+            flow.progress.window = None;
             flow.progress.go(step);
             Ok(())
         })
@@ -83,19 +84,36 @@ impl Store {
     pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
             still_at(flow, turn)?;
-            flow.progress.ticket = None;
+            flow.progress.window = None;
             flow.progress.go(step);
             Ok(())
         })
     }
 
-    /// The patient has agreed inside a frame: what follows happens in a window that comes with `ticket`.
-    pub fn open_window(&self, key: SessionKey, step: Step, ticket: &str) -> Result<(), FlowError> {
+    /// The patient has agreed inside a frame: what follows happens in a window beside it.
+    pub fn go_beside(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step_flow(key, |_, _, flow| {
-            flow.progress.ticket = Some(SessionKey::of(ticket).text());
+            flow.progress.window = None;
             flow.progress.go(step);
             Ok(())
         })
+    }
+
+    /// A window is opened beside the frame that stood at this turn. The turn goes on by it, so that what opened one window opens no other;
+    /// an earlier window is forgotten. Gives what the window is known by from now on, and the session.
+    pub fn open_window(&self, key: SessionKey, turn: u64) -> Result<(String, Flow), FlowError> {
+        let cookie = secret::random("")?;
+        let flow = self.step_flow(key, |_, _, flow| {
+            let step = flow.progress.step.clone();
+            let waits = matches!(step, Step::Window { .. }) && flow.request.display == Display::Frame;
+            if !waits || flow.progress.turn != turn {
+                return Err(FlowError::Stale);
+            }
+            flow.progress.window = Some(SessionKey::of(&cookie).text());
+            flow.progress.go(step);
+            Ok(flow.clone())
+        })?;
+        Ok((cookie, flow))
     }
 
     /// The patient is sent to a source. `state` is known to the browser and the source only, `verifier` to nobody outside.
@@ -135,7 +153,7 @@ impl Store {
         self.step_flow(key, |transaction, now, flow| {
             let mut authorization = sent(transaction, now, flow, to, None)?;
             authorization.step(transaction, now, Actor::Service, AuthorizationEvent::Failed)?;
-            flow.progress.ticket = None;
+            flow.progress.window = None;
             flow.progress.go(Step::Trouble {
                 endpoint: to.endpoint.to_owned(),
                 trouble: Trouble::Down,
@@ -181,7 +199,7 @@ impl Store {
         self.step_flow(key, |_, _, flow| {
             still_at(flow, turn)?;
             flow.progress.verified = Some(verified);
-            flow.progress.ticket = None;
+            flow.progress.window = None;
             found(flow, places);
             Ok(())
         })
@@ -243,7 +261,7 @@ impl Store {
             authorization.grant(transaction, now, &granted.grant)?;
             credential::keep(transaction, now, id, &sealed)?;
             flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
-            flow.progress.ticket = None;
+            flow.progress.window = None;
             // Of several that are asked at once, the others are waited for.
             let next = match flow.progress.connects_places() {
                 true => flow.progress.step.clone(),
@@ -264,7 +282,7 @@ impl Store {
                 Trouble::Down => AuthorizationEvent::Failed,
             };
             authorization.step(transaction, now, Actor::Patient, event)?;
-            flow.progress.ticket = None;
+            flow.progress.window = None;
             if flow.progress.connects_places() {
                 flow.progress.go(flow.progress.step.clone());
             } else if flow.progress.step != Step::Hub {

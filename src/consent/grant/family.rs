@@ -8,6 +8,7 @@ use crate::consent::error::Error;
 use crate::consent::record::Consent;
 use crate::consent::secret::{self, Digest};
 use crate::consent::standing::Standing;
+use crate::consent::store::Store;
 
 /// Which API began a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,17 @@ pub(super) fn add_access_token(
     let mut statement = connection.prepare_cached(sql)?;
     statement.execute(params![jti, consent, family, expires_at])?;
     Ok(())
+}
+
+impl Store {
+    /// Whether an access token of a consent was given out, and neither revoked nor forgotten since.
+    pub(in crate::consent) fn knows_access_token(&self, jti: &str, consent: &str) -> Result<bool, Error> {
+        self.read(|connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM access_token WHERE jti = ?1 AND consent = ?2)";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row(params![jti, consent], |row| row.get(0))?)
+        })
+    }
 }
 
 /// Ends every token of a family, because a secret of it came from two sides.

@@ -15,7 +15,7 @@ use super::texts::Texts;
 use super::travel::{departure, stepped, to_provider, to_session, to_source};
 use super::view::Wrong;
 use super::visit::{Visit, fields, form, stored};
-use super::{cookie, csrf, notice, places, shown};
+use super::{cookie, notice, places, shown, ticket};
 use crate::consent::{
     AuthorizationType, Details, Ended, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step,
     Trouble, Way,
@@ -150,8 +150,8 @@ async fn travel(service: &Arc<Service>, key: SessionKey, id: String) -> Result<R
 
 /// Goes on in a window beside the frame.
 async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
-    let (key, ticket) = (visit.key(), csrf::ticket(&visit.cookie, visit.flow.progress.turn + 1));
-    let taken = stored(service, move |service| service.store.open_window(key, step, &ticket));
+    let key = visit.key();
+    let taken = stored(service, move |service| service.store.go_beside(key, step));
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
@@ -188,20 +188,17 @@ fn is_from_own_page(headers: &HeaderMap, base_url: &str) -> bool {
 }
 
 async fn opened(service: &Arc<Service>, sent: String) -> Result<Option<Response>, Error> {
-    let Some((key, ticket)) = sent.split_once('.') else {
+    let Some((key, turn)) = ticket::read(&service.store, &sent) else {
         return Ok(None);
     };
-    let (Some(key), digest) = (SessionKey::from_text(key), SessionKey::of(ticket).text()) else {
-        return Ok(None);
+    let opened = stored(service, move |service| service.store.open_window(key, turn)).await?;
+    let (cookie, flow) = match opened {
+        Ok(opened) => opened,
+        Err(FlowError::Store(error)) => return Err(Error::internal(error)),
+        Err(_) => return Ok(None),
     };
-    let flow = stored(service, move |service| service.store.visit_flow(key)).await?;
-    let flow = flow.map_err(Error::internal)?;
-    let Some(flow) = flow.filter(|flow| flow.is_open() && flow.progress.ticket.as_ref() == Some(&digest)) else {
+    let Step::Window { endpoint, provider } = flow.progress.step else {
         return Ok(None);
-    };
-    let (endpoint, provider) = match flow.progress.step.clone() {
-        Step::Window { endpoint, provider } => (endpoint, provider),
-        _ => return Ok(None),
     };
     let taken = match (endpoint, provider) {
         (Some(endpoint), _) => travel(service, key, endpoint).await?,
@@ -212,7 +209,10 @@ async fn opened(service: &Arc<Service>, sent: String) -> Result<Option<Response>
         (None, None) => return Ok(None),
     };
     match taken {
-        Ok(response) => Ok(Some(with_cookie(response, cookie::set(cookie::WINDOW, &sent, false)))),
+        Ok(response) => {
+            let cookie = cookie::set(service, cookie::WINDOW, &cookie, false);
+            Ok(Some(with_cookie(response, cookie)))
+        }
         Err(FlowError::Store(error)) => Err(Error::internal(error)),
         Err(_) => Ok(None),
     }

@@ -17,8 +17,8 @@ use super::travel::{
 use super::visit::{stored, visit};
 use super::{actions, cookie, notice, places};
 use crate::consent::{
-    self, Attempt, Credential, Display, Endpoint, Flow, FlowError, Grant, IdentityProvider, Returned, SessionKey,
-    SourceGrant, Step, Trouble, Way,
+    self, Attempt, Authorization, AuthorizationState, Credential, Display, Endpoint, Flow, FlowError, Grant,
+    IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -109,8 +109,8 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
         Ok(None) => return Err(notice::stray(service, t)),
         Err(error) => return Err(notice::broken(service, t, error)),
     };
-    let own = cookie::read(headers, cookie::SESSION).is_some_and(|cookie| SessionKey::of(&cookie) == flow.key);
-    if !own && !is_window_of(headers, &flow) {
+    let own = cookie::read(service, headers, cookie::SESSION).is_some_and(|cookie| SessionKey::of(&cookie) == flow.key);
+    if !own && !is_window_of(service, headers, &flow) {
         return Err(notice::stray(service, t));
     }
     // A frame never leaves for a source itself. Where the page that holds it is of the service's own site, the window beside it
@@ -129,11 +129,10 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
 }
 
 /// Whether the browser's window is the one that the session's frame opened.
-fn is_window_of(headers: &HeaderMap, flow: &Flow) -> bool {
-    let ticket = cookie::read(headers, cookie::WINDOW);
-    let digest = ticket.as_deref().and_then(|ticket| ticket.split_once('.'));
-    let digest = digest.map(|(_, ticket)| SessionKey::of(ticket).text());
-    digest.is_some() && digest == flow.progress.ticket && flow.request.display == Display::Frame
+fn is_window_of(service: &Service, headers: &HeaderMap, flow: &Flow) -> bool {
+    let cookie = cookie::read(service, headers, cookie::WINDOW);
+    let digest = cookie.map(|cookie| SessionKey::of(&cookie).text());
+    digest.is_some() && digest == flow.progress.window && flow.request.display == Display::Frame
 }
 
 /// What came of an attempt.
@@ -191,6 +190,11 @@ async fn source_answered(
     let (Some(endpoint), Some(authorization)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
         return Ok(None);
     };
+    // Who has gone elsewhere meanwhile wants nothing of this source any more, so it is not asked for access.
+    let awaited = |one: &Authorization| one.id == authorization && one.state == AuthorizationState::Authorizing;
+    if !flow.authorizations.iter().any(awaited) {
+        return Ok(Some(to_session(service)));
+    }
     let (key, alone) = (back.key, flow.request.way == Way::Choose && !back.in_window);
     let asking = service.clone();
     let work = async move {

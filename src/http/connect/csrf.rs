@@ -30,11 +30,6 @@ pub(super) fn is_valid(cookie: &str, token: &str) -> bool {
     verify_slices_are_equal(&secret, &derived("csrf", cookie)).is_ok()
 }
 
-/// What the window beside a frame comes with at one turn of the session.
-pub(super) fn ticket(cookie: &str, turn: u64) -> String {
-    URL_SAFE_NO_PAD.encode(derived(&format!("window {turn}"), cookie))
-}
-
 fn derived(purpose: &str, cookie: &str) -> [u8; LENGTH] {
     let mut context = Context::new(&SHA256);
     context.update(purpose.as_bytes());
@@ -58,12 +53,5 @@ mod tests {
         for bad in ["", "a", "!", &one[1..], &format!("{one}A"), &"A".repeat(86)] {
             assert!(!is_valid("a", bad), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_ticket_is_for_one_turn_of_one_session() {
-        assert_eq!(ticket("a", 1), ticket("a", 1));
-        assert_ne!(ticket("a", 1), ticket("a", 2));
-        assert_ne!(ticket("a", 1), ticket("b", 1));
     }
 }

@@ -82,13 +82,13 @@ pub(super) fn ended(
             let mut pairs = vec![("code", code.as_str())];
             pairs.extend(flow.request.state.as_deref().map(|state| ("state", state)));
             let uri = flow.request.redirect_uri.as_deref().unwrap_or_default();
-            closed(flow, see_other(&with_query(uri, &pairs)))
+            closed(service, flow, see_other(&with_query(uri, &pairs)))
         }
         Ended::PublicToken(token) => {
             let text = t.fill(t.done_text, &application.name).to_string();
             let message = message(&flow.request, "success", token, None);
             let page = last(service, t, flow, application, t.done_title, text, message, true);
-            closed(flow, page)
+            closed(service, flow, page)
         }
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn denied(
             )
         }
     };
-    closed(flow, response)
+    closed(service, flow, response)
 }
 
 /// A flow that ended while nobody looked: the patient stayed away, or somebody else ended it.
@@ -206,9 +206,13 @@ fn last(
 }
 
 /// The browser forgets a session that is over.
-fn closed(flow: &Flow, response: Response) -> Response {
+fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
     let framed = flow.request.display == Display::Frame;
-    left::noted(flow, with_cookie(response, cookie::cleared(cookie::SESSION, framed)))
+    left::noted(
+        service,
+        flow,
+        with_cookie(response, cookie::cleared(service, cookie::SESSION, framed)),
+    )
 }
 
 /// An error of a request of the link component whose page is known to be the application's.

@@ -154,7 +154,7 @@ async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Appli
 
 /// The session that this browser has open for the very same request.
 async fn resumed(service: &Arc<Service>, headers: &HeaderMap, wanted: &FlowRequest) -> Option<Response> {
-    let cookie = cookie::read(headers, cookie::SESSION)?;
+    let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);
     let flow = stored(service, move |service| service.store.visit_flow(key)).await;
     let flow = flow.ok()?.ok()??;
@@ -196,5 +196,8 @@ async fn begin(
 
 fn entered(service: &Service, cookie: &str, wanted: &FlowRequest) -> Response {
     let framed = wanted.display == Display::Frame;
-    with_cookie(to_session(service), cookie::set(cookie::SESSION, cookie, framed))
+    with_cookie(
+        to_session(service),
+        cookie::set(service, cookie::SESSION, cookie, framed),
+    )
 }

@@ -19,15 +19,15 @@ use super::texts::Texts;
 const LEFT: &str = "svc_left";
 
 /// Notes in the browser that a session has ended there.
-pub(super) fn noted(flow: &Flow, response: Response) -> Response {
+pub(super) fn noted(service: &Service, flow: &Flow, response: Response) -> Response {
     let framed = flow.request.display == Display::Frame;
-    with_cookie(response, cookie::set(LEFT, &flow.key.text(), framed))
+    with_cookie(response, cookie::set(service, LEFT, &flow.key.text(), framed))
 }
 
 /// What somebody without an open session is told.
 pub(super) async fn answer(service: &Arc<Service>, t: &'static Texts, headers: &HeaderMap) -> Response {
-    let open = cookie::read(headers, cookie::SESSION).map(|cookie| SessionKey::of(&cookie));
-    let ended = cookie::read(headers, LEFT).and_then(|text| SessionKey::from_text(&text));
+    let open = cookie::read(service, headers, cookie::SESSION).map(|cookie| SessionKey::of(&cookie));
+    let ended = cookie::read(service, headers, LEFT).and_then(|text| SessionKey::from_text(&text));
     let found = stored(service, move |service| {
         for key in open.into_iter().chain(ended) {
             if let Some(flow) = service.store.peek_flow(key)? {

@@ -24,6 +24,7 @@ mod request;
 mod routes;
 mod shown;
 mod texts;
+mod ticket;
 mod travel;
 mod view;
 mod visit;

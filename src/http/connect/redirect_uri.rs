@@ -48,7 +48,10 @@ pub(super) fn with_query(uri: &str, pairs: &[(&str, &str)]) -> String {
 pub(super) fn policy_source(uri: &str) -> Option<String> {
     let url = Url::parse(uri).ok()?;
     match url.origin() {
-        origin if origin.is_tuple() => Some(origin.ascii_serialization()),
+        // URLs admit hosts with letters that separate the parts of a policy.
+        origin if origin.is_tuple() => {
+            Some(origin.ascii_serialization()).filter(|text| !text.contains([';', ',', '\'']))
+        }
         _ => Some(format!("{}:", url.scheme())),
     }
 }
@@ -110,6 +113,13 @@ mod tests {
             policy_source("https://a.example:8/x?y").as_deref(),
             Some("https://a.example:8")
         );
+    }
+
+    #[test]
+    fn an_address_adds_nothing_else_to_a_policy() {
+        for odd in ["http://a;sandbox/", "http://a,b.localhost/", "http://a'unsafe-inline'/"] {
+            assert_eq!(policy_source(odd), None, "{odd}");
+        }
     }
 
     #[test]

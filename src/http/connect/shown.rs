@@ -14,7 +14,7 @@ use super::view::{
     Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, WaitingPage, Wrong,
 };
 use super::visit::{Visit, present, stored, visit};
-use super::{actions, cookie, csrf, kinds, notice};
+use super::{actions, cookie, csrf, kinds, notice, ticket};
 use crate::consent::{
     self, Asked, AuthorizationState, AuthorizationType, Details, Display, Endpoint, Flow, IdentityProvider, SessionKey,
     Step, Trouble, Usage, Way,
@@ -97,7 +97,7 @@ pub(super) async fn organizations(
 
 /// `GET /connect/progress`: the turn of the session, for the page that waits beside a window. Asking does not keep a session open.
 pub(super) async fn progress(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
-    let Some(cookie) = cookie::read(&headers, cookie::SESSION) else {
+    let Some(cookie) = cookie::read(&service, &headers, cookie::SESSION) else {
         return StatusCode::GONE.into_response();
     };
     let key = SessionKey::of(&cookie);
@@ -164,12 +164,12 @@ async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error>
             (Some(endpoint), _) => {
                 let endpoint = source(service, endpoint).await?;
                 let policy = toward(policy(visit), &endpoint);
-                Ok(framed(service, visit, &display_name(&endpoint), &policy))
+                framed(service, visit, &display_name(&endpoint), &policy)
             }
             (None, code) => {
                 let known = provider_of(service, visit, code.as_deref().unwrap_or_default()).await?;
                 let (name, issuer) = known.map(|known| (known.name, known.issuer)).unwrap_or_default();
-                Ok(framed(service, visit, &name, &policy(visit).leads_to(&issuer)))
+                framed(service, visit, &name, &policy(visit).leads_to(&issuer))
             }
         },
         Step::Trouble { endpoint, trouble } => problem(service, visit, &source(service, endpoint).await?, *trouble),
@@ -482,21 +482,21 @@ async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Erro
     Ok(page(StatusCode::OK, &template, &policy(visit)))
 }
 
-fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Response {
+fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Result<Response, Error> {
     let turn = visit.flow.progress.turn;
     let t = visit.texts;
     let at = match visit.flow.progress.verified.is_none() && visit.flow.request.way == Way::Identity {
         true => 0,
         false => there(visit),
     };
-    let ticket = csrf::ticket(&visit.cookie, turn);
     let template = FramePage {
         s: shell(service, visit, t.fill(t.frame_title, source), at),
         source,
-        ticket: format!("{}.{ticket}", visit.key().text()),
+        ticket: ticket::made(&service.store, visit.key(), turn).map_err(Error::internal)?,
         mark: turn,
+        opened: visit.flow.progress.window.is_some(),
     };
-    page(StatusCode::OK, &template, policy)
+    Ok(page(StatusCode::OK, &template, policy))
 }
 
 /// Whether somebody can be looked for by their details.

@@ -263,6 +263,8 @@ pub(super) struct FramePage<'a> {
     pub(super) ticket: String,
     /// The session's turn that this page is of.
     pub(super) mark: u64,
+    /// A window has been opened from it.
+    pub(super) opened: bool,
 }
 
 /// A place that is being connected, and how far that is.

@@ -51,7 +51,7 @@ pub(super) async fn stored<T: Send + 'static>(
 /// knowing answers with that.
 pub(super) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
     let texts = Texts::of(headers);
-    let Some(cookie) = cookie::read(headers, cookie::SESSION) else {
+    let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {
         return Err(left::answer(service, texts, headers).await);
     };
     let key = SessionKey::of(&cookie);
@@ -78,7 +78,7 @@ pub(super) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result
 
 /// The patient's open session, if there is one. Nobody is told of one that has ended.
 pub(super) async fn present(service: &Arc<Service>, headers: &HeaderMap) -> Option<Visit> {
-    let cookie = cookie::read(headers, cookie::SESSION)?;
+    let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);
     let found = stored(service, move |service| {
         let flow = service.store.visit_flow(key).ok()??;

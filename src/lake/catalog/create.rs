@@ -10,6 +10,7 @@ use crate::lake::error::LakeError;
 use crate::lake::folder::{DATA_PATH, Folder};
 use crate::lake::layout::LAYOUT_VERSION;
 use crate::lake::owner::OwnerKey;
+use crate::lake::private;
 use crate::lake::scope::Mode;
 
 /// The DuckLake version written.
@@ -71,6 +72,9 @@ pub(in crate::lake) fn create(folder: &Folder, now: i64) -> Result<(), LakeError
             _ => {}
         }
     }
+    // SQLite gives its write-ahead log the permissions of the file itself.
+    let made = private::options().write(true).create_new(true).open(&path);
+    made.map_err(LakeError::io("create", &path))?;
     let mut connection = open_writer(&path)?;
     fill(&mut connection, now)?;
     // Closing folds the write-ahead log into the file.

@@ -5,6 +5,7 @@ use super::properties::properties;
 use crate::fhir::TypeId;
 use crate::lake::error::LakeError;
 use crate::lake::layout::field_id;
+use crate::lake::private;
 use crate::lake::written::{WrittenColumn, WrittenFile};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::kernels::aggregate::{max, min};
@@ -36,7 +37,7 @@ impl FileWriter {
         let failed = || LakeError::parquet("write", path);
         let leaf = |name: &str| leaf_index(schema, name).ok_or_else(|| failed()(missing(name)));
         let properties = properties(ty, rows, leaf("owner")?, leaf("id")?).map_err(failed())?;
-        let file = File::options().read(true).write(true).create_new(true).open(path);
+        let file = private::options().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(LakeError::io("write", path))?;
         // Arrow's own schema in the footer would double its size and say nothing that Parquet's types do not.
         let options = ArrowWriterOptions::new()

@@ -8,6 +8,9 @@ use super::error::Error;
 use super::http::{FHIR_JSON, JSON};
 use super::{Client, Guard};
 
+/// Bytes that are kept of what a source says of itself.
+const LARGEST: usize = 64 << 10;
+
 const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
 
 /// Where and how a source grants access.
@@ -117,6 +120,10 @@ fn configuration(json: &Value, guard: Guard, base: &str) -> Result<Configuration
     if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
         return Err(malformed("a SMART configuration without S256"));
     }
+    // It is kept with the endpoint, and with each patient who is on the way there.
+    if serde_json::to_string(&found).map_or(0, |text| text.len()) > LARGEST {
+        return Err(malformed("a SMART configuration that is too large"));
+    }
     Ok(found)
 }
 
@@ -164,6 +171,7 @@ mod tests {
             ("authorization_endpoint", json!("javascript:alert(1)")),
             ("code_challenge_methods_supported", json!(["plain"])),
             ("scopes_supported", json!("openid")),
+            ("scopes_supported", json!(vec!["x".repeat(1_000); 70])),
         ] {
             let mut bad = good.clone();
             bad[name] = value;

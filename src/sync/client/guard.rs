@@ -9,6 +9,9 @@ use url::{Host, Url};
 
 use super::error::Error;
 
+/// Letters of an address. What sources page by is some thousand long.
+const LONGEST: usize = 32 << 10;
+
 /// What may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
@@ -22,6 +25,9 @@ pub enum Guard {
 impl Guard {
     /// The address, if it has a form that may be called.
     pub fn check(self, address: &str) -> Result<Url, Error> {
+        if address.len() > LONGEST {
+            return Err(Error::Forbidden("it is too long"));
+        }
         let url = Url::parse(address).map_err(|_| Error::Forbidden("it is no URL"))?;
         self.check_url(&url)?;
         Ok(url)
@@ -35,6 +41,9 @@ impl Guard {
                 return Err(Error::Forbidden("it is not https (--allow-private-sources admits it)"));
             }
             _ => return Err(Error::Forbidden("it is neither https nor http")),
+        }
+        if url.as_str().len() > LONGEST {
+            return Err(Error::Forbidden("it is too long"));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Error::Forbidden("it names a user"));
@@ -227,6 +236,7 @@ mod tests {
             "https://169.254.169.254/latest/meta-data",
             "payer.example",
             "",
+            &format!("https://payer.example/{}", "x".repeat(LONGEST)),
         ] {
             assert!(Guard::Public.check(bad).is_err(), "{bad}");
         }

@@ -8,6 +8,7 @@ use url::Url;
 
 use super::error::Error;
 use super::guard::{Guard, Refused, Resolver};
+use super::realm::Realm;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const FHIR_JSON: &str = "application/fhir+json, application/json;q=0.9";
@@ -96,19 +97,18 @@ impl Http {
         self.guard
     }
 
-    /// Gets a document of at most `most` bytes, following redirects. A bearer token goes to the first address's origin only.
+    /// Gets a document of at most `most` bytes, following redirects. A bearer token goes to addresses of its realm only.
     pub(super) async fn get(
         &self,
         address: &str,
         accept: &str,
-        bearer: Option<&str>,
+        bearer: Option<(&str, &Realm)>,
         most: usize,
     ) -> Result<Answer, Error> {
         let mut url = self.guard.check(address)?;
-        let origin = url.origin();
         for _ in 0..=REDIRECTS {
             let mut request = self.client.get(url.clone()).header(ACCEPT, accept);
-            if let Some(token) = bearer.filter(|_| url.origin() == origin) {
+            if let Some((token, _)) = bearer.filter(|(_, realm)| realm.holds(&url)) {
                 request = request.bearer_auth(token);
             }
             let response = self.send(request, &url).await?;

@@ -6,9 +6,12 @@ use serde_json::Value;
 use super::Client;
 use super::error::Error;
 use super::http::malformed;
+use super::token::patient_id;
 
 /// Facilities that are taken of one answer.
 const MOST: usize = 200;
+/// Letters of a facility's name that are shown.
+const LONGEST_NAME: usize = 200;
 
 /// Who is looked for: verified, or as the person says.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,9 +74,20 @@ impl Client {
         let list = json["facilities"]
             .as_array()
             .ok_or_else(|| malformed(&answer.url, "no list of facilities"))?;
-        let facilities = list.iter().take(MOST).map(Facility::deserialize);
-        facilities
-            .collect::<Result<_, _>>()
-            .map_err(|_| malformed(&answer.url, "a facility that cannot be read"))
+        let mut facilities = Vec::new();
+        for one in list.iter().take(MOST) {
+            let facility =
+                Facility::deserialize(one).map_err(|_| malformed(&answer.url, "a facility that cannot be read"))?;
+            // Where nobody is named, nobody's records can be asked for.
+            if let Some(patient) = patient_id(&facility.patient).map(str::to_owned) {
+                let name = facility.name.chars().filter(|letter| !letter.is_control());
+                facilities.push(Facility {
+                    name: name.take(LONGEST_NAME).collect(),
+                    patient,
+                    ..facility
+                });
+            }
+        }
+        Ok(facilities)
     }
 }

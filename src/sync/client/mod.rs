@@ -10,6 +10,7 @@ mod guard;
 mod http;
 mod identity;
 mod locator;
+mod realm;
 mod token;
 
 pub use authorize::{Redirect, Verifier};
@@ -19,6 +20,7 @@ pub use guard::Guard;
 pub use http::{Answer, HttpLimits};
 pub use identity::{Identity, Provider};
 pub use locator::{Demographics, Facility};
+pub use realm::Realm;
 pub use token::{Grant, Registration};
 
 pub(super) use error::is_passing;
@@ -38,10 +40,11 @@ impl Client {
         })
     }
 
-    /// Gets a FHIR resource or page with an access token. Statuses other than 200 are answers too, for the caller to judge.
-    pub async fn fetch(&self, url: &str, token: &str) -> Result<Answer, Error> {
+    /// Gets a FHIR resource or page with an access token, which goes nowhere outside of the realm. Statuses other than 200 are answers
+    /// too, for the caller to judge.
+    pub async fn fetch(&self, url: &str, token: &str, realm: &Realm) -> Result<Answer, Error> {
         self.http
-            .get(url, http::FHIR_JSON, Some(token), self.http.limits().page)
+            .get(url, http::FHIR_JSON, Some((token, realm)), self.http.limits().page)
             .await
     }
 }

@@ -11,6 +11,8 @@ use super::http::{Answer, host, malformed};
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// Letters of a token or id that are taken.
 const LONGEST: usize = 64 << 10;
+/// Letters of a Patient's id. R4 admits 64, and some sources give more.
+const LONGEST_ID: usize = 256;
 
 /// As whom the service is registered with a source.
 #[derive(Clone, PartialEq, Eq)]
@@ -175,14 +177,18 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
         expires_in: expires_in.filter(|seconds| *seconds > 0),
         refresh_token: text("refresh_token"),
         scope: text("scope"),
-        patient: text("patient").map(|patient| bare(&patient).to_owned()),
+        patient: text("patient").and_then(|patient| patient_id(&patient).map(str::to_owned)),
         id_token: text("id_token"),
     })
 }
 
-/// Some sources name the Patient by a reference.
-fn bare(patient: &str) -> &str {
-    patient.rsplit_once('/').map_or(patient, |(_, id)| id)
+/// The id of a Patient, whom some sources name by a reference; nothing where it is none that records could be asked for by. An empty one
+/// would ask a lenient source for the records of everybody.
+pub(super) fn patient_id(patient: &str) -> Option<&str> {
+    let id = patient.rsplit_once('/').map_or(patient, |(_, id)| id);
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'%' | b'\\' | b'"' | b'<' | b'>');
+    let whole = (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(plain);
+    (whole && !matches!(id, "." | "..")).then_some(id)
 }
 
 /// The OAuth error in an answer, else what its status says.
@@ -245,6 +251,37 @@ mod tests {
                 matches!(granted(&answer(200, body)), Err(Error::Malformed { .. })),
                 "{body}"
             );
+        }
+    }
+
+    #[test]
+    fn a_patient_is_somebody_whose_records_can_be_asked_for() {
+        for (given, id) in [
+            ("p1", "p1"),
+            ("Patient/p1", "p1"),
+            ("https://payer.example/fhir/Patient/p.1-2_3", "p.1-2_3"),
+        ] {
+            assert_eq!(patient_id(given), Some(id));
+        }
+        let long = "x".repeat(LONGEST_ID + 1);
+        for bad in [
+            "",
+            "Patient/",
+            "/",
+            ".",
+            "..",
+            "Patient/..",
+            "a b",
+            "a\nb",
+            "a\0b",
+            "a?b",
+            "a#b",
+            "%2e%2e",
+            "<b>",
+            "é",
+            &long,
+        ] {
+            assert_eq!(patient_id(bad), None, "{bad:?}");
         }
     }
 

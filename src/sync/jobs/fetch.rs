@@ -1,18 +1,23 @@
 //! Fetches all that a plan asks for into a spool. A type that the source does not serve, or not to us, is left out and told; a type
-//! that breaks off in the middle is left out whole.
+//! that breaks off in the middle is left out whole. Records of types that nobody asked for are not taken: what a patient did not grant
+//! stays where it is, though a source give it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::stream::{StreamExt, TryStreamExt};
+use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::page::{NoPage, Page, Record, page, record, references};
 use super::plan::{Plan, Search, Way, encoded};
 use super::source::{Source, Trouble, internal};
 use super::spool::{Draft, Spool};
+use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
+use crate::sync::settings::Most;
 
 /// Types and referred resources that are fetched at once; the source's gate decides how many of their requests are sent.
 const AT_ONCE: usize = 8;
@@ -21,6 +26,8 @@ const PAGES: usize = 10_000;
 /// Resources that are read for references to them, and how far they may lead on.
 const REFERRED: usize = 50_000;
 const ROUNDS: usize = 6;
+/// References that are kept for that.
+const WANTED: usize = 4 * REFERRED;
 
 /// What came of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +45,20 @@ pub(super) enum Outcome {
 pub(super) struct Fetched {
     pub(super) types: BTreeMap<&'static str, Outcome>,
     pub(super) records: u64,
+    /// Records of types that nobody asked for.
+    pub(super) unasked: u64,
 }
 
 /// What the fetching of all types shares.
 struct Work<'w> {
     source: &'w Source,
     spool: &'w Spool,
+    most: Most,
+    bytes: AtomicU64,
+    records: AtomicU64,
+    unasked: AtomicU64,
+    /// Types that are asked for, one way or another.
+    asked: HashSet<TypeId>,
     referred: HashSet<TypeId>,
     /// `Type/id` of what was fetched.
     met: Mutex<HashSet<String>>,
@@ -52,10 +67,20 @@ struct Work<'w> {
 }
 
 /// Fetches. An error means that nothing more will be had, or that the job was stopped.
-pub(super) async fn fetch(source: &Source, plan: &Plan, spool: &Spool) -> Result<Fetched, Trouble> {
+pub(super) async fn fetch(source: &Source, plan: &Plan, spool: &Spool, most: Most) -> Result<Fetched, Trouble> {
     let work = Work {
         source,
         spool,
+        most,
+        bytes: AtomicU64::new(0),
+        records: AtomicU64::new(0),
+        unasked: AtomicU64::new(0),
+        asked: plan
+            .searches
+            .iter()
+            .map(|search| search.ty)
+            .chain(plan.referred.iter().copied())
+            .collect(),
         referred: plan.referred.iter().copied().collect(),
         met: Mutex::default(),
         wanted: Mutex::default(),
@@ -76,6 +101,7 @@ pub(super) async fn fetch(source: &Source, plan: &Plan, spool: &Spool) -> Result
     if fetched.records > 0 {
         work.follow(&mut fetched).await?;
     }
+    fetched.unasked = work.unasked.into_inner();
     Ok(fetched)
 }
 
@@ -133,7 +159,7 @@ impl Work<'_> {
     async fn pages(&self, first: &str, draft: &mut Draft) -> Result<Option<u16>, Trouble> {
         let mut url = first.to_owned();
         let mut seen = HashSet::new();
-        while seen.insert(url.clone()) {
+        while seen.insert(<[u8; 32]>::from(Sha256::digest(&url))) {
             if seen.len() > PAGES {
                 return Err(Trouble::Broken("the source's pages do not end".to_owned()));
             }
@@ -176,10 +202,9 @@ impl Work<'_> {
 
     /// The address of the next page, if it is one to which our access may be shown.
     fn next(&self, at: &Url, next: &str) -> Result<String, Trouble> {
-        let elsewhere = || Trouble::Broken("the source's next page is on another server".to_owned());
+        let elsewhere = || Trouble::Broken("the source's next page is outside of its FHIR base".to_owned());
         let url = at.join(next).map_err(|_| elsewhere())?;
-        let base = Url::parse(self.source.base()).map_err(|_| elsewhere())?;
-        match url.origin() == base.origin() {
+        match self.source.realm().holds(&url) {
             true => Ok(url.into()),
             false => Err(elsewhere()),
         }
@@ -187,12 +212,28 @@ impl Work<'_> {
 
     /// Notes a record and what it refers to.
     fn take(&self, record: &Record, draft: &mut Draft) -> Result<(), Trouble> {
+        let ty = record.name.split('/').next().and_then(|name| facts().lookup(name));
+        if !ty.is_some_and(|ty| self.asked.contains(&ty)) {
+            self.unasked.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        let length = record.line.len() as u64;
+        let bytes = self.bytes.fetch_add(length, Ordering::Relaxed) + length;
+        let records = self.records.fetch_add(1, Ordering::Relaxed) + 1;
+        if bytes > self.most.bytes || records > self.most.records {
+            return Err(Trouble::Over(
+                "the source gives more than is taken of one patient".to_owned(),
+            ));
+        }
         draft.line(&record.line).map_err(internal)?;
-        lock(&self.met).insert(record.name.clone());
+        // What has no id of R4's form is not referred to, and will be refused.
+        if Target::parse(&record.name).is_some() {
+            lock(&self.met).insert(record.name.clone());
+        }
         if !self.referred.is_empty() {
             let mut wanted = lock(&self.wanted);
             references(&record.line, self.source.base(), |target| {
-                if self.referred.contains(&target.ty) {
+                if self.referred.contains(&target.ty) && wanted.len() < WANTED {
                     wanted.insert(format!("{}/{}", target.type_name(), target.id));
                 }
             });

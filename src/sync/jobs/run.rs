@@ -137,7 +137,13 @@ async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool) -> Result<S
     )?;
     let plan = plan(source.base(), &patient, &listed, granted.as_deref());
     let spool = shop.spools.open(&errand.job.id).map_err(internal)?;
-    let fetched = fetch(&source, &plan, &spool).await?;
+    let most = shop.settings.most;
+    let fetched = tokio::time::timeout(most.time, fetch(&source, &plan, &spool, most)).await;
+    let late = |_| Trouble::Passing {
+        why: "the source took too long".to_owned(),
+        retry_after: None,
+    };
+    let fetched = fetched.map_err(late)??;
     judge(&fetched, errand.job.attempts, last)?;
     let commit = Commit {
         lake: shop.lake.clone(),
@@ -195,6 +201,12 @@ fn told(fetched: &Fetched, summary: &Summary) -> String {
     if summary.refused > 0 {
         text.push_str(&format!(", {} refused", summary.refused));
     }
+    if fetched.unasked > 0 {
+        text.push_str(&format!(
+            ", {} of types that were not asked for left out",
+            fetched.unasked
+        ));
+    }
     for (name, outcome) in &fetched.types {
         match outcome {
             Outcome::Fetched(_) => {}
@@ -213,6 +225,7 @@ mod tests {
         Fetched {
             types: ["Condition", "Goal", "Observation"].into_iter().zip(outcomes).collect(),
             records,
+            unasked: 0,
         }
     }
 

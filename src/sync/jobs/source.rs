@@ -9,7 +9,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
 use crate::consent::{Authorization, AuthorizationType, Credential, Endpoint, Store};
-use crate::sync::client::{Answer, Client, Configuration, Error, Grant, Registration, is_passing};
+use crate::sync::client::{Answer, Client, Configuration, Error, Grant, Realm, Registration, is_passing};
 use crate::sync::settings::Pace;
 
 /// Access is renewed when it has fewer seconds left than this.
@@ -68,6 +68,8 @@ pub(super) struct Source {
     store: Arc<Store>,
     authorization: Authorization,
     fhir_base: String,
+    /// Where access may be shown.
+    realm: Realm,
     registration: Registration,
     configuration: Option<Configuration>,
     access: Mutex<Access>,
@@ -103,12 +105,14 @@ impl Source {
         pace: Pace,
     ) -> Result<Source, Trouble> {
         let secret = store.endpoint_secret(&endpoint.id).map_err(internal)?;
+        let pages = store.endpoint_pages(&endpoint.id).map_err(internal)?;
         let configuration = endpoint.configuration.as_deref();
         let requested = authorization.scope_requested.clone();
         Ok(Source {
             client,
             store,
             fhir_base: endpoint.fhir_base.trim_end_matches('/').to_owned(),
+            realm: Realm::under(pages.iter().map(String::as_str).chain([endpoint.fhir_base.as_str()])),
             registration: Registration {
                 client_id: endpoint.client_id.clone(),
                 client_secret: secret,
@@ -130,6 +134,11 @@ impl Source {
         &self.fhir_base
     }
 
+    /// Where access may be shown.
+    pub(super) fn realm(&self) -> &Realm {
+        &self.realm
+    }
+
     /// Gets an answer whose status is not one that may pass.
     pub(super) async fn get(&self, url: &str) -> Result<Answer, Trouble> {
         let mut renewed = false;
@@ -138,7 +147,7 @@ impl Source {
             let (token, generation) = self.token().await?;
             let answer = {
                 let _request = self.turn().await?;
-                self.client.fetch(url, &token).await
+                self.client.fetch(url, &token, &self.realm).await
             };
             let (why, retry_after) = match answer {
                 Ok(answer) if answer.status == 401 => {

@@ -1,10 +1,12 @@
 //! Fetched records on disk until they are committed: a folder a job, readable by its owner only, gone with the job. What an ended
 //! process left goes when the next one begins.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+
+use crate::lake::private;
 
 /// The folder of all spools, held by one process.
 #[derive(Debug)]
@@ -17,8 +19,8 @@ impl Spools {
     /// Takes the folder over and empties it; `None` while another process has it.
     pub(in crate::sync) fn take(lake: &Path) -> io::Result<Option<Spools>> {
         let folder = lake.join("spool");
-        private(&folder)?;
-        let lock = OpenOptions::new()
+        private::folder(&folder)?;
+        let lock = private::options()
             .write(true)
             .create(true)
             .truncate(false)
@@ -43,7 +45,7 @@ impl Spools {
         if folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }
-        private(&folder)?;
+        private::folder(&folder)?;
         Ok(Spool {
             folder,
             files: Mutex::new(Vec::new()),
@@ -63,7 +65,7 @@ impl Spool {
     pub(super) fn draft(&self, name: &str) -> io::Result<Draft> {
         let path = self.folder.join(format!("{name}.ndjson"));
         Ok(Draft {
-            file: BufWriter::new(File::create(&path)?),
+            file: BufWriter::new(private::options().write(true).create(true).truncate(true).open(&path)?),
             path,
             lines: 0,
         })
@@ -117,14 +119,6 @@ impl Draft {
         self.file.write_all(text.as_bytes())?;
         self.file.write_all(b"\n")
     }
-}
-
-fn private(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 #[cfg(test)]

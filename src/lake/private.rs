@@ -1,0 +1,21 @@
+//! Files and folders that only their owner may look into: all that holds health records, or what leads to them.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::path::Path;
+
+/// Makes a folder and those above it that are missing.
+pub(crate) fn folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Opens files, those that it makes for their owner alone.
+pub(crate) fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
