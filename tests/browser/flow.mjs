@@ -550,7 +550,7 @@ const tests = {
     assert.match(token, /^public_/);
     // In one browser one flow is under way: the window that was left behind says so.
     await press(one, /^Lakeshore Health Plan/);
-    await heading(one, 'This page is no longer open');
+    await heading(one, 'You are done here');
     // What the page closes itself is no news to it.
     const closed = one.waitForEvent('close');
     await page.evaluate(() => window.one.close());
