@@ -353,7 +353,7 @@ const VALUES: [&str; 24] = [
     "Unrelated",
 ];
 
-const WHOLE: [(&str, &str); 34] = [
+const WHOLE: [(&str, &str); 37] = [
     ("_filter", "subject eq Patient/ben"),
     ("_filter", "subject.family eq \"ben\" or status eq final"),
     ("_filter", "not (subject eq Patient/ann)"),
@@ -380,6 +380,10 @@ const WHOLE: [(&str, &str); 34] = [
     ("_revinclude", "Observation:performer"),
     ("_revinclude:iterate", "Observation:has-member"),
     ("_revinclude", "Group:member"),
+    // Of types that Ann has nothing of.
+    ("_include", "Group:member"),
+    ("_include", "Appointment:actor"),
+    ("_include:iterate", "Appointment:actor"),
     ("_revinclude", "Coverage:subscriber"),
     ("_revinclude", "Condition:asserter"),
     ("_revinclude", "Observation:device"),
@@ -491,9 +495,21 @@ fn told(server: &Server, ask: &Ask, answer: &Answer) -> Value {
         // What went wrong, in words; the snapshot that a link names is no secret.
         _ => json!(text),
     };
-    let relations: Vec<String> = links(server, answer).into_keys().collect();
+    let links: Vec<_> = links(server, answer)
+        .into_iter()
+        .map(|(relation, path)| (relation, without_tag(&path)))
+        .collect();
     let counted = answer.header("x-resource-count");
-    json!({"status": answer.status, "shown": shown(ask, answer), "about": about, "links": relations, "counted": counted})
+    json!({"status": answer.status, "shown": shown(ask, answer), "about": about, "links": links, "counted": counted})
+}
+
+/// A link's address without what only the server can read, which has to be of one length.
+fn without_tag(path: &str) -> String {
+    let Some((before, rest)) = path.split_once("_tag=%7E%7E") else {
+        return path.to_owned();
+    };
+    let (tag, after) = rest.split_at(rest.find('&').unwrap_or(rest.len()));
+    format!("{before}_tag={}{after}", "x".repeat(tag.len()))
 }
 
 #[test]
@@ -555,4 +571,72 @@ fn nobody_sees_or_learns_of_anothers_records() {
     }
     let (asked, with_rows) = all_asked.into_inner();
     assert!(with_rows * 4 > asked, "{with_rows} of {asked} show something");
+}
+
+/// System searches left out what spoke of types of which nobody had anything, which told by the `self` link, by the order of what was
+/// brought along and by what was refused that somebody had.
+#[test]
+fn searches_over_types_do_not_tell_of_what_types_others_have() {
+    let servers = servers();
+    let Servers {
+        whole,
+        alone,
+        tokens,
+        anns_alone,
+    } = &servers;
+    let ann = &tokens["ann"].0;
+    for query in [
+        "_type=Observation,Group,Appointment&_include=Group:member&_include=Appointment:actor",
+        "_type=Patient,Group,Schedule&_include=Group:member&_include=Schedule:actor",
+        "_type=Observation,Group&_include=Group:member&_summary=text",
+        "_revinclude=*&_count=4&_offset=4",
+        "_include=*&_revinclude=Observation:performer&_count=50",
+        "_type=Practitioner,Patient,Appointment,Organization&_revinclude=*&_include=*",
+    ] {
+        let ask = Ask::Get(format!("/fhir?{query}"));
+        let (answer, expected) = (ask.of(whole, ann), ask.of(alone, anns_alone));
+        assert_eq!(told(whole, &ask, &answer), told(alone, &ask, &expected), "{query}");
+    }
+}
+
+/// The `_tag` of a link named the file and the row where a page ended, and how many snapshots and erasures there were, for everybody
+/// who decoded it: rows of others lie before one's own.
+#[test]
+fn tags_of_links_are_read_by_the_server_only() {
+    use base64::Engine as _;
+    let servers = servers();
+    let decoded = |path: &str| {
+        let tag = path.split("_tag=%7E%7E").nth(1).unwrap().split('&').next().unwrap();
+        base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(tag).unwrap()
+    };
+    let ann = &servers.tokens["ann"].0;
+    for search in [
+        "Observation?_count=1",
+        "Observation?_count=1&_sort=date&_total=accurate",
+    ] {
+        let mut tags = Vec::new();
+        let mut next = Some(format!("/fhir/{search}"));
+        while let Some(path) = next.take() {
+            let answer = servers.whole.get(&path, ann);
+            let mut links = links(&servers.whole, &answer);
+            tags.push(decoded(&links["first"]));
+            next = links.remove("next");
+            tags.extend(next.as_deref().map(decoded));
+        }
+        tags.sort();
+        tags.dedup();
+        // One without a place and a total, and one for each further page.
+        assert!(tags.len() >= 3, "{search}: {}", tags.len());
+        for (at, tag) in tags.iter().enumerate() {
+            assert_eq!(tag.len(), tags[0].len());
+            for other in &tags[at + 1..] {
+                let same = tag.iter().zip(other).filter(|(one, other)| one == other).count();
+                assert!(
+                    same * 4 < tag.len(),
+                    "{search}: {same} of {} bytes are the same",
+                    tag.len()
+                );
+            }
+        }
+    }
 }

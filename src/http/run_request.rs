@@ -21,6 +21,7 @@ use super::parameters::{self, Given, Parameter};
 use crate::fhir::outcome::IssueType;
 use crate::fhir::reference::is_id;
 use crate::fhir::temporal::Temporal;
+use crate::lake::Lake;
 use crate::lake::json::{Tape, Value};
 use crate::search::{Handling, Pin};
 use crate::views::Format;
@@ -63,6 +64,8 @@ pub(super) struct Sent<'a> {
     pub(super) view_name: &'static str,
     /// `{base_url}/fhir/`, which a reference may begin with.
     pub(super) fhir_base: &'a str,
+    /// Whose links lead here.
+    pub(super) lake: &'a Lake,
 }
 
 const VIEW_NAMES: [&str; 2] = ["viewResource", "subjectResource"];
@@ -101,7 +104,7 @@ impl RunRequest {
                 return Err(Error::parameter(&name, IssueType::Invalid, problem));
             }
             if name == "_tag" {
-                let parsed = value.text(&[]).and_then(|text| Pin::parse(&text));
+                let parsed = value.text(&[]).and_then(|text| Pin::parse(&text, sent.lake));
                 value.once(&mut pin, "_tag", parsed, "what a link to the next page has there")?;
             } else if !of_query.take(&name, &value, sent.fhir_base)? {
                 unknown.push(name.into_owned());
@@ -292,8 +295,15 @@ fn instant(given: &Given<'_>) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
+    static LAKE: LazyLock<(tempfile::TempDir, Lake)> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open_or_create(folder.path()).unwrap();
+        (folder, lake)
+    });
     const VIEW: &str = r#"{"name":"viewResource","resource":{"resourceType":"ViewDefinition","x":1.50}}"#;
 
     fn parse_with(parameters: &str, query: &str, handling: Handling) -> Result<RunRequest, Error> {
@@ -304,6 +314,7 @@ mod tests {
             handling,
             view_name: "viewResource",
             fhir_base: "http://here/fhir/",
+            lake: &LAKE.1,
         })
     }
 
@@ -472,7 +483,7 @@ mod tests {
             snapshot: 7,
             erasures: 1,
         };
-        let linked = format!("_count=4&_offset=8&_tag={}", pin.text());
+        let linked = format!("_count=4&_offset=8&_tag={}", pin.text(&LAKE.1));
         let request = parse(&body, &linked).unwrap();
         assert_eq!((request.count, request.offset, request.pin), (Some(4), 8, Some(pin)));
         assert!(reason(&body, &format!("{linked}&_limit=4")).contains("differs"));

@@ -147,6 +147,7 @@ impl Asked {
                 _ => "viewResource",
             },
             fhir_base: &service.fhir_base,
+            lake: &service.lake,
         })?;
         let format = match view_format::chosen(request.format, &headers)? {
             Format::Csv { .. } => Format::Csv { header: request.header },

@@ -191,7 +191,7 @@ fn next_link(service: &Service, request: &RunRequest, path: &str, count: usize, 
     }
     query.append_pair("_count", &count.to_string());
     query.append_pair("_offset", &(request.offset + count).to_string());
-    query.append_pair("_tag", &pin.text());
+    query.append_pair("_tag", &pin.text(&service.lake));
     let query = query.finish();
     if "/fhir/?".len() + path.len() + query.len() > service.limits.url {
         return Err(Error::Invalid(

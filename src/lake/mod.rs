@@ -4,6 +4,7 @@ mod catalog;
 pub mod clock;
 pub mod compact;
 pub mod deletes;
+mod enclose;
 mod erase;
 mod error;
 pub mod file;

@@ -38,6 +38,11 @@ impl OwnerKey {
         format!("{:032x}", u128::from_be_bytes(self.0))
     }
 
+    /// The secret, for what is derived from it.
+    pub(super) fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+
     /// The owner of the imported rows that are filed under a patient of an application.
     pub fn owner_of(self, application: &str, patient: &str) -> i64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);

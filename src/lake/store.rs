@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use super::catalog;
 use super::clock::{Clock, SystemClock};
+use super::enclose::EnclosingKey;
 use super::error::LakeError;
 use super::folder::Folder;
 use super::owner::OwnerKey;
@@ -60,6 +61,7 @@ struct Shared {
     older: Mutex<Older>,
     reader: Mutex<Connection>,
     owner_key: OwnerKey,
+    enclosing_key: EnclosingKey,
     data: Arc<Reader>,
 }
 
@@ -112,6 +114,7 @@ impl Lake {
             older: Mutex::default(),
             reader: Mutex::new(reader),
             owner_key,
+            enclosing_key: EnclosingKey::of(owner_key),
             data,
         })))
     }
@@ -184,6 +187,10 @@ impl Lake {
     /// The secret under which owners and rewritten ids are hashed; for writers.
     pub(crate) fn owner_key(&self) -> OwnerKey {
         self.0.owner_key
+    }
+
+    pub(super) fn enclosing_key(&self) -> &EnclosingKey {
+        &self.0.enclosing_key
     }
 
     /// The owner of the imported rows that are filed under a patient of an application.

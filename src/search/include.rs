@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::SearchError;
 use super::parameter::{Compiled, Programs, Reading};
 use super::raw::RawParameter;
@@ -74,6 +76,16 @@ impl Include {
         let targets = &self.compiled.parameter.targets;
         self.target.is_none_or(|target| target == ty) && (targets.is_empty() || targets.contains(&ty))
     }
+}
+
+/// The includes without those that stand there before.
+pub(super) fn each_once(mut includes: Vec<Include>) -> Vec<Include> {
+    let mut met = FxHashSet::default();
+    includes.retain(|include| {
+        let followed = (Arc::as_ptr(&include.compiled), include.target);
+        met.insert((followed, include.reverse, include.iterate))
+    });
+    includes
 }
 
 /// An include that is being parsed.

@@ -110,11 +110,7 @@ impl Engine {
             answer.left_out = places.len() - matches.len();
         }
         answer.more = more || matches.len() < places.len();
-        let includes: Vec<_> = parts
-            .iter()
-            .flat_map(|part| part.query.includes.iter().cloned())
-            .collect();
-        self.complete(&parts[0].table, answer, matches, &includes).await
+        self.complete(&parts[0].table, answer, matches, &lead.includes).await
     }
 
     /// Finds the contained resources of each part. A container is a match once, whatever it contains and whatever it is.

@@ -1,9 +1,8 @@
-//! The parameters that shape an answer rather than select rows: `_count`, `_offset`, `_sort`, `_total`, `_summary`,
-//! `_elements` and the opaque `_tag` of a page link.
+//! The parameters that shape an answer rather than select rows: `_count`, `_offset`, `_sort`, `_total`, `_summary` and
+//! `_elements`.
 
 use super::SearchError;
 use crate::fhir::outcome::{Issue, IssueType};
-use crate::lake::Picture;
 
 /// Page size without `_count`.
 pub const DEFAULT_COUNT: usize = 20;
@@ -90,56 +89,6 @@ pub(super) fn offset(value: &str) -> Result<usize, SearchError> {
     }
 }
 
-/// The snapshot that a page link pins, as it stands in the link's opaque `_tag`.
-///
-/// FHIR has a search parameter of the same name; a pin is told from its values by a form that no token has: two tildes, the
-/// snapshot, how many erasures there were, and a check digit pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pin {
-    /// The snapshot.
-    pub snapshot: u64,
-    /// How many times erasures had changed what snapshots hold.
-    pub erasures: u64,
-}
-
-impl Pin {
-    /// Of a picture.
-    pub fn of(picture: &Picture) -> Pin {
-        Pin {
-            snapshot: picture.snapshot,
-            erasures: picture.erasures(),
-        }
-    }
-
-    /// The text that stands in links.
-    pub fn text(self) -> String {
-        format!("~~{:x}-{:x}.{:02x}", self.snapshot, self.erasures, self.check())
-    }
-
-    /// Whether a value can only be a link's `_tag`, whole or damaged.
-    pub fn is_meant(value: &str) -> bool {
-        value.starts_with("~~")
-    }
-
-    /// Reads a link's `_tag`; `None` where it is an ordinary token.
-    pub fn parse(value: &str) -> Option<Pin> {
-        let (numbers, check) = value.strip_prefix("~~")?.split_once('.')?;
-        let (snapshot, erasures) = numbers.split_once('-')?;
-        let number = |text| u64::from_str_radix(text, 16).ok();
-        let pin = Pin {
-            snapshot: number(snapshot)?,
-            erasures: number(erasures)?,
-        };
-        let check = u8::from_str_radix(check, 16).ok()?;
-        (check == pin.check()).then_some(pin)
-    }
-
-    fn check(self) -> u8 {
-        let both = self.snapshot ^ self.erasures.rotate_left(32);
-        both.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0]
-    }
-}
-
 pub(super) fn invalid(parameter: &str, value: &str, expected: &'static str) -> SearchError {
     SearchError::Value {
         parameter: shown(parameter),
@@ -184,16 +133,5 @@ mod tests {
             assert!(count(text).is_err(), "{text}");
         }
         assert!(offset("x").is_err());
-    }
-
-    #[test]
-    fn a_pin_reads_back_and_is_no_token() {
-        let pin = Pin {
-            snapshot: 4711,
-            erasures: 12,
-        };
-        assert_eq!(Pin::parse(&pin.text()), Some(pin));
-        assert_eq!(Pin::parse("http://example.org|a"), None);
-        assert_eq!(Pin::parse("~~1.zz"), None);
     }
 }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use super::SearchError;
 use super::answer::{Answer, Occasion};
 use super::engine::{Engine, Handling};
+use super::include::each_once;
 use super::parts::Part;
 use super::query::{Query, is_of_page, written};
 use super::raw::RawParameter;
@@ -70,12 +71,17 @@ impl Engine {
             .any(|parameter| parameter.name == "_contained" && parameter.value != "false");
         // One for all parts: it counts the tables that their conditions lead to.
         let resolver = resolver().among_others();
+        let (mut understood, mut includes) = (Vec::new(), Vec::new());
         for ty in types {
+            // Also of a type that nobody has anything of: what is understood or refused, and in which order things are brought along,
+            // does not tell what others have.
+            let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
+            understood.append(&mut query.understood);
+            includes.append(&mut query.includes);
             let other = parts.first().map(|first| first.table.other(ty));
             if !looks_inside && other.as_ref().is_some_and(|table| !table.has_files()) {
                 continue;
             }
-            let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
             let table = match other {
                 Some(table) => table,
                 None => {
@@ -98,7 +104,8 @@ impl Engine {
             course.counted(&mut lead)?;
         }
         course.check(&lead, &parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
-        lead.understood = understood(request.parameters, &parts);
+        lead.understood = repeated_in_links(request.parameters, &understood);
+        lead.includes = each_once(includes);
         let address = request.base.trim_end_matches('/');
         let occasion = Occasion {
             base: request.base,
@@ -113,12 +120,12 @@ impl Engine {
 }
 
 /// The parameters that links repeat: `_type`, and what one of the types has understood.
-fn understood(parameters: &[RawParameter], parts: &[Part]) -> Vec<(String, String)> {
+fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)]) -> Vec<(String, String)> {
     let pairs = parameters
         .iter()
         .map(|parameter| (written(parameter), parameter.value.clone()));
     pairs
-        .filter(|pair| pair.0 == "_type" || parts.iter().any(|part| part.query.understood.contains(pair)))
+        .filter(|pair| pair.0 == "_type" || understood.contains(pair))
         .collect()
 }
 

@@ -1,11 +1,10 @@
 //! The opaque `_tag` of a page's links: which snapshot the pages come from, where the next one begins, and how many matches
 //! there are if that was asked.
 //!
-//! It holds no values of records, only places in files. It is sealed with the lake's key together with the search that it was
-//! made for, so that one of another search, a damaged or an invented one is told from one that was given out. What a place
-//! leads to is still read through the reader's own scope.
-
-use std::hash::{Hash, Hasher};
+//! It holds no values of records, only places in files. Those tell how many rows lie before, whosever they are, so a tag is
+//! enclosed with the lake's key, together with the search that it was made for: nobody reads it, and one of another search, a
+//! damaged or an invented one is told from one that was given out. What a place leads to is still read through the reader's own
+//! scope.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,9 +15,9 @@ use crate::lake::scan::Locator;
 use crate::lake::{Lake, Scope};
 
 /// What the first byte of a tag says, so that tags of other versions are not misread.
-const VERSION: u8 = 2;
-/// Bytes of a seal.
-const SEAL: usize = 8;
+const VERSION: u8 = 3;
+/// Says in a tag that the matches were not counted.
+const NOT_COUNTED: u64 = u64::MAX;
 /// Parameters that do not change which matches there are nor their order.
 const SHAPING: [&str; 7] = [
     "_total",
@@ -39,6 +38,22 @@ pub(super) enum Side {
     At,
     /// It ends before the match.
     Before,
+}
+
+impl Side {
+    fn byte(self) -> u8 {
+        match self {
+            Side::After => 1,
+            Side::At => 2,
+            Side::Before => 3,
+        }
+    }
+
+    fn of_byte(byte: u8) -> Option<Side> {
+        [Side::After, Side::At, Side::Before]
+            .into_iter()
+            .find(|side| side.byte() == byte)
+    }
 }
 
 /// Where a page lies.
@@ -91,11 +106,17 @@ impl Identity {
             parameters,
         }
     }
-}
 
-impl Hash for Identity {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.address, &self.parameters).hash(state);
+    /// What tags of the search are enclosed for.
+    fn used(&self) -> Vec<u8> {
+        let texts = self.parameters.iter().flat_map(|(name, value)| [name, value]);
+        let mut used = b"tag of a page link".to_vec();
+        for text in std::iter::once(&self.address).chain(texts) {
+            // A byte that no UTF-8 text contains keeps the texts apart.
+            used.push(0xff);
+            used.extend(text.as_bytes());
+        }
+        used
     }
 }
 
@@ -114,18 +135,17 @@ impl Tag {
 
     /// The text that stands in links of this search.
     pub(super) fn text(&self, lake: &Lake, search: &Identity) -> String {
-        let mut bytes = self.bytes();
-        bytes.extend(seal(lake, search, &bytes).to_le_bytes());
-        format!("~~{}", URL_SAFE_NO_PAD.encode(bytes))
+        format!(
+            "~~{}",
+            URL_SAFE_NO_PAD.encode(lake.enclose(&self.bytes(), &search.used()))
+        )
     }
 
     /// Reads a tag that was given out for this search; anything else is an error.
     pub(super) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<Tag, SearchError> {
         let opened = || {
-            let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;
-            let (said, sealed) = bytes.split_at_checked(bytes.len().checked_sub(SEAL)?)?;
-            (seal(lake, search, said).to_le_bytes() == sealed).then_some(())?;
-            Tag::of_bytes(said)
+            let enclosed = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;
+            Tag::of_bytes(&lake.disclose(&enclosed, &search.used())?)
         };
         opened().ok_or_else(|| {
             invalid(
@@ -136,72 +156,53 @@ impl Tag {
         })
     }
 
+    /// Always as many, so that the length of a tag says nothing either.
     fn bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
-        let mut put = |number: u64| {
-            let mut left = number;
-            while left >= 0x80 {
-                bytes.push(left as u8 | 0x80);
-                left >>= 7;
-            }
-            bytes.push(left as u8);
+        let (side, part, locator) = match self.place {
+            None => (0, 0, Locator { file: 0, row: 0 }),
+            Some(Place { part, locator, side }) => (side.byte(), part as u64, locator),
         };
-        [self.snapshot, self.erasures, self.scope, self.offset as u64]
-            .into_iter()
-            .for_each(&mut put);
-        match self.place {
-            None => put(0),
-            Some(Place { part, locator, side }) => {
-                put(match side {
-                    Side::After => 1,
-                    Side::At => 2,
-                    Side::Before => 3,
-                });
-                [part as u64, locator.file, u64::from(locator.row)]
-                    .into_iter()
-                    .for_each(&mut put);
-            }
+        let total = self.total.map_or(NOT_COUNTED, |total| total as u64);
+        let mut bytes = vec![VERSION, side];
+        for number in [
+            self.snapshot,
+            self.erasures,
+            self.scope,
+            self.offset as u64,
+            total,
+            part,
+            locator.file,
+        ] {
+            bytes.extend(number.to_le_bytes());
         }
-        if let Some(total) = self.total {
-            put(total as u64);
-        }
+        bytes.extend(locator.row.to_le_bytes());
         bytes
     }
 
     fn of_bytes(bytes: &[u8]) -> Option<Tag> {
-        let mut left = bytes.strip_prefix(&[VERSION])?;
-        let (snapshot, erasures) = (number(&mut left)?, number(&mut left)?);
-        let scope = number(&mut left)?;
-        let offset = usize::try_from(number(&mut left)?).ok()?;
-        let side = match number(&mut left)? {
-            0 => None,
-            1 => Some(Side::After),
-            2 => Some(Side::At),
-            3 => Some(Side::Before),
-            _ => return None,
+        let (&side, left) = bytes.strip_prefix(&[VERSION])?.split_first()?;
+        let (numbers, row) = left.as_chunks::<8>();
+        let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        let [snapshot, erasures, scope, offset, total, part, file] = *numbers.as_slice() else {
+            return None;
         };
+        let row = u32::from_le_bytes(row.try_into().ok()?);
         let place = match side {
-            None => None,
-            Some(side) => Some(Place {
-                part: usize::try_from(number(&mut left)?).ok()?,
-                locator: Locator {
-                    file: number(&mut left)?,
-                    row: u32::try_from(number(&mut left)?).ok()?,
-                },
-                side,
+            0 => None,
+            side => Some(Place {
+                part: usize::try_from(part).ok()?,
+                locator: Locator { file, row },
+                side: Side::of_byte(side)?,
             }),
         };
-        let total = match left.is_empty() {
-            true => None,
-            false => Some(usize::try_from(number(&mut left)?).ok()?),
-        };
-        left.is_empty().then_some(Tag {
+        let total = Some(total).filter(|total| *total != NOT_COUNTED);
+        Some(Tag {
             snapshot,
             erasures,
             scope,
-            offset,
+            offset: usize::try_from(offset).ok()?,
             place,
-            total,
+            total: total.map(usize::try_from).transpose().ok()?,
         })
     }
 }
@@ -214,25 +215,6 @@ pub(super) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
 /// Whether a value of `_tag` is meant as the tag of a page link: no code or system begins like one.
 pub(super) fn is_meant(value: &str) -> bool {
     Pin::is_meant(value)
-}
-
-fn seal(lake: &Lake, search: &Identity, said: &[u8]) -> u64 {
-    lake.seal(&("tag of a page link", search, said))
-}
-
-/// Takes a number of seven bits a byte.
-fn number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0u64;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        let bits = u64::from(byte & 0x7f);
-        number |= bits.checked_shl(shift).filter(|shifted| shifted >> shift == bits)?;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
@@ -265,10 +247,11 @@ mod tests {
         #[test]
         fn a_tag_reads_back(tag in tags()) {
             prop_assert_eq!(Tag::of_bytes(&tag.bytes()), Some(tag));
+            prop_assert_eq!(tag.bytes().len(), Tag::first(0, 0, 0).bytes().len());
         }
 
         #[test]
-        fn any_bytes_are_a_tag_or_none(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_bytes_are_a_tag_or_none(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let mut bytes = bytes;
             bytes.insert(0, VERSION);
             let _ = Tag::of_bytes(&bytes);
@@ -276,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seal_is_bound_to_search_and_lake() {
+    fn a_tag_is_bound_to_search_and_lake() {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let [lake, other] = folders
             .each_ref()
@@ -313,6 +296,8 @@ mod tests {
         ] {
             assert!(Tag::parse(&text, &lake, &another).is_err());
         }
+        let first = Tag::first(7, 1, 8).text(&lake, &search);
+        assert_eq!(first.len(), text.len());
         for at in 2..text.len() {
             let mut damaged = text.clone().into_bytes();
             damaged[at] = if damaged[at] == b'A' { b'B' } else { b'A' };

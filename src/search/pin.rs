@@ -1,0 +1,80 @@
+//! The snapshot that a link to further rows of a view pins, as it stands in the link's opaque `_tag`. How many snapshots and erasures
+//! there were tells of everybody's records, so it is enclosed with the lake's key.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::lake::{Lake, Picture};
+
+const USED: &[u8] = b"snapshot of a view's rows";
+
+/// A snapshot as links name it.
+///
+/// FHIR has a search parameter of the same name; a pin is told from its values by a form that no token has: it begins with two
+/// tildes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The snapshot.
+    pub snapshot: u64,
+    /// How many times erasures had changed what snapshots hold.
+    pub erasures: u64,
+}
+
+impl Pin {
+    /// Of a picture.
+    pub fn of(picture: &Picture) -> Pin {
+        Pin {
+            snapshot: picture.snapshot,
+            erasures: picture.erasures(),
+        }
+    }
+
+    /// The text that stands in links.
+    pub fn text(self, lake: &Lake) -> String {
+        let numbers = [self.snapshot, self.erasures].map(u64::to_le_bytes).concat();
+        format!("~~{}", URL_SAFE_NO_PAD.encode(lake.enclose(&numbers, USED)))
+    }
+
+    /// Whether a value can only be a link's `_tag`, whole or damaged.
+    pub fn is_meant(value: &str) -> bool {
+        value.starts_with("~~")
+    }
+
+    /// Reads the `_tag` of a link that the lake gave out; anything else is none.
+    pub fn parse(value: &str, lake: &Lake) -> Option<Pin> {
+        let enclosed = URL_SAFE_NO_PAD.decode(value.strip_prefix("~~")?).ok()?;
+        let numbers = lake.disclose(&enclosed, USED)?;
+        let (snapshot, erasures) = numbers.split_first_chunk()?;
+        Some(Pin {
+            snapshot: u64::from_le_bytes(*snapshot),
+            erasures: u64::from_le_bytes(erasures.try_into().ok()?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_reads_back_and_is_no_token() {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let pin = Pin {
+            snapshot: 4711,
+            erasures: 12,
+        };
+        let text = pin.text(&lake);
+        assert!(Pin::is_meant(&text));
+        assert_eq!(Pin::parse(&text, &lake), Some(pin));
+        for other in [
+            "http://example.org|a",
+            "~~1.zz",
+            "~~",
+            "~~1-0.9e",
+            &text[..text.len() - 1],
+        ] {
+            assert_eq!(Pin::parse(other, &lake), None, "{other}");
+        }
+    }
+}
