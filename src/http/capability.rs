@@ -291,7 +291,7 @@ fn resources(engine: &Engine) -> Vec<Resource<'_>> {
             search_rev_include: including.reverse.remove(&ty).unwrap_or_default(),
             search_param: engine
                 .supported(ty)
-                .map(|parameter| described(engine, parameter))
+                .map(|parameter| described(engine, ty, parameter))
                 .collect(),
         })
         .collect()
@@ -330,9 +330,9 @@ impl Includes {
     }
 }
 
-fn described<'a>(engine: &Engine, parameter: &'a SearchParameter) -> Parameter<'a> {
+fn described<'a>(engine: &Engine, ty: TypeId, parameter: &'a SearchParameter) -> Parameter<'a> {
     let mut words: Vec<String> = engine
-        .modifiers(parameter)
+        .modifiers(ty, parameter)
         .iter()
         .map(|modifier| format!(":{modifier}"))
         .collect();
@@ -349,13 +349,11 @@ fn described<'a>(engine: &Engine, parameter: &'a SearchParameter) -> Parameter<'
 
 /// The parameters of searches of all types: those that R4 defines for every resource or narrative, and those without a definition.
 fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
-    let of_patients = facts()
-        .lookup("Patient")
-        .into_iter()
-        .flat_map(|ty| engine.supported(ty));
+    let patient = facts().lookup("Patient").into_iter();
+    let of_patients = patient.flat_map(|ty| engine.supported(ty).map(move |parameter| (ty, parameter)));
     let defined = of_patients
-        .filter(|parameter| parameter.code.starts_with('_'))
-        .map(|parameter| described(engine, of_any_type(engine, parameter)));
+        .filter(|(_, parameter)| parameter.code.starts_with('_'))
+        .map(|(ty, parameter)| described(engine, ty, of_any_type(engine, parameter)));
     let others = COMMON.iter().map(|common| Parameter {
         name: common.name,
         definition: None,

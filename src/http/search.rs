@@ -36,6 +36,8 @@ pub(super) fn routes() -> Vec<Route> {
     let over_types = described_get("searchSystem", system).query("_type", schema("string", "types, between commas"));
     vec![
         Route::at("/fhir/{type}").get(by_get, described_get("searchType", of_type)),
+        // R4 writes some addresses of searches with a slash before the query.
+        Route::at("/fhir/{type}/").also_get(by_get),
         Route::at("/fhir/{type}/_search").post(by_post, described_post("searchTypeByPost")),
         Route::at("/fhir/Patient/{id}/{type}").get(compartment_by_get, described_get("searchCompartment", compartment)),
         Route::at("/fhir/Patient/{id}/{type}/_search")
@@ -264,11 +266,11 @@ fn timed((page, explanation): (Bytes, Explanation)) -> (Bytes, Option<String>) {
     (page, Some(explanation.server_timing()))
 }
 
-/// The value of a parameter, the last when it comes several times.
+/// The value of a parameter, the last when it comes several times; an empty one is none.
 fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
     parameters
         .iter()
         .rev()
-        .find(|parameter| parameter.name == name)
+        .find(|parameter| parameter.name == name && !parameter.value.is_empty())
         .map(|parameter| parameter.value.as_str())
 }

@@ -75,8 +75,10 @@ pub(super) fn follow(
         match ask(target) {
             Ok(Some(criterion)) => found.push((target, criterion)),
             Ok(None) => {}
-            // A value or modifier that is right for one type may be wrong for another's parameter of the same name.
-            Err(error @ (SearchError::Value { .. } | SearchError::Modifier { .. })) => failed = Some(error),
+            // A value, modifier or further step that is right for one type may be wrong for another's parameter of the same name.
+            Err(error @ (SearchError::Value { .. } | SearchError::Modifier { .. } | SearchError::Chain { .. })) => {
+                failed = Some(error);
+            }
             Err(error) => return Err(error),
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::SearchError;
 use super::criterion::{Condition, Test};
 use super::matcher::Matcher;
+use super::modifier;
 use super::parameter::{Compiled, Reading};
 use super::raw::RawParameter;
 use super::resolve::Resolver;
@@ -43,6 +44,23 @@ pub(super) fn condition_of(
     comparison: &Comparison<'_>,
     compile: Compile<'_>,
 ) -> Result<Option<Condition>, SearchError> {
+    let modifier = match (parameter.ty, comparison.operator) {
+        (SearchType::Token, "in") => "in",
+        (SearchType::Token, "ni") => "not-in",
+        (SearchType::Token, "ss") => "below",
+        (SearchType::Token, "sb") => "above",
+        _ => "",
+    };
+    if !modifier.is_empty()
+        && let Some(compiled) = compile(Reading::Values)?
+        && let Some(ty) = modifier::misfit(&compiled, modifier)
+    {
+        return Err(SearchError::Operator {
+            parameter: parameter.code.to_string(),
+            operator: comparison.operator.to_owned(),
+            ty,
+        });
+    }
     let mut test = if comparison.operator == "pr" {
         let missing = match comparison.value.as_str() {
             "true" => false,

@@ -28,6 +28,7 @@ mod links;
 mod matcher;
 mod matches;
 mod merge;
+mod modifier;
 mod near;
 mod offer;
 mod ordered;

@@ -2,6 +2,8 @@
 //! what a server can do. What is accepted is decided where requests are read; a test holds this to it.
 
 use super::engine::Engine;
+use super::modifier;
+use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 
 /// A parameter that every search accepts and that no SearchParameter of R4 defines.
@@ -63,8 +65,19 @@ pub const COMMON: [Common; 16] = [
 pub const PREFIXES: [&str; 9] = ["eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
 
 impl Engine {
-    /// The modifiers that a parameter takes; `[type]` stands for the name of any resource type.
-    pub fn modifiers(&self, parameter: &SearchParameter) -> &'static [&'static str] {
+    /// The modifiers that a parameter of a type takes; `[type]` stands for the name of any resource type.
+    pub fn modifiers(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<&'static str> {
+        let of_type = self.modifiers_by_type(parameter);
+        if !matches!(parameter.ty, SearchType::Token | SearchType::Reference) {
+            return of_type.to_vec();
+        }
+        let compiled = self.programs().unkept(ty, &parameter.code);
+        let misfits = |modifier: &str| modifier::misfit(compiled.as_ref()?, modifier);
+        let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
+        fitting.copied().collect()
+    }
+
+    fn modifiers_by_type(&self, parameter: &SearchParameter) -> &'static [&'static str] {
         match parameter.ty {
             _ if parameter.expression.is_none() => &[],
             SearchType::String => &["missing", "exact", "contains"],

@@ -149,6 +149,12 @@ impl Programs {
         Ok(Some(compiled))
     }
 
+    /// The parameter `code` of `ty`, compiled for one look at it: who goes through all parameters needs none of them again.
+    pub(super) fn unkept(&self, ty: TypeId, code: &str) -> Option<Compiled> {
+        let parameter = self.parameter(ty, code)?;
+        self.compile(ty, parameter, Reading::Values).ok()
+    }
+
     /// The references of a parameter with their texts, for those that lead into the row itself, and the only type they may lead to
     /// if there is one: what `resolve()` is, FHIRPath tells of relative references alone.
     pub(super) fn inner_references(&self, compiled: &Compiled) -> Result<Option<InnerReferences>, SearchError> {
@@ -314,9 +320,9 @@ fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'stati
             .is_some_and(|quantity| facts().is_a(ty, quantity)) =>
         {
             if reading == Reading::Numbers {
-                return vec!["value", "value__number"];
+                return vec!["value", "value__number", "comparator"];
             }
-            vec!["value", "value__number", "system", "code", "unit"]
+            vec!["value", "value__number", "comparator", "system", "code", "unit"]
         }
         _ => Vec::new(),
     }

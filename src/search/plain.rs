@@ -187,6 +187,11 @@ impl Numbers {
         if place.kind != Kind::Quantity {
             return absent(place, batch);
         }
+        // A number with a comparator stands for more than itself.
+        let comparators = child(batch, &place.column, "comparator")?;
+        if comparators.is_some_and(|comparators| comparators.null_count() < comparators.len()) {
+            return Err(Undecided);
+        }
         let numbers = child(batch, &place.column, &format!("value{NUMBER}"))?;
         let texts = child(batch, &place.column, "value")?.filter(|texts| texts.as_string_opt::<i32>().is_some());
         match numbers {

@@ -111,11 +111,12 @@ impl Query {
     ) -> Result<Query, SearchError> {
         let mut query = Query::of_criteria(ty, Vec::new());
         // What is included depends on it, wherever it stands.
-        for parameter in raw.iter().filter(|parameter| parameter.name == "_contained") {
-            query.result_parameter(resolver.programs, parameter)?;
+        let raw = raw.iter().filter(|parameter| parameter.counts(handling));
+        for parameter in raw.clone().filter(|parameter| parameter.name == "_contained") {
+            query.result_parameter(resolver, parameter)?;
         }
         for parameter in raw {
-            let understood = match query.result_parameter(resolver.programs, parameter)? {
+            let understood = match query.result_parameter(resolver, parameter)? {
                 Some(understood) => understood,
                 None => match resolver.criterion(ty, parameter)? {
                     Some(criterion) => {
@@ -159,8 +160,8 @@ impl Query {
     }
 
     /// Takes up a parameter that shapes the result. `None` where it is not one; `Some(false)` where it is, but is left out.
-    fn result_parameter(&mut self, programs: &Programs, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
-        let value = raw.value.as_str();
+    fn result_parameter(&mut self, resolver: &Resolver<'_>, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
+        let (programs, value) = (resolver.programs, raw.value.as_str());
         if SHAPING.contains(&raw.name.as_str()) {
             refuse_modifier(raw, "special")?;
         }
@@ -174,7 +175,7 @@ impl Query {
             "_offset" => self.offset = result::offset(value)?,
             "_total" => self.total = Total::parse(value)?,
             "_summary" => self.subset.summary = Summary::parse(value)?,
-            "_elements" => self.elements(value)?,
+            "_elements" => self.elements(value, resolver.among_others)?,
             "_sort" => return self.sort_keys(programs, value).map(Some),
             "_contained" => {
                 self.contained.which = match value {
@@ -218,9 +219,10 @@ impl Query {
         Ok(Some(true))
     }
 
-    fn elements(&mut self, value: &str) -> Result<(), SearchError> {
-        for name in value.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            if facts().element(self.ty, name).is_none() {
+    /// Where several types are searched, `known_elsewhere` says, a name may be another's.
+    fn elements(&mut self, value: &str, known_elsewhere: bool) -> Result<(), SearchError> {
+        for name in elements(value) {
+            if !known_elsewhere && facts().element(self.ty, name).is_none() {
                 let expected =
                     "a top-level element of the type, by its name in R4: 'value' for valueQuantity and its like";
                 return Err(result::invalid("_elements", name, expected));
@@ -260,6 +262,11 @@ impl Query {
         }
         Ok(true)
     }
+}
+
+/// The names in a value of `_elements`.
+pub(super) fn elements(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
 /// Whether a parameter says which page of the matches is asked for.

@@ -3,6 +3,7 @@
 //! Nothing is interpreted here; `query` resolves these into a checked query and the text is never scanned again.
 
 use super::SearchError;
+use super::engine::Handling;
 use super::result::invalid;
 
 /// One `name[:modifier]=value` pair.
@@ -17,6 +18,12 @@ pub struct RawParameter {
 }
 
 impl RawParameter {
+    /// Whether it has a value, or must be refused for having none: R4 has empty parameters ignored, but by who asks to be told of
+    /// everything that is (R4 search, 3.1.1.3).
+    pub(super) fn counts(&self, handling: Handling) -> bool {
+        !self.value.is_empty() || handling == Handling::Strict
+    }
+
     /// A parameter by its written name: `name` or `name:modifier`.
     pub fn named(written: &str, value: &str) -> RawParameter {
         let (name, modifier) = match written.split_once(':') {

@@ -10,6 +10,7 @@ use super::criterion::{Condition, Criterion, Join, Test, TupleTest, Within};
 use super::filter_expression;
 use super::hierarchy;
 use super::matcher::{self, Matcher};
+use super::modifier;
 use super::parameter::{Compiled, Programs, Reading};
 use super::query::written;
 use super::raw::RawParameter;
@@ -138,8 +139,19 @@ impl<'a> Resolver<'a> {
         let Some(parameter) = self.programs.parameter(ty, &raw.name) else {
             return Ok(None);
         };
+        check_escapes(raw)?;
         if parameter.ty == SearchType::Composite {
             return self.tuples(ty, parameter, raw);
+        }
+        if let Some(modifier) = raw.modifier.as_deref()
+            && let Some(compiled) = self.programs.get(ty, &raw.name, Reading::Values)?
+            && let Some(ty) = modifier::misfit(&compiled, modifier)
+        {
+            return Err(SearchError::Modifier {
+                parameter: raw.name.clone(),
+                modifier: modifier.to_owned(),
+                ty,
+            });
         }
         if parameter.ty == SearchType::Reference
             && let Some(direction @ ("below" | "above")) = raw.modifier.as_deref()
@@ -308,6 +320,17 @@ fn is_canonical(raw: &RawParameter, base: &str) -> bool {
     let alternatives = escape::split(&raw.value, ',').into_iter();
     let mut parsed = alternatives.map(|text| ReferenceValue::parse(text, None, base));
     parsed.all(|value| matches!(value, Some(ReferenceValue::Text(_))))
+}
+
+/// Refuses a backslash before anything but `,`, `|`, `$` and itself (R4 search, 3.1.1.4.19).
+fn check_escapes(raw: &RawParameter) -> Result<(), SearchError> {
+    match escape::is_legal(&raw.value) {
+        true => Ok(()),
+        false => {
+            let expected = "a value in which a backslash stands before ',', '|', '$' or another backslash";
+            Err(invalid(&written(raw), &raw.value, expected))
+        }
+    }
 }
 
 fn missing(raw: &RawParameter) -> Result<bool, SearchError> {

@@ -12,7 +12,7 @@ use super::answer::{Answer, Occasion};
 use super::engine::{Engine, Handling};
 use super::include::each_once;
 use super::parts::Part;
-use super::query::{Query, is_of_page, written};
+use super::query::{Query, elements, is_of_page, written};
 use super::raw::RawParameter;
 use super::resolve::{Resolver, resource_type};
 use super::result::invalid;
@@ -51,14 +51,19 @@ impl Engine {
         request: &SystemRequest<'_>,
         trace: Trace,
     ) -> Result<Bytes, SearchError> {
-        let (mut types, parameters) = types(request.parameters)?;
+        let sent = request.parameters.iter();
+        let sent: Vec<_> = sent
+            .filter(|parameter| parameter.counts(request.handling))
+            .cloned()
+            .collect();
+        let (mut types, parameters) = types(&sent)?;
         let resolver = || self.resolver(request.now, request.base);
         if types.is_empty() {
             types = facts().resources().collect();
         }
         let types = with_narrative(&resolver(), types, &parameters);
         let parameters = common(&resolver, &types, &parameters, request.handling)?;
-        let named = request.parameters.iter().filter(|parameter| parameter.name == "_type");
+        let named = sent.iter().filter(|parameter| parameter.name == "_type");
         let repeated: Vec<_> = named
             .chain(parameters.iter().filter(|parameter| !is_of_page(parameter)))
             .collect();
@@ -104,7 +109,7 @@ impl Engine {
             course.counted(&mut lead)?;
         }
         course.check(&lead, &parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
-        lead.understood = repeated_in_links(request.parameters, &understood);
+        lead.understood = repeated_in_links(&sent, &understood);
         lead.includes = each_once(includes);
         let address = request.base.trim_end_matches('/');
         let occasion = Occasion {
@@ -185,6 +190,15 @@ fn common<'r>(
 ) -> Result<Vec<RawParameter>, SearchError> {
     let mut common = Vec::with_capacity(parameters.len());
     'parameters: for parameter in parameters {
+        // An element is asked of the types that have it.
+        if parameter.name == "_elements" && parameter.modifier.is_none() {
+            let of_none = |name: &&str| types.iter().all(|ty| facts().element(*ty, name).is_none());
+            if let Some(unknown) = elements(&parameter.value).find(of_none) {
+                return Err(invalid("_elements", unknown, "a top-level element of one of the types"));
+            }
+            common.push(parameter.clone());
+            continue;
+        }
         let (mut fits, mut refused) = (false, None);
         for ty in types {
             let alone = Query::resolve(&resolver(), *ty, std::slice::from_ref(parameter), Handling::Strict);

@@ -80,7 +80,8 @@ fn a_count_of_nothing_is_a_number_alone() {
         assert!(bundle.get("entry").is_none(), "{query}");
     }
     for count in ["-1", "+1", "1.5", "many", "", "1,2", "0x10"] {
-        let answer = get(&server, &format!("/fhir/Patient?_count={count}"), &[]);
+        let strict = [("prefer", "handling=strict")];
+        let answer = get(&server, &format!("/fhir/Patient?_count={count}"), &strict);
         assert_eq!((answer.status, answer.issue().as_str()), (400, "invalid"), "{count}");
         let text = answer.json()["issue"][0]["details"]["text"]
             .as_str()
@@ -221,7 +222,7 @@ fn wrong_values_and_modifiers_are_named() {
         ("Location", "near", &["", "here", "91|0", "1|2|3|league", "1|2|x"]),
         ("Patient", "_lastUpdated", &["", "yesterday"]),
         ("Patient", "identifier:of-type", &["", "a|b", "a||c"]),
-        ("Patient", "gender:text", &[""]),
+        ("Observation", "code:text", &[""]),
         ("Patient", "birthdate:missing", &["", "maybe"]),
         ("Patient", "_has:Observation:patient:code", &[""]),
         ("Observation", "subject:Patient.birthdate", &["soon"]),
@@ -250,7 +251,18 @@ fn wrong_values_and_modifiers_are_named() {
             let query: String = form_urlencoded::Serializer::new(String::new())
                 .append_pair(parameter, value)
                 .finish();
-            let answer = get(&server, &format!("/fhir/{ty}?{query}"), &[]);
+            // Empty parameters are left out, unless the client is strict.
+            let strict = [("prefer", "handling=strict")];
+            let wishes = if value.is_empty() { strict.as_slice() } else { &[] };
+            if value.is_empty() && parameter != "_pretty" {
+                let answer = get(&server, &format!("/fhir/{ty}?{query}&_count=1"), &[]);
+                let bundle = answer.json();
+                let left = format!("http://{}/fhir/{ty}?_count=1", server.address);
+                if answer.status != 200 || bundle["link"][0]["url"] != left {
+                    wrong.push(format!("{ty}?{parameter}= is not left out: {bundle}"));
+                }
+            }
+            let answer = get(&server, &format!("/fhir/{ty}?{query}"), wishes);
             let text = answer.json()["issue"][0]["details"]["text"]
                 .as_str()
                 .unwrap_or_default()
@@ -299,6 +311,24 @@ fn wrong_values_and_modifiers_are_named() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// R4 writes some searches with a slash before the query; links go without.
+#[test]
+fn a_slash_before_the_query_changes_nothing() {
+    let server = server();
+    for (with, without) in [
+        (
+            "/fhir/Observation/?subject=p0000&_format=&_pretty=",
+            "/fhir/Observation?subject=p0000&_count=20",
+        ),
+        ("/fhir/?_type=Observation", "/fhir?_type=Observation&_count=20"),
+    ] {
+        let bundle = get(&server, with, &[]).json();
+        assert_eq!(modes(&bundle), ["match"], "{with}");
+        assert_eq!(bundle["link"][0]["url"], format!("http://{}{without}", server.address));
+    }
+    assert_eq!(get(&server, "/fhir/Nonsense/?_count=1", &[]).status, 404);
 }
 
 #[test]

@@ -84,6 +84,9 @@ impl Corpus {
     /// One page by another engine.
     pub(super) fn page_of(&self, engine: &Engine, scope: &Arc<Scope>, query: &str) -> Result<Value, SearchError> {
         let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
+        if name.is_empty() {
+            return self.system_of(engine, scope, query, Handling::Strict);
+        }
         let request = Request {
             scope,
             ty: facts().lookup(name).unwrap(),
@@ -121,6 +124,16 @@ impl Corpus {
 
     /// One page of a search over several types.
     pub(super) fn system(&self, scope: &Arc<Scope>, query: &str, handling: Handling) -> Result<Value, SearchError> {
+        self.system_of(&self.engine, scope, query, handling)
+    }
+
+    fn system_of(
+        &self,
+        engine: &Engine,
+        scope: &Arc<Scope>,
+        query: &str,
+        handling: Handling,
+    ) -> Result<Value, SearchError> {
         let parameters = query.split_once('?').map_or("", |(_, parameters)| parameters);
         let request = SystemRequest {
             scope,
@@ -129,7 +142,7 @@ impl Corpus {
             now: NOW,
             base: BASE,
         };
-        let bundle = self.runtime.block_on(self.engine.search_system(&request))?;
+        let bundle = self.runtime.block_on(engine.search_system(&request))?;
         Ok(serde_json::from_slice(&bundle).unwrap())
     }
 

@@ -7,6 +7,7 @@ mod contained;
 mod corpus;
 mod differential;
 mod filters;
+mod finer_points;
 mod includes;
 mod joins;
 mod mutations;

@@ -874,18 +874,33 @@ fn what_is_returned() {
     assert_eq!(world.page("Patient?_total=none").unwrap()["total"], Value::Null);
 }
 
-/// What a server does not know it may leave out, and says so by the `self` link; a named query it must refuse.
+/// What a server does not know it may leave out, and says so by the `self` link; a named query it must refuse. A parameter without
+/// a value is no error, but where the client asked for strictness.
 #[test]
 fn unknown_and_blank_parameters() {
     let world = small(&[patient("a", json!({"gender": "male"})), patient("b", json!({}))]);
     let application = records::application("local");
     let lenient = |query: &str| world.page_of(&application, query, Handling::Lenient);
-    let page = lenient("Patient?nothing=1&gender=male").unwrap();
-    assert_eq!(resources(&page, "match").len(), 1);
+    for query in [
+        "Patient?nothing=1&gender=male",
+        "Patient?family=&gender=male",
+        "Patient?family:exact=&_has:Observation:patient:code=&gender=male&_filter=&_sort=&_summary=&_include=",
+        "Patient?gender=male&_count=&_offset=&_total=&_elements=&_tag=&_query=",
+    ] {
+        let page = lenient(query).unwrap();
+        assert_eq!(resources(&page, "match").len(), 1, "{query}");
+        assert_eq!(
+            link(&page, "self").unwrap(),
+            "http://example.org/fhir/Patient?gender=male&_count=20",
+            "{query}"
+        );
+    }
+    let page = lenient("?_type=&_type=Patient&gender=male&_id=").unwrap();
     assert_eq!(
         link(&page, "self").unwrap(),
-        "http://example.org/fhir/Patient?gender=male&_count=20"
+        "http://example.org/fhir?_type=Patient&gender=male&_count=20"
     );
+    assert_eq!(resources(&page, "match").len(), 1);
     world.refused(&[
         ("Patient?nothing=1", "nothing"),
         ("Patient?family=", "family"),
@@ -893,13 +908,14 @@ fn unknown_and_blank_parameters() {
         ("Patient?_query=name", "_query"),
         ("?_type=Patient&_query=name", "_query"),
     ]);
-    // What asks for nothing in particular is a mistake rather than a wish for everything.
+    // A blank among values is a mistake: alone it would find everything.
     for query in [
         "Patient?_query=name",
         "?_query=name",
         "Patient?gender:exact=male",
-        "Patient?family=",
-        "?_type=Patient&_id=",
+        "Patient?family=,",
+        "Patient?family=x,",
+        "?_type=Patient&_id=,x",
     ] {
         assert!(lenient(query).unwrap_err().is_input(), "{query}");
     }

@@ -190,3 +190,40 @@ fn words_are_looked_for_in_the_types_that_have_a_narrative() {
             .is_err()
     );
 }
+
+#[test]
+fn elements_are_asked_of_the_types_that_have_them() {
+    let Some(corpus) = corpus("elements of several types") else {
+        return;
+    };
+    let scope = corpus.application();
+    let of_types = |elements: &str| {
+        let query = format!("?_type=Patient,Observation&_count=1000&_elements={elements}");
+        corpus.system(&scope, &query, Handling::Strict)
+    };
+    let of_type = |page: &Value, ty: &str| -> Vec<Value> {
+        let matches = resources(page, "match").into_iter();
+        matches.filter(|resource| resource["resourceType"] == ty).collect()
+    };
+    let page = of_types("gender,effective").unwrap();
+    let (patients, observations) = (of_type(&page, "Patient"), of_type(&page, "Observation"));
+    assert!(patients.len() > 20 && observations.len() > 500);
+    assert!(patients.iter().any(|patient| patient.get("gender").is_some()));
+    assert!(observations.iter().any(|one| one.get("effectiveDateTime").is_some()));
+    for resource in patients.iter().chain(&observations) {
+        let tags = resource["meta"]["tag"].as_array().unwrap();
+        assert!(tags.iter().any(|tag| tag["code"] == "SUBSETTED"));
+        for left_out in ["name", "birthDate", "category", "valueQuantity", "text"] {
+            assert!(resource.get(left_out).is_none(), "{left_out} of {}", name(resource));
+        }
+    }
+    // Nothing is asked of Observations: what they must have stays.
+    let observations = of_type(&of_types("gender").unwrap(), "Observation");
+    assert!(
+        observations
+            .iter()
+            .all(|one| one.get("code").is_some() && one.get("effectiveDateTime").is_none())
+    );
+    let refused = of_types("gender,nothing").unwrap_err().to_string();
+    assert!(refused.contains("_elements: 'nothing'"), "{refused}");
+}

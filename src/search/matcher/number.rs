@@ -3,7 +3,7 @@
 use super::{mark_items, type_name};
 use crate::fhir::storage::NUMBER_SCALE;
 use crate::fhirpath::{Collection, Items, Typed, Values};
-use crate::search::value::{NumberValue, Stored};
+use crate::search::value::{Extent, NumberValue, Stored};
 
 pub(in crate::search) fn mark(value: &NumberValue, part: &Typed, rows: &mut [bool]) {
     if type_name(part) == "Range" {
@@ -79,7 +79,8 @@ impl Limits {
             .range(range)
             .next()
             .and_then(|high| only_number(&self.high_values, high));
-        (low.is_some() || high.is_some()) && value.matches_range(low, high)
+        let strict = false;
+        (low.is_some() || high.is_some()) && value.matches_extent(Extent { low, high, strict })
     }
 
     /// The upper bound of a range or else its lower one; the other way round where `upper` is not set.

@@ -3,7 +3,7 @@
 use super::number::{Limits, only_number};
 use super::{mark_items, only_text, type_name};
 use crate::fhirpath::{Collection, Items, Typed};
-use crate::search::value::QuantityValue;
+use crate::search::value::{Extent, QuantityValue};
 
 pub(super) fn mark(value: &QuantityValue, part: &Typed, rows: &mut [bool]) {
     match type_name(part) {
@@ -32,11 +32,17 @@ pub(super) fn mark(value: &QuantityValue, part: &Typed, rows: &mut [bool]) {
             });
         }
         _ => {
-            let values = part.items.child("value");
+            let (values, comparators) = (part.items.child("value"), part.items.child("comparator"));
             let units = Units::of(&part.items);
             mark_items(part, rows, |_, item| {
-                only_number(&values, item).is_some_and(|number| value.number.matches(number))
-                    && units.match_unit(value, item)
+                let Some(number) = only_number(&values, item) else {
+                    return false;
+                };
+                let matches = match only_text(&comparators, item) {
+                    None => value.number.matches(number),
+                    comparator => value.number.matches_extent(Extent::of_quantity(number, comparator)),
+                };
+                matches && units.match_unit(value, item)
             });
         }
     }

@@ -25,11 +25,10 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
                 }
             });
         }
-        ReferenceValue::Text(_) => {
+        // What stands behind a `|` is a version in canonicals alone.
+        ReferenceValue::Text(wanted) => {
             let texts = part.items.child("reference");
-            mark_items(part, rows, |_, item| {
-                only_text(&texts, item).is_some_and(|text| value.is_text(text))
-            });
+            mark_items(part, rows, |_, item| only_text(&texts, item) == Some(wanted));
         }
     }
 }

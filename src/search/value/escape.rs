@@ -29,6 +29,17 @@ pub(crate) fn unescape(value: &str) -> String {
     out
 }
 
+/// Whether each backslash stands before a character that has to be escaped.
+pub(crate) fn is_legal(value: &str) -> bool {
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        if c == '\\' && !matches!(chars.next(), Some(',' | '|' | '$' | '\\')) {
+            return false;
+        }
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,5 +49,7 @@ mod tests {
         assert_eq!(split(r"a\,b,c", ','), [r"a\,b", "c"]);
         assert_eq!(unescape(r"a\,b\\"), r"a,b\");
         assert_eq!(split("", ','), [""]);
+        assert!(is_legal(r"a\,b\\ \$ \|") && is_legal(""));
+        assert!(!is_legal(r"a\b") && !is_legal(r"a\") && !is_legal(r"\\\"));
     }
 }

@@ -14,7 +14,7 @@ mod uri;
 pub(super) use date::DateValue;
 pub(super) use interval::Interval;
 pub(super) use near::NearValue;
-pub(super) use number::{NumberValue, QuantityValue, Stored};
+pub(super) use number::{Extent, NumberValue, QuantityValue, Stored};
 pub(super) use prefix::Prefix;
 pub(super) use reference::ReferenceValue;
 pub(super) use text::{begins, contains, fold, has_noise, plain};

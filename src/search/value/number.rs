@@ -34,6 +34,30 @@ impl Stored<'_> {
     }
 }
 
+/// The numbers that a value of a resource stands for; a bound that is missing is open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent<'a> {
+    /// The least of them.
+    pub low: Option<Stored<'a>>,
+    /// The greatest of them.
+    pub high: Option<Stored<'a>>,
+    /// Whether the bounds themselves are not among them.
+    pub strict: bool,
+}
+
+impl<'a> Extent<'a> {
+    /// Of a quantity: its number, or all on one side of it, by its comparator.
+    pub(crate) fn of_quantity(number: Stored<'a>, comparator: Option<&str>) -> Extent<'a> {
+        let (low, high) = match comparator {
+            Some("<" | "<=") => (None, Some(number)),
+            Some(">" | ">=") => (Some(number), None),
+            _ => (Some(number), Some(number)),
+        };
+        let strict = matches!(comparator, Some("<" | ">"));
+        Extent { low, high, strict }
+    }
+}
+
 impl NumberValue {
     /// Parses one alternative of a number parameter.
     pub(crate) fn parse(text: &str) -> Option<NumberValue> {
@@ -57,7 +81,10 @@ impl NumberValue {
 
     /// Whether a single number stands in the relation asked for.
     pub(crate) fn matches(&self, number: Stored<'_>) -> bool {
-        self.matches_range(Some(number), Some(number))
+        match self.prefix {
+            Prefix::Ap => self.admits(number),
+            _ => self.matches_extent(Extent::of_quantity(number, None)),
+        }
     }
 
     /// Whether the value itself lies in the range that a number as written stands for; whole numbers stand for themselves.
@@ -70,8 +97,9 @@ impl NumberValue {
         }
     }
 
-    /// Whether a range of numbers does; a bound that is missing is open.
-    pub(crate) fn matches_range(&self, low: Option<Stored<'_>>, high: Option<Stored<'_>>) -> bool {
+    /// Whether the numbers that a value stands for do.
+    pub(crate) fn matches_extent(&self, extent: Extent<'_>) -> bool {
+        let Extent { low, high, strict } = extent;
         let within = || low.is_some_and(|low| self.admits(low)) && high.is_some_and(|high| self.admits(high));
         let high_is =
             |wanted: &[Ordering]| high.is_none_or(|high| self.compare(high).is_some_and(|o| wanted.contains(&o)));
@@ -80,13 +108,16 @@ impl NumberValue {
         match self.prefix {
             Prefix::Eq => within(),
             Prefix::Ne => !within(),
-            Prefix::Gt => high_is(&[Greater]),
-            Prefix::Lt => low_is(&[Less]),
-            Prefix::Ge => high_is(&[Greater, Equal]),
-            Prefix::Le => low_is(&[Less, Equal]),
+            Prefix::Ge if !strict => high_is(&[Greater, Equal]),
+            Prefix::Le if !strict => low_is(&[Less, Equal]),
+            Prefix::Gt | Prefix::Ge => high_is(&[Greater]),
+            Prefix::Lt | Prefix::Le => low_is(&[Less]),
+            // What lies above a bound that is the value itself lies above the value.
+            Prefix::Sa if strict => low.is_some() && low_is(&[Greater, Equal]),
+            Prefix::Eb if strict => high.is_some() && high_is(&[Less, Equal]),
             Prefix::Sa => low.is_some() && low_is(&[Greater]),
             Prefix::Eb => high.is_some() && high_is(&[Less]),
-            Prefix::Ap => self.overlaps(low, high),
+            Prefix::Ap => self.overlaps(extent),
         }
     }
 
@@ -113,13 +144,18 @@ impl NumberValue {
         }
     }
 
-    fn overlaps(&self, low: Option<Stored<'_>>, high: Option<Stored<'_>>) -> bool {
+    fn overlaps(&self, Extent { low, high, strict }: Extent<'_>) -> bool {
         let bound = |text: &str| NumberValue::parse(text);
         let (Some(lower), Some(upper)) = (bound(self.range.lower()), bound(self.range.upper())) else {
             return false;
         };
-        let starts = low.is_none_or(|low| upper.compare(low).is_some_and(|order| order != Ordering::Greater));
-        let ends = high.is_none_or(|high| lower.compare(high).is_some_and(|order| order != Ordering::Less));
+        let reaches = |order: Ordering, far: Ordering| order == far || order == Ordering::Equal && !strict;
+        let starts = low.is_none_or(|low| upper.compare(low).is_some_and(|order| reaches(order, Ordering::Less)));
+        let ends = high.is_none_or(|high| {
+            lower
+                .compare(high)
+                .is_some_and(|order| reaches(order, Ordering::Greater))
+        });
         starts && ends && (low.is_some() || high.is_some())
     }
 }
@@ -185,6 +221,34 @@ mod tests {
         assert!(matches("ap100", "110"));
         assert!(!matches("ap100", "111"));
         assert!(matches("lt1e2", "99.9999"));
+    }
+
+    #[test]
+    fn a_comparator_stands_for_all_on_one_side() {
+        let held = |search: &str, comparator: &str, number: &'static str| {
+            let number = Stored {
+                scaled: Decimal::parse(number).unwrap().scaled(),
+                text: Some(number),
+            };
+            let extent = Extent::of_quantity(number, Some(comparator));
+            NumberValue::parse(search).unwrap().matches_extent(extent)
+        };
+        let found = |comparator: &str, number: &str| {
+            let prefixes = ["eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
+            let found = prefixes
+                .into_iter()
+                .filter(|prefix| held(&format!("{prefix}{number}"), comparator, "5"));
+            found.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(found("<", "5"), "ne lt le eb ap");
+        assert_eq!(found("<=", "5"), "ne lt ge le ap");
+        assert_eq!(found(">", "5"), "ne gt ge sa ap");
+        assert_eq!(found(">=", "5"), "ne gt ge le ap");
+        assert_eq!(found("<", "4"), "ne gt lt ge le ap");
+        assert_eq!(found("<", "6"), "ne lt le eb");
+        assert_eq!(found(">", "6"), "ne gt lt ge le ap");
+        assert_eq!(found(">", "4"), "ne gt ge sa");
+        assert!(held("ap50", ">=", "55") && !held("ap50", ">", "55"));
     }
 
     #[test]

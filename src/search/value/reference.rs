@@ -48,7 +48,7 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether the text of a reference that is not relative, or of a canonical, is meant.
+    /// Whether a canonical, or a URI, is meant.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         match self {
             ReferenceValue::Relative { .. } => false,

@@ -23,6 +23,7 @@ pub(super) struct Row<'a> {
 /// A search.
 #[derive(Clone, Debug)]
 pub(super) struct Query {
+    /// The type, or several between commas.
     pub(super) ty: String,
     /// Name with modifiers, and value.
     pub(super) conditions: Vec<(String, String)>,
@@ -44,7 +45,10 @@ impl Query {
                 .map(|(code, down)| format!("{}{code}", if *down { "-" } else { "" }));
             text.append_pair("_sort", &keys.collect::<Vec<_>>().join(","));
         }
-        format!("{}?{}&{more}", self.ty, text.finish())
+        match self.ty.contains(',') {
+            true => format!("?_type={}&{}&{more}", self.ty, text.finish()),
+            false => format!("{}?{}&{more}", self.ty, text.finish()),
+        }
     }
 }
 
@@ -114,33 +118,43 @@ impl<'a> World<'a> {
 
     /// The matches of a search in their order, where it asks for one.
     pub(super) fn matches(&self, query: &Query, seen: Seen<'_>) -> Vec<&str> {
-        let rows = self.rows(&query.ty);
-        let mut left: Vec<usize> = (0..rows.len()).filter(|row| is_seen(seen, &rows[*row].name)).collect();
-        for (name, value) in &query.conditions {
-            let held = self.holds(&query.ty, name, value, seen);
-            let held = held.unwrap_or_else(|| panic!("{}?{name}={value}", query.ty));
-            left.retain(|row| held[*row]);
-        }
-        let keys: Vec<(Vec<Option<Key>>, bool)> = query
-            .sort
-            .iter()
-            .map(|(code, down)| (self.keys(&query.ty, code, *down), *down))
-            .collect();
-        left.sort_by(|a, b| {
-            let by_key = keys.iter().map(|(keys, down)| match (&keys[*a], &keys[*b]) {
+        let of_types = query.ty.split(',').map(|ty| self.matches_of(ty, query, seen));
+        let mut all: Vec<_> = of_types.flatten().collect();
+        all.sort_by(|(a, one), (b, other)| {
+            let keys = query.sort.iter().zip(a.iter().zip(b));
+            let by_key = keys.map(|((_, down), keys)| match keys {
                 (Some(a), Some(b)) if *down => b.cmp(a),
                 (Some(a), Some(b)) => a.cmp(b),
                 // What has no value comes last either way.
                 (a, b) => b.is_some().cmp(&a.is_some()),
             });
             let first = by_key.reduce(Ordering::then).unwrap_or(Ordering::Equal);
-            first.then_with(|| rows[*a].name.cmp(&rows[*b].name))
+            let id = |name: &str| name.split_once('/').map(|(_, id)| id.to_owned());
+            first.then_with(|| id(one).cmp(&id(other)))
         });
-        left.into_iter().map(|row| rows[row].name.as_str()).collect()
+        all.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// The matches of one type with what they are sorted by.
+    fn matches_of(&self, ty: &str, query: &Query, seen: Seen<'_>) -> Vec<(Vec<Option<Key>>, &str)> {
+        let rows = self.rows(ty);
+        let mut left: Vec<usize> = (0..rows.len()).filter(|row| is_seen(seen, &rows[*row].name)).collect();
+        for (name, value) in &query.conditions {
+            let held = self.holds(ty, name, value, seen);
+            let held = held.unwrap_or_else(|| panic!("{ty}?{name}={value}"));
+            left.retain(|row| held[*row]);
+        }
+        let keys = query.sort.iter().map(|(code, down)| self.keys(ty, code, *down));
+        let keys: Vec<Vec<Option<Key>>> = keys.collect();
+        let keyed = left.into_iter().map(|row| {
+            let of_row = keys.iter().map(|keys| keys[row].clone()).collect();
+            (of_row, rows[row].name.as_str())
+        });
+        keyed.collect()
     }
 
     /// Row by row whether a condition holds; `None` where the type has no such parameter, or none that such a value is for.
-    fn holds(&self, ty: &str, written: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
+    pub(super) fn holds(&self, ty: &str, written: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
         if let Some(path) = written.strip_prefix("_has:") {
             let parts: Vec<&str> = path.splitn(3, ':').collect();
             let (source, reference, rest) = (parts[0], parts[1], parts[2]);
@@ -153,6 +167,9 @@ impl<'a> World<'a> {
             }
             return Some(self.rows(ty).iter().map(|row| referred.contains(&row.name)).collect());
         }
+        if written == "_filter" {
+            return self.filtered(ty, value, seen);
+        }
         if let Some((first, rest)) = written.split_once('.') {
             return self.chain(ty, first, rest, value, seen);
         }
@@ -162,6 +179,18 @@ impl<'a> World<'a> {
         };
         let definition = self.definitions.get(ty, code)?.clone();
         let values = self.values(ty, code)?;
+        if modifier == Some("missing") && definition.kind == "composite" {
+            // A tuple of which a component has no value is none.
+            let rows = self.rows(ty).iter().zip(values.iter());
+            let held = rows.map(|(row, items)| {
+                let whole = |item: &Item<'a>| {
+                    let mut parts = definition.components.iter();
+                    parts.all(|(_, expression)| !expression.of(item.value, row.resource).is_empty())
+                };
+                items.iter().any(whole) == (value == "false")
+            });
+            return Some(held.collect());
+        }
         if modifier == Some("missing") {
             return Some(
                 values
@@ -185,6 +214,7 @@ impl<'a> World<'a> {
             modifier,
             text,
             bound: bound.map(|(_, _, system)| *system),
+            is_family: definition.code == "family",
         });
         let wanted: Vec<Wanted<'_>> = wanted.collect();
         if !wanted
@@ -194,6 +224,11 @@ impl<'a> World<'a> {
             return None;
         }
         let not = modifier == Some("not");
+        if modifier == Some("is-ne") {
+            // One value is another.
+            let differs = |item: &Item<'_>| wanted.iter().all(|wanted| wanted.holds(item) != Some(true));
+            return Some(values.iter().map(|items| items.iter().any(differs)).collect());
+        }
         let any = |items: &Vec<Item<'_>>| {
             let mut pairs = items
                 .iter()
@@ -248,6 +283,7 @@ impl<'a> World<'a> {
                         modifier: None,
                         text,
                         bound: None,
+                        is_family: false,
                     };
                     let of = expression.of(item.value, row.resource);
                     of.iter().any(|item| wanted.holds(item) == Some(true))

@@ -15,7 +15,7 @@ use super::expression::{Item, relative};
 use super::world::{Query, World};
 
 /// The most steps of a chain.
-const DEPTH: usize = 2;
+pub(super) const DEPTH: usize = 2;
 
 /// Draws searches.
 pub(super) struct Draw<'w, 'a> {
@@ -62,6 +62,10 @@ impl<'w, 'a> Draw<'w, 'a> {
         }
     }
 
+    pub(super) fn world(&self) -> &'w World<'a> {
+        self.world
+    }
+
     pub(super) fn below(&mut self, count: usize) -> usize {
         self.random.next_u32() as usize % count.max(1)
     }
@@ -90,7 +94,37 @@ impl<'w, 'a> Draw<'w, 'a> {
             true => self.sort(&ty),
             false => Vec::new(),
         };
-        (Query { ty, conditions, sort }, &rows[meant].name)
+        let mut query = Query { ty, conditions, sort };
+        if self.chance(12) {
+            self.widen(&mut query);
+        }
+        (query, &rows[meant].name)
+    }
+
+    /// Has another type searched, too, by what both types have.
+    fn widen(&mut self, query: &mut Query) {
+        let types = self.types.clone();
+        let other = (*self.pick(&types)).to_owned();
+        if other == query.ty {
+            return;
+        }
+        let world = self.world;
+        let kind = |ty: &str, code: &str| world.definitions.get(ty, code).map(|of| of.kind.clone());
+        let is_common = |code: &str| kind(&query.ty, code).is_some() && kind(&query.ty, code) == kind(&other, code);
+        // What goes with one type's values may not go with the other's.
+        let goes = |written: &str| match written.split([':', '.']).next().unwrap_or(written) {
+            "_has" => true,
+            code if is_common(code) => {
+                let modifiers = [":text", ":of-type", ":identifier"];
+                !written.contains('.') && !modifiers.iter().any(|modifier| written.ends_with(modifier))
+            }
+            _ => false,
+        };
+        let holds =
+            |(written, value): &(String, String)| goes(written) && world.holds(&other, written, value, None).is_some();
+        query.conditions.retain(holds);
+        query.sort.retain(|(code, _)| is_common(code));
+        query.ty = format!("{},{other}", query.ty);
     }
 
     fn sort(&mut self, ty: &str) -> Vec<(String, bool)> {
@@ -115,11 +149,12 @@ impl<'w, 'a> Draw<'w, 'a> {
     }
 
     /// A condition that a row of the type is likely to meet.
-    fn condition(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
+    pub(super) fn condition(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
         match self.below(100) {
             0..14 if depth < DEPTH => self.chain(ty, row, depth),
             14..26 if depth < DEPTH => self.has(ty, row, depth),
             26..38 => self.common(ty, row),
+            38..44 if depth == 0 => self.filter(ty, row),
             _ => self.own(ty, row),
         }
     }
@@ -195,7 +230,7 @@ impl<'w, 'a> Draw<'w, 'a> {
     fn asked(&mut self, ty: &str, definition: &Definition, row: usize) -> (String, String) {
         let code = &definition.code;
         let values = self.world.values(ty, code).unwrap();
-        let can_miss = definition.kind != "composite" && definition.kind != "special";
+        let can_miss = definition.kind != "special";
         if can_miss && code != "_id" && (self.chance(5) || values.iter().all(Vec::is_empty) && self.chance(50)) {
             let missing = if self.chance(50) { "true" } else { "false" };
             return (format!("{code}:missing"), missing.to_owned());
@@ -216,6 +251,11 @@ impl<'w, 'a> Draw<'w, 'a> {
         let item = (!of_row.is_empty()).then(|| *self.pick(&of_row));
         let identifies = item.is_some_and(|item| item.value.get("identifier").is_some());
         let typed = item.is_some_and(|item| item.value.get("type").is_some() && item.value.get("value").is_some());
+        let reads =
+            item.is_some_and(|item| item.value.is_object()) && !["phone", "email", "telecom"].contains(&&**code);
+        if modifier == ":text" && !reads {
+            modifier.clear();
+        }
         if modifier == ":identifier" && !identifies || modifier == ":of-type" && !typed {
             modifier.clear();
         }
@@ -224,7 +264,9 @@ impl<'w, 'a> Draw<'w, 'a> {
             modifier = target.map_or(String::new(), |name| format!(":{}", name.split('/').next().unwrap()));
         }
         let mut alternatives = vec![self.value(ty, definition, &modifier, item)];
-        while alternatives.len() < 4 && self.chance(22) {
+        // Long lists are looked up rather than gone through.
+        let most = if self.chance(4) { 90 } else { 4 };
+        while alternatives.len() < most && (most > 4 || self.chance(22)) {
             let row = self.below(values.len());
             let other = values[row].first().copied();
             alternatives.push(self.value(ty, definition, &modifier, other));

@@ -37,6 +37,8 @@ pub(super) struct Wanted<'t> {
     pub(super) text: &'t str,
     /// The system that the parameter's codes are bound to.
     pub(super) bound: Option<&'t str>,
+    /// Whether the parameter's values are family names, which are found by each of their parts.
+    pub(super) is_family: bool,
 }
 
 impl Wanted<'_> {
@@ -48,15 +50,56 @@ impl Wanted<'_> {
             ("date", None) => date(self.text, item.value),
             ("number", None) => number(self.text, item.value),
             ("quantity", None) => quantity(self.text, item.value),
-            ("string", None) => Some(strings(item.value).any(|text| fold(text).starts_with(&fold(&plain(self.text))))),
-            ("string", Some("contains")) => {
-                Some(strings(item.value).any(|text| fold(text).contains(&fold(&plain(self.text)))))
+            ("string", None) => {
+                let wanted = bare(&plain(self.text));
+                let begins = |text: &str| forms(text).iter().any(|form| form.starts_with(&wanted));
+                let of_family = |text: &str| self.is_family || some_text(item.value, "family") == Some(text);
+                let parts = |text: &str| text.match_indices([' ', '-']).any(|(at, _)| begins(&text[at + 1..]));
+                let part_begins = |text: &str| of_family(text) && parts(text);
+                Some(strings(item.value).any(|text| begins(text) || part_begins(text)))
             }
+            ("string", Some("contains")) => {
+                let wanted = bare(&plain(self.text));
+                Some(strings(item.value).any(|text| forms(text).iter().any(|form| form.contains(&wanted))))
+            }
+            // Operators of filters.
+            ("string", Some("is-sw")) => {
+                let wanted = bare(&plain(self.text));
+                Some(strings(item.value).any(|text| {
+                    let parts = text.match_indices([' ', '-']).map(|(at, _)| &text[at + 1..]);
+                    let parts = parts.filter(|_| some_text(item.value, "family") == Some(text));
+                    let mut parts = parts.chain([text]);
+                    parts.any(|part| forms(part).iter().any(|form| form.starts_with(&wanted)))
+                }))
+            }
+            ("string", Some(operator @ ("is-eq" | "is-ne" | "is-ew" | "is-gt" | "is-lt" | "is-ge" | "is-le"))) => {
+                let wanted = fold(&plain(self.text));
+                let ordered = |text: &str| fold(text.trim()).as_str().cmp(wanted.trim());
+                Some(strings(item.value).any(|text| match operator {
+                    "is-ew" => fold(text).ends_with(&wanted),
+                    "is-gt" => ordered(text).is_gt(),
+                    "is-lt" => ordered(text).is_lt(),
+                    "is-ge" => ordered(text).is_ge(),
+                    "is-le" => ordered(text).is_le(),
+                    _ => fold(text) == wanted,
+                }))
+            }
+            (kind, Some("is-ne")) => Wanted {
+                kind,
+                modifier: None,
+                ..*self
+            }
+            .holds(item),
             ("string", Some("exact")) => Some(strings(item.value).any(|text| text == plain(self.text))),
             ("token", None | Some("not")) => token(self.text, item.value, self.bound),
             ("token", Some("text")) => Some(label(&plain(self.text), item.value)),
             ("token", Some("of-type")) => of_type(self.text, item.value),
-            ("uri", None) => Some(item.value == plain(self.text).as_str()),
+            // A canonical without a version is any version's.
+            ("uri", None) => {
+                let (found, wanted) = (item.value.as_str()?, plain(self.text));
+                let any_version = !wanted.contains('|') && found.split('|').next() == Some(&wanted);
+                Some(found == wanted || any_version)
+            }
             ("uri", Some("below")) => Some(is_under(item.value.as_str()?, &plain(self.text))),
             ("uri", Some("above")) => Some(is_under(&plain(self.text), item.value.as_str()?)),
             ("reference", Some("identifier")) => token(self.text, item.value.get("identifier")?, None).or(Some(false)),
@@ -76,7 +119,9 @@ pub(super) fn is_valid(kind: &str, modifier: Option<&str>, text: &str) -> bool {
             let parts = split(text, '|');
             [1, 3].contains(&parts.len()) && Number::parse(split_prefix(&parts[0]).1).is_some()
         }
+        (kind, Some("is-ne")) => is_valid(kind, None, text),
         ("string", None | Some("contains" | "exact")) => !text.is_empty(),
+        ("string", Some(operator)) => operator.starts_with("is-"),
         ("token", None | Some("not" | "text" | "of-type")) => !text.is_empty(),
         ("uri", None | Some("below" | "above")) => !text.is_empty(),
         ("special", None) => true,
@@ -135,7 +180,23 @@ pub(super) fn fold(text: &str) -> String {
     text.nfkd().filter(marks).collect::<String>().to_lowercase()
 }
 
-fn split_prefix(text: &str) -> (&str, &str) {
+/// A text as strings are compared: without case, marks and punctuation, and with single blanks. What is nothing but punctuation
+/// stays.
+fn bare(text: &str) -> String {
+    const SIGNS: &str = "#$%&*+<=>@^|~";
+    let is_mark = |c: &char| c.is_ascii_punctuation() && !SIGNS.contains(*c) || "\u{2013}\u{2019}\u{b4}".contains(*c);
+    let folded = fold(text);
+    let letters: String = folded.chars().filter(|c| !is_mark(c)).collect();
+    let words: Vec<&str> = letters.split_whitespace().collect();
+    if words.is_empty() { folded } else { words.join(" ") }
+}
+
+/// The forms in which a text of a record is compared.
+fn forms(text: &str) -> [String; 2] {
+    [fold(text), bare(text)]
+}
+
+pub(super) fn split_prefix(text: &str) -> (&str, &str) {
     match text.get(..2) {
         Some(prefix @ ("eq" | "ne" | "gt" | "lt" | "ge" | "le" | "sa" | "eb" | "ap")) => (prefix, &text[2..]),
         _ => ("eq", text),
@@ -219,7 +280,8 @@ pub(super) fn token(text: &str, value: &Value, bound: Option<&str>) -> Option<bo
 }
 
 fn label(text: &str, value: &Value) -> bool {
-    let hit = |found: &str| fold(found).starts_with(&fold(text));
+    let wanted = bare(text);
+    let hit = |found: &str| forms(found).iter().any(|form| form.starts_with(&wanted));
     let typed = list(value, "type").flat_map(|ty| list(ty, "text"));
     let codings = list(value, "coding").chain([value]);
     let displays = codings.flat_map(|coding| list(coding, "display"));

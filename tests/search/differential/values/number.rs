@@ -110,7 +110,18 @@ pub(super) fn quantity(text: &str, value: &Value) -> Option<bool> {
     let of = |quantity: &Value| quantity.get("value").and_then(Number::of).map(|number| number.value);
     let range = value.get("low").is_some() || value.get("high").is_some();
     if !range {
-        return Some(compare(number, of(value), of(value))? && unit(value));
+        let Some(amount) = of(value) else {
+            return compare(number, None, None);
+        };
+        // A comparator means all numbers on that side; next to a bound that is not meant lies the next number.
+        let (low, high) = match some_text(value, "comparator") {
+            Some("<") => (None, Some(amount - 1)),
+            Some("<=") => (None, Some(amount)),
+            Some(">") => (Some(amount + 1), None),
+            Some(">=") => (Some(amount), None),
+            _ => (Some(amount), Some(amount)),
+        };
+        return Some(compare(number, low, high)? && unit(value));
     }
     let mut bounds = [value.get("low"), value.get("high")].into_iter().flatten();
     Some(compare(number, bound(value, "low"), bound(value, "high"))? && bounds.all(unit))

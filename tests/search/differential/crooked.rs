@@ -1,0 +1,228 @@
+//! Real records with things in them that few real records have: numbers with a comparator, periods that are open, codes without a
+//! system, references of every form, values of which only an extension is there.
+
+use std::path::{Path, PathBuf};
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde_json::{Map, Value, json};
+use tabularium::ingest::{Options, Session};
+use tabularium::lake::Lake;
+
+use super::values::span;
+
+/// The most resources of a type: many types tell more than many rows.
+const OF_A_TYPE: usize = 120;
+
+/// A lake of altered records.
+pub(super) fn lake(shared: &Path, seed: u64) -> (tempfile::TempDir, Lake) {
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let mut crook = Crook(ChaCha8Rng::seed_from_u64(seed));
+    let mut altered: Vec<Value> = resources(shared);
+    for resource in &mut altered {
+        for _ in 0..3 {
+            crook.alter(resource, true);
+        }
+    }
+    // In several files, as they come.
+    for part in altered.chunks(altered.len() / 3 + 1) {
+        let mut writer = lake.writer().unwrap();
+        let mut session = Session::begin(&mut writer, Options::default()).unwrap();
+        for resource in part {
+            session.add_document(resource.to_string().as_bytes()).unwrap();
+        }
+        session.finish().unwrap();
+    }
+    (folder, lake)
+}
+
+/// Some real resources, each once.
+fn resources(shared: &Path) -> Vec<Value> {
+    let folders = ["uscore", "carin/ig-2.0.0", "synthea-2021", "pdex", "ips"];
+    let folders: Vec<PathBuf> = folders.iter().map(|folder| shared.join("data").join(folder)).collect();
+    let mut found: Vec<Value> = Vec::new();
+    let mut known = std::collections::HashSet::new();
+    let mut of_type = std::collections::HashMap::<String, usize>::new();
+    for path in tabularium::ingest::find(&folders).unwrap() {
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
+        let Ok(document) = serde_json::from_str::<Value>(&text) else {
+            continue;
+        };
+        let entries = document["entry"].as_array().cloned().unwrap_or_default();
+        let inner = entries.into_iter().map(|mut entry| entry["resource"].take());
+        for resource in inner.chain([document]) {
+            let (Some(ty), Some(id)) = (resource["resourceType"].as_str(), resource["id"].as_str()) else {
+                continue;
+            };
+            let count = of_type.entry(ty.to_owned()).or_default();
+            let fits = !["Bundle", "Binary"].contains(&ty) && *count < OF_A_TYPE;
+            if fits && known.insert(format!("{ty}/{id}")) {
+                *count += 1;
+                found.push(resource);
+            }
+        }
+    }
+    found
+}
+
+/// Alters at random.
+struct Crook(ChaCha8Rng);
+
+impl Crook {
+    fn below(&mut self, count: usize) -> usize {
+        self.0.next_u32() as usize % count
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
+        from[self.below(from.len())]
+    }
+
+    /// Alters a resource or a part of one here and there.
+    fn alter(&mut self, value: &mut Value, is_root: bool) {
+        match value {
+            Value::Array(items) => {
+                items.iter_mut().for_each(|item| self.alter(item, false));
+                if items.len() > 1 && self.one_in(6) {
+                    items.reverse();
+                }
+            }
+            Value::Object(object) => {
+                if !is_root {
+                    self.object(object);
+                }
+                let names: Vec<String> = object.keys().cloned().collect();
+                for name in names {
+                    if ["resourceType", "id", "meta", "contained", "text", "extension"].contains(&name.as_str()) {
+                        continue;
+                    }
+                    self.alter(object.get_mut(&name).unwrap(), false);
+                    self.primitive(object, &name);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An object of a type that shows in its properties.
+    fn object(&mut self, object: &mut Map<String, Value>) {
+        let has = |name: &str| object.contains_key(name);
+        if has("value") && (has("unit") || has("code")) && object["value"].is_number() {
+            self.quantity(object);
+        } else if has("reference") {
+            self.reference(object);
+        } else if has("start") || has("end") {
+            if self.one_in(5) {
+                let bound = self.pick(&["start", "end"]);
+                object.remove(bound);
+            }
+        } else if has("system") && (has("code") || has("value")) {
+            match self.below(9) {
+                0 => drop(object.remove("system")),
+                1 => drop(object.remove("code")),
+                2 => drop(object.insert("system".to_owned(), json!("http://example.org/crooked"))),
+                _ => {}
+            }
+        } else if has("coding") {
+            match self.below(10) {
+                0 if has("text") => drop(object.remove("coding")),
+                1 => {
+                    let codings = object["coding"].as_array_mut();
+                    if let Some(codings) = codings {
+                        let mut again = codings[0].clone();
+                        again["system"] = json!("http://example.org/another");
+                        codings.push(again);
+                    }
+                }
+                _ => {}
+            }
+        } else if has("family") && self.one_in(3) {
+            let family = self.pick(&[
+                "Carreño Quiñones",
+                "O'Brien-Smith",
+                "van  der Berg",
+                "ÅNGSTRÖM",
+                "Smith, Jr.",
+            ]);
+            object.insert("family".to_owned(), json!(family));
+        }
+    }
+
+    fn quantity(&mut self, object: &mut Map<String, Value>) {
+        match self.below(8) {
+            0 | 1 => {
+                let comparator = self.pick(&["<", "<=", ">", ">="]);
+                object.insert("comparator".to_owned(), json!(comparator));
+            }
+            2 => drop(object.remove("system")),
+            3 => drop(object.remove("code")),
+            4 => drop(object.remove("unit")),
+            5 => {
+                let number = object["value"].as_f64().unwrap();
+                let other = [-number, 0.0, number * 1e6, number / 1e4, number.round()][self.below(5)];
+                let text = format!("{other:.9}");
+                object.insert("value".to_owned(), serde_json::from_str(&text).unwrap());
+            }
+            _ => {}
+        }
+    }
+
+    fn reference(&mut self, object: &mut Map<String, Value>) {
+        let Some(text) = object["reference"].as_str().map(str::to_owned) else {
+            return;
+        };
+        let other = match self.below(20) {
+            0 => format!("{text}/_history/2"),
+            1 => format!("http://other.example/fhir/{text}"),
+            2 => "urn:uuid:0d0c3fd3-0000-4000-8000-000000000001".to_owned(),
+            3 => "#inside".to_owned(),
+            4 => {
+                object.remove("reference");
+                object.insert(
+                    "identifier".to_owned(),
+                    json!({"system": "http://example.org/crooked", "value": text}),
+                );
+                return;
+            }
+            _ => return,
+        };
+        object.insert("reference".to_owned(), json!(other));
+    }
+
+    /// A property that holds a text, a number or a truth.
+    fn primitive(&mut self, object: &mut Map<String, Value>, name: &str) {
+        let value = &object[name];
+        if name.starts_with('_') || value.is_object() || value.is_array() {
+            return;
+        }
+        if self.one_in(25) && name != "reference" && name != "url" {
+            // Nothing of it is there but an extension.
+            object.remove(name);
+            let extension = json!({"extension": [{"url": "http://example.org/why", "valueCode": "unknown"}]});
+            object.insert(format!("_{name}"), extension);
+            return;
+        }
+        let Some(text) = value.as_str() else { return };
+        let date = text.get(..10).filter(|date| span(date).is_some());
+        // An instant is whole; a date has no time.
+        let has_time = text.contains('T') && !["issued", "recorded", "date"].contains(&name);
+        let other = match (date, self.below(12)) {
+            (Some(date), 0) if has_time || text == date => date[..4].to_owned(),
+            (Some(date), 1) if has_time || text == date => date[..7].to_owned(),
+            (Some(date), 2) if has_time => date.to_owned(),
+            (Some(date), 3) if text.contains('T') => format!("{date}T23:59:59.999-11:00"),
+            (Some(date), 4) if text.contains('T') => format!("{date}T00:00:00+14:00"),
+            (None, 0) if name == "code" => text.to_uppercase(),
+            (None, 1) if name == "display" => text.replace(' ', " \u{2013} "),
+            (None, 2) if name == "display" => text.replace('a', "ä").to_uppercase(),
+            _ => return,
+        };
+        object.insert(name.to_owned(), json!(other));
+    }
+}
