@@ -374,7 +374,17 @@ fn bad_input_is_one_sentence_and_exit_code_2() {
             "no bearer token",
         ),
         (lake, vec!["--url", &closed, "--token-file", text(&none)], "cannot read"),
-        (lake, vec!["--application", "nobody", "--mix", "read"], "nothing to ask"),
+        (
+            lake,
+            vec!["--application", "nobody", "--mix", "read"],
+            "nothing to ask of the live records of the application nobody",
+        ),
+        (
+            lake,
+            vec!["--mode", "test", "--mix", "population"],
+            "nothing to ask of the test records of the application local",
+        ),
+        (lake, vec!["--out", text(&none), "--html", text(&none)], "the same file"),
     ] {
         let output = bench(lake, &arguments);
         let error = said(&output);
@@ -429,10 +439,13 @@ fn an_interrupted_bench_leaves_no_server_and_the_store_as_it_was() {
     let lake = lake_of(1);
     let store = Store::open(lake.path(), Clock::System).unwrap();
     store.set_base_url("http://records.example.org").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("report.json");
     let many: Vec<String> = (1..=200).map(|clients: u32| clients.to_string()).collect();
     let mut bench = Command::new(PROGRAM)
         .args(["bench", "--mix", "read", "--seconds", "0.1", "--warm-up", "0"])
         .args(["--clients", &many.join(","), "--data", text(lake.path())])
+        .args(["--out", text(&out)])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -452,8 +465,145 @@ fn an_interrupted_bench_leaves_no_server_and_the_store_as_it_was() {
     bench.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(
         (bench.wait().unwrap().code(), said.as_str()),
-        (Some(1), "tabularium: interrupted\n")
+        (Some(1), "tabularium: interrupted; the report has what was measured\n")
+    );
+    // What was measured is kept; what was not is named.
+    let report: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    assert_eq!(
+        (&report["interrupted"], &report["results"][0]["family"]),
+        (&json!(true), &json!("read-hot"))
+    );
+    let left_out = report["left_out"].as_array().unwrap().last().unwrap();
+    assert_eq!(left_out["family"], "read-uniform");
+    assert!(
+        left_out["reason"].as_str().unwrap().starts_with("interrupted before "),
+        "{left_out}"
     );
     assert!(!Path::new(&format!("/proc/{server}")).exists());
     assert_eq!(store.base_url().unwrap().as_deref(), Some("http://records.example.org"));
+}
+
+/// A server that answers so many requests, reads of any type well, and then closes every connection.
+fn gone_after(answers: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/fhir", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut left = answers;
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap());
+            while left > 0 {
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") && lines.read_line(&mut head).unwrap_or(0) > 0 {}
+                let Some(path) = head.split(' ').nth(1) else { break };
+                let body = json!({"resourceType": path.split('/').nth(2).unwrap()}).to_string();
+                let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+                if stream.write_all(answer.as_bytes()).is_err() {
+                    break;
+                }
+                left -= 1;
+            }
+        }
+    });
+    url
+}
+
+/// Of a server that had crashed every family was asked to its end, for minutes.
+#[test]
+fn a_server_that_is_gone_is_not_asked_on() {
+    // Its statement, and a read.
+    let url = gone_after(2);
+    let arguments = [
+        "--url",
+        &url,
+        "--mix",
+        "read",
+        "--seconds",
+        "0",
+        "--warm-up",
+        "0",
+        "--clients",
+        "1",
+        "--json",
+    ];
+    let output = bench(LAKE.path(), &arguments);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert!(said(&output).contains("answered no more"), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = report["results"].as_array().unwrap();
+    assert_eq!((results.len(), &results[0]["answers"]), (1, &json!(1)), "{report}");
+    let left_out = &report["left_out"][0];
+    assert_eq!(left_out["family"], "read-uniform");
+    assert!(
+        left_out["reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("the server answered no more from here on: "),
+        "{left_out}"
+    );
+    let output = bench(
+        LAKE.path(),
+        &[
+            "--url",
+            &gone_after(1),
+            "--mix",
+            "read",
+            "--seconds",
+            "0",
+            "--warm-up",
+            "0",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains(" does not answer: "), "{}", said(&output));
+}
+
+/// FHIR routes take application tokens of live mode only: over test records every such request was a 403.
+#[test]
+fn test_records_are_asked_for_with_tokens_of_people_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = tempfile::tempdir().unwrap();
+    write_ndjson(&Population::new(1, 1), records.path(), || {}).unwrap();
+    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let options = ingest::Options {
+        mode: tabularium::lake::Mode::Test,
+        ..ingest::Options::default()
+    };
+    ingest::import(&mut lake.writer().unwrap(), options, &[records.path().to_owned()]).unwrap();
+    let given = tempfile::tempdir().unwrap();
+    let mix = given.path().join("mix.json");
+    std::fs::write(
+        &mix,
+        r#"{"families": [{"use": "read-hot"}, {"use": "patient-search"}]}"#,
+    )
+    .unwrap();
+    let arguments = [
+        "--mode",
+        "test",
+        "--mix",
+        text(&mix),
+        "--seconds",
+        "0",
+        "--warm-up",
+        "0",
+        "--clients",
+        "1",
+        "--json",
+    ];
+    let output = bench(folder.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let results = report["results"].as_array().unwrap();
+    let families: Vec<&str> = results
+        .iter()
+        .map(|result| result["family"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        families,
+        ["patient-search-cold", "patient-search", "patient-newest-of-code"]
+    );
+    assert!(results.iter().all(|result| result["failed"] == 0), "{report}");
+    assert_eq!(report["left_out"][0]["family"], "read-hot");
+    let reason = report["left_out"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("application's token"), "{reason}");
 }

@@ -199,7 +199,8 @@ pub(super) fn message(body: &[u8]) -> String {
     let said = [&issue["details"]["text"], &issue["diagnostics"], &issue["code"]];
     let text = said.into_iter().find_map(Value::as_str).unwrap_or_default();
     let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    text.chars().take(MESSAGE).collect()
+    // It is printed on terminals.
+    text.chars().filter(|char| !char.is_control()).take(MESSAGE).collect()
 }
 
 #[cfg(test)]

@@ -75,8 +75,33 @@ fn differences(report: &Report, other: &Report) -> String {
             other.program.build, report.program.build
         ));
     }
+    if report.warm_up_seconds != other.warm_up_seconds {
+        found.push(format!(
+            "{} seconds of warming up ({} here)",
+            other.warm_up_seconds, report.warm_up_seconds
+        ));
+    }
     if report.machine != other.machine {
         found.push("another machine".to_owned());
+    }
+    if report.server.make() != other.server.make() {
+        found.push(format!(
+            "another server ({}, {} here)",
+            other.server.make(),
+            report.server.make()
+        ));
+    }
+    let asked = report
+        .results
+        .iter()
+        .filter_map(|outcome| Some((outcome, same(outcome, other)?)));
+    let mut otherwise: Vec<&str> = asked
+        .filter(|(outcome, before)| outcome.queries != before.queries)
+        .map(|(outcome, _)| outcome.family.as_str())
+        .collect();
+    otherwise.dedup();
+    if !otherwise.is_empty() {
+        found.push(format!("other queries by the name of {}", otherwise.join(" and ")));
     }
     match found.is_empty() {
         true => String::new(),
@@ -127,14 +152,22 @@ mod tests {
         assert!(comparison(&now, &before).starts_with("family"));
         before.lake.types.insert("Basic".to_owned(), 7);
         before.lake.resources += 7;
+        before.warm_up_seconds += 0.5;
+        before.server.version = Some("0.0.9".to_owned());
+        before.results[0].queries.push("Patient".to_owned());
         before.seed += 1;
         before.seconds += 0.5;
         let text = comparison(&now, &before);
         let said = text.lines().next().unwrap();
         assert!(said.starts_with("the other report is of another lake ("), "{said}");
-        assert!(
-            said.contains("another seed (") && said.contains("seconds for each family ("),
-            "{said}"
-        );
+        for word in [
+            "another seed (",
+            "seconds for each family (",
+            "seconds of warming up (",
+            "another server (Tabularium 0.0.9, Tabularium 0.1.0 here)",
+            "other queries by the name of read",
+        ] {
+            assert!(said.contains(word), "{word}: {said}");
+        }
     }
 }

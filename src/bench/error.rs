@@ -37,8 +37,15 @@ pub enum BenchError {
     #[error("{0:?} is no address of a FHIR server; one looks like http://127.0.0.1:8080/fhir")]
     Url(String),
     /// The lake does not hold what any family asks for.
-    #[error("nothing to ask: {0}")]
-    Nothing(String),
+    #[error("nothing to ask of the {mode} records of the application {application}: {reason}")]
+    Nothing {
+        /// Why its first family is left out.
+        reason: String,
+        /// Whose records.
+        application: String,
+        /// `live` or `test`.
+        mode: &'static str,
+    },
     /// The server that the bench started does not answer.
     #[error("the server did not start: {0}")]
     Server(String),
@@ -91,7 +98,7 @@ impl BenchError {
             | BenchError::Mix { .. }
             | BenchError::Report { .. }
             | BenchError::Url(_)
-            | BenchError::Nothing(_)
+            | BenchError::Nothing { .. }
             | BenchError::Unreachable { .. }
             | BenchError::Refused { .. }
             | BenchError::Tokens(consent::Error::UnknownApplication(_)) => true,

@@ -49,6 +49,9 @@ struct Row<'a> {
     /// The middle of the row.
     y: f64,
     bar: f64,
+    /// The percentiles as the table has them.
+    latencies: [String; 4],
+    /// The same on the scale, the median last, so that it is seen where they are equal.
     marks: Vec<Mark>,
 }
 
@@ -105,9 +108,11 @@ fn family<'a>(report: &'a Report, name: &'a str, scale: &Scale, ticks: &'a [Tick
             } else {
                 0.0
             },
+            latencies: marks.map(|(_, value)| outcome.latency(value)),
             marks: marks
                 .into_iter()
-                .filter(|(_, value)| *value > 0.0)
+                .rev()
+                .filter(|(_, value)| *value > 0.0 && outcome.answers > 0)
                 .map(|(name, value)| Mark {
                     name,
                     x: scale.x(value),
@@ -126,9 +131,9 @@ fn family<'a>(report: &'a Report, name: &'a str, scale: &Scale, ticks: &'a [Tick
 }
 
 impl Row<'_> {
-    /// The range from the first mark to the last.
+    /// The range from the median to the highest mark.
     fn range(&self) -> Option<(f64, f64)> {
-        Some((self.marks.first()?.x, self.marks.last()?.x))
+        Some((self.marks.last()?.x, self.marks.first()?.x))
     }
 }
 
@@ -198,6 +203,8 @@ mod tests {
         ] {
             assert!(html.contains(word), "{word}: {html}");
         }
+        // Of a family without an answer there are no latencies.
+        assert_eq!(html.matches("<td>-</td>").count(), 4, "{html}");
         for word in ["<script", "http://", "https://", "a <family>", "NaN", "inf"] {
             assert!(!html.contains(word), "{word}: {html}");
         }

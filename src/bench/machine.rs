@@ -1,6 +1,13 @@
 //! What the system says of the machine and of processes. Linux tells through `/proc`; elsewhere less is known.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use super::report::Machine;
+
+/// How often a process's memory is looked at.
+const SAMPLE: Duration = Duration::from_millis(100);
 
 /// The machine that the bench runs on.
 pub(super) fn machine() -> Machine {
@@ -40,6 +47,43 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 fn kibibytes(text: &str) -> Option<u64> {
     let number: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
     number.checked_mul(1024)
+}
+
+/// Looks at a process's memory until it is dropped.
+pub(super) struct Memory {
+    most: Arc<AtomicU64>,
+    task: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Memory {
+    pub(super) fn watch(process: Option<u32>) -> Memory {
+        let most = Arc::new(AtomicU64::new(0));
+        let task = process.map(|process| {
+            let most = most.clone();
+            tokio::spawn(async move {
+                loop {
+                    if let Some(bytes) = memory(process) {
+                        most.fetch_max(bytes, Ordering::Relaxed);
+                    }
+                    tokio::time::sleep(SAMPLE).await;
+                }
+            })
+        });
+        Memory { most, task }
+    }
+
+    /// The most seen, where something was.
+    pub(super) fn most(&self) -> Option<u64> {
+        Some(self.most.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
 }
 
 #[cfg(test)]

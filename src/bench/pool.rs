@@ -166,7 +166,7 @@ fn rows(
     let definition = definition(facts().get(table.ty()).name, columns);
     let view = View::parse(definition.as_bytes()).map_err(|error| {
         // The paths are the program's own and were compiled before.
-        BenchError::Nothing(error.to_string())
+        BenchError::Io(std::io::Error::other(error.to_string()))
     })?;
     let run = futures::executor::block_on(Run::new(table, Arc::new(view), &Resources::default(), None))?;
     for batch in run.rows().batches() {

@@ -26,6 +26,12 @@ pub struct Report {
     pub(super) seed: u64,
     pub(super) seconds: f64,
     pub(super) warm_up_seconds: f64,
+    /// Whether somebody pressed Ctrl-C before all was measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub(super) interrupted: bool,
+    /// Whether the server was gone, or took no token any more, before all was measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub(super) ended_early: bool,
     pub(super) results: Vec<Outcome>,
     pub(super) left_out: Vec<LeftOut>,
 }
@@ -164,6 +170,16 @@ impl Report {
         }
     }
 
+    /// Whether somebody pressed Ctrl-C before all was measured.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// Whether the server was gone, or took no token any more, before all was measured.
+    pub fn ended_early(&self) -> bool {
+        self.ended_early
+    }
+
     /// Requests that failed, and all.
     pub fn failed(&self) -> (u64, u64) {
         let failed = self.results.iter().map(|outcome| outcome.failed).sum();
@@ -204,11 +220,7 @@ impl Report {
 
     /// The circumstances, by name.
     pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut server = match (&self.server.software, &self.server.version) {
-            (Some(software), Some(version)) => format!("{software} {version}"),
-            (Some(software), None) => software.clone(),
-            _ => "of unknown make".to_owned(),
-        };
+        let mut server = self.server.make();
         match &self.server.url {
             Some(url) => server.push_str(&format!(" at {url}")),
             None => server.push_str(", started by the bench"),
@@ -253,6 +265,17 @@ impl Report {
     }
 }
 
+impl Server {
+    /// What it calls itself, with its version.
+    pub(super) fn make(&self) -> String {
+        match (&self.software, &self.version) {
+            (Some(software), Some(version)) => format!("{software} {version}"),
+            (Some(software), None) => software.clone(),
+            _ => "of unknown make".to_owned(),
+        }
+    }
+}
+
 impl Outcome {
     /// Its line of the table.
     pub(super) fn line(&self) -> String {
@@ -260,6 +283,7 @@ impl Outcome {
             p50, p90, p99, p999, ..
         } = self.latency_ms;
         let besides = self.besides().join(", ");
+        let milliseconds = |latency| self.latency(latency);
         let line = format!(
             "{:<26} {:>7} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}  {besides}",
             self.family,
@@ -273,6 +297,14 @@ impl Outcome {
             self.failed,
         );
         line.trim_end().to_owned()
+    }
+
+    /// A latency as it is shown: none where nothing was answered.
+    pub(super) fn latency(&self, milliseconds: f64) -> String {
+        match self.answers {
+            0 => "-".to_owned(),
+            _ => self::milliseconds(milliseconds),
+        }
     }
 
     /// Megabytes of bodies in a second.
@@ -364,6 +396,8 @@ pub(super) mod tests {
             seed: 1,
             seconds: 2.0,
             warm_up_seconds: 1.0,
+            interrupted: false,
+            ended_early: false,
             results: vec![Outcome {
                 family: family.to_owned(),
                 clients: 8,
@@ -414,6 +448,11 @@ pub(super) mod tests {
             bench: tabularium 0.1.0 (release build), mix all, seed 1, 2 s each after 1 s of warming up, 2026-01-01T00:00:00Z
         "#]]
         .assert_eq(&text);
+        let nothing = Outcome {
+            answers: 0,
+            ..report.results[0].clone()
+        };
+        assert_eq!(nothing.line().matches(" - ").count(), 4, "{}", nothing.line());
     }
 
     #[test]

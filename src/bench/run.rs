@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -13,8 +12,8 @@ use super::child::Child;
 use super::client::{self, Job, Line, Tokens};
 use super::dice::Dice;
 use super::error::BenchError;
-use super::machine;
-use super::mix::{Family, Kind, Mix};
+use super::machine::{self, Memory};
+use super::mix::{Family, Kind, Mix, Query, Subject, Who};
 use super::plan::{Drawn, Plan};
 use super::report::{ErrorCount, FORMAT, LakeSize, Latency, LeftOut, Outcome, Pages, Program, Report, Server};
 use super::request::get;
@@ -23,10 +22,7 @@ use super::target::Target;
 use super::tls::Tls;
 use super::walk;
 use crate::consent::{Clock, Store};
-use crate::lake::{Lake, Scope};
-
-/// How often the server's memory is looked at.
-const SAMPLE: Duration = Duration::from_millis(100);
+use crate::lake::{Lake, Mode, Scope};
 
 /// How to bench.
 #[derive(Clone, Debug)]
@@ -124,6 +120,8 @@ impl Bench {
             seed: *seed,
             seconds: self.settings.time.as_secs_f64(),
             warm_up_seconds: self.settings.warm_up.as_secs_f64(),
+            interrupted: false,
+            ended_early: false,
             results: Vec::new(),
             left_out: Vec::new(),
         };
@@ -141,7 +139,11 @@ impl Bench {
         }
         if plans.is_empty() {
             let reason = report.left_out.first().map(|left_out| left_out.reason.clone());
-            return Err(BenchError::Nothing(reason.unwrap_or_default()));
+            return Err(BenchError::Nothing {
+                reason: reason.unwrap_or_default(),
+                application: scope.application.to_string(),
+                mode,
+            });
         }
         // What wants a server that nobody has asked yet comes first.
         plans.sort_by_key(|(_, plan)| plan.kind != Kind::Once);
@@ -152,6 +154,13 @@ impl Bench {
     fn plan(&self, drawn: &Drawn, family: &Family) -> Result<Plan, String> {
         if family.kind == Kind::Once && matches!(self.asked, Asked::Given { .. }) {
             return Err("it asks a server that was just started, and this one runs already".to_owned());
+        }
+        let as_application = |query: &Query| query.token == Who::Application && query.subject != Subject::Server;
+        let own = matches!(self.asked, Asked::Own { .. });
+        if own && self.settings.scope.mode == Mode::Test && family.queries.iter().any(as_application) {
+            return Err(
+                "it asks with an application's token, and those of test mode are not let at records".to_owned(),
+            );
         }
         drawn.plan(family)
     }
@@ -168,6 +177,10 @@ impl Bench {
             .worker_threads(threads)
             .enable_all()
             .build()?;
+        let all: Vec<(&Family, usize)> = plans
+            .iter()
+            .map(|(family, _)| (*family, self.clients(family).len()))
+            .collect();
         let mut running = Running::new(self)?;
         let outcome = runtime.block_on(async {
             tokio::select! {
@@ -177,7 +190,27 @@ impl Bench {
             }
         });
         report.server.peak_memory_bytes = running.end()?;
-        outcome
+        match outcome {
+            // What was measured stands.
+            Err(BenchError::Interrupted) if !report.results.is_empty() => {
+                report.interrupted = true;
+                for (family, numbers) in all {
+                    let measured = report.results.iter().filter(|outcome| outcome.family == family.name);
+                    let missing = numbers.saturating_sub(measured.count());
+                    if missing > 0 {
+                        let reason =
+                            format!("interrupted before {missing} of {numbers} numbers of clients were measured");
+                        report.left_out.push(left_out(family, &reason));
+                    }
+                }
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn clients<'a>(&'a self, family: &'a Family) -> &'a [usize] {
+        family.clients.as_ref().unwrap_or(&self.settings.clients)
     }
 
     async fn families(
@@ -200,7 +233,7 @@ impl Bench {
                 tokens: Tokens::default(),
                 plan,
             };
-            for clients in family.clients.as_ref().unwrap_or(&self.settings.clients) {
+            for clients in self.clients(family) {
                 // An application's token does not live as long as a bench may take.
                 job.tokens = running.tokens(&job.plan)?;
                 let shared = Arc::new(job);
@@ -211,15 +244,21 @@ impl Bench {
                     Err(_) => return Err(BenchError::Interrupted),
                 };
                 let outcome = outcome?;
-                // A token that is not taken is taken nowhere; what was measured before it expired stands.
-                let closed = outcome.errors.iter().find(|error| error.status == "401");
-                if let Some(closed) = closed.filter(|_| outcome.answers == 0) {
-                    if report.results.is_empty() {
-                        let url = job.target.url.clone();
-                        return Err(refused(url, closed.status.clone(), &closed.message));
-                    }
-                    let reason = format!("the server answered 401 from here on: {}", closed.message);
+                if outcome.answers == 0
+                    && let Some(closed) = closed(&outcome.errors)
+                {
+                    let url = job.target.url.clone();
+                    let reason = match (closed.status.as_str(), report.results.is_empty()) {
+                        ("401", true) => return Err(refused(url, closed.status.clone(), &closed.message)),
+                        ("401", false) => format!("the server answered 401 from here on: {}", closed.message),
+                        (_, true) => {
+                            let reason = closed.message.clone();
+                            return Err(BenchError::Unreachable { url, reason });
+                        }
+                        (_, false) => format!("the server answered no more from here on: {}", closed.message),
+                    };
                     report.left_out.push(left_out(family, &reason));
+                    report.ended_early = true;
                     return Ok(());
                 }
                 tell(outcome.line());
@@ -285,6 +324,14 @@ impl Bench {
             queries: job.plan.queries.iter().map(|ready| ready.query.text.clone()).collect(),
         })
     }
+}
+
+/// Why nobody need be asked on, if a family had no good answer: a token that is not taken is taken nowhere, and a server that
+/// nobody can connect to is gone. What was measured before stands.
+fn closed(errors: &[ErrorCount]) -> Option<&ErrorCount> {
+    let refused = errors.iter().find(|error| error.status == "401");
+    let gone = errors.iter().all(|error| error.status == "connection");
+    refused.or_else(|| errors.first().filter(|_| gone))
 }
 
 fn refused(url: String, status: String, message: &str) -> BenchError {
@@ -429,7 +476,10 @@ impl<'a> Running<'a> {
             ));
         }
         let statement: Value = serde_json::from_slice(&line.kept).unwrap_or_default();
-        let software = |name: &str| statement["software"][name].as_str().map(str::to_owned);
+        let software = |name: &str| {
+            let said = statement["software"][name].as_str()?;
+            Some(said.chars().filter(|char| !char.is_control()).collect())
+        };
         Ok((software("name"), software("version")))
     }
 
@@ -440,42 +490,5 @@ impl<'a> Running<'a> {
             store.set_base_url(announced)?;
         }
         Ok(self.peak)
-    }
-}
-
-/// Looks at a process's memory until it is dropped.
-struct Memory {
-    most: Arc<AtomicU64>,
-    task: Option<tokio::task::JoinHandle<()>>,
-}
-
-impl Memory {
-    fn watch(process: Option<u32>) -> Memory {
-        let most = Arc::new(AtomicU64::new(0));
-        let task = process.map(|process| {
-            let most = most.clone();
-            tokio::spawn(async move {
-                loop {
-                    if let Some(bytes) = machine::memory(process) {
-                        most.fetch_max(bytes, Ordering::Relaxed);
-                    }
-                    tokio::time::sleep(SAMPLE).await;
-                }
-            })
-        });
-        Memory { most, task }
-    }
-
-    /// The most seen, where something was.
-    fn most(&self) -> Option<u64> {
-        Some(self.most.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
     }
 }

@@ -27,8 +27,9 @@ A mix file is JSON:
       {\"view\": \"mine.view.json\"}]}]}
 benches/README.md says what else may stand in it.
 
-Exit codes: 0 all requests were answered well; 2 what was given is at fault; 3 some requests failed, and the report
-says how; 1 another failure.";
+Exit codes: 0 all requests were answered well; 2 what was given is at fault; 3 some requests failed or the
+server was gone before all was asked, and the report says how; 1 another failure, Ctrl-C among them: the report then
+has what was measured.";
 
 /// Measure how fast a server answers: reads, searches, includes, pages and views
 ///
@@ -95,6 +96,9 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         .map_err(failure)?;
     for path in arguments.out.iter().chain(&arguments.html) {
         writable(path)?;
+    }
+    if arguments.out.is_some() && arguments.out == arguments.html {
+        return Err(Failure::input("--out and --html name the same file"));
     }
     let asked = match &arguments.url {
         Some(url) => Some(Asked::Given {
@@ -168,7 +172,11 @@ fn give(arguments: &Args, report: &Report, other: Option<&Report>) -> Result<(),
             print!("\n{ratios}");
         }
     }
+    if report.is_interrupted() {
+        return Err(Failure::other("interrupted; the report has what was measured"));
+    }
     match report.failed() {
+        (0, _) if report.ended_early() => Err(Failure::partial("the server answered no more before all was asked")),
         (0, _) => Ok(()),
         (failed, all) => Err(Failure::partial(format!("{failed} of {all} requests failed"))),
     }
@@ -218,6 +226,13 @@ fn writable(path: &Path) -> Result<(), Failure> {
             "cannot write {}: no such folder, or it is one",
             path.display()
         )));
+    }
+    // Opened without a change; what was not there is not left behind.
+    let is_new = !path.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))?;
+    if is_new {
+        std::fs::remove_file(path).map_err(Failure::other)?;
     }
     Ok(())
 }

@@ -177,16 +177,33 @@ fn scan_json(scan: &SeenScan) -> Value {
     json!({
         "type": name(scan.ty), "leaves": scan.leaves, "statistics": scan.prune, "owners": scan.owners,
         "files": {"all": report.files, "read": report.files - report.files_pruned,
-            "openedInVain": report.files_opened_in_vain},
+            "openedInVain": report.files_opened_in_vain, "skipped": skipped_files(scan),
+            "notNeeded": files_not_needed(scan)},
         "rowGroups": {"met": report.row_groups, "read": report.row_groups - report.row_groups_pruned,
             "skipped": report.row_groups_pruned, "why": reasons.collect::<Map<_, _>>()},
         "rows": {"met": report.rows, "pruned": report.rows_pruned, "dropped": report.rows_filtered,
-            "out": report.rows_out},
+            "notNeeded": report.rows_not_needed(), "out": report.rows_out},
         "conditions": steps.collect::<Vec<_>>(),
         "bytes": report.bytes(), "bytesByLeaf": report.bytes_by_leaf,
         "time": {"prune": micros(report.prune_time), "read": micros(report.read_time),
             "conditions": micros(report.filter_time)},
     })
+}
+
+/// Files that the catalog says hold nothing of what is looked for: they are of others, or not of the page.
+fn skipped_files(scan: &SeenScan) -> usize {
+    scan.report.files.saturating_sub(scan.files_met)
+}
+
+/// Files that were not opened because the search had enough before.
+fn files_not_needed(scan: &SeenScan) -> usize {
+    let ScanReport {
+        files,
+        files_pruned,
+        files_opened_in_vain,
+        ..
+    } = scan.report;
+    (files_pruned.min(files)).saturating_sub(files_opened_in_vain + skipped_files(scan))
 }
 
 fn person_json(person: &SeenPerson) -> Value {
@@ -231,14 +248,18 @@ impl fmt::Display for Explanation {
 /// What a step read.
 fn read(seen: &Seen, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for scan in &seen.scans {
-        writeln!(f, "  {}: scanned for {}", name(scan.ty), scan.leaves.join(", "))?;
+        let leaves = match scan.leaves.is_empty() {
+            true => "their number".to_owned(),
+            false => scan.leaves.join(", "),
+        };
+        writeln!(f, "  {}: scanned for {leaves}", name(scan.ty))?;
         if let Some(owners) = scan.owners {
             writeln!(f, "    owners      {owners}; the files of others are not opened")?;
         }
         if let Some(prune) = &scan.prune {
             writeln!(f, "    statistics  {prune}")?;
         }
-        report(&scan.report, f)?;
+        report(scan, f)?;
     }
     for person in &seen.people {
         writeln!(
@@ -273,7 +294,8 @@ fn read(seen: &Seen, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn report(report: &ScanReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn report(scan: &SeenScan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let report = &scan.report;
     write!(
         f,
         "    files       {} of {} read",
@@ -283,16 +305,28 @@ fn report(report: &ScanReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if report.files_opened_in_vain > 0 {
         write!(f, ", {} opened in vain", report.files_opened_in_vain)?;
     }
+    for (files, why) in [
+        (skipped_files(scan), "skipped: of others, or not of the page"),
+        (files_not_needed(scan), "not needed: there was enough before"),
+    ] {
+        if files > 0 {
+            write!(f, "; {files} {why}")?;
+        }
+    }
     let read = report.row_groups - report.row_groups_pruned;
     write!(f, "\n    row groups  {read} of {} met are read", report.row_groups)?;
     for (reason, groups) in &report.pruned_by {
         write!(f, "; {groups} skipped: {reason}")?;
     }
-    writeln!(
+    write!(
         f,
         "\n    rows        {} met, {} pruned, {} dropped by conditions, {} out",
         report.rows, report.rows_pruned, report.rows_filtered, report.rows_out
     )?;
+    match report.rows_not_needed() {
+        0 => writeln!(f)?,
+        rows => writeln!(f, ", {rows} not needed")?,
+    }
     for (label, step) in &report.steps {
         writeln!(
             f,

@@ -346,7 +346,7 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
             _ => others.push(criterion.clone()),
         }
     }
-    request.prune = Prune::And(necessary);
+    request.prune = Prune::all(necessary);
     if !others.is_empty() {
         request.predicates.push(predicate(others, sessions.pushes_down()));
     }

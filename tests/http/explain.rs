@@ -262,3 +262,107 @@ fn the_command_takes_what_the_server_takes() {
     let url = page["link"][0]["url"].as_str().unwrap();
     assert!(url.starts_with("http://127.0.0.1:18082/fhir/Observation?"), "{url}");
 }
+
+/// Files that were not opened were counted as not read and no word said why, rows behind a limit were not told of at all, and of
+/// conditions that are alternatives only the first was named.
+#[test]
+fn whatever_is_not_read_is_accounted_for() {
+    let (folder, lake) = records::lake();
+    let practitioners = |file: &str| {
+        let one = |at: usize| Record::new(json!({"resourceType": "Practitioner", "id": format!("{file}{at}")}));
+        (0..3).map(one).collect::<Vec<_>>()
+    };
+    let of = |patient: &str, id: &str| Record::new(observation(id, patient, "8867-4", "2020")).of(&lake, patient);
+    let mut first = practitioners("a");
+    first.extend([of("anna", "a1"), of("carl", "c1")]);
+    records::commit(&lake, &first);
+    let mut second = practitioners("b");
+    // Of a table of few rows nobody would be looked up.
+    second.extend((0..600).map(|at| of("ben", &format!("b{at}"))));
+    records::commit(&lake, &second);
+    let server = Server::explaining(folder, lake);
+    let token = server.application_token();
+    let told = |path: &str| {
+        let text = plan(&mut explained(&server, &token, path, "true").json());
+        let mut bundle = explained(&server, &token, path, "json").json();
+        let json: Value = serde_json::from_str(&plan(&mut bundle)).unwrap();
+        let scans = json["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|step| step["scans"].as_array().unwrap().clone());
+        (text, scans.collect::<Vec<_>>())
+    };
+    let all = |text: &str, parts: &[&str]| {
+        for part in parts {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    };
+
+    // A page of one looks for two, to know whether there is another.
+    let (text, scans) = told("/fhir/Practitioner?_count=1");
+    all(
+        &text,
+        &[
+            "files       1 of 2 read; 1 not needed: there was enough before",
+            "rows        3 met, 0 pruned, 0 dropped by conditions, 2 out, 1 not needed",
+        ],
+    );
+    assert!(!text.contains("statistics"), "nothing can be refuted: {text}");
+    let expected = json!({"all": 2, "read": 1, "openedInVain": 0, "skipped": 0, "notNeeded": 1});
+    assert_eq!(
+        (&scans[0]["files"], &scans[0]["rows"]["notNeeded"]),
+        (&expected, &json!(1))
+    );
+
+    let (text, scans) = told("/fhir/Observation?patient=anna,carl&code=8867-4");
+    all(
+        &text,
+        &[
+            "a scan of the rows of 2 owners",
+            "files       1 of 2 read; 1 skipped: of others, or not of the page",
+        ],
+    );
+    let expected = json!({"all": 2, "read": 1, "openedInVain": 0, "skipped": 1, "notNeeded": 0});
+    assert_eq!(scans[0]["files"], expected);
+
+    let (text, _) = told("/fhir/Patient/anna/Observation?_summary=count");
+    all(
+        &text,
+        &[
+            "Observation: scanned for their number",
+            "subject=Patient/anna or performer=Patient/anna: 602 in, 1 out",
+        ],
+    );
+
+    // Every row group that was met was read, or something refuted it.
+    for path in [
+        "/fhir/Observation?date=ge2023",
+        "/fhir/Observation?code=8867-4&_sort=-date&_count=1",
+        "/fhir/Practitioner?_id=a1,b2",
+    ] {
+        for scan in told(path).1 {
+            let number = |value: &Value| value.as_u64().unwrap();
+            let (files, groups, rows) = (&scan["files"], &scan["rowGroups"], &scan["rows"]);
+            let sum = |of: &Value, names: &[&str]| names.iter().map(|name| number(&of[*name])).sum::<u64>();
+            assert_eq!(
+                number(&files["all"]),
+                sum(files, &["read", "openedInVain", "skipped", "notNeeded"]),
+                "{scan}"
+            );
+            let why: u64 = groups["why"].as_object().unwrap().values().map(number).sum();
+            assert_eq!(
+                (number(&groups["met"]), why),
+                (sum(groups, &["read", "skipped"]), number(&groups["skipped"])),
+                "{scan}"
+            );
+            assert_eq!(
+                number(&rows["met"]),
+                sum(rows, &["pruned", "dropped", "notNeeded", "out"]),
+                "{scan}"
+            );
+            let leaves: u64 = scan["bytesByLeaf"].as_object().unwrap().values().map(number).sum();
+            assert_eq!(number(&scan["bytes"]), leaves, "{scan}");
+        }
+    }
+}

@@ -122,8 +122,10 @@ impl Filtering {
                 found = found.union(&condition.matching(&scan.table, file, group, &rows, &read)?);
             }
             rows = found;
-            if let Some(first) = conditions.first() {
-                report.filtered(&first.label, (count, rows.count()), started.elapsed());
+            let mut labels: Vec<&str> = conditions.iter().map(|condition| &*condition.label).collect();
+            labels.dedup();
+            if !labels.is_empty() {
+                report.filtered(&labels.join(" or ").into(), (count, rows.count()), started.elapsed());
             }
         }
         let started = Instant::now();

@@ -83,6 +83,12 @@ impl ScanReport {
         }
     }
 
+    /// Rows of the row groups that were read, of which nobody asked: the search had enough before.
+    pub fn rows_not_needed(&self) -> u64 {
+        self.rows
+            .saturating_sub(self.rows_pruned + self.rows_filtered + self.rows_out)
+    }
+
     /// All bytes read.
     pub fn bytes(&self) -> u64 {
         self.bytes_by_leaf.values().sum()

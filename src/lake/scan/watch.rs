@@ -45,6 +45,8 @@ pub struct SeenScan {
     pub prune: Option<String>,
     /// To how many owners it is narrowed, if it is.
     pub owners: Option<usize>,
+    /// How many of the table's files may hold rows of it, by what the catalog says of their owners and where a page begins or ends.
+    pub files_met: usize,
     /// What it did.
     pub report: ScanReport,
 }
@@ -136,8 +138,9 @@ fn described(scan: &Scan) -> SeenScan {
     SeenScan {
         ty: scan.table.ty,
         leaves: found,
-        prune: (scan.prune != Prune::Keep && scan.prune != Prune::And(Vec::new())).then(|| scan.prune.to_string()),
+        prune: (scan.prune != Prune::Keep).then(|| scan.prune.to_string()),
         owners: scan.owners().map(<[i64]>::len),
+        files_met: scan.files().len(),
         report: scan.account.report(scan.table.files().len()),
     }
 }
