@@ -5,6 +5,7 @@ mod clip;
 mod items;
 mod rows;
 mod scope;
+mod sieve;
 
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;

@@ -17,6 +17,7 @@ use super::locator::{FILE, ROW};
 use super::ranges::Ranges;
 use super::report::ScanReport;
 use super::resolved::Scan;
+use super::sieve::Sieve;
 use crate::fhir::storage::NUMBER;
 
 /// Rows per batch handed out.
@@ -98,12 +99,13 @@ pub(super) struct Filtering {
 }
 
 impl Filtering {
-    /// Decides the conditions on items and reads the predicates' columns.
+    /// Decides the conditions on items, sieves where that pays and reads the predicates' columns.
     pub(super) fn begin(
         scan: &Scan,
         file: &Arc<OpenFile>,
         group: usize,
         mut rows: Ranges,
+        sieve: &mut Sieve,
         report: &mut ScanReport,
     ) -> Result<Filtering, ScanError> {
         let read = ReadBytes::new(file);
@@ -126,6 +128,14 @@ impl Filtering {
             labels.dedup();
             if !labels.is_empty() {
                 report.filtered(&labels.join(" or ").into(), (count, rows.count()), started.elapsed());
+            }
+        }
+        if !scan.predicates.is_empty() && !rows.is_empty() && sieve.pays(rows.count(), file.groups()[group].rows) {
+            let (started, count) = (Instant::now(), rows.count());
+            let kept = sieve.keep(&rows, &scan.prune, file, group, &read);
+            if let Some(kept) = kept.map_err(file.parquet())? {
+                rows = kept;
+                report.filtered(&scan.sieve_label, (count, rows.count()), started.elapsed());
             }
         }
         let started = Instant::now();

@@ -2,12 +2,28 @@
 
 use parquet::errors::ParquetError;
 
-/// Hands out `count` values of `width` bits as (value, how often), in order.
-pub(super) fn runs(
-    bytes: &[u8],
+/// What the encoding alternates between.
+pub(super) enum Part<'a> {
+    /// A value, and how often, at least once.
+    Run(u32, usize),
+    /// Several values.
+    Packed(Packed<'a>),
+}
+
+/// Values packed into bytes, the least bits first; at least one.
+#[derive(Clone, Copy)]
+pub(super) struct Packed<'a> {
+    bytes: &'a [u8],
+    width: u32,
+    pub(super) count: usize,
+}
+
+/// Hands out `count` values of `width` bits, part by part.
+pub(super) fn parts<'a>(
+    bytes: &'a [u8],
     width: u32,
     count: usize,
-    mut take: impl FnMut(u32, usize),
+    mut take: impl FnMut(Part<'a>),
 ) -> Result<(), ParquetError> {
     let short = || ParquetError::General("a run of levels or codes ends early".to_owned());
     if width > 32 {
@@ -29,45 +45,59 @@ pub(super) fn runs(
             if length == 0 {
                 return Err(short());
             }
-            take(value, length);
+            take(Part::Run(value, length));
             (at, left) = (at + size, left - length);
         } else {
             let size = length.checked_mul(width as usize).ok_or_else(short)?;
-            let wanted = length.saturating_mul(8).min(left);
-            if wanted == 0 {
+            let count = length.saturating_mul(8).min(left);
+            if count == 0 {
                 return Err(short());
             }
-            let packed = bytes.get(at..(at + size).min(bytes.len())).ok_or_else(short)?;
-            if packed.len() * 8 < wanted * width as usize {
+            let end = at.saturating_add(size).min(bytes.len());
+            let packed = bytes.get(at..end).ok_or_else(short)?;
+            if packed.len() * 8 < count * width as usize {
                 return Err(short());
             }
-            unpack(packed, width, wanted, &mut take);
-            (at, left) = (at + size, left - wanted);
+            take(Part::Packed(Packed {
+                bytes: packed,
+                width,
+                count,
+            }));
+            (at, left) = (end, left - count);
         }
     }
     Ok(())
 }
 
-fn unpack(packed: &[u8], width: u32, count: usize, take: &mut impl FnMut(u32, usize)) {
-    let mask = (1u64 << width) - 1;
-    let (mut buffer, mut bits, mut bytes) = (0u64, 0, packed.iter());
-    // Neighbours are often equal, and a run costs the taker less than its values one by one.
-    let (mut last, mut times) = (0, 0);
-    for _ in 0..count {
-        while bits < width {
-            buffer |= u64::from(*bytes.next().unwrap_or(&0)) << bits;
-            bits += 8;
-        }
-        let value = (buffer & mask) as u32;
-        (buffer, bits) = (buffer >> width, bits - width);
-        if value != last && times > 0 {
-            take(last, times);
-            times = 0;
-        }
-        (last, times) = (value, times + 1);
+impl<'a> Packed<'a> {
+    /// In order.
+    pub(super) fn values(self) -> impl ExactSizeIterator<Item = u32> + 'a {
+        let mask = (1u64 << self.width) - 1;
+        (0..self.count).map(move |at| {
+            let bit = at * self.width as usize;
+            let rest = self.bytes.get(bit >> 3..).unwrap_or_default();
+            // A value and the bits before it in its first byte are fewer than 40.
+            let word = match rest.first_chunk::<8>() {
+                Some(word) => u64::from_le_bytes(*word),
+                None => rest.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte)),
+            };
+            ((word >> (bit & 7)) & mask) as u32
+        })
     }
-    if times > 0 {
-        take(last, times);
+
+    /// How many are this one.
+    pub(super) fn count_of(self, wanted: u32) -> usize {
+        if self.width != 1 {
+            return self.values().filter(|value| *value == wanted).count();
+        }
+        let (whole, last) = (&self.bytes[..self.count / 8], self.bytes.get(self.count / 8));
+        let last = last.map_or(0, |last| last & ((1u16 << (self.count % 8)) - 1) as u8);
+        let ones: usize = whole.iter().chain([&last]).map(|byte| byte.count_ones() as usize).sum();
+        match wanted {
+            1 => ones,
+            0 => self.count - ones,
+            _ => 0,
+        }
     }
 }
 
@@ -89,12 +119,22 @@ fn varint(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn values(bytes: &[u8], width: u32, count: usize) -> Option<Vec<u32>> {
         let mut values = Vec::new();
-        runs(bytes, width, count, |value, times| {
-            values.extend(std::iter::repeat_n(value, times))
+        parts(bytes, width, count, |part| match part {
+            Part::Run(value, times) => values.extend(std::iter::repeat_n(value, times)),
+            Part::Packed(packed) => {
+                let before = values.len();
+                values.extend(packed.values());
+                for wanted in 0..3 {
+                    let found = values[before..].iter().filter(|value| **value == wanted).count();
+                    assert_eq!(packed.count_of(wanted), found);
+                }
+            }
         })
         .ok()?;
         Some(values)
@@ -108,6 +148,29 @@ mod tests {
         assert_eq!(values(&bytes, 3, 7).unwrap(), [4, 4, 4, 4, 4, 0, 1]);
         assert_eq!(values(&[3 << 1], 0, 3).unwrap(), [0, 0, 0]);
         assert_eq!(values(&[2 << 1, 1, 2], 16, 2).unwrap(), [513, 513]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_comes_out(width in 0u32..=32, drawn in prop::collection::vec(any::<u32>(), 1..200)) {
+            let wanted: Vec<u32> = drawn.iter().map(|value| (u64::from(*value) & ((1 << width) - 1)) as u32).collect();
+            let groups = wanted.len().div_ceil(8);
+            let mut bytes = vec![0; groups * width as usize];
+            for (at, value) in wanted.iter().enumerate() {
+                for bit in (0..width as usize).filter(|bit| value >> bit & 1 == 1) {
+                    bytes[(at * width as usize + bit) / 8] |= 1 << ((at * width as usize + bit) % 8);
+                }
+            }
+            let mut header = groups << 1 | 1;
+            let mut all = Vec::new();
+            while header > 0x7f {
+                all.push(header as u8 | 0x80);
+                header >>= 7;
+            }
+            all.push(header as u8);
+            all.extend(bytes);
+            prop_assert_eq!(values(&all, width, wanted.len()), Some(wanted));
+        }
     }
 
     #[test]

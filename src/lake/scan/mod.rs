@@ -7,6 +7,7 @@
 mod account;
 mod adapt;
 mod bulk;
+mod chunk;
 mod clip;
 mod codes;
 mod columns;
@@ -39,6 +40,7 @@ mod request;
 mod resolved;
 mod rows;
 mod shared;
+mod sieve;
 mod stretch;
 mod table;
 mod warm;

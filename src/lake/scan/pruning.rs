@@ -171,7 +171,8 @@ impl<'a> Bounds<'a> {
 /// What statistics say of a leaf's values in a row group or a page.
 pub(super) struct Extent<'a> {
     bounds: Bounds<'a>,
-    complete: bool,
+    /// How many slots have each definition level.
+    levels: Option<&'a [i64]>,
 }
 
 impl Extent<'_> {
@@ -181,7 +182,7 @@ impl Extent<'_> {
         let levels = chunk.definition_level_histogram().map(|histogram| histogram.values());
         Some(Extent {
             bounds: Bounds::of_chunk(chunk),
-            complete: levels.is_some_and(is_complete),
+            levels,
         })
     }
 
@@ -197,7 +198,7 @@ impl Extent<'_> {
             bounds: index.map_or(Bounds::Unknown, |index| {
                 Bounds::of_page(index, page, column.max_rep_level() > 0)
             }),
-            complete: levels.is_some_and(is_complete),
+            levels,
         }
     }
 
@@ -208,7 +209,16 @@ impl Extent<'_> {
 
     /// Whether it is certain that the struct that the leaf lies in has no other value without this.
     pub(super) fn is_complete(&self) -> bool {
-        self.complete
+        self.levels.is_some_and(is_complete)
+    }
+
+    /// Whether it is certain that no slot is without a value.
+    pub(super) fn is_everywhere(&self) -> bool {
+        let without = self
+            .levels
+            .and_then(|levels| levels.split_last())
+            .map(|(_, without)| without);
+        without.is_some_and(|without| without.iter().all(|slots| *slots == 0))
     }
 
     /// The least and the greatest number, where that is known.
@@ -220,8 +230,8 @@ impl Extent<'_> {
     }
 }
 
-/// One level below the greatest there is a struct without the leaf.
-fn is_complete(levels: &[i64]) -> bool {
+/// Whether definition levels, counted, say that no item lacks the leaf: one level below the greatest is such an item's.
+pub(super) fn is_complete(levels: &[i64]) -> bool {
     levels.len() >= 2 && levels[levels.len() - 2] == 0
 }
 
@@ -240,7 +250,7 @@ fn decimals(least: &[u8], greatest: &[u8]) -> Bounds<'static> {
 }
 
 /// A big-endian two's complement number.
-fn decimal(bytes: &[u8]) -> Option<i128> {
+pub(super) fn decimal(bytes: &[u8]) -> Option<i128> {
     let sign = if bytes.first()? & 0x80 == 0 { 0 } else { 0xff };
     let mut wide = [sign; 16];
     let at = 16usize.checked_sub(bytes.len())?;

@@ -32,6 +32,8 @@ pub(super) struct Scan {
     pub(super) predicates: Vec<(SchemaRef, RowPredicate)>,
     pub(super) items: Vec<ItemMatch>,
     pub(super) prune: Prune,
+    /// How `explain` shows what of `prune` is decided row by row.
+    pub(super) sieve_label: Arc<str>,
     pub(super) numbers_suffice: bool,
     pub(super) order: Option<Order>,
     pub(super) owners: Option<OwnerSet>,
@@ -81,6 +83,7 @@ impl Scan {
             predicates,
             items,
             prune,
+            sieve_label: "statistics' conditions, row by row".into(),
             numbers_suffice,
             order,
             owners: owners.map(|owners| OwnerSet::of(&owners)),

@@ -17,6 +17,7 @@ use super::pruning::prune;
 use super::ranges::Ranges;
 use super::report::ScanReport;
 use super::resolved::Scan;
+use super::sieve::Sieve;
 use super::stretch::Ends;
 use crate::lake::picture::DataFile;
 
@@ -46,6 +47,7 @@ pub(super) struct Rows {
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<usize>)>,
     filtering: Option<Filtering>,
     portion: Portion,
+    sieve: Sieve,
     current: Option<Group>,
     /// Rows still wanted.
     left: usize,
@@ -82,6 +84,7 @@ impl Rows {
             open: None,
             filtering: None,
             portion: Portion::default(),
+            sieve: Sieve::default(),
             current: None,
             left: limit.unwrap_or(usize::MAX),
             done: Entries::default(),
@@ -228,7 +231,7 @@ impl Rows {
         report.rows += u64::from(place.rows);
         report.rows_pruned += u64::from(place.rows) - count as u64;
         self.done.touch(data.id);
-        Filtering::begin(&scan, &file, group, rows, &mut self.done.report).map(Some)
+        Filtering::begin(&scan, &file, group, rows, &mut self.sieve, &mut self.done.report).map(Some)
     }
 
     /// The rows that the predicates have left, to be handed out.

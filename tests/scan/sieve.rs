@@ -1,0 +1,235 @@
+//! Conditions on numbers and moments are decided row by row where statistics of pages tell nothing, and lose no row that matches.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use chrono::{DateTime, Duration, SecondsFormat, Utc};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tabularium::lake::scan::{Prune, RowPredicate, ScanReport};
+use tabularium::lake::{Lake, Picture, ScanRequest};
+
+use super::{collect, leaves, texts};
+use crate::harness::records::{Record, application, commit, lake, ty};
+
+const ROWS: usize = 3000;
+
+/// Leaves of plain values, within structs and within lists; the last is in no file.
+const LEAVES: [&str; 8] = [
+    "effectiveDateTime__start",
+    "effectivePeriod.start__start",
+    "effectivePeriod.end__start",
+    "effectiveTiming.event__start",
+    "valueInteger",
+    "valueQuantity.value__number",
+    "component.valueInteger",
+    "valueRange.low.value__number",
+];
+
+fn day(n: usize) -> DateTime<Utc> {
+    DateTime::from_timestamp(946_684_800, 0).unwrap() + Duration::days(n as i64)
+}
+
+fn text(n: usize) -> String {
+    day(n).to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// A leaf's number where the value stands for `n`.
+fn number(leaf: &str, n: usize) -> i128 {
+    match leaf {
+        "valueQuantity.value__number" | "valueRange.low.value__number" => n as i128 * 1_000_000_000_000_000_000,
+        leaf if leaf.ends_with("Integer") => n as i128,
+        _ => day(n).timestamp_micros().into(),
+    }
+}
+
+/// What stands for a row's values of a leaf.
+fn values(row: usize, leaf: &str) -> Vec<usize> {
+    // Neighbours have nothing in common, so that each page has values of all sizes.
+    let n = row * 7919 % 997;
+    let has = match (row % 7, leaf) {
+        (0 | 1, "effectiveDateTime__start") | (2 | 3, "effectivePeriod.start__start") => vec![n],
+        (3 | 4, "effectivePeriod.end__start") => vec![n + 30],
+        (5, "effectiveTiming.event__start") => (0..1 + row % 3).map(|at| n + 100 * at).collect(),
+        _ => vec![],
+    };
+    match (row % 4, leaf) {
+        (0 | 1, "valueInteger") | (2, "valueQuantity.value__number") => vec![n],
+        (3, "component.valueInteger") => (0..row % 5).map(|at| n + at).collect(),
+        _ => has,
+    }
+}
+
+fn observation(row: usize) -> Value {
+    let mut json = json!({"resourceType": "Observation", "id": format!("{row:05}"), "status": "final"});
+    for leaf in LEAVES {
+        let values = values(row, leaf);
+        let Some(first) = values.first().copied() else { continue };
+        match leaf {
+            "effectiveDateTime__start" => json["effectiveDateTime"] = text(first).into(),
+            "effectivePeriod.start__start" => json["effectivePeriod"]["start"] = text(first).into(),
+            "effectivePeriod.end__start" => json["effectivePeriod"]["end"] = text(first).into(),
+            "effectiveTiming.event__start" => {
+                json["effectiveTiming"]["event"] = values.into_iter().map(text).collect::<Vec<_>>().into();
+            }
+            "valueInteger" => json["valueInteger"] = first.into(),
+            "valueQuantity.value__number" => json["valueQuantity"]["value"] = first.into(),
+            "component.valueInteger" => {
+                let components = values.into_iter().map(|value| json!({"valueInteger": value}));
+                json["component"] = components.collect::<Vec<_>>().into();
+            }
+            _ => {}
+        }
+    }
+    json
+}
+
+fn fixture() -> (tempfile::TempDir, Lake, Arc<Picture>) {
+    let (dir, lake) = lake();
+    let records: Vec<Record> = (0..ROWS)
+        .map(|row| Record::new(observation(row)).of(&lake, "p"))
+        .collect();
+    let picture = commit(&lake, &records);
+    (dir, lake, picture)
+}
+
+/// The rows that come out under a condition of statistics and a predicate that keeps all it is asked about.
+fn kept(lake: &Lake, picture: &Arc<Picture>, prune: Prune) -> (BTreeSet<String>, ScanReport) {
+    let all = RowPredicate {
+        leaves: leaves(&["status"]),
+        keep: Arc::new(|batch: &RecordBatch| Ok(BooleanArray::from(vec![true; batch.num_rows()]))),
+        label: "all".into(),
+    };
+    let table = lake.table(picture, ty("Observation"), &application("local"));
+    let provider = table.provider(ScanRequest {
+        leaves: leaves(&["id"]),
+        predicates: vec![all],
+        prune,
+        ..ScanRequest::default()
+    });
+    let rows = texts(&collect(&provider), "id").into_iter().collect();
+    (rows, provider.report())
+}
+
+fn matches(row: usize, condition: &Prune) -> bool {
+    let values = |leaf: &str| -> Vec<i128> { values(row, leaf).into_iter().map(|n| number(leaf, n)).collect() };
+    match condition {
+        Prune::Keep => true,
+        Prune::And(parts) => parts.iter().all(|part| matches(row, part)),
+        Prune::Or(parts) => parts.iter().any(|part| matches(row, part)),
+        Prune::Range { leaf, from, to } => {
+            let within = |value: &i128| from.is_none_or(|from| from <= *value) && to.is_none_or(|to| *value <= to);
+            values(leaf).iter().any(within)
+        }
+        Prune::Present { leaf } => !values(leaf).is_empty(),
+        _ => false,
+    }
+}
+
+fn matching(condition: &Prune) -> BTreeSet<String> {
+    let rows = (0..ROWS).filter(|row| matches(*row, condition));
+    rows.map(|row| format!("{row:05}")).collect()
+}
+
+fn range() -> impl Strategy<Value = Prune> {
+    let bound = || prop::option::of(0usize..1100);
+    (prop::sample::select(LEAVES.to_vec()), bound(), bound()).prop_map(|(leaf, from, to)| Prune::Range {
+        leaf: leaf.into(),
+        from: from.map(|from| number(leaf, from)),
+        to: to.map(|to| number(leaf, to)),
+    })
+}
+
+fn condition(leaf: impl Strategy<Value = Prune> + 'static) -> impl Strategy<Value = Prune> {
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 1..4).prop_map(Prune::And),
+            prop::collection::vec(inner, 1..4).prop_map(Prune::Or),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ranges_keep_the_rows_that_match(condition in condition(range())) {
+        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Picture>) = fixture());
+        FIXTURE.with(|(_, lake, picture)| {
+            let (kept, _) = kept(lake, picture, condition.clone());
+            let matching = matching(&condition);
+            prop_assert!(matching.is_subset(&kept));
+            // Few rows that pages have left are not looked at one by one.
+            prop_assert!(kept == matching || kept.len() * 8 < ROWS, "{} of {}", matching.len(), kept.len());
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn other_conditions_lose_no_row_that_matches(condition in condition(prop_oneof![
+        3 => range(),
+        1 => prop::sample::select(LEAVES.to_vec()).prop_map(|leaf| Prune::Present { leaf: leaf.into() }),
+        1 => Just(Prune::Keep),
+    ])) {
+        thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Picture>) = fixture());
+        FIXTURE.with(|(_, lake, picture)| {
+            let (kept, _) = kept(lake, picture, condition.clone());
+            prop_assert!(matching(&condition).is_subset(&kept));
+            Ok(())
+        })?;
+    }
+}
+
+#[test]
+fn what_does_not_match_is_not_decoded_and_the_account_says_so() {
+    let (_dir, lake, picture) = fixture();
+    let within = |leaf: &str, days: std::ops::Range<usize>| Prune::Range {
+        leaf: leaf.into(),
+        from: Some(number(leaf, days.start)),
+        to: Some(number(leaf, days.end)),
+    };
+    let condition = Prune::Or(vec![
+        within("effectiveDateTime__start", 100..130),
+        within("effectivePeriod.start__start", 100..130),
+    ]);
+    let (rows, report) = kept(&lake, &picture, condition.clone());
+    assert_eq!(rows, matching(&condition));
+    assert!(!rows.is_empty());
+    let step = report.steps["statistics' conditions, row by row"];
+    assert_eq!((step.rows_in, step.rows_out), (ROWS as u64, rows.len() as u64));
+    assert_eq!(report.steps["all"].rows_in, rows.len() as u64);
+    assert_eq!(report.rows_filtered, (ROWS - rows.len()) as u64);
+    // What statistics decide of all rows, or of none, reads no leaf.
+    let (all, report) = kept(&lake, &picture, Prune::Or(vec![condition, Prune::Keep]));
+    assert_eq!(all.len(), ROWS);
+    assert!(!report.bytes_by_leaf.contains_key("effectiveDateTime__start"));
+}
+
+#[test]
+fn what_keeps_most_rows_is_asked_no_further() {
+    let (_dir, lake) = lake();
+    for file in 0..3 {
+        let records: Vec<Record> = (0..300)
+            .map(|row| {
+                let mut json = observation(row);
+                json["id"] = format!("{file}-{row}").into();
+                json["valueInteger"] = (row % 10).into();
+                Record::new(json).of(&lake, "p")
+            })
+            .collect();
+        commit(&lake, &records);
+    }
+    let least = |from: i128| Prune::Range {
+        leaf: "valueInteger".into(),
+        from: Some(from),
+        to: None,
+    };
+    for (from, asked) in [(8, 900), (1, 600)] {
+        let (rows, report) = kept(&lake, &lake.picture(), least(from));
+        let step = report.steps["statistics' conditions, row by row"];
+        assert!(rows.len() >= 90 * (10 - from as usize));
+        assert!(step.rows_in <= asked, "{} rows", step.rows_in);
+        assert_eq!(step.rows_in == 900, from == 8);
+    }
+}
