@@ -74,7 +74,13 @@ impl Engine {
         let compiled = self.programs().unkept(ty, &parameter.code);
         let misfits = |modifier: &str| modifier::misfit(compiled.as_ref()?, modifier);
         let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
-        fitting.copied().collect()
+        let mut fitting: Vec<&'static str> = fitting.copied().collect();
+        // Of canonicals, that of a version.
+        let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields("canonical"));
+        if parameter.ty == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
+            fitting.push("below");
+        }
+        fitting
     }
 
     fn modifiers_by_type(&self, parameter: &SearchParameter) -> &'static [&'static str] {

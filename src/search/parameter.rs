@@ -55,6 +55,11 @@ impl Compiled {
         (is_resource && targets.all(|target| target == Some(first))).then_some(first)
     }
 
+    /// Whether some of its values are of the type of this name.
+    pub(super) fn yields(&self, name: &str) -> bool {
+        self.program.origins().any(|origin| origin.ty.name() == name)
+    }
+
     /// Whether all its values are of types of these names.
     pub(super) fn yields_only(&self, names: &[&str]) -> bool {
         let mut origins = self.program.origins().peekable();

@@ -27,7 +27,7 @@ const MAX_JOINS: usize = 500;
 /// The most resources that chains and `_has` may lead through, one behind the other: each is a table searched within a search.
 const MAX_DEPTH: usize = 16;
 
-/// The most alternatives that are compared one by one; ids and references are looked up, so there may be more of them.
+/// The most alternatives that are compared one by one; ids, references and tokens are looked up, so there may be more of them.
 const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The most words of `_text` and `_content`.
@@ -234,7 +234,8 @@ impl<'a> Resolver<'a> {
             .map(|alternative| Matcher::parse(parameter, raw, alternative, self.around))
             .collect::<Result<Vec<_>, _>>()?;
         let matchers = matcher::gather(matchers);
-        at_most(raw, "values", matchers.len(), MAX_ALTERNATIVES)?;
+        let compared = matchers.iter().filter(|matcher| !matches!(matcher, Matcher::Token(_)));
+        at_most(raw, "values", compared.count(), MAX_ALTERNATIVES)?;
         Ok(Test::AnyOf { matchers, not })
     }
 

@@ -203,6 +203,9 @@ fn every_modifier_that_is_listed_is_taken_and_no_other() {
                 "below" | "above" if ty == "reference" && definition.targets.is_empty() => {
                     (modifier.to_owned(), "Organization/an-id".to_owned())
                 }
+                "below" if ty == "reference" && !listed.contains("identifier") => {
+                    (modifier.to_owned(), "http://example.org/plan|1".to_owned())
+                }
                 "below" | "above" if ty == "token" => (modifier.to_owned(), "http://system|code".to_owned()),
                 other => (
                     other.to_owned(),

@@ -14,12 +14,16 @@ use super::values::span;
 /// The most resources of a type: many types tell more than many rows.
 const OF_A_TYPE: usize = 120;
 
+/// How many resources of each type are made up, for what no real record at hand has: numbers, timings, ranges.
+const MADE: usize = 25;
+
 /// A lake of altered records.
 pub(super) fn lake(shared: &Path, seed: u64) -> (tempfile::TempDir, Lake) {
     let folder = tempfile::tempdir().unwrap();
     let lake = Lake::open_or_create(folder.path()).unwrap();
     let mut crook = Crook(ChaCha8Rng::seed_from_u64(seed));
     let mut altered: Vec<Value> = resources(shared);
+    altered.extend((0..MADE).flat_map(|at| crook.made(at)));
     for resource in &mut altered {
         for _ in 0..3 {
             crook.alter(resource, true);
@@ -82,6 +86,58 @@ impl Crook {
 
     fn pick<'t>(&mut self, from: &[&'t str]) -> &'t str {
         from[self.below(from.len())]
+    }
+
+    /// Resources of which parameters yield numbers, Timings, Ranges and Ages.
+    fn made(&mut self, at: usize) -> Vec<Value> {
+        let number =
+            |crook: &mut Crook| [0.0, 0.05, 0.25, 0.3, 1.0, 2.0, 50.0, 99.5, 100.0, 104.0, 1000.0][crook.below(11)];
+        let day = |crook: &mut Crook| {
+            format!(
+                "20{:02}-{:02}-{:02}",
+                10 + crook.below(14),
+                1 + crook.below(12),
+                1 + crook.below(28)
+            )
+        };
+        let low = number(self);
+        let range = |low: f64| {
+            let of =
+                |value: f64| json!({"value": value, "unit": "a", "system": "http://unitsofmeasure.org", "code": "a"});
+            json!([{"low": of(low), "high": of(low + 5.0)}, {"low": of(low)}, {"high": of(low)}][at % 3])
+        };
+        let timing = match self.below(4) {
+            0 => json!({"event": [day(self), day(self)]}),
+            1 => json!({"repeat": {"boundsPeriod": {"start": day(self)}}}),
+            2 => json!({"event": [day(self)], "repeat": {"boundsPeriod": {"end": day(self)}}}),
+            _ => json!({"repeat": {"frequency": 1, "period": 1, "periodUnit": "d"}}),
+        };
+        let subject = json!({"reference": "Patient/85"});
+        let code = json!({"text": "made"});
+        let mut risk = json!({"resourceType": "RiskAssessment", "status": "final", "subject": subject,
+            "prediction": [{"probabilityDecimal": low}, {"probabilityRange": range(low)}]});
+        if self.one_in(2) {
+            risk["prediction"].as_array_mut().unwrap().remove(at % 2);
+        }
+        let dose = 1 + self.below(4);
+        let mut made = vec![
+            risk,
+            json!({"resourceType": "ImmunizationRecommendation", "patient": subject, "date": day(self), "recommendation": [
+                {"forecastStatus": code, "doseNumberPositiveInt": dose, "vaccineCode": [code]}]}),
+            json!({"resourceType": "ChargeItem", "status": "billable", "code": code, "subject": subject,
+                "factorOverride": number(self), "priceOverride": {"value": number(self), "currency": "USD"}}),
+            json!({"resourceType": "ServiceRequest", "status": "active", "intent": "order", "subject": subject,
+                "occurrenceTiming": timing}),
+            json!({"resourceType": "CarePlan", "status": "active", "intent": "plan", "subject": subject,
+                "activity": [{"detail": {"status": "scheduled", "scheduledTiming": timing}}]}),
+            json!({"resourceType": "Condition", "subject": subject, "onsetRange": range(low)}),
+            json!({"resourceType": "Condition", "subject": subject, "abatementAge":
+                {"value": number(self), "unit": "a", "system": "http://unitsofmeasure.org", "code": "a"}}),
+        ];
+        for (which, resource) in made.iter_mut().enumerate() {
+            resource["id"] = json!(format!("made-{at}-{which}"));
+        }
+        made
     }
 
     /// Alters a resource or a part of one here and there.

@@ -28,7 +28,10 @@ impl Draw<'_, '_> {
             ("reference", modifier) => self.reference(modifier, value),
             ("string", _) => self.string(modifier, value),
             ("date", _) => self.date(value),
-            ("number", _) => self.number(value.as_f64()?),
+            ("number", _) => {
+                let bounds = [value, &value["low"]["value"], &value["high"]["value"]];
+                self.number(bounds.into_iter().find_map(Value::as_f64)?)
+            }
             ("quantity", _) => self.quantity(value),
             ("uri", _) => self.uri(modifier, value.as_str()?),
             ("special", _) => self.place(value),
@@ -145,6 +148,7 @@ impl Draw<'_, '_> {
             &value["end"],
             &value["event"][0],
             &value["repeat"]["boundsPeriod"]["start"],
+            &value["repeat"]["boundsPeriod"]["end"],
         ];
         let texts: Vec<&str> = texts.into_iter().filter_map(Value::as_str).collect();
         if texts.is_empty() {
@@ -182,11 +186,8 @@ impl Draw<'_, '_> {
     }
 
     fn quantity(&mut self, value: &Value) -> Option<String> {
-        let value = if value.get("low").is_some() {
-            &value["low"]
-        } else {
-            value
-        };
+        let bounds = [&value["low"], &value["high"]];
+        let value = bounds.into_iter().find(|bound| bound.is_object()).unwrap_or(value);
         let number = self.number(value["value"].as_f64()?)?;
         let text = |name: &str| value[name].as_str().map(escaped);
         let (system, code) = match text("currency") {
