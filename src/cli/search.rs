@@ -14,7 +14,8 @@ use crate::fhir::{Kind, TypeId, facts};
 use crate::search::{Engine, Explanation, Form, Handling, Request, SearchError, SystemRequest, raw};
 
 /// What a query may look like.
-const FORMS: &str = "Type?parameter=value, Patient/ID/Type?parameter=value or ?_type=Type,Type&parameter=value";
+const FORMS: &str =
+    "Type?parameter=value, Patient/ID/Type?parameter=value (* for all types) or ?_type=Type,Type&parameter=value";
 
 /// Search a lake and print the Bundle
 ///
@@ -125,7 +126,7 @@ fn with_engine<T>(
     let base = format!("{}/fhir/", base.trim_end_matches('/'));
     let (scope, parameters, base, handling) = (&scope, parameters.as_slice(), base.as_str(), Handling::Strict);
     let asked = match place {
-        Some((ty, compartment)) => Asked::Type(Request {
+        (Some(ty), compartment) => Asked::Type(Request {
             scope,
             ty,
             compartment,
@@ -134,8 +135,9 @@ fn with_engine<T>(
             now,
             base,
         }),
-        None => Asked::System(SystemRequest {
+        (None, compartment) => Asked::System(SystemRequest {
             scope,
+            compartment,
             parameters,
             handling,
             now,
@@ -155,13 +157,14 @@ fn with_engine<T>(
     })
 }
 
-/// The type that a path names, and the Patient whose compartment is searched if only that is; `None` for all types.
-fn place(path: &str) -> Result<Option<(TypeId, Option<&str>)>, Failure> {
+/// The type that a path names, `None` for all types, and the Patient whose compartment is searched if only that is.
+fn place(path: &str) -> Result<(Option<TypeId>, Option<&str>), Failure> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match parts.as_slice() {
-        [""] => Ok(None),
-        [name] => Ok(Some((resource_type(name)?, None))),
-        ["Patient", id, name] if is_id(id) => Ok(Some((resource_type(name)?, Some(id)))),
+        [""] => Ok((None, None)),
+        [name] => Ok((Some(resource_type(name)?), None)),
+        ["Patient", id, "*"] if is_id(id) => Ok((None, Some(id))),
+        ["Patient", id, name] if is_id(id) => Ok((Some(resource_type(name)?), Some(id))),
         _ => Err(Failure::input(format!(
             "'{path}' is nothing to search; a query is of the form {FORMS}"
         ))),

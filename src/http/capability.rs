@@ -219,7 +219,7 @@ struct Parameter<'a> {
 const DOCUMENTATION: &str = "The documentation of a search parameter lists its modifiers and the prefixes of its values. \
      Parameters of references can be chained (subject:Patient.name). _sort takes all but composite and special parameters, _text and \
      _content. Types are searched by GET and by POST to \
-     _search, several at once at the base address, and those of a Patient at Patient/[id]/[type]. $PATIENT_ID in a path or value \
+     _search, several at once at the base address, and those of a Patient at Patient/[id]/[type], all at Patient/[id]/*. $PATIENT_ID in a path or value \
      stands for the patient of the token.";
 
 fn statement<'a>(base_url: &str, today: NaiveDate, engine: &'a Engine) -> Statement<'a> {

@@ -31,7 +31,7 @@ const FHIR: &str = "application/fhir+json";
 pub(super) fn routes() -> Vec<Route> {
     let of_type =
         "The resources of a type that match, as a Bundle; the CapabilityStatement names the search parameters";
-    let compartment = "The same of what is in a Patient's compartment";
+    let compartment = "The same of what is in a Patient's compartment; * as the type is all types";
     let system = "The same over the types that _type names, all types without it";
     let over_types = described_get("searchSystem", system).query("_type", schema("string", "types, between commas"));
     vec![
@@ -132,7 +132,7 @@ async fn system_by_get(
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
-    answer(service, access, Place::System, parameters, &headers).await
+    answer(service, access, Place::System { patient: None }, parameters, &headers).await
 }
 
 /// A search over several types whose parameters stand in the body, or in both.
@@ -144,15 +144,15 @@ async fn system_by_post(
     sent: Body,
 ) -> Result<Response, Error> {
     let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
-    answer(service, access, Place::System, parameters, &headers).await
+    answer(service, access, Place::System { patient: None }, parameters, &headers).await
 }
 
 /// What a search's path names.
 enum Place {
     /// A type, and the Patient whose compartment is searched if only that is.
     Type { ty: TypeId, patient: Option<String> },
-    /// Several types.
-    System,
+    /// Several types, or all that is in the compartment of a Patient.
+    System { patient: Option<String> },
 }
 
 impl Place {
@@ -167,12 +167,19 @@ impl Place {
         if name.starts_with(['$', '_']) {
             return Err(Error::NotSupported(format!("Patient/[id]/{name} is not supported")));
         }
-        let ty = resource_type(name)?;
+        let ty = match name {
+            "*" => None,
+            name => Some(resource_type(name)?),
+        };
         let id = patient_wildcard::in_path(id, access)?;
-        match is_id(&id) {
-            true => Ok(Place::Type { ty, patient: Some(id) }),
-            false => Err(Error::Invalid("the path names no id of a Patient".to_owned())),
+        if !is_id(&id) {
+            return Err(Error::Invalid("the path names no id of a Patient".to_owned()));
         }
+        let patient = Some(id);
+        Ok(match ty {
+            Some(ty) => Place::Type { ty, patient },
+            None => Place::System { patient },
+        })
     }
 }
 
@@ -230,9 +237,10 @@ async fn answer(
                         Some(form) => service.engine.search_explained(&request, form).await.map(timed),
                     }
                 }
-                Place::System => {
+                Place::System { patient } => {
                     let request = SystemRequest {
                         scope,
+                        compartment: patient.as_deref(),
                         parameters,
                         handling,
                         now,

@@ -7,6 +7,11 @@ use super::raw::RawParameter;
 use super::resolve::Resolver;
 use crate::fhir::{TypeId, compartment, facts};
 
+/// Whether resources of a type may be in a Patient's compartment.
+pub(super) fn holds(ty: TypeId) -> bool {
+    !compartment::patient_params(ty).is_empty() || facts().get(ty).name == "Patient"
+}
+
 /// The condition; an error where resources of `ty` are in no Patient's compartment.
 pub(super) fn criterion(resolver: &Resolver<'_>, ty: TypeId, patient: &str) -> Result<Criterion, SearchError> {
     let name = facts().get(ty).name;

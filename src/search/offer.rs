@@ -76,7 +76,7 @@ impl Engine {
         let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
         let mut fitting: Vec<&'static str> = fitting.copied().collect();
         // Of canonicals, that of a version.
-        let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields("canonical"));
+        let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields_canonicals());
         if parameter.ty == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
             fitting.push("below");
         }

@@ -55,9 +55,10 @@ impl Compiled {
         (is_resource && targets.all(|target| target == Some(first))).then_some(first)
     }
 
-    /// Whether some of its values are of the type of this name.
-    pub(super) fn yields(&self, name: &str) -> bool {
-        self.program.origins().any(|origin| origin.ty.name() == name)
+    /// Whether some of its values are URLs that may name a version.
+    pub(super) fn yields_canonicals(&self) -> bool {
+        let mut types = self.program.origins().map(|origin| origin.ty.name());
+        types.any(|ty| matches!(ty, "canonical" | "uri"))
     }
 
     /// Whether all its values are of types of these names.

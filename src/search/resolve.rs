@@ -156,7 +156,9 @@ impl<'a> Resolver<'a> {
         if parameter.ty == SearchType::Reference
             && let Some(direction @ ("below" | "above")) = raw.modifier.as_deref()
         {
-            return match direction == "below" && is_canonical(raw, self.around.base) {
+            let values = self.programs.get(ty, &raw.name, Reading::Values)?;
+            let of_canonicals = values.is_some_and(|values| values.yields_canonicals());
+            return match direction == "below" && of_canonicals && is_canonical(raw, self.around.base) {
                 true => {
                     let alternatives = escape::split(&raw.value, ',').into_iter();
                     self.any_of(ty, raw, alternatives.map(Matcher::versions_of).collect())

@@ -1,4 +1,5 @@
-//! Searches over several types at once: `GET /fhir?_type=A,B` (R4 search, 3.1.1.2).
+//! Searches over several types at once: `GET /fhir?_type=A,B` (R4 search, 3.1.1.2), or a Patient's
+//! whole compartment: `GET /fhir/Patient/ID/*`.
 //!
 //! Decides which types are searched and by which parameters: those that are known to all of them. How the types' matches become one
 //! page, `parts` says.
@@ -9,6 +10,7 @@ use bytes::Bytes;
 
 use super::SearchError;
 use super::answer::{Answer, Occasion};
+use super::compartment;
 use super::engine::{Engine, Handling};
 use super::include::each_once;
 use super::parts::Part;
@@ -25,6 +27,8 @@ use crate::lake::Scope;
 pub struct SystemRequest<'a> {
     /// Who asks.
     pub scope: &'a Arc<Scope>,
+    /// The id of the Patient whose compartment is searched, if only that is.
+    pub compartment: Option<&'a str>,
     /// The parameters as they were sent, `_type` among them.
     pub parameters: &'a [RawParameter],
     /// What becomes of unknown ones.
@@ -60,7 +64,10 @@ impl Engine {
         let resolver = || self.resolver(request.now, request.base);
         if types.is_empty() {
             types = facts().resources().collect();
+            types.retain(|ty| request.compartment.is_none() || compartment::holds(*ty));
         }
+        let path = request.compartment.map(|patient| format!("Patient/{patient}/*"));
+        let path = path.unwrap_or_default();
         let types = with_narrative(&resolver(), types, &parameters);
         let parameters = common(&resolver, &types, &parameters, request.handling)?;
         let named = sent.iter().filter(|parameter| parameter.name == "_type");
@@ -81,6 +88,9 @@ impl Engine {
             // Also of a type that nobody has anything of: what is understood or refused, and in which order things are brought along,
             // does not tell what others have.
             let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
+            if let Some(patient) = request.compartment {
+                query.criteria.push(compartment::criterion(&resolver, ty, patient)?);
+            }
             understood.append(&mut query.understood);
             includes.append(&mut query.includes);
             let other = parts.first().map(|first| first.table.other(ty));
@@ -90,7 +100,7 @@ impl Engine {
             let table = match other {
                 Some(table) => table,
                 None => {
-                    let course = course.insert(self.course(&query, "", &repeated, request.scope)?);
+                    let course = course.insert(self.course(&query, &path, &repeated, request.scope)?);
                     let picture = self.picture(course.tag.as_ref())?;
                     trace.watched(self.lake().table(&picture, ty, request.scope))
                 }
@@ -111,7 +121,8 @@ impl Engine {
         course.check(&lead, &parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
         lead.understood = repeated_in_links(&sent, &understood);
         lead.includes = each_once(includes);
-        let address = request.base.trim_end_matches('/');
+        let address = format!("{}{path}", request.base);
+        let address = address.trim_end_matches('/');
         let occasion = Occasion {
             base: request.base,
             address,

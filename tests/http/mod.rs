@@ -1,6 +1,7 @@
 //! The service over real HTTP: routes and bounds, versions that a client holds, codings, what the server says of itself.
 
 mod coding;
+mod compartment;
 mod conditional;
 mod directory;
 mod discovery;

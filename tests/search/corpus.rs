@@ -136,6 +136,7 @@ impl Corpus {
     ) -> Result<Value, SearchError> {
         let parameters = query.split_once('?').map_or("", |(_, parameters)| parameters);
         let request = SystemRequest {
+            compartment: None,
             scope,
             parameters: &raw::parse(parameters),
             handling,

@@ -458,6 +458,7 @@ fn several_types_are_asked_who_refers_to_them() {
     let records = records();
     let found = |query: &str| {
         let request = SystemRequest {
+            compartment: None,
             scope: &records.application(),
             parameters: &raw::parse(query),
             handling: Handling::Strict,

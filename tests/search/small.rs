@@ -78,6 +78,7 @@ impl Small {
             }
             None => {
                 let request = SystemRequest {
+                    compartment: None,
                     scope,
                     parameters: &parameters,
                     handling,

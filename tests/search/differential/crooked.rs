@@ -104,7 +104,11 @@ impl Crook {
         let range = |low: f64| {
             let of =
                 |value: f64| json!({"value": value, "unit": "a", "system": "http://unitsofmeasure.org", "code": "a"});
-            json!([{"low": of(low), "high": of(low + 5.0)}, {"low": of(low)}, {"high": of(low)}][at % 3])
+            match at % 3 {
+                0 => json!({"low": of(low), "high": of(low + 5.0)}),
+                1 => json!({"low": of(low)}),
+                _ => json!({"high": of(low)}),
+            }
         };
         let timing = match self.below(4) {
             0 => json!({"event": [day(self), day(self)]}),
