@@ -55,6 +55,11 @@ fn surroundings() -> Vec<(Whose, Value)> {
         json!({"resourceType":"Device","id":"pump","owner":{"reference":"Organization/clinic"},
                "identifier":[{"system":"urn:d","value":"1"}]}),
         json!({"resourceType":"Device","id":"unused"}),
+        // What speaks of records and names no person is nobody's own, whosever the records are: no person refers to these.
+        json!({"resourceType":"Provenance","id":"of-anns-record","target":[{"reference":"Observation/obs-ann-0"}],
+               "recorded":"2024-01-01T00:00:00Z","agent":[{"who":{"reference":"Practitioner/doc"}}]}),
+        json!({"resourceType":"List","id":"worklist","status":"current","mode":"working","entry":[
+               {"item":{"reference":"Observation/obs-ann-0"}},{"item":{"reference":"Observation/obs-ben-0"}}]}),
         json!({"resourceType":"Medication","id":"pill","code":{"text":"Pill"},"manufacturer":{"reference":"Organization/elsewhere"}}),
     ];
     let of_both = [
@@ -63,6 +68,11 @@ fn surroundings() -> Vec<(Whose, Value)> {
         json!({"resourceType":"Appointment","id":"both","status":"booked","participant":[
                {"actor":{"reference":"Patient/ann"},"status":"accepted"},
                {"actor":{"reference":"Patient/ben"},"status":"accepted"}]}),
+        json!({"resourceType":"Provenance","id":"of-both","target":[{"reference":"Patient/ann"},{"reference":"Patient/ben"}],
+               "recorded":"2024-01-01T00:00:00Z","agent":[{"who":{"reference":"Practitioner/doc"}}]}),
+        json!({"resourceType":"AuditEvent","id":"ann-of-ben","type":{"code":"rest"},"recorded":"2024-01-01T00:00:00Z",
+               "agent":[{"who":{"reference":"Patient/ann"},"requestor":true}],"source":{"observer":{"reference":"Device/pump"}},
+               "entity":[{"what":{"reference":"Patient/ben"}}]}),
     ];
     let shared = shared.into_iter().map(|resource| (Whose::Everybody, resource));
     shared
@@ -89,6 +99,14 @@ fn own(id: &str, other: &str) -> Vec<Value> {
                "insurance":[{"focal":true,"coverage":{"reference":format!("Coverage/cover-{other}")}}]}),
         json!({"resourceType":"List","id":format!("list-{id}"),"status":"current","mode":"working","subject":me,"entry":[
                {"item":{"reference":format!("Observation/obs-{other}-0")}},{"item":{"reference":format!("Observation/obs-{id}-1")}}]}),
+        json!({"resourceType":"Provenance","id":format!("prov-{id}"),"recorded":"2024-01-01T00:00:00Z",
+               "target":[me,{"reference":format!("Observation/obs-{other}-0")}],"agent":[{"who":{"reference":"Practitioner/doc"}}]}),
+        json!({"resourceType":"AuditEvent","id":format!("audit-{id}"),"type":{"code":"rest"},"recorded":"2024-01-01T00:00:00Z",
+               "agent":[{"who":{"reference":"Practitioner/doc"},"requestor":true}],"source":{"observer":{"reference":"Device/pump"}},
+               "entity":[{"what":me},{"what":{"reference":format!("Observation/obs-{other}-1")}}]}),
+        json!({"resourceType":"DiagnosticReport","id":format!("report-{id}"),"status":"final","subject":me,"code":{"text":"r"},
+               "result":[{"reference":"#inside"},{"reference":format!("Observation/obs-{other}-2")}],
+               "contained":[{"resourceType":"Observation","id":"inside","status":"final","subject":them,"code":{"text":"inside"}}]}),
         json!({"resourceType":"Condition","id":format!("ill-{id}"),"subject":me,"asserter":them,"code":{"text":format!("of {id}")}}),
     ];
     for at in 0..3 {
@@ -240,7 +258,10 @@ impl Ask {
     }
 }
 
-const TYPES: [&str; 18] = [
+const TYPES: [&str; 21] = [
+    "Provenance",
+    "AuditEvent",
+    "DiagnosticReport",
     "Observation",
     "Observation",
     "Patient",
@@ -261,7 +282,18 @@ const TYPES: [&str; 18] = [
     "Patient",
 ];
 
-const NAMES: [&str; 62] = [
+const NAMES: [&str; 73] = [
+    "target",
+    "entity",
+    "agent",
+    "result",
+    "result.subject:Patient.family",
+    "target:Patient.family",
+    "_has:Provenance:target:_id",
+    "_has:Provenance:target:agent",
+    "_has:AuditEvent:entity:agent",
+    "_has:DiagnosticReport:result:subject",
+    "_has:List:item:_id",
     "_id",
     "subject",
     "subject:Patient",
@@ -326,7 +358,12 @@ const NAMES: [&str; 62] = [
     "_has:Condition:asserter:_id",
 ];
 
-const VALUES: [&str; 24] = [
+const VALUES: [&str; 29] = [
+    "prov-ben",
+    "audit-ben",
+    "of-both",
+    "worklist",
+    "of-anns-record",
     "ann",
     "ben",
     "ann,ben",
@@ -353,7 +390,16 @@ const VALUES: [&str; 24] = [
     "Unrelated",
 ];
 
-const WHOLE: [(&str, &str); 37] = [
+const WHOLE: [(&str, &str); 46] = [
+    ("_revinclude", "Provenance:target"),
+    ("_revinclude:iterate", "Provenance:target"),
+    ("_include", "AuditEvent:entity"),
+    ("_include", "DiagnosticReport:result"),
+    ("_revinclude", "List:item"),
+    ("_contained", "both"),
+    ("_contained", "true"),
+    ("_containedType", "contained"),
+    ("_sort", "-date,subject"),
     ("_filter", "subject eq Patient/ben"),
     ("_filter", "subject.family eq \"ben\" or status eq final"),
     ("_filter", "not (subject eq Patient/ann)"),
@@ -499,8 +545,37 @@ fn told(server: &Server, ask: &Ask, answer: &Answer) -> Value {
         .into_iter()
         .map(|(relation, path)| (relation, without_tag(&path)))
         .collect();
-    let counted = answer.header("x-resource-count");
-    json!({"status": answer.status, "shown": shown(ask, answer), "about": about, "links": links, "counted": counted})
+    let headers = [
+        "content-type",
+        "etag",
+        "x-resource-count",
+        "x-next-link",
+        "server-timing",
+        "vary",
+    ];
+    let headers = headers.map(|name| without_tag(answer.header(name)));
+    let mut body = match answer.status {
+        200 => answer.json(),
+        _ => Value::Null,
+    };
+    neutral(&mut body, &format!("http://{}", server.address));
+    if body["resourceType"] == "Bundle" {
+        body["id"] = Value::Null;
+    }
+    json!({"status": answer.status, "shown": shown(ask, answer), "about": about, "links": links, "headers": headers, "body": body})
+}
+
+/// Takes out of an answer what differs between two servers by itself: addresses, times, tags.
+fn neutral(value: &mut Value, base: &str) {
+    match value {
+        Value::String(text) => *text = without_tag(&text.replace(base, "")),
+        Value::Array(items) => items.iter_mut().for_each(|item| neutral(item, base)),
+        Value::Object(members) => {
+            members.remove("lastUpdated");
+            members.values_mut().for_each(|member| neutral(member, base));
+        }
+        _ => {}
+    }
 }
 
 /// A link's address without what only the server can read, which has to be of one length.
