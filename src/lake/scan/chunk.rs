@@ -232,19 +232,35 @@ impl<A: Copy + Default> Slots<A> {
             return Ok(());
         }
         let without = |level: u32| if level + 1 == greatest { absent } else { A::default() };
-        let mut at = 0;
+        // As many values were decoded as the levels say.
+        let mut left = values;
         definition.parts(|part| match part {
             Part::Run(level, times) if level == greatest => {
-                // As many values were decoded as the levels say.
-                self.allowed.extend_from_slice(&values[at..at + times]);
-                at += times;
+                let (these, rest) = left.split_at(times);
+                self.allowed.extend_from_slice(these);
+                left = rest;
             }
             Part::Run(level, times) => self.allowed.extend(std::iter::repeat_n(without(level), times)),
-            Part::Packed(packed) => self.allowed.extend(packed.values().map(|level| {
-                let value = values.get(at).copied().unwrap_or_default();
-                at += usize::from(level == greatest);
-                if level == greatest { value } else { without(level) }
-            })),
+            Part::Packed(packed) => {
+                let mut these = left.iter();
+                if greatest == 1 {
+                    let from = self.allowed.len();
+                    self.allowed.resize(from + packed.count, absent);
+                    let slots = &mut self.allowed[from..];
+                    packed.ones(|slot| {
+                        if let (Some(allowed), Some(value)) = (slots.get_mut(slot), these.next()) {
+                            *allowed = *value;
+                        }
+                    });
+                } else {
+                    let allowed = packed.values().map(|level| match level == greatest {
+                        true => these.next().copied().unwrap_or_default(),
+                        false => without(level),
+                    });
+                    self.allowed.extend(allowed);
+                }
+                left = these.as_slice();
+            }
         })
     }
 }

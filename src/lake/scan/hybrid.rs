@@ -87,17 +87,43 @@ impl<'a> Packed<'a> {
 
     /// How many are this one.
     pub(super) fn count_of(self, wanted: u32) -> usize {
-        if self.width != 1 {
-            return self.values().filter(|value| *value == wanted).count();
+        match self.words() {
+            Some(words) => {
+                let ones: usize = words.map(|word| word.count_ones() as usize).sum();
+                match wanted {
+                    1 => ones,
+                    0 => self.count - ones,
+                    _ => 0,
+                }
+            }
+            None => self.values().filter(|value| *value == wanted).count(),
         }
-        let (whole, last) = (&self.bytes[..self.count / 8], self.bytes.get(self.count / 8));
-        let last = last.map_or(0, |last| last & ((1u16 << (self.count % 8)) - 1) as u8);
-        let ones: usize = whole.iter().chain([&last]).map(|byte| byte.count_ones() as usize).sum();
-        match wanted {
-            1 => ones,
-            0 => self.count - ones,
-            _ => 0,
+    }
+
+    /// Hands out where ones are; `false`, and nothing was handed out, if values are not single bits.
+    pub(super) fn ones(self, mut take: impl FnMut(usize)) -> bool {
+        let Some(words) = self.words() else { return false };
+        for (at, mut word) in words.enumerate() {
+            while word != 0 {
+                take(64 * at + word.trailing_zeros() as usize);
+                word &= word - 1;
+            }
         }
+        true
+    }
+
+    /// Values that are single bits, 64 at a time; those behind the last are zero.
+    fn words(self) -> Option<impl Iterator<Item = u64> + 'a> {
+        let words = self.bytes.chunks(8).take(self.count.div_ceil(64)).enumerate();
+        (self.width == 1).then(move || {
+            words.map(move |(at, bytes)| {
+                let word = bytes.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte));
+                match self.count - 64 * at {
+                    left @ 0..64 => word & ((1 << left) - 1),
+                    _ => word,
+                }
+            })
+        })
     }
 }
 
@@ -134,6 +160,11 @@ mod tests {
                     let found = values[before..].iter().filter(|value| **value == wanted).count();
                     assert_eq!(packed.count_of(wanted), found);
                 }
+                let mut ones = Vec::new();
+                if packed.ones(|at| ones.push(at)) {
+                    let there = values[before..].iter().enumerate().filter(|(_, value)| **value == 1);
+                    assert!(width == 1 && there.map(|(at, _)| at).eq(ones));
+                }
             }
         })
         .ok()?;
@@ -152,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_comes_out(width in 0u32..=32, drawn in prop::collection::vec(any::<u32>(), 1..200)) {
+        fn what_is_packed_comes_out(width in prop_oneof![Just(1u32), 0u32..=32], drawn in prop::collection::vec(any::<u32>(), 1..200)) {
             let wanted: Vec<u32> = drawn.iter().map(|value| (u64::from(*value) & ((1 << width) - 1)) as u32).collect();
             let groups = wanted.len().div_ceil(8);
             let mut bytes = vec![0; groups * width as usize];
