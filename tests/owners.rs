@@ -467,6 +467,7 @@ fn asks() -> impl Strategy<Value = Ask> {
         2 => (person(), ty(), parameters()).prop_map(|(id, ty, query)| Ask::Get(format!("/fhir/Patient/{id}/{ty}?{query}"))),
         2 => (ty(), ty(), parameters()).prop_map(|(one, two, query)| Ask::Get(format!("/fhir?_type={one},{two}&{query}"))),
         1 => parameters().prop_map(|query| Ask::Get(format!("/fhir?{query}"))),
+        1 => (person(), parameters()).prop_map(|(id, query)| Ask::Get(format!("/fhir/Patient/{id}/*?{query}"))),
         1 => select(ids).prop_map(|name| Ask::Get(format!("/fhir/{name}"))),
         1 => run.prop_map(|(ty, patient)| run_of(ty, patient)),
     ]
