@@ -178,7 +178,8 @@ impl Crook {
         } else if has("reference") {
             self.reference(object);
         } else if has("start") || has("end") {
-            if self.one_in(5) {
+            // What is nothing is left out of records.
+            if self.one_in(5) && object.len() > 1 {
                 let bound = self.pick(&["start", "end"]);
                 object.remove(bound);
             }

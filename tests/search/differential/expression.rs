@@ -215,6 +215,9 @@ fn children<'a>(value: &'a Value, name: &str) -> Vec<Item<'a>> {
         object.iter().find_map(|(property, child)| {
             let rest = property.strip_prefix(name)?;
             let ty = CHOICES.iter().chain(&CHOICES_TOO).find(|ty| **ty == rest)?;
+            // `subscriberId` is no form of `subscriber`: only values of any type can be ids.
+            let is_choice = rest != "Id" || name == "value";
+            is_choice.then_some(())?;
             Some((child, Some(*ty)))
         })
     });
