@@ -1,13 +1,17 @@
 //! Conditions on numbers and moments are decided row by row where statistics of pages tell nothing, and lose no row that matches.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch};
 use chrono::{DateTime, Duration, SecondsFormat, Utc};
+use datafusion::prelude::SessionContext;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tabularium::lake::scan::{Prune, RowPredicate, ScanReport};
+use tabularium::lake::scan::{ItemMatch, Prune, RowPredicate, ScanReport, Wish};
 use tabularium::lake::{Lake, Picture, ScanRequest};
 
 use super::{collect, leaves, texts};
@@ -94,17 +98,21 @@ fn fixture() -> (tempfile::TempDir, Lake, Arc<Picture>) {
     (dir, lake, picture)
 }
 
-/// The rows that come out under a condition of statistics and a predicate that keeps all it is asked about.
-fn kept(lake: &Lake, picture: &Arc<Picture>, prune: Prune) -> (BTreeSet<String>, ScanReport) {
-    let all = RowPredicate {
+/// A predicate that keeps all it is asked about.
+fn everything() -> RowPredicate {
+    RowPredicate {
         leaves: leaves(&["status"]),
         keep: Arc::new(|batch: &RecordBatch| Ok(BooleanArray::from(vec![true; batch.num_rows()]))),
         label: "all".into(),
-    };
+    }
+}
+
+/// The rows that come out under a condition of statistics and a predicate that keeps all it is asked about.
+fn kept(lake: &Lake, picture: &Arc<Picture>, prune: Prune) -> (BTreeSet<String>, ScanReport) {
     let table = lake.table(picture, ty("Observation"), &application("local"));
     let provider = table.provider(ScanRequest {
         leaves: leaves(&["id"]),
-        predicates: vec![all],
+        predicates: vec![everything()],
         prune,
         ..ScanRequest::default()
     });
@@ -204,6 +212,53 @@ fn what_does_not_match_is_not_decoded_and_the_account_says_so() {
     let (all, report) = kept(&lake, &picture, Prune::Or(vec![condition, Prune::Keep]));
     assert_eq!(all.len(), ROWS);
     assert!(!report.bytes_by_leaf.contains_key("effectiveDateTime__start"));
+}
+
+/// Where the second page of a leaf begins in a file, and how long it is.
+fn second_page(path: &Path, leaf: &str) -> (usize, usize) {
+    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+    let metadata = reader.parse_and_finish(&File::open(path).unwrap()).unwrap();
+    let columns = metadata.file_metadata().schema_descr().columns();
+    let at = columns
+        .iter()
+        .position(|column| column.path().string() == leaf)
+        .unwrap();
+    let page = &metadata.offset_index().unwrap()[0][at].page_locations()[1];
+    (page.offset as usize, page.compressed_page_size as usize)
+}
+
+#[test]
+fn a_page_that_says_it_is_shorter_is_an_error_and_no_other_rows() {
+    let (_dir, lake, picture) = fixture();
+    let path = picture.tables.values().next().unwrap().files[0].path.clone();
+    let mut file = std::fs::read(&path).unwrap();
+    let (at, length) = second_page(&path, "valueInteger");
+    // 1,024 values, as the header has it.
+    let header = &mut file[at..at + length.min(24)];
+    let count = header.windows(2).position(|bytes| bytes == [0x80, 0x10]).unwrap();
+    header[count + 1] = 0;
+    std::fs::write(&path, file).unwrap();
+    let table = lake.table(&picture, ty("Observation"), &application("local"));
+    let status = ItemMatch {
+        leaves: vec!["status".into()],
+        any_of: vec![vec![Wish::Is("final".into())]],
+        label: "status".into(),
+    };
+    let provider = table.provider(ScanRequest {
+        leaves: leaves(&["id"]),
+        items: vec![status],
+        prune: Prune::Range {
+            leaf: "valueInteger".into(),
+            from: Some(100),
+            to: Some(130),
+        },
+        predicates: vec![everything()],
+        ..ScanRequest::default()
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let rows = runtime.block_on(async { SessionContext::new().read_table(provider).unwrap().collect().await });
+    let error = rows.unwrap_err().to_string();
+    assert!(error.ends_with(&format!("{} is damaged", path.display())), "{error}");
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(super) struct Chunk<A, F> {
     absent: A,
     column: ColumnDescPtr,
     rows: usize,
+    /// How many slots its pages have together.
+    slots: usize,
     pages: SerializedPageReader<ChunkFile>,
     /// What each entry of the dictionary allows.
     dictionary: Vec<A>,
@@ -79,6 +81,7 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
             allowed,
             column,
             rows,
+            slots: usize::try_from(chunk.num_values()).map_err(|_| damaged())?,
             pages,
             dictionary,
             first,
@@ -117,6 +120,9 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
                 return Ok(None);
             };
             let (count, mut rest) = (*num_values as usize, buf.as_ref());
+            if count > self.slots - slots.allowed.len() {
+                return Err(damaged());
+            }
             slots.place(Levels::take(&mut rest, column.max_rep_level(), count)?, &mut row)?;
             let definition = Levels::take(&mut rest, column.max_def_level(), count)?;
             let present = definition.count_of(definition.greatest)?;
@@ -127,7 +133,16 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
             };
             slots.append(definition, &values, self.absent)?;
         }
-        Ok(Some(slots))
+        // Slots of one that is missing would be others'.
+        let rows = if slots.rows.is_some() {
+            row as usize
+        } else {
+            slots.allowed.len()
+        };
+        match slots.allowed.len() == self.slots && rows == self.rows {
+            true => Ok(Some(slots)),
+            false => Err(damaged()),
+        }
     }
 
     fn next_page(&mut self) -> Result<Option<Page>, ParquetError> {
