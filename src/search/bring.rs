@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::SearchError;
 use super::engine::Engine;
-use super::fetch;
+use super::fetch::{self, processors};
 use super::include::Include;
 use super::included::{self, Included, Source, Sources};
 use super::page::Entry;
@@ -146,12 +146,11 @@ async fn targets_of(
     for (at, (ty, _)) in targets.iter().enumerate() {
         by_type.entry(*ty).or_default().push(at);
     }
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let mut parts = Vec::new();
     for (ty, mut places) in by_type {
         // Targets of neighbours lie near each other.
         places.sort_by_key(|at| targets[*at].1.owner);
-        let size = places.len().div_ceil(processors).max(WORTH_A_THREAD);
+        let size = places.len().div_ceil(processors()).max(WORTH_A_THREAD);
         parts.extend(places.chunks(size).map(|part| (ty, part.to_vec())));
     }
     let read = |ty: TypeId, part: &[usize]| {

@@ -1,5 +1,7 @@
 //! The resources of a page's matches, read last and only for the page, on all processors.
 
+use std::sync::LazyLock;
+
 use datafusion::common::runtime::SpawnedTask;
 
 use super::SearchError;
@@ -11,6 +13,12 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 
 /// Rows that are worth a thread of their own.
 const WORTH_A_THREAD: usize = 128;
+
+/// How many processors there are. Asked once: the system reads files to tell, which takes longer than many a search.
+pub(super) fn processors() -> usize {
+    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+    *PROCESSORS
+}
 
 impl Engine {
     /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`]: at its end, or at its beginning where it was found from its
@@ -67,8 +75,7 @@ pub(super) async fn some(
 
 /// The rows at these places in the order given; `None` where they have more bytes than `most`.
 async fn at_most(table: &ScopedTable, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, SearchError> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let parts = (places.len() / WORTH_A_THREAD).clamp(1, processors);
+    let parts = (places.len() / WORTH_A_THREAD).clamp(1, processors());
     if parts == 1 {
         return Ok(table.resources_at_most(places, most)?);
     }

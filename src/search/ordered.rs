@@ -11,6 +11,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 
 use super::SearchError;
+use super::fetch::processors;
 use super::population::Sessions;
 use super::trace::Trace;
 use crate::lake::scan::{FILE, LakeProvider, Locator, ROW};
@@ -46,7 +47,6 @@ pub(super) async fn matches(
         false => (0..parts).collect(),
         true => (0..parts).rev().collect(),
     };
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let mut found: Vec<Locator> = Vec::new();
     let mut ahead: VecDeque<SpawnedTask<Result<Vec<Locator>, SearchError>>> = VecDeque::new();
     // Most pages end in the first part; the others are worth a thread once it was not enough.
@@ -58,7 +58,7 @@ pub(super) async fn matches(
         );
     }
     while found.len() < most {
-        while ahead.len() < processors
+        while ahead.len() < processors()
             && let Some(next) = parts.pop_front()
         {
             ahead.push_back(SpawnedTask::spawn(part(plan.clone(), next, context.clone(), of_part)));

@@ -11,7 +11,7 @@ use super::merge::{Keyed, Order};
 use super::query::Query;
 use super::tag::{Place, Side};
 use super::{SearchError, filter, sort};
-use crate::lake::scan::{Locator, Person, ScopedTable};
+use crate::lake::scan::{FILE, Locator, Person, ROW, ScopedTable};
 
 /// The matches among a person's rows: those of the page, whether there are more, and how many in all.
 pub(super) fn search(table: &ScopedTable, query: &Query, person: Person) -> Result<Found, SearchError> {
@@ -29,6 +29,7 @@ pub(super) fn search(table: &ScopedTable, query: &Query, person: Person) -> Resu
             total: Some(total),
         });
     }
+    let rows = placing(&rows, query)?;
     let rows = if total == rows.num_rows() {
         rows
     } else {
@@ -86,6 +87,21 @@ pub(super) fn keyed(
     keyed.sort_by(|one, other| one.key.cmp(&other.key));
     keyed.truncate(limit);
     Ok(keyed)
+}
+
+/// The columns that decide the order of matches and say where they lie.
+fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError> {
+    let keys = query.sort.iter().flat_map(|key| key.compiled.program.leaves());
+    let roots: Vec<&str> = keys
+        .map(|leaf| leaf.split_once('.').map_or(leaf.as_str(), |(root, _)| root))
+        .chain(["id", FILE, ROW])
+        .collect();
+    let columns = rows.schema_ref().fields().iter().enumerate();
+    let wanted: Vec<usize> = columns
+        .filter(|(_, field)| roots.contains(&field.name().as_str()))
+        .map(|(at, _)| at)
+        .collect();
+    Ok(rows.project(&wanted)?)
 }
 
 /// Which of a person's matches a page at a place has; it may end behind the last.

@@ -215,6 +215,7 @@ fn a_reader_that_keeps_nothing_sees_the_same() {
         deletes: 0,
         people: 0,
         shared: 0,
+        rows: 0,
     };
     let forgetful = Lake::open_with(
         dir.path(),

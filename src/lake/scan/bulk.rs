@@ -11,7 +11,7 @@ use super::file::OpenFile;
 use super::ids::hash_id;
 use super::locator::Locator;
 use super::pages::read_texts;
-use super::point::{has_id, mentions_id};
+use super::point::{KEPT_AT_ONCE, has_id, mentions_id};
 use super::pruning::owner_bounds;
 use super::table::{Row, ScopedTable};
 use super::watch::SeenRows;
@@ -168,13 +168,34 @@ impl ScopedTable {
         if rows.is_empty() {
             return Ok(true);
         }
+        let first = file.groups()[group].first;
+        let place = |row: u32| Locator {
+            file: file.id,
+            row: first + row,
+        };
+        let keeps = search.sought.len() <= KEPT_AT_ONCE;
+        if keeps {
+            let mut bytes = 0;
+            rows.retain(|(row, at)| match self.kept(file, group, *row) {
+                Some(kept) if kept.id == search.sought[*at].id => {
+                    bytes += kept.resource.len();
+                    search.found[*at].get_or_insert_with(|| (place(*row), kept));
+                    false
+                }
+                kept => kept.is_none(),
+            });
+            let Some(left) = search.left.checked_sub(bytes) else {
+                return Ok(false);
+            };
+            search.left = left;
+        }
         rows.sort_unstable();
         let mut positions: Vec<u32> = rows.iter().map(|(row, _)| *row).collect();
         positions.dedup();
         let Some(resources) = read_texts(file, group, "resource", &positions, search.left)? else {
             return Ok(false);
         };
-        let (mut nth, first) = (0, file.groups()[group].first);
+        let mut nth = 0;
         for (row, at) in rows {
             while positions[nth] < row {
                 nth += 1;
@@ -185,17 +206,16 @@ impl ScopedTable {
             }
             let (version, last_updated) = self.directory(file, group, |rows| rows.version(row))?;
             search.left = search.left.saturating_sub(resource.len());
-            let place = Locator {
-                file: file.id,
-                row: first + row,
-            };
-            let row = Row {
+            let read = Row {
                 id: id.clone(),
                 resource: resource.clone(),
                 version,
                 last_updated,
             };
-            search.found[at] = Some((place, row));
+            if keeps {
+                self.keep(file, group, row, &read);
+            }
+            search.found[at] = Some((place(row), read));
         }
         Ok(true)
     }

@@ -29,6 +29,7 @@ use super::ids::IdIndex;
 /// An open data file.
 pub(super) struct OpenFile {
     pub(super) id: u64,
+    serial: u64,
     path: Arc<Path>,
     handles: Arc<Handles>,
     length: u64,
@@ -58,6 +59,7 @@ pub(super) struct Group {
 impl OpenFile {
     /// Opens a file and reads its footer and page indexes.
     pub(super) fn open(id: u64, path: &Path, handles: &Arc<Handles>) -> Result<OpenFile, ScanError> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
         let path: Arc<Path> = path.into();
         let io = |source| ScanError::Io {
             path: path.to_path_buf(),
@@ -85,6 +87,7 @@ impl OpenFile {
         let handles = handles.clone();
         Ok(OpenFile {
             id,
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             path,
             handles,
             length,
@@ -95,6 +98,11 @@ impl OpenFile {
             chunks,
             weight,
         })
+    }
+
+    /// Tells this opening of the file from every other one in the process.
+    pub(super) fn serial(&self) -> u64 {
+        self.serial
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -1,5 +1,6 @@
 //! What reading keeps between questions, bounded in bytes: open files with their footers and indexes, positions of deleted
-//! rows, what each patient token sees of the shared rows, and hot people's columns. Whole answers are never kept.
+//! rows, what each patient token sees of the shared rows, hot people's columns, and rows lately read. Whole answers are never
+//! kept.
 
 use std::sync::Arc;
 
@@ -10,8 +11,10 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use super::error::ScanError;
 use super::file::OpenFile;
 use super::handles::Handles;
+use super::kept::RowKey;
 use super::person::{ColumnKey, PersonKey, PersonRowsBase};
 use super::shared::{SharedKey, SharedRows};
+use super::table::Row;
 use crate::lake::deletes;
 use crate::lake::picture::{DataFile, DeleteFile};
 
@@ -29,6 +32,8 @@ pub struct MemoryLimits {
     pub people: u64,
     /// Shared rows that patient tokens see. 32 MiB by default.
     pub shared: u64,
+    /// Resources lately read by id or for a page. 128 MiB by default.
+    pub rows: u64,
 }
 
 impl Default for MemoryLimits {
@@ -40,6 +45,7 @@ impl Default for MemoryLimits {
             deletes: 64 * MIB,
             people: 512 * MIB,
             shared: 32 * MIB,
+            rows: 128 * MIB,
         }
     }
 }
@@ -52,6 +58,7 @@ pub(super) struct Memory {
     columns: Bounded<ColumnKey, ArrayRef>,
     people: Bounded<PersonKey, Arc<PersonRowsBase>>,
     shared: Bounded<SharedKey, Arc<SharedRows>>,
+    rows: Bounded<RowKey, Row>,
 }
 
 impl Memory {
@@ -63,6 +70,7 @@ impl Memory {
             columns: bounded(limits.people / 8 * 7, 8 << 10),
             people: bounded(limits.people / 8, 8 << 10),
             shared: bounded(limits.shared, 4 << 10),
+            rows: bounded(limits.rows, 2 << 10),
         }
     }
 
@@ -85,6 +93,7 @@ impl Memory {
         self.columns.clear();
         self.people.clear();
         self.shared.clear();
+        self.rows.clear();
     }
 
     /// Whether the file is held open.
@@ -135,6 +144,10 @@ impl Memory {
 
     pub(super) fn shared(&self) -> &Bounded<SharedKey, Arc<SharedRows>> {
         &self.shared
+    }
+
+    pub(super) fn rows(&self) -> &Bounded<RowKey, Row> {
+        &self.rows
     }
 }
 

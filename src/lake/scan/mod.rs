@@ -23,6 +23,7 @@ mod hybrid;
 mod id_set;
 mod ids;
 mod items;
+mod kept;
 mod locator;
 mod memory;
 mod mentions;

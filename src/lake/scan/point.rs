@@ -21,6 +21,9 @@ use super::watch::SeenRows;
 use crate::fhir::storage::LeafSet;
 use crate::lake::picture::DataFile;
 
+/// At most so many rows are kept of what is read at once: a walk through thousands does not push out what is asked for again.
+pub(super) const KEPT_AT_ONCE: usize = 100;
+
 /// A row of an open file.
 pub(super) struct Found {
     pub(super) file: Arc<OpenFile>,
@@ -50,6 +53,10 @@ impl ScopedTable {
     fn read_one(&self, id: &str) -> Result<Option<Row>, ScanError> {
         let mut row = None;
         self.find(id, |found| {
+            if let Some(kept) = self.kept(&found.file, found.group, found.row) {
+                row = Some(kept).filter(|kept| kept.id == id);
+                return Ok(row.is_some());
+            }
             let resource = all_texts(&found.file, found.group, "resource", &[found.row])?
                 .pop()
                 .unwrap_or_default();
@@ -57,12 +64,14 @@ impl ScopedTable {
                 return Ok(false);
             }
             let (version, last_updated) = self.directory(&found.file, found.group, |rows| rows.version(found.row))?;
-            row = Some(Row {
+            let read = Row {
                 id: id.to_owned(),
                 resource,
                 version,
                 last_updated,
-            });
+            };
+            self.keep(&found.file, found.group, found.row, &read);
+            row = Some(read);
             Ok(true)
         })?;
         Ok(row)
@@ -109,12 +118,20 @@ impl ScopedTable {
 
     fn rows_at_most(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
         let mut rows: Vec<Option<Row>> = vec![None; places.len()];
-        let mut left = most;
+        let keeps = places.len() <= KEPT_AT_ONCE;
+        let groups = self.groups(places, |at, file, group, row| {
+            rows[at] = keeps.then(|| self.kept(file, group, row)).flatten();
+            rows[at].is_some()
+        })?;
+        let kept = rows.iter().flatten().map(|row| row.resource.len()).sum();
+        let Some(mut left) = most.checked_sub(kept) else {
+            return Ok(None);
+        };
         for Group {
             file,
             group,
             rows: wanted,
-        } in self.groups(places)?
+        } in groups
         {
             let positions: Vec<u32> = wanted.keys().copied().collect();
             let Some(resources) = read_texts(&file, group, "resource", &positions, left)? else {
@@ -131,6 +148,9 @@ impl ScopedTable {
                     version,
                     last_updated,
                 };
+                if keeps {
+                    self.keep(&file, group, *position, &row);
+                }
                 for at in at {
                     rows[*at] = Some(row.clone());
                 }
@@ -145,7 +165,7 @@ impl ScopedTable {
         let mut order = vec![0; places.len()];
         let mut batches = Vec::new();
         let mut read_before = 0;
-        for Group { file, group, rows } in self.groups(places)? {
+        for Group { file, group, rows } in self.groups(places, |_, _, _, _| false)? {
             let wanted = Ranges::of(rows.keys().copied());
             batches.push(columns::read(&file, group, &clip, &wanted, &ReadBytes::new(&file))?);
             for (nth, at) in rows.values().enumerate() {
@@ -157,8 +177,13 @@ impl ScopedTable {
         Ok(arrow::compute::take_record_batch(&rows, &UInt32Array::from(order))?)
     }
 
-    /// Rows by row group, in the order of files' ids.
-    fn groups(&self, places: &[Locator]) -> Result<Vec<Group>, ScanError> {
+    /// Rows by row group, in the order of files' ids, less those that the caller has: it is told a place's number, its file, row
+    /// group and position in it.
+    fn groups(
+        &self,
+        places: &[Locator],
+        mut has: impl FnMut(usize, &OpenFile, usize, u32) -> bool,
+    ) -> Result<Vec<Group>, ScanError> {
         let mut groups: BTreeMap<(u64, usize), Group> = BTreeMap::new();
         let mut last: Option<(Arc<DataFile>, Arc<OpenFile>)> = None;
         for (at, place) in places.iter().enumerate() {
@@ -181,15 +206,17 @@ impl ScopedTable {
             if !self.shows(&data, &file, group, row)? {
                 return Err(gone());
             }
-            let rows = &mut groups
-                .entry((file.id, group))
-                .or_insert_with(|| Group {
-                    file: file.clone(),
-                    group,
-                    rows: BTreeMap::new(),
-                })
-                .rows;
-            rows.entry(row).or_default().push(at);
+            if !has(at, &file, group, row) {
+                let rows = &mut groups
+                    .entry((file.id, group))
+                    .or_insert_with(|| Group {
+                        file: file.clone(),
+                        group,
+                        rows: BTreeMap::new(),
+                    })
+                    .rows;
+                rows.entry(row).or_default().push(at);
+            }
             last = Some((data, file));
         }
         Ok(groups.into_values().collect())
