@@ -1,4 +1,4 @@
-//! `GET /fhir/{type}/{id}`: the stored bytes of one resource.
+//! `GET /fhir/{type}/{id}`: the stored bytes of one resource, or the part that `_summary` and `_elements` ask for.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, ETAG, LAST_MODIFIED};
 use axum::response::Response;
+use bytes::Bytes;
 
 use super::auth::Caller;
 use super::conditional::Version;
@@ -15,14 +16,18 @@ use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
 use super::patient_wildcard;
 use super::pretty::pretty;
 use super::resource_type::resource_type;
-use super::routes::{Operation, Route};
+use super::routes::{Operation, Route, schema};
 use super::service::Service;
+use crate::fhir::TypeId;
 use crate::lake::Picture;
+use crate::search::{Subset, raw};
 
 /// The route of reads.
 pub(super) fn routes() -> Vec<Route> {
     let tag = "the version, as a weak tag: that of every content coding";
     let operation = Operation::new("read", "One resource as it was stored")
+        .query("_summary", schema("string", "true, text, data or false"))
+        .query("_elements", schema("string", "top-level elements, between commas"))
         .header("If-None-Match", "tags of the versions that the client has")
         .header(
             "If-Modified-Since",
@@ -56,6 +61,7 @@ async fn read(
     if id.starts_with(['$', '_']) {
         return Err(Error::NotSupported(format!("GET {name}/{id} is not supported")));
     }
+    let subset = subset(ty, query)?;
     let read = |picture: &Arc<Picture>| service.lake.table(picture, ty, &access.scope).read(&id);
     let picture = service.lake.picture();
     let found = match read(&picture) {
@@ -68,11 +74,13 @@ async fn read(
     };
     let version = Version::new(found.version, found.last_updated);
     let held = version.is_held(headers);
+    let part = subset.and_then(|subset| subset.cut(ty, &found.resource));
+    let shown = part.map_or(found.resource, Bytes::from);
     let mut response = Response::new(match (held, pretty_wanted) {
         // Of no known length: a 304 that said 0 would say it of the answer that it stands for.
-        (true, _) => Body::from_stream(futures::stream::empty::<Result<bytes::Bytes, std::convert::Infallible>>()),
-        (false, true) => Body::from(pretty(&found.resource)),
-        (false, false) => Body::from(found.resource),
+        (true, _) => Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>()),
+        (false, true) => Body::from(pretty(&shown)),
+        (false, false) => Body::from(shown),
     });
     let head = response.headers_mut();
     head.insert(ETAG, version.etag());
@@ -85,4 +93,11 @@ async fn read(
         head.insert(CONTENT_TYPE, FHIR_JSON);
     }
     Ok(response)
+}
+
+/// The part that is asked for, if it is not all.
+fn subset(ty: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
+    let Some(query) = query else { return Ok(None) };
+    let subset = Subset::of_read(ty, &raw::parse_checked(query)?)?;
+    Ok(Some(subset).filter(|subset| !subset.is_whole()))
 }

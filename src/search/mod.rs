@@ -63,4 +63,5 @@ pub use offer::{COMMON, Common, PREFIXES};
 pub use pin::Pin;
 pub(crate) use result::shown;
 pub use result::{DEFAULT_COUNT, MAX_COUNT};
+pub use subset::Subset;
 pub use system::SystemRequest;

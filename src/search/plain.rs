@@ -113,7 +113,7 @@ impl Plain {
         };
         for column in columns {
             for number in numbers {
-                column.mark(rows, |stored| number.matches(stored));
+                column.mark(rows, |stored, comparator| number.matches_quantity(stored, comparator));
             }
         }
         true
@@ -176,10 +176,11 @@ fn is_time(array: &ArrayRef) -> bool {
     array.as_primitive_opt::<TimestampMicrosecondType>().is_some()
 }
 
-/// Numbers times 10^18, with their texts.
+/// Numbers times 10^18, with their texts and comparators.
 struct Numbers {
     numbers: ArrayRef,
     texts: Option<ArrayRef>,
+    comparators: Option<ArrayRef>,
 }
 
 impl Numbers {
@@ -187,31 +188,32 @@ impl Numbers {
         if place.kind != Kind::Quantity {
             return absent(place, batch);
         }
-        // A number with a comparator stands for more than itself.
-        let comparators = child(batch, &place.column, "comparator")?;
-        if comparators.is_some_and(|comparators| comparators.null_count() < comparators.len()) {
-            return Err(Undecided);
-        }
+        let text = |name| Ok(child(batch, &place.column, name)?.filter(|texts| texts.as_string_opt::<i32>().is_some()));
         let numbers = child(batch, &place.column, &format!("value{NUMBER}"))?;
-        let texts = child(batch, &place.column, "value")?.filter(|texts| texts.as_string_opt::<i32>().is_some());
+        let texts = text("value")?;
+        let comparators = text("comparator")?.filter(|texts| texts.null_count() < texts.len());
         match numbers {
-            Some(numbers) if numbers.as_primitive_opt::<Decimal128Type>().is_some() => {
-                Ok(Some(Numbers { numbers, texts }))
-            }
+            Some(numbers) if numbers.as_primitive_opt::<Decimal128Type>().is_some() => Ok(Some(Numbers {
+                numbers,
+                texts,
+                comparators,
+            })),
             _ => absent(place, batch),
         }
     }
 
-    fn mark(&self, rows: &mut [bool], hit: impl Fn(Stored<'_>) -> bool) {
+    fn mark(&self, rows: &mut [bool], hit: impl Fn(Stored<'_>, Option<&str>) -> bool) {
         let numbers = self.numbers.as_primitive::<Decimal128Type>();
         let texts = self.texts.as_ref().map(|texts| texts.as_string::<i32>());
+        let comparators = self.comparators.as_ref().map(|texts| texts.as_string::<i32>());
         let has_number = validity(numbers.nulls());
         for (row, (marked, number)) in rows.iter_mut().zip(numbers.values().iter()).enumerate() {
             let scaled = has_number(row).then_some(*number);
             let text = texts.filter(|texts| scaled.is_none() && texts.is_valid(row));
             let text = text.map(|texts| texts.value(row));
             if scaled.is_some() || text.is_some() {
-                *marked |= hit(Stored { scaled, text });
+                let comparator = comparators.filter(|texts| texts.is_valid(row));
+                *marked |= hit(Stored { scaled, text }, comparator.map(|texts| texts.value(row)));
             }
         }
     }

@@ -175,7 +175,7 @@ impl Query {
             "_offset" => self.offset = result::offset(value)?,
             "_total" => self.total = Total::parse(value)?,
             "_summary" => self.subset.summary = Summary::parse(value)?,
-            "_elements" => self.elements(value, resolver.among_others)?,
+            "_elements" => self.subset.take_elements(self.ty, value, resolver.among_others)?,
             "_sort" => return self.sort_keys(programs, value).map(Some),
             "_contained" => {
                 self.contained.which = match value {
@@ -219,19 +219,6 @@ impl Query {
         Ok(Some(true))
     }
 
-    /// Where several types are searched, `known_elsewhere` says, a name may be another's.
-    fn elements(&mut self, value: &str, known_elsewhere: bool) -> Result<(), SearchError> {
-        for name in elements(value) {
-            if !known_elsewhere && facts().element(self.ty, name).is_none() {
-                let expected =
-                    "a top-level element of the type, by its name in R4: 'value' for valueQuantity and its like";
-                return Err(result::invalid("_elements", name, expected));
-            }
-            self.subset.elements.push(name.to_owned());
-        }
-        Ok(())
-    }
-
     fn sort_keys(&mut self, programs: &Programs, value: &str) -> Result<bool, SearchError> {
         for key in value.split(',').filter(|key| !key.is_empty()) {
             let (descending, code) = match key.strip_prefix('-') {
@@ -262,11 +249,6 @@ impl Query {
         }
         Ok(true)
     }
-}
-
-/// The names in a value of `_elements`.
-pub(super) fn elements(value: &str) -> impl Iterator<Item = &str> {
-    value.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
 /// Whether a parameter says which page of the matches is asked for.

@@ -1,8 +1,13 @@
-//! Parts of a resource: `_summary` and `_elements` (R4 search, 3.1.1.5.8 and 3.1.1.5.9), cut from the stored JSON text.
+//! Parts of a resource: `_summary` and `_elements` (R4 search, 3.1.1.5.8 and 3.1.1.5.9), of searches and of reads, cut from the
+//! stored JSON text.
 //!
 //! What is left keeps its bytes; the result carries the SUBSETTED tag. Mandatory and modifier elements always stay.
 
-use super::result::Summary;
+use super::SearchError;
+use super::engine::Handling;
+use super::raw::RawParameter;
+use super::resolve::refuse_modifier;
+use super::result::{Summary, invalid};
 use crate::fhir::{Element, TypeId, facts};
 use crate::lake::json::{Edits, Tape, Value, write_compact};
 
@@ -13,21 +18,57 @@ const SUBSETTED: &str = concat!(
 
 /// Which part of each resource is asked for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Subset {
+pub struct Subset {
     /// `_summary`.
-    pub summary: Summary,
+    pub(super) summary: Summary,
     /// `_elements`; empty for all.
-    pub elements: Vec<String>,
+    pub(super) elements: Vec<String>,
 }
 
 impl Subset {
+    /// What the parameters of a read of `ty` ask for; others than these two are not looked at (R4 HTTP, general parameters).
+    pub fn of_read(ty: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
+        let mut subset = Subset::default();
+        for raw in parameters.iter().filter(|raw| raw.counts(Handling::Lenient)) {
+            match raw.name.as_str() {
+                "_summary" => {
+                    refuse_modifier(raw, "special")?;
+                    subset.summary = Summary::parse(&raw.value)?;
+                    if subset.summary == Summary::Count {
+                        let expected = "one of true, text, data, false: only what a search finds is counted";
+                        return Err(invalid("_summary", &raw.value, expected));
+                    }
+                }
+                "_elements" => {
+                    refuse_modifier(raw, "special")?;
+                    subset.take_elements(ty, &raw.value, false)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(subset)
+    }
+
+    /// Takes up a value of `_elements`. Where several types are searched, `known_elsewhere` says, a name may be another's.
+    pub(super) fn take_elements(&mut self, ty: TypeId, value: &str, known_elsewhere: bool) -> Result<(), SearchError> {
+        for name in elements(value) {
+            if !known_elsewhere && facts().element(ty, name).is_none() {
+                let expected =
+                    "a top-level element of the type, by its name in R4: 'value' for valueQuantity and its like";
+                return Err(invalid("_elements", name, expected));
+            }
+            self.elements.push(name.to_owned());
+        }
+        Ok(())
+    }
+
     /// Whether resources are served whole.
-    pub(super) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.elements.is_empty() && matches!(self.summary, Summary::False | Summary::Count)
     }
 
     /// The part of `resource`, of type `ty`; `None` where the text is no JSON object.
-    pub(super) fn cut(&self, ty: TypeId, resource: &[u8]) -> Option<Vec<u8>> {
+    pub fn cut(&self, ty: TypeId, resource: &[u8]) -> Option<Vec<u8>> {
         let mut tape = Tape::new();
         let root = tape.parse(resource).ok().filter(Value::is_object)?;
         let mut edits = Edits::new();
@@ -63,6 +104,11 @@ impl Subset {
             Summary::False | Summary::Count => true,
         }
     }
+}
+
+/// The names in a value of `_elements`.
+pub(super) fn elements(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|name| !name.is_empty())
 }
 
 fn is_required(element: &Element) -> bool {

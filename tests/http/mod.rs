@@ -8,6 +8,7 @@ mod discovery;
 mod drawn;
 mod explain;
 mod metadata;
+mod parts;
 mod protection;
 mod provider_directory;
 mod routes;

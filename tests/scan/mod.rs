@@ -3,6 +3,7 @@
 
 mod clip;
 mod items;
+mod kept;
 mod rows;
 mod scope;
 mod sieve;

@@ -3,7 +3,7 @@
 use super::number::{Limits, only_number};
 use super::{mark_items, only_text, type_name};
 use crate::fhirpath::{Collection, Items, Typed};
-use crate::search::value::{Extent, QuantityValue};
+use crate::search::value::QuantityValue;
 
 pub(super) fn mark(value: &QuantityValue, part: &Typed, rows: &mut [bool]) {
     match type_name(part) {
@@ -35,14 +35,9 @@ pub(super) fn mark(value: &QuantityValue, part: &Typed, rows: &mut [bool]) {
             let (values, comparators) = (part.items.child("value"), part.items.child("comparator"));
             let units = Units::of(&part.items);
             mark_items(part, rows, |_, item| {
-                let Some(number) = only_number(&values, item) else {
-                    return false;
-                };
-                let matches = match only_text(&comparators, item) {
-                    None => value.number.matches(number),
-                    comparator => value.number.matches_extent(Extent::of_quantity(number, comparator)),
-                };
-                matches && units.match_unit(value, item)
+                only_number(&values, item)
+                    .is_some_and(|number| value.number.matches_quantity(number, only_text(&comparators, item)))
+                    && units.match_unit(value, item)
             });
         }
     }

@@ -87,6 +87,14 @@ impl NumberValue {
         }
     }
 
+    /// Whether a quantity does: its number, or with a comparator all on one side of it.
+    pub(crate) fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool {
+        match comparator {
+            None => self.matches(number),
+            comparator => self.matches_extent(Extent::of_quantity(number, comparator)),
+        }
+    }
+
     /// Whether the value itself lies in the range that a number as written stands for; whole numbers stand for themselves.
     pub(crate) fn is_within(&self, number: Stored<'_>) -> bool {
         match number.text.map(Decimal::parse) {
