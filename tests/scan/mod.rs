@@ -2,6 +2,7 @@
 //! changes neither rows nor values, pruning loses nothing, and a query reads the bytes of the leaves it uses.
 
 mod clip;
+mod foreign;
 mod items;
 mod kept;
 mod rows;

@@ -165,9 +165,6 @@ impl ScopedTable {
                 }
             }
         }
-        if rows.is_empty() {
-            return Ok(true);
-        }
         let first = file.groups()[group].first;
         let place = |row: u32| Locator {
             file: file.id,
@@ -188,6 +185,9 @@ impl ScopedTable {
                 return Ok(false);
             };
             search.left = left;
+        }
+        if rows.is_empty() {
+            return Ok(true);
         }
         rows.sort_unstable();
         let mut positions: Vec<u32> = rows.iter().map(|(row, _)| *row).collect();

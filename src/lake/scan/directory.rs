@@ -5,15 +5,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Int64Type, TimestampMicrosecondType};
-use rustc_hash::FxHashMap;
-
-use super::columns::{read_leaf, texts};
 use super::error::ScanError;
 use super::file::OpenFile;
 use super::owner_set::OwnerSet;
 use super::ranges::Ranges;
+use super::system_column::{NONE, Names, names, numbers};
 use crate::lake::owner::SHARED;
 use crate::lake::scope::{PatientScope, Scope};
 
@@ -54,44 +50,32 @@ impl Directory {
     /// Reads the columns of a row group.
     pub(super) fn build(file: &Arc<OpenFile>, group: usize) -> Result<Directory, ScanError> {
         let rows = file.groups()[group].rows;
-        let column = |name| read_leaf(file, group, name);
-        let owner = column("owner")?;
-        let owner = owner
-            .as_primitive_opt::<Int64Type>()
-            .ok_or_else(|| file.missing("owner"))?
-            .values()
-            .clone();
+        let owner = numbers(file, group, "owner")?;
+        file.require("application")?;
+        let (applications, application) = names(file, group, "application")?;
         // A file in which nothing has an authorization, or no row is in a compartment, may lack the column.
-        let optional = |name: &'static str| match file.leaf(name) {
-            Some(_) => column(name),
-            None => Ok(arrow::array::new_null_array(&DataType::Utf8, rows as usize)),
-        };
-        let (application, authorization, patient) =
-            (column("application")?, optional("authorization")?, optional("patient")?);
-        let application = texts(file, &application, "application")?;
-        let authorization = texts(file, &authorization, "authorization")?;
-        let patient = texts(file, &patient, "patient")?;
+        let (authorizations, authorization) = names(file, group, "authorization")?;
+        let (patients, patient) = names(file, group, "patient")?;
         let mut directory = Directory {
             rows,
             runs: Vec::new(),
             sorted: owner.is_sorted(),
-            applications: Names::default(),
-            authorizations: Names::default(),
-            patients: Names::default(),
-            versions: Runs::of(&column("version")?, file)?,
-            updated: Runs::of(&column("last_updated")?, file)?,
+            applications,
+            authorizations,
+            patients,
+            versions: Runs::of(&numbers(file, group, "version")?),
+            updated: Runs::of(&numbers(file, group, "last_updated")?),
         };
-        let values = |row: usize| (owner[row], application(row), authorization(row), patient(row));
-        let mut ids = [FxHashMap::default(), FxHashMap::default(), FxHashMap::default()];
+        let values = |row: usize| (owner[row], application[row], authorization[row], patient[row]);
         for row in 0..rows as usize {
             if row == 0 || values(row) != values(row - 1) {
                 let (owner, application, authorization, patient) = values(row);
                 directory.runs.push(Run {
                     start: row as u32,
                     owner,
-                    application: directory.applications.intern(&mut ids[0], application),
-                    authorization: directory.authorizations.intern(&mut ids[1], authorization),
-                    patient: directory.patients.intern(&mut ids[2], patient),
+                    application,
+                    authorization,
+                    patient,
                 });
             }
         }
@@ -193,54 +177,18 @@ impl Directory {
     }
 }
 
-/// Stands for null among the ids of [`Names`].
-const NONE: u32 = u32::MAX;
-
-/// Distinct texts.
-#[derive(Default)]
-struct Names(Vec<Box<str>>);
-
-impl Names {
-    fn intern<'a>(&mut self, ids: &mut FxHashMap<&'a str, u32>, text: Option<&'a str>) -> u32 {
-        let Some(text) = text else { return NONE };
-        *ids.entry(text).or_insert_with(|| {
-            self.0.push(text.into());
-            self.0.len() as u32 - 1
-        })
-    }
-
-    fn find(&self, text: &str) -> Option<u32> {
-        self.0.iter().position(|have| &**have == text).map(|at| at as u32)
-    }
-
-    fn get(&self, id: u32) -> Option<&str> {
-        self.0.get(id as usize).map(|text| &**text)
-    }
-
-    fn weight(&self) -> usize {
-        self.0.iter().map(|text| text.len() + 24).sum()
-    }
-}
-
 /// Runs of equal numbers, by their first row.
 struct Runs(Vec<(u32, i64)>);
 
 impl Runs {
-    fn of(column: &ArrayRef, file: &OpenFile) -> Result<Runs, ScanError> {
-        let values = match column.data_type() {
-            DataType::Int64 => column.as_primitive::<Int64Type>().values().clone(),
-            DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, _) => {
-                column.as_primitive::<TimestampMicrosecondType>().values().clone()
-            }
-            _ => return Err(file.missing("version or last_updated of the right type")),
-        };
+    fn of(values: &[i64]) -> Runs {
         let mut runs: Vec<(u32, i64)> = Vec::new();
         for (row, value) in values.iter().enumerate() {
             if runs.last().is_none_or(|(_, last)| last != value) {
                 runs.push((row as u32, *value));
             }
         }
-        Ok(Runs(runs))
+        Runs(runs)
     }
 
     fn at(&self, row: u32) -> i64 {

@@ -43,6 +43,7 @@ mod rows;
 mod shared;
 mod sieve;
 mod stretch;
+mod system_column;
 mod table;
 mod warm;
 mod watch;
