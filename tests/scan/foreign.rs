@@ -16,6 +16,9 @@ use tabularium::lake::{Lake, Person, Scope};
 use super::{ids, person_ids};
 use crate::harness::records::{Record, application, commit, lake, patient, ty};
 
+/// How a file is written.
+type Kind = fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder;
+
 /// Rows of three people and of nobody, some by an authorization, of two applications.
 fn records(lake: &Lake) -> Vec<Record> {
     let mut records = Vec::new();
@@ -114,7 +117,7 @@ fn other_encodings_show_the_same_rows() {
     let counts: Vec<usize> = expected.iter().map(Vec::len).collect();
     assert_eq!(counts, [545, 2, 55, 0, 155, 0, 155, 1, 15, 0, 168, 0]);
     drop(lake);
-    let kinds: [(&str, fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder); 5] = [
+    let kinds: [(&str, Kind); 5] = [
         ("without dictionaries", |kind| kind.set_dictionary_enabled(false)),
         ("dictionaries that end early", |kind| {
             kind.set_dictionary_page_size_limit(40).set_write_batch_size(16)
