@@ -74,7 +74,9 @@ async fn read(
     };
     let version = Version::new(found.version, found.last_updated);
     let held = version.is_held(headers);
-    let part = subset.and_then(|subset| subset.cut(ty, &found.resource));
+    let part = subset
+        .filter(|_| !held)
+        .and_then(|subset| subset.cut(ty, &found.resource));
     let shown = part.map_or(found.resource, Bytes::from);
     let mut response = Response::new(match (held, pretty_wanted) {
         // Of no known length: a 304 that said 0 would say it of the answer that it stands for.
@@ -97,7 +99,13 @@ async fn read(
 
 /// The part that is asked for, if it is not all.
 fn subset(ty: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
-    let Some(query) = query else { return Ok(None) };
+    let names_part = |query: &&str| {
+        let mut names = raw::parse(query).into_iter().map(|parameter| parameter.name);
+        names.any(|name| matches!(name.as_str(), "_summary" | "_elements"))
+    };
+    let Some(query) = query.filter(names_part) else {
+        return Ok(None);
+    };
     let subset = Subset::of_read(ty, &raw::parse_checked(query)?)?;
     Ok(Some(subset).filter(|subset| !subset.is_whole()))
 }

@@ -22,13 +22,8 @@ use crate::lake::scan::{Order, Reach};
 
 /// The expression that yields the key; `schema` is what the scan yields.
 pub(super) fn expression(key: &SortKey, schema: &Schema) -> Expr {
-    let mut columns: Vec<&str> = Vec::new();
-    for leaf in key.compiled.program.leaves() {
-        let column = leaf.split('.').next().unwrap_or(leaf);
-        if schema.column_with_name(column).is_some() && !columns.contains(&column) {
-            columns.push(column);
-        }
-    }
+    let fields = schema.fields().iter().map(|field| field.name().as_str());
+    let mut columns: Vec<&str> = fields.filter(|column| key.reads(column)).collect();
     let function = KeyFunction {
         name: format!("sort_{}", key.compiled.parameter.code),
         key: Arc::new(key.clone()).into(),

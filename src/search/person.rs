@@ -91,16 +91,11 @@ pub(super) fn keyed(
 
 /// The columns that decide the order of matches and say where they lie.
 fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError> {
-    let keys = query.sort.iter().flat_map(|key| key.compiled.program.leaves());
-    let roots: Vec<&str> = keys
-        .map(|leaf| leaf.split_once('.').map_or(leaf.as_str(), |(root, _)| root))
-        .chain(["id", FILE, ROW])
-        .collect();
-    let columns = rows.schema_ref().fields().iter().enumerate();
-    let wanted: Vec<usize> = columns
-        .filter(|(_, field)| roots.contains(&field.name().as_str()))
-        .map(|(at, _)| at)
-        .collect();
+    let is_wanted =
+        |column: &str| ["id", FILE, ROW].contains(&column) || query.sort.iter().any(|key| key.reads(column));
+    let fields = rows.schema_ref().fields().iter().enumerate();
+    let wanted = fields.filter(|(_, field)| is_wanted(field.name()));
+    let wanted: Vec<usize> = wanted.map(|(at, _)| at).collect();
     Ok(rows.project(&wanted)?)
 }
 

@@ -17,6 +17,7 @@ use super::trace::Trace;
 use super::{Handling, SearchError};
 use crate::fhir::outcome::Issue;
 use crate::fhir::search_parameter::SearchType;
+use crate::fhir::storage::EVERYTHING;
 use crate::fhir::{TypeId, facts};
 
 /// The parameter by which a link says how many resources of a page have been brought along before.
@@ -48,6 +49,14 @@ pub(super) struct SortKey {
     pub(super) compiled: Arc<Compiled>,
     /// `-`.
     pub(super) descending: bool,
+}
+
+impl SortKey {
+    /// Whether the key may depend on a column of the table.
+    pub(super) fn reads(&self, column: &str) -> bool {
+        let mut leaves = self.compiled.program.leaves().iter();
+        leaves.any(|leaf| leaf == EVERYTHING || leaf.split('.').next() == Some(column))
+    }
 }
 
 /// A checked search.

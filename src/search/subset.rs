@@ -26,7 +26,7 @@ pub struct Subset {
 }
 
 impl Subset {
-    /// What the parameters of a read of `ty` ask for; others than these two are not looked at (R4 HTTP, general parameters).
+    /// What the parameters of a read of `ty` ask for; others than these two do not matter (R4 HTTP, general parameters).
     pub fn of_read(ty: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
         let mut subset = Subset::default();
         for raw in parameters.iter().filter(|raw| raw.counts(Handling::Lenient)) {

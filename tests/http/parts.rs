@@ -41,7 +41,14 @@ fn a_read_gives_the_part_that_is_asked_for() {
         assert_eq!(part.header("etag"), whole.header("etag"), "{query}");
     }
     // What asks for all of it, or for nothing, gives the stored bytes.
-    for query in ["_summary=false", "_summary=", "_elements=", "_elements=,", "_sort=name"] {
+    for query in [
+        "_summary=false",
+        "_summary=",
+        "_elements=",
+        "_elements=,",
+        "_sort=name",
+        "other=%ff",
+    ] {
         assert_eq!(
             server.get(&format!("/fhir/Patient/anna?{query}"), &token).text,
             whole.text,

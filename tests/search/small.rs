@@ -29,6 +29,14 @@ pub(super) fn small(resources: &[Value]) -> Small {
 }
 
 pub(super) fn with_terminology(resources: &[Value], terminology: Terminology) -> Small {
+    let small = with_parameters(resources, SearchParameters::builtin());
+    Small {
+        engine: small.engine.with_terminology(Arc::new(terminology)),
+        ..small
+    }
+}
+
+pub(super) fn with_parameters(resources: &[Value], parameters: Arc<SearchParameters>) -> Small {
     let (folder, lake) = records::lake();
     let filed = |resource: &Value| {
         let record = Record::new(resource.clone());
@@ -47,7 +55,7 @@ pub(super) fn with_terminology(resources: &[Value], terminology: Terminology) ->
     let records: Vec<Record> = resources.iter().map(filed).collect();
     records::commit(&lake, &records);
     Small {
-        engine: Engine::new(lake.clone(), SearchParameters::builtin()).with_terminology(Arc::new(terminology)),
+        engine: Engine::new(lake.clone(), parameters),
         lake,
         runtime: tokio::runtime::Builder::new_current_thread().build().unwrap(),
         _folder: folder,

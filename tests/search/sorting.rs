@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::small::small;
+use tabularium::fhir::search_parameter::SearchParameters;
+
+use super::small::{small, with_parameters};
 use crate::harness::records;
 
 fn observation(id: &str, more: Value) -> Value {
@@ -141,4 +143,48 @@ fn several_types_by_any_key_they_share() {
         ("?_type=Observation,Procedure&value-quantity=1", "value-quantity"),
         ("?_type=Observation,Procedure&_sort=_id&_offset=300000", "_offset"),
     ]);
+}
+
+/// A parameter may look through all of a resource.
+#[test]
+fn by_whatever_lies_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let parameter = json!({"resourceType": "SearchParameter", "url": "http://example.org/any", "name": "any", "status": "active",
+        "description": "any date", "code": "any-date", "base": ["Encounter"], "type": "date",
+        "expression": "Encounter.descendants().ofType(dateTime)"});
+    std::fs::write(folder.path().join("any.json"), parameter.to_string()).unwrap();
+    let parameters = SearchParameters::builtin().with_folder(folder.path()).unwrap();
+    let class = json!({"code": "AMB"});
+    let encounter = |id: &str, more: Value| {
+        let mut made = json!({"resourceType": "Encounter", "id": id, "status": "finished", "class": class,
+            "subject": {"reference": "Patient/p"}});
+        made.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        made
+    };
+    let world = with_parameters(
+        &[
+            json!({"resourceType": "Patient", "id": "p"}),
+            encounter("a", json!({"participant": [{"period": {"start": "2020"}}]})),
+            encounter("b", json!({"participant": [{"period": {"start": "2010"}}]})),
+            encounter(
+                "c",
+                json!({"statusHistory": [{"status": "planned", "period": {"start": "2005"}}]}),
+            ),
+            encounter(
+                "d",
+                json!({"location": [{"location": {"display": "x"}, "period": {"start": "2000"}}]}),
+            ),
+        ],
+        parameters.into(),
+    );
+    let application = records::application("local");
+    let person = records::patient(&world.lake, "local", "p");
+    for scope in [application, person] {
+        for query in ["", "status=finished&", "patient=p&"] {
+            for (sort, expected) in [("any-date", "d c b a"), ("-any-date", "a b c d")] {
+                let found = world.found_by(&scope, &format!("Encounter?{query}_sort={sort}"));
+                assert_eq!(found.join(" "), expected, "{query} {sort}");
+            }
+        }
+    }
 }

@@ -21,7 +21,7 @@ use super::watch::SeenRows;
 use crate::fhir::storage::LeafSet;
 use crate::lake::picture::DataFile;
 
-/// At most so many rows are kept of what is read at once: a walk through thousands does not push out what is asked for again.
+/// What is read by more rows at a time is not kept: a walk through thousands does not push out what is asked for again.
 pub(super) const KEPT_AT_ONCE: usize = 100;
 
 /// A row of an open file.
