@@ -231,6 +231,21 @@ const tests = {
     await heading(page, 'Share your records from Hilltop Cooperative?');
   },
 
+  async 'a name typed before the scripts are there'() {
+    const slow = await context();
+    let arrive;
+    const typed = new Promise((done) => { arrive = done; });
+    await slow.route('**/connect.js', async (route) => {
+      await typed;
+      await route.continue();
+    });
+    const page = await begin(slow);
+    await heading(page, 'Where are your records?');
+    await page.locator('#q').pressSequentially('hilltop');
+    arrive();
+    await page.getByText('1 organization', { exact: true }).waitFor();
+  },
+
   async 'cancelled'() {
     const page = await begin(await context());
     await choose(page, 'Lakeshore Health Plan');

@@ -41,7 +41,8 @@
     const input = find.elements.q;
     const results = document.getElementById('results');
     const found = document.getElementById('found');
-    let asked = input.value.trim();
+    // What the page shows; somebody may have typed before this runs.
+    let asked = input.defaultValue.trim();
     let under_way = null;
     let timer = 0;
     const ask = async () => {
@@ -68,6 +69,7 @@
       clearTimeout(timer);
       timer = setTimeout(ask, 200);
     });
+    ask();
   }
 
   // A page that waits, for a source or for a window beside its frame, goes on when the session does.
