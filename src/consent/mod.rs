@@ -15,6 +15,7 @@ mod endpoint_search;
 mod erasures;
 mod error;
 mod flow;
+mod forget;
 mod grant;
 mod identity;
 mod jobs;
@@ -45,6 +46,7 @@ pub use flow::{
     Asked, Attempt, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Hints, Holder,
     Place, Progress, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,
 };
+pub use forget::Forgotten;
 pub use grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};
 pub use identity::IdentityProvider;
 pub use jobs::{Due, Errand};

@@ -27,7 +27,7 @@ use super::token::PATIENT_SECONDS;
 use crate::ingest::LOCAL_APPLICATION;
 use crate::lake::{Mode, private};
 
-const FILE: &str = "service.sqlite";
+pub(super) const FILE: &str = "service.sqlite";
 const BASE_URL: &str = "base_url";
 /// Of how many consents it is remembered whether their records are there.
 const REMEMBERED_READINESS: usize = 65_536;
@@ -292,13 +292,13 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the token was revoked; answered from memory.
-    pub(super) fn is_revoked(&self, jti: &str) -> bool {
+    /// Whether a token was revoked, by its own id, or all tokens of a consent by the consent's; answered from memory.
+    pub(super) fn is_revoked(&self, id: &str) -> bool {
         self.held
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .revoked
-            .contains(jti)
+            .contains(id)
     }
 
     /// Makes a new signing key. Earlier ones go on verifying until the last token that they signed has expired.

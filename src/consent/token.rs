@@ -128,7 +128,7 @@ impl Tokens {
             self.verified.remove(&key);
             return Err(Refusal::Expired);
         }
-        if self.store.is_revoked(&access.jti) {
+        if self.store.is_revoked(&access.jti) || self.store.is_revoked(&access.subject) {
             return Err(Refusal::Revoked);
         }
         Ok(access)

@@ -1,0 +1,66 @@
+//! What the store knows of a person's imported records: the operator's consents for them. An erasure ends these consents with their
+//! tokens and leaves nothing that names the person. The audit log names consents and never people.
+
+use std::path::Path;
+
+use rusqlite::params;
+
+use super::audit::{About, Actor, note};
+use super::clock::Clock;
+use super::error::Error;
+use super::store::Store;
+use super::token::PATIENT_SECONDS;
+use crate::lake::Mode;
+
+/// What was taken out of the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Consents, each with all of its tokens.
+    pub consents: u64,
+    /// Whether older pages of the store may still lie in its log, because another process was reading.
+    pub log_stays: bool,
+}
+
+impl Store {
+    /// The store in a folder; `None` where there is none yet.
+    pub fn open_existing(folder: &Path, clock: Clock) -> Result<Option<Store>, Error> {
+        match folder.join(super::store::FILE).exists() {
+            true => Store::open(folder, clock).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Ends the operator's consents for one person's imported records: their tokens are refused from now on, and the store no longer
+    /// names the person.
+    pub fn forget_imported(&self, application: &str, mode: Mode, patient: &str) -> Result<Forgotten, Error> {
+        let now = self.clock().now();
+        let consents = self.write(|transaction| {
+            let sql =
+                "SELECT DISTINCT consent.id FROM consent JOIN consent_patient ON consent_patient.consent = consent.id
+                       WHERE application = ?1 AND mode = ?2 AND patient = ?3 AND made_by = 'operator'";
+            let mut statement = transaction.prepare(sql)?;
+            let ids = statement.query_map(params![application, mode.schema(), patient], |row| row.get(0))?;
+            let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
+            for id in &ids {
+                // Servers remember tokens that they have checked; all of a consent's are refused by its id.
+                let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+                transaction.execute(sql, params![id, now + PATIENT_SECONDS])?;
+                transaction.execute("DELETE FROM consent WHERE id = ?1", [id])?;
+                let about = About {
+                    application: Some(application),
+                    consent: Some(id),
+                    authorization: None,
+                };
+                note(transaction, now, Actor::Operator, "consent.erased", about, "")?;
+            }
+            Ok(ids.len() as u64)
+        })?;
+        self.take_up_revocations()?;
+        let busy: i64 =
+            self.read(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?))?;
+        Ok(Forgotten {
+            consents,
+            log_stays: busy != 0,
+        })
+    }
+}
