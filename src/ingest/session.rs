@@ -156,7 +156,6 @@ impl<'w> Session<'w> {
             identifiers: options.limits.identifiers,
             spill: lake.folder().data(),
         };
-        let now = lake.clock().now();
         let transaction = writer.begin();
         let library = Library::new(Arc::clone(transaction.base()), options.mode, &options.application);
         let library = if synced.is_some() {
@@ -166,7 +165,7 @@ impl<'w> Session<'w> {
         };
         let sequence = context.sequence(library, Sink::Buffer(Default::default()));
         Ok(Self {
-            store: Store::new(transaction, now, options.clone(), synced),
+            store: Store::new(transaction, options.clone(), synced),
             sequence,
             context,
             options,

@@ -37,7 +37,7 @@ pub(super) struct Store<'w> {
     transaction: Transaction<'w>,
     base: Arc<Picture>,
     options: Options,
-    /// The moment of the import, in microseconds; all its rows carry it.
+    /// The time of the snapshot it will be, in microseconds; all its rows carry it.
     last_updated: i64,
     last_updated_text: String,
     synced: Option<Synced>,
@@ -47,10 +47,10 @@ pub(super) struct Store<'w> {
 }
 
 impl<'w> Store<'w> {
-    pub(super) fn new(transaction: Transaction<'w>, now: i64, options: Options, synced: Option<Synced>) -> Self {
+    pub(super) fn new(transaction: Transaction<'w>, options: Options, synced: Option<Synced>) -> Self {
         let base = Arc::clone(transaction.base());
-        // FHIR's instants are written to the millisecond; the column says the same as the text.
-        let last_updated = now.div_euclid(1000) * 1000;
+        // It rises from commit to commit, whatever the clock does: clients ask for what is newer than what they have.
+        let last_updated = transaction.time();
         let time = chrono::DateTime::from_timestamp_micros(last_updated).unwrap_or_default();
         let last_updated_text = time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
         Self {

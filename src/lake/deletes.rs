@@ -17,6 +17,9 @@ use parquet::file::properties::WriterProperties;
 use super::error::LakeError;
 use super::private;
 
+/// How the name of a delete file ends.
+pub(super) const SUFFIX: &str = "-delete.parquet";
+
 /// The field ids that Iceberg reserves for the two columns.
 const FILE_PATH_ID: &str = "2147483546";
 const POS_ID: &str = "2147483545";
@@ -30,19 +33,38 @@ pub(super) struct WrittenDeletes {
 
 /// The deleted positions in a delete file, ascending, each once.
 pub fn read(path: &Path) -> Result<Vec<u64>, LakeError> {
+    read_columns(path, &["pos"]).map(|(_, positions)| positions)
+}
+
+/// The same, and the data file that it says it is about.
+pub(super) fn read_named(path: &Path) -> Result<(Option<String>, Vec<u64>), LakeError> {
+    read_columns(path, &["file_path", "pos"])
+}
+
+fn read_columns(path: &Path, columns: &[&str]) -> Result<(Option<String>, Vec<u64>), LakeError> {
     let file = File::open(path).map_err(LakeError::io("read", path))?;
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(LakeError::parquet("read", path))?;
-    let pos = ProjectionMask::columns(builder.parquet_schema(), ["pos"]);
+    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
     let reader = builder
-        .with_projection(pos)
+        .with_projection(mask)
         .build()
         .map_err(LakeError::parquet("read", path))?;
+    let mut named: Option<String> = None;
     let mut positions: Vec<u64> = Vec::new();
     for batch in reader {
         let batch = batch.map_err(LakeError::parquet("read", path))?;
-        let column = (batch.num_columns() == 1)
-            .then(|| batch.column(0).as_primitive_opt::<Int64Type>())
-            .flatten();
+        if let Some(names) = batch.column_by_name("file_path") {
+            for name in names.as_string_opt::<i32>().ok_or_else(|| damaged(path))?.iter() {
+                let name = name.ok_or_else(|| damaged(path))?;
+                match &named {
+                    Some(known) if known != name => return Err(damaged(path)),
+                    Some(_) => {}
+                    None => named = Some(name.to_owned()),
+                }
+            }
+        }
+        let column = batch.column_by_name("pos");
+        let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
         for pos in column.ok_or_else(|| damaged(path))?.iter() {
             let pos = pos
                 .and_then(|pos| u64::try_from(pos).ok())
@@ -53,7 +75,7 @@ pub fn read(path: &Path) -> Result<Vec<u64>, LakeError> {
             positions.push(pos);
         }
     }
-    Ok(positions)
+    Ok((named, positions))
 }
 
 /// Writes the delete file of `data_file` (its path below the lake's data folder). `positions` ascend, each once.

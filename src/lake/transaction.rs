@@ -1,7 +1,7 @@
 //! A transaction: data files, deletions and new columns in any number of tables that become one snapshot, or nothing.
 //!
 //! Files are written while it is open, under names that no snapshot knows; the commit makes them durable, then writes the
-//! catalog in one SQLite transaction. A crash in between leaves files that the next writer removes.
+//! catalog in one SQLite transaction. A crash in between leaves files that the next writer moves aside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -47,7 +47,9 @@ impl<'w> Transaction<'w> {
     pub(super) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
         writer.leaves_orphans = true;
         let base = writer.lake().picture();
-        let time = writer.lake().clock().now().max(base.time + 1);
+        // Whole milliseconds, as FHIR's instants have them, and a later one each time, though the clock may stand or go back.
+        let millis = |micros: i64| micros.div_euclid(1_000);
+        let time = millis(writer.lake().clock().now()).max(millis(base.time) + 1) * 1_000;
         Transaction {
             writer,
             base,
@@ -62,8 +64,8 @@ impl<'w> Transaction<'w> {
         &self.base
     }
 
-    /// The time of the snapshot it will become, in microseconds since 1970: later than the base's. Rows take it as their
-    /// `last_updated`.
+    /// The time of the snapshot it will become, in microseconds since 1970: a whole millisecond, later than the base's. Rows take it
+    /// as their `last_updated`.
     pub fn time(&self) -> i64 {
         self.time
     }
@@ -235,7 +237,7 @@ impl<'w> Transaction<'w> {
         file: &DataFile,
         positions: BTreeSet<u64>,
     ) -> Result<NewDeleteFile, LakeError> {
-        let path = self.new_path(mode, ty, "-delete.parquet")?;
+        let path = self.new_path(mode, ty, deletes::SUFFIX)?;
         let data = self.writer.lake().folder().data();
         let data_file = file
             .path

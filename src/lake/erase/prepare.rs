@@ -76,7 +76,7 @@ pub(super) struct Prepared<'p> {
 
 /// Where and why a file could not be taken up.
 #[derive(Debug)]
-pub(super) enum Hindrance {
+pub(in crate::lake) enum Hindrance {
     /// It is not there, so nothing is in it.
     Gone,
     Error(LakeError),
@@ -89,7 +89,7 @@ impl From<LakeError> for Hindrance {
 }
 
 /// The rows of a file that are meant by some of these scopes.
-pub(super) fn meant(path: &Path, id: u64, scopes: &[&Scope]) -> Result<OwnRows, Hindrance> {
+pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope]) -> Result<OwnRows, Hindrance> {
     own_rows(id, path, scopes).map_err(|error| match error {
         ScanError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Hindrance::Gone,
         error => Hindrance::Error(LakeError::Damaged(reasons(&error))),
@@ -159,7 +159,7 @@ pub(super) fn prepare<'p>(
         prepared.bytes += written.bytes;
         let named = new.strip_prefix(&data).unwrap_or(&new).to_string_lossy().into_owned();
         for (begin, end, positions) in periods {
-            let path = folder.join(format!("{}-delete.parquet", random_name()));
+            let path = folder.join(format!("{}{}", random_name(), deletes::SUFFIX));
             let path = prepared.fresh.add(path);
             let written = deletes::write(&path, &named, &positions)?;
             prepared.bytes += written.bytes;
