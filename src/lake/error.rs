@@ -26,6 +26,14 @@ pub enum LakeError {
         /// What this program reads.
         known: String,
     },
+    /// The catalog is not the one that belongs to the files. Nothing is written or removed until somebody has looked at it.
+    #[error("the lake at {0} cannot be trusted: {what}; nothing was changed; `tabularium check --data {0}` says what is wrong, and with `--adopt` it makes a new catalog from the data files", .dir.display())]
+    Mismatch {
+        /// The lake's folder.
+        dir: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
     /// The snapshot asked for has expired, or never was. Starting over from the newest snapshot helps.
     #[error("snapshot {0} is gone")]
     SnapshotGone(u64),
@@ -89,6 +97,28 @@ impl LakeError {
             path,
             source: source.into(),
         }
+    }
+
+    /// What a broken catalog means for whoever opens it: SQLite's words, and what to do.
+    pub(super) fn of_catalog(self, dir: &Path) -> LakeError {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let what = match &self {
+            LakeError::Sqlite(error) if matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)) => {
+                format!("the catalog is damaged: {error}")
+            }
+            // What a catalog without its tables or with other values in them leads to.
+            LakeError::Sqlite(
+                error @ (rusqlite::Error::SqlInputError { .. }
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::QueryReturnedNoRows),
+            ) => format!("the catalog is damaged: {error}"),
+            LakeError::Damaged(_) => self.to_string(),
+            _ => return self,
+        };
+        let dir = dir.to_owned();
+        LakeError::Mismatch { dir, what }
     }
 
     /// Whether something could not be written, as when the disk is full.

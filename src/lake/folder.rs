@@ -3,8 +3,10 @@
 //!
 //! ```text
 //! DIR/catalog.sqlite              the DuckLake catalog
+//! DIR/catalog.mark                where the catalog stood when it was last written
 //! DIR/lock                        held while a process writes, names it
 //! DIR/data/live/Patient/*.parquet data and delete files of one table
+//! DIR/data/.orphans/TIME/...      files of interrupted writers, moved aside
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -13,6 +15,11 @@ use super::scope::Mode;
 
 /// `data_path` as the catalog states it: relative to the lake's folder, so that the folder can be moved.
 pub(super) const DATA_PATH: &str = "data/";
+
+/// How the name of a catalog begins that another has replaced.
+const KEPT_CATALOG: &str = "catalog.sqlite.damaged-";
+/// The same for data files.
+const KEPT_FILES: &str = "data.damaged-";
 
 /// The folder of one lake.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +51,16 @@ impl Folder {
         self.0.join("catalog.sqlite.new")
     }
 
+    /// What is known of the catalog beside it.
+    pub(super) fn mark(&self) -> PathBuf {
+        self.0.join("catalog.mark")
+    }
+
+    /// Where a new mark is written before it gets its name.
+    pub(super) fn new_mark(&self) -> PathBuf {
+        self.0.join("catalog.mark.new")
+    }
+
     /// The file whose lock a writer holds.
     pub fn lock(&self) -> PathBuf {
         self.0.join("lock")
@@ -52,6 +69,44 @@ impl Folder {
     /// Where data files are, one folder per schema and table below it.
     pub fn data(&self) -> PathBuf {
         self.0.join(DATA_PATH.trim_end_matches('/'))
+    }
+
+    /// Where files of interrupted writers are moved.
+    pub(super) fn orphans(&self) -> PathBuf {
+        self.data().join(".orphans")
+    }
+
+    /// Moves a catalog that is not to be trusted to another name, with its log; gives the name. `time` keeps the names apart.
+    pub(super) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, super::error::LakeError> {
+        let to = self.0.join(format!("{KEPT_CATALOG}{time}"));
+        let mut kept = None;
+        for part in ["", "-wal", "-shm"] {
+            let named = |path: &Path| {
+                let mut name = path.as_os_str().to_owned();
+                name.push(part);
+                PathBuf::from(name)
+            };
+            let (from, to) = (named(&self.catalog()), named(&to));
+            match std::fs::rename(&from, &to) {
+                Ok(()) => kept = kept.or(Some(to)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(super::error::LakeError::io("rename", &from)(error)),
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Where data files are kept that a new catalog could not take.
+    pub(super) fn kept_files(&self, time: &str) -> PathBuf {
+        self.0.join(format!("{KEPT_FILES}{time}"))
+    }
+
+    /// All that was kept under such names.
+    pub(super) fn kept(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let is_kept = |name: &str| name.starts_with(KEPT_CATALOG) || name.starts_with(KEPT_FILES);
+        let kept = entries.filter(|entry| is_kept(&entry.file_name().to_string_lossy()));
+        kept.map(|entry| entry.path()).collect()
     }
 
     /// The folder of one table's files.

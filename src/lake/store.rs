@@ -101,10 +101,7 @@ impl Lake {
     /// Opens the lake in `dir` with a clock and retention of the caller's.
     pub fn open_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
-        let reader = catalog::open_reader(&folder)?;
-        catalog::check_version(&reader, &folder)?;
-        let newest = catalog::load(&reader, &folder, None)?;
-        let owner_key = catalog::owner_key(&reader)?;
+        let (reader, newest, owner_key) = read_catalog(&folder).map_err(|error| error.of_catalog(folder.path()))?;
         let data = Arc::new(Reader::new(options.memory));
         data.learn(&newest.erasures, newest.erasures.epoch);
         Ok(Lake(Arc::new(Shared {
@@ -226,8 +223,8 @@ impl Lake {
         self.0.data.warm(&self.picture(), go_on)
     }
 
-    /// Takes the lake's lock for writing; [`LakeError::Busy`] names the process that has it. Removes what an interrupted
-    /// writer left behind.
+    /// Takes the lake's lock for writing; [`LakeError::Busy`] names the process that has it. Moves aside what an interrupted
+    /// writer left behind. [`LakeError::Mismatch`] where catalog and files do not go together.
     pub fn writer(&self) -> Result<LakeWriter, LakeError> {
         LakeWriter::open(self.clone())
     }
@@ -316,6 +313,14 @@ impl Older {
 /// Which of two pictures is the newer one: both only ever grow.
 fn age(picture: &Picture) -> (u64, u64) {
     (picture.snapshot, picture.erasures.epoch)
+}
+
+fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Picture>, OwnerKey), LakeError> {
+    let reader = catalog::open_reader(folder)?;
+    catalog::check_version(&reader, folder)?;
+    let newest = catalog::load(&reader, folder, None)?;
+    let owner_key = catalog::owner_key(&reader)?;
+    Ok((reader, newest, owner_key))
 }
 
 fn folder(dir: &Path) -> Result<Folder, LakeError> {

@@ -7,14 +7,17 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
+use crate::lake::survey;
 
 /// A commit holds the file for milliseconds; whoever finds it taken waits rather than fails.
 pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A connection that cannot change anything. [`LakeError::Missing`] where no catalog has got its name yet.
+/// A connection that cannot change anything. [`LakeError::Missing`] where no catalog has got its name yet, and
+/// [`LakeError::Mismatch`] where there are data files without one.
 pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {
     let path = folder.catalog();
     if !folder.has_catalog() {
+        refuse_without_catalog(folder)?;
         return Err(LakeError::Missing(folder.path().to_owned()));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -25,12 +28,24 @@ pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeEr
     Ok(connection)
 }
 
-/// The connection of the one writer.
+/// Refuses a folder that has data files and no catalog: they were a lake's.
+pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), LakeError> {
+    // Another process may have made the catalog, and files, since it was looked for.
+    if !survey::holds_files(folder)? || folder.has_catalog() {
+        return Ok(());
+    }
+    Err(LakeError::Mismatch {
+        dir: folder.path().to_owned(),
+        what: "it has files in data/ and no catalog".to_owned(),
+    })
+}
+
+/// The connection of the one writer. The file is there already.
 ///
 /// Write-ahead log, synced at each commit: readers never wait for the writer, and what is committed survives the process
 /// and the machine. `secure_delete` overwrites what is deleted, so that an erased value does not linger in free pages.
 pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "page_size", 4096)?;

@@ -1,6 +1,6 @@
 //! An empty catalog: the tables of DuckLake 1.0 and its first snapshot.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
@@ -60,7 +60,13 @@ CREATE INDEX tabularium_table_column_stats ON ducklake_table_column_stats (table
 ///
 /// It is made under another name and renamed when it is whole: whoever is killed on the way, or looks on from another process,
 /// finds no catalog or all of it.
-pub(in crate::lake) fn create(folder: &Folder, now: i64) -> Result<(), LakeError> {
+pub(in crate::lake) fn create(folder: &Folder, now: i64, key: OwnerKey) -> Result<(), LakeError> {
+    let path = make(folder, now, key)?;
+    std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))
+}
+
+/// Makes an empty catalog under another name, where nobody takes it for one.
+pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<PathBuf, LakeError> {
     let path = folder.new_catalog();
     for leftover in ["", "-wal", "-shm", "-journal"] {
         let mut leftover_path = path.clone().into_os_string();
@@ -76,16 +82,16 @@ pub(in crate::lake) fn create(folder: &Folder, now: i64) -> Result<(), LakeError
     let made = private::options().write(true).create_new(true).open(&path);
     made.map_err(LakeError::io("create", &path))?;
     let mut connection = open_writer(&path)?;
-    fill(&mut connection, now)?;
+    fill(&mut connection, now, key)?;
     // Closing folds the write-ahead log into the file.
     connection.close().map_err(|(_, error)| error)?;
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
     synced.map_err(LakeError::io("sync", &path))?;
-    std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))
+    Ok(path)
 }
 
 /// The tables and their first rows.
-fn fill(connection: &mut Connection, now: i64) -> Result<(), LakeError> {
+fn fill(connection: &mut Connection, now: i64, key: OwnerKey) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLES)?;
     for (key, value) in [
@@ -94,7 +100,7 @@ fn fill(connection: &mut Connection, now: i64) -> Result<(), LakeError> {
         ("data_path", DATA_PATH),
         ("encrypted", "false"),
         (LAYOUT_KEY, &LAYOUT_VERSION.to_string()),
-        (OwnerKey::METADATA_KEY, &OwnerKey::random().to_hex()),
+        (OwnerKey::METADATA_KEY, &key.to_hex()),
     ] {
         transaction.execute("INSERT INTO ducklake_metadata VALUES (?, ?, NULL, NULL)", [key, value])?;
     }

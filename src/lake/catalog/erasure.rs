@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use super::expire::schedule;
 use super::insert::write_statistics;
 use super::load::head;
 use super::statistics::recompute;
@@ -205,6 +206,13 @@ pub(in crate::lake) fn exchange(
     let head = head(&transaction)?;
     let mut next_file_id = head.next_file_id;
     for exchange in exchanges {
+        // Removed once this is committed, and by the next writer where that is interrupted: they hold what is erased.
+        for table in [
+            ("ducklake_data_file", "data_file_id"),
+            ("ducklake_delete_file", "delete_file_id"),
+        ] {
+            schedule(&transaction, table, "f.data_file_id = ?1", exchange.id, head.time)?;
+        }
         exchange_file(&transaction, exchange, &mut next_file_id)?;
     }
     transaction.execute(

@@ -1,9 +1,10 @@
 //! Letting go of old snapshots and of the files that only they reach, as DuckLake's expiry does: the rows go in one
 //! transaction that also schedules the files for deletion; then the files go; then the schedule.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior, params};
+use rustc_hash::FxHashSet;
 
 use super::stamp;
 use crate::lake::error::LakeError;
@@ -41,23 +42,12 @@ pub(in crate::lake) fn expire(
         return Ok(Expired::default());
     }
     transaction.execute("DELETE FROM ducklake_snapshot_changes WHERE snapshot_id < ?", [oldest])?;
-    let now = stamp::text(now);
     let mut files = 0;
     for (table, id) in [
         ("ducklake_data_file", "data_file_id"),
         ("ducklake_delete_file", "delete_file_id"),
     ] {
-        files += transaction.execute(
-            &format!(
-                "INSERT INTO ducklake_files_scheduled_for_deletion
-                 SELECT f.{id}, s.path || t.path || f.path, 1, ?2
-                 FROM {table} f
-                 JOIN ducklake_table t ON t.table_id = f.table_id
-                 JOIN ducklake_schema s ON s.schema_id = t.schema_id
-                 WHERE f.end_snapshot <= ?1"
-            ),
-            params![oldest, now],
-        )? as u64;
+        files += schedule(&transaction, (table, id), "f.end_snapshot <= ?1", oldest, now)?;
     }
     if files > 0 {
         for table in ["ducklake_file_column_stats", "tabularium_file_bounds"] {
@@ -76,19 +66,44 @@ pub(in crate::lake) fn expire(
     Ok(Expired { snapshots, files })
 }
 
-/// Files scheduled for deletion.
-pub(in crate::lake) fn scheduled(connection: &Connection, folder: &Folder) -> Result<Vec<PathBuf>, LakeError> {
+/// Schedules for deletion the files of a table of the catalog that are meant by `condition` over `number`; says how many.
+pub(super) fn schedule(
+    transaction: &Connection,
+    (table, id): (&str, &str),
+    condition: &str,
+    number: u64,
+    now: i64,
+) -> Result<u64, LakeError> {
+    let scheduled = transaction.execute(
+        &format!(
+            "INSERT INTO ducklake_files_scheduled_for_deletion
+             SELECT f.{id}, s.path || t.path || f.path, 1, ?2
+             FROM {table} f
+             JOIN ducklake_table t ON t.table_id = f.table_id
+             JOIN ducklake_schema s ON s.schema_id = t.schema_id
+             WHERE {condition}"
+        ),
+        params![number, stamp::text(now)],
+    )?;
+    Ok(scheduled as u64)
+}
+
+/// Files scheduled for deletion. A path that leads out of the data folder is an error.
+pub(in crate::lake) fn scheduled(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBuf>, LakeError> {
     let mut statement =
         connection.prepare("SELECT path, path_is_relative FROM ducklake_files_scheduled_for_deletion")?;
     let paths = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))?;
     paths
         .map(|row| {
             let (path, relative) = row?;
-            Ok(if relative {
-                folder.data().join(path)
-            } else {
-                PathBuf::from(path)
-            })
+            let path = PathBuf::from(path);
+            let inside = relative && path.components().all(|part| matches!(part, Component::Normal(_)));
+            match inside {
+                true => Ok(folder.data().join(path)),
+                false => Err(LakeError::Damaged(
+                    "it has given up a file that is not in data/".to_owned(),
+                )),
+            }
         })
         .collect()
 }
@@ -97,24 +112,4 @@ pub(in crate::lake) fn scheduled(connection: &Connection, folder: &Folder) -> Re
 pub(in crate::lake) fn forget_scheduled(connection: &Connection) -> Result<(), LakeError> {
     connection.execute("DELETE FROM ducklake_files_scheduled_for_deletion", [])?;
     Ok(())
-}
-
-/// Every file that a row of the catalog names, of whatever snapshot, below `data`.
-pub(in crate::lake) fn referenced_paths(
-    connection: &Connection,
-    data: &Path,
-) -> Result<rustc_hash::FxHashSet<PathBuf>, LakeError> {
-    let mut found = rustc_hash::FxHashSet::default();
-    for table in ["ducklake_data_file", "ducklake_delete_file"] {
-        let mut statement = connection.prepare(&format!(
-            "SELECT s.path || t.path || f.path FROM {table} f
-             JOIN ducklake_table t ON t.table_id = f.table_id
-             JOIN ducklake_schema s ON s.schema_id = t.schema_id"
-        ))?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            found.insert(data.join(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?));
-        }
-    }
-    Ok(found)
 }

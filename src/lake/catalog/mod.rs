@@ -13,15 +13,19 @@ mod erasure;
 mod expire;
 mod insert;
 mod load;
+mod named;
 mod stamp;
+mod standing;
 mod statistics;
 
-pub(super) use connection::{PATIENCE, open_reader, open_writer};
-pub(super) use create::{check_version, create, owner_key};
+pub(super) use connection::{PATIENCE, open_reader, open_writer, refuse_without_catalog};
+pub(super) use create::{check_version, create, make, owner_key};
 pub(super) use erasure::{
     Exchange, NewPeriod, StoredFile, empty_log, epoch, exchange, oldest_snapshot, reached, record,
 };
 pub use expire::Expired;
-pub(super) use expire::{expire, forget_scheduled, referenced_paths, scheduled};
+pub(super) use expire::{expire, forget_scheduled, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
 pub(super) use load::{history, is_kept, load, load_at};
+pub(super) use named::{broken_pages, contradictions, named};
+pub(super) use standing::{Standing, digest, find_owner_key, standing};

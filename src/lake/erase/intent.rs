@@ -48,7 +48,7 @@ impl Erasure {
     }
 
     /// What was asked for.
-    pub(super) fn intent(&self) -> Option<Intent> {
+    pub(in crate::lake) fn intent(&self) -> Option<Intent> {
         Some(Intent {
             mode: self.scope.mode,
             application: self.scope.application.to_string(),

@@ -17,4 +17,5 @@ mod run;
 pub use intent::Intent;
 pub(super) use intent::{Erasure, Erasures};
 pub(super) use known::Known;
+pub(super) use prepare::{Hindrance, meant};
 pub use run::Erased;

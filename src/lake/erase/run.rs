@@ -13,7 +13,7 @@ use crate::lake::error::LakeError;
 use crate::lake::picture::TablePicture;
 use crate::lake::scope::{Mode, PatientScope, Scope};
 use crate::lake::transaction::sync_files;
-use crate::lake::writer::{LakeWriter, remove, sync_folder};
+use crate::lake::writer::{LakeWriter, sync_folder};
 
 /// New files are exchanged for the old ones once they have so many bytes: that much more room is taken for a while, and that much
 /// work a kill may cost.
@@ -72,8 +72,8 @@ struct Progress {
     done: BTreeMap<u64, Erased>,
     /// Those that some file keeps from being finished.
     hindered: BTreeSet<u64>,
-    /// Old files that could not be removed.
-    not_removed: Vec<String>,
+    /// What keeps bytes of any of them: old files that could not be removed, errors of the disk.
+    left: Vec<String>,
 }
 
 impl LakeWriter {
@@ -96,16 +96,21 @@ impl LakeWriter {
     /// need not be asked for again.
     pub fn erase_all(&mut self, intents: &[Intent]) -> Result<Vec<Erased>, LakeError> {
         let ids = self.record_erasures(intents)?;
-        let done = self.finish_erasures()?;
+        let done = self.finish_erasures();
+        // What interrupted writers have left has rows, too, though no snapshot shows them.
+        let scopes: Vec<Scope> = intents.iter().map(Intent::scope).collect();
+        let left = self.remove_orphans_of(&scopes.iter().collect::<Vec<_>>());
         let of = |id: Option<u64>| id.and_then(|id| done.get(&id).cloned()).unwrap_or_default();
-        Ok(ids.into_iter().map(of).collect())
+        let mut done: Vec<Erased> = ids.into_iter().map(of).collect();
+        done.iter_mut().for_each(|done| done.left.extend(left.iter().cloned()));
+        Ok(done)
     }
 
     /// The first half of [`erase_all`](LakeWriter::erase_all): hides the rows from everybody, durably. Gives the erasures' numbers;
     /// none, and nothing recorded, where there is no row to erase.
     pub fn record_erasures(&mut self, intents: &[Intent]) -> Result<Vec<Option<u64>>, LakeError> {
         // What a transaction that failed has left behind has rows, too.
-        self.remove_orphans()?;
+        self.settle_orphans()?;
         let mut unique: Vec<&Intent> = Vec::new();
         let places: Vec<usize> = intents
             .iter()
@@ -198,7 +203,7 @@ impl LakeWriter {
     pub(in crate::lake) fn go_on_erasing(&mut self) -> Result<(), LakeError> {
         let pending = self.lake().picture().erasures.pending.clone();
         if !pending.is_empty() {
-            let mut done = self.finish_erasures()?;
+            let mut done = self.finish_erasures();
             let of = |erasure: &Arc<Erasure>| Some((erasure.intent()?, done.remove(&erasure.id).unwrap_or_default()));
             self.resumed = pending.iter().filter_map(of).collect();
         } else if self.lake().picture().erasures.epoch > 0 {
@@ -211,23 +216,35 @@ impl LakeWriter {
     }
 
     /// Finishes the erasures that were recorded; says of each, by its number, what was erased.
-    fn finish_erasures(&mut self) -> Result<BTreeMap<u64, Erased>, LakeError> {
+    ///
+    /// Whatever fails, they are recorded and hidden: so this says what is left, and is no error.
+    fn finish_erasures(&mut self) -> BTreeMap<u64, Erased> {
         let pending = self.lake().picture().erasures.pending.clone();
         let mut progress = Progress::default();
         if pending.is_empty() {
-            return Ok(progress.done);
+            return progress.done;
         }
+        let scopes: Vec<&Scope> = pending.iter().map(|erasure| &*erasure.scope).collect();
+        progress.left = self.remove_orphans_of(&scopes);
         if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
             // There may be no room to hold so much twice, which one file after the other needs less of.
             tracing::debug!(%error, "erasing goes on file by file");
-            self.lake().refresh()?;
             progress.hindered.clear();
             progress.done.values_mut().for_each(|done| done.left.clear());
-            self.rewrite_all(&pending, 0, &mut progress)?;
+            let again = self.lake().refresh();
+            let again = again.and_then(|_| self.rewrite_all(&pending, 0, &mut progress));
+            if let Err(error) = again {
+                let left = format!("files that could not be replaced ({})", reasons(&error));
+                progress.left.push(left);
+            }
         }
-        let mut left = std::mem::take(&mut progress.not_removed);
-        if !catalog::empty_log(&self.connection)? {
-            left.push("the catalog's log, which could not be emptied while another program reads it".to_owned());
+        let mut left = std::mem::take(&mut progress.left);
+        match catalog::empty_log(&self.connection) {
+            Ok(true) => {}
+            Ok(false) => {
+                left.push("the catalog's log, which could not be emptied while another program reads it".to_owned());
+            }
+            Err(error) => left.push(format!("the catalog's log, which could not be emptied ({error})")),
         }
         for erasure in &pending {
             let done = progress.done.entry(erasure.id).or_default();
@@ -237,7 +254,7 @@ impl LakeWriter {
         for left in all {
             tracing::warn!("records that were to be erased are hidden, but bytes of them may stand in {left}");
         }
-        Ok(progress.done)
+        progress.done
     }
 
     /// Rewrites every file that is reached, and exchanges the new ones for the old ones whenever there are `at_once` bytes of them.
@@ -312,14 +329,10 @@ impl LakeWriter {
         let base = self.lake().picture();
         self.publish(&base)?;
         let folders: BTreeSet<&Path> = work.old.iter().filter_map(|path| path.parent()).collect();
-        let removed = work.old.iter().map(|path| remove(path));
-        for error in removed
-            .chain(folders.into_iter().map(sync_folder))
-            .filter_map(Result::err)
-        {
-            self.leaves_orphans = true;
-            progress.not_removed.push(reasons(&error));
-        }
+        // They stay in the catalog's schedule until they are gone.
+        let mut not_removed = self.remove_scheduled()?;
+        not_removed.extend(folders.into_iter().map(sync_folder).filter_map(Result::err));
+        progress.left.extend(not_removed.iter().map(|error| reasons(error)));
         Ok(())
     }
 }

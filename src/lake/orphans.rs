@@ -1,0 +1,118 @@
+//! Orphans: files in `data/` that no snapshot has, as an interrupted writer leaves them. The next writer moves them aside, to
+//! `data/.orphans/TIME/`, and a later one removes them after a day.
+//!
+//! A file is taken for an orphan only where the catalog is beyond doubt: all that it names is there, and it is not an older copy. What the
+//! catalog itself has given up (expired files, files that an erasure replaced) is recorded in it and is removed at once.
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+use super::deletes;
+use super::erase::{Hindrance, meant};
+use super::folder::Folder;
+use super::private;
+use super::scope::Scope;
+use super::survey::files_below;
+
+/// How long an orphan is kept, in microseconds.
+const KEPT: i64 = 24 * 3600 * 1_000_000;
+/// Name of the folder of what was moved aside at one time.
+const TIME: &str = "%Y%m%dT%H%M%SZ";
+
+/// Moves orphans aside. One that cannot be moved, as when the disk is full, stays where it is for the next writer.
+pub(super) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64) {
+    let time = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
+    let aside = folder.orphans().join(time.format(TIME).to_string());
+    let data = folder.data();
+    for path in orphans {
+        let to = aside.join(path.strip_prefix(&data).unwrap_or(path));
+        let moved = private::folder(to.parent().unwrap_or(&aside)).and_then(|()| std::fs::rename(path, &to));
+        match moved {
+            Ok(()) => {
+                tracing::warn!(file = %path.display(), to = %to.display(), "moved a file aside that no snapshot has")
+            }
+            Err(error) => {
+                tracing::warn!(file = %path.display(), %error, "a file that no snapshot has cannot be moved aside");
+            }
+        }
+    }
+}
+
+/// Removes what was moved aside more than a day ago.
+pub(super) fn remove_old(folder: &Folder, now: i64) {
+    let Ok(entries) = std::fs::read_dir(folder.orphans()) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let moved = NaiveDateTime::parse_from_str(&name.to_string_lossy(), TIME);
+        let is_old = moved.is_ok_and(|moved| now - moved.and_utc().timestamp_micros() > KEPT);
+        if is_old && let Err(error) = std::fs::remove_dir_all(entry.path()) {
+            tracing::warn!(folder = %entry.path().display(), %error, "files that were moved aside cannot be removed");
+        }
+    }
+}
+
+/// Removes the orphans that hold rows of these scopes, and those that cannot be read: nobody can say that they hold none. `in_place`
+/// are orphans that could not be moved aside. Says of each that could not be removed why, a clause each.
+pub(super) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes: &[&Scope]) -> Vec<String> {
+    let mut left = Vec::new();
+    let mut orphans = in_place.to_vec();
+    if let Err(error) = files_below(&folder.orphans(), &mut |path, _| orphans.push(path)) {
+        left.push(error.to_string());
+    }
+    for path in orphans {
+        if !may_hold(&path, scopes) {
+            continue;
+        }
+        match super::writer::remove(&path) {
+            Ok(()) => tracing::info!(file = %path.display(), "removed a file that was moved aside, for an erasure"),
+            Err(error) => left.push(error.to_string()),
+        }
+    }
+    left
+}
+
+/// What `tabularium check --adopt` has kept beside the lake and what may hold rows of these scopes, a clause each.
+pub(super) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<String> {
+    let mut kept = Vec::new();
+    for path in folder.kept() {
+        let is_file = path.is_file();
+        // A folder that cannot be read may hold anything.
+        if is_file || files_below(&path, &mut |path, _| kept.push(path)).is_err() {
+            kept.push(path);
+        }
+    }
+    kept.retain(|path| may_name(path, scopes));
+    let clause = |path: PathBuf| {
+        let path = path.display();
+        format!("{path}, which `tabularium check --adopt` has kept: remove it when it is not needed any more")
+    };
+    kept.into_iter().map(clause).collect()
+}
+
+/// Whether a kept file may hold rows of these scopes, or name their people, as a catalog does that has recorded an erasure.
+fn may_name(path: &Path, scopes: &[&Scope]) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.ends_with(".parquet") {
+        return may_hold(path, scopes);
+    }
+    let Ok(bytes) = std::fs::read(path) else { return true };
+    let people = scopes.iter().filter_map(|scope| scope.patient.as_ref());
+    let mut ids = people.flat_map(|person| person.patients.iter().chain(&person.authorizations));
+    ids.any(|id| memchr::memmem::find(&bytes, id.as_bytes()).is_some())
+}
+
+fn may_hold(path: &Path, scopes: &[&Scope]) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // A delete file has positions and nothing else.
+    if name.ends_with(deletes::SUFFIX) && deletes::read(path).is_ok() {
+        return false;
+    }
+    match meant(path, u64::MAX, scopes) {
+        Ok(rows) => !rows.all.is_empty(),
+        Err(Hindrance::Gone) => false,
+        Err(Hindrance::Error(_)) => true,
+    }
+}

@@ -1,0 +1,81 @@
+//! What lies in a lake's data folder, held against what the catalog names.
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+
+use super::error::LakeError;
+use super::folder::Folder;
+
+/// How the data folder differs from the catalog. Paths are sorted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Survey {
+    /// Named and not there.
+    pub(super) missing: Vec<PathBuf>,
+    /// Named and of another size than recorded: path, bytes recorded, bytes found.
+    pub(super) altered: Vec<(PathBuf, u64, u64)>,
+    /// There and not named.
+    pub(super) unnamed: Vec<PathBuf>,
+}
+
+impl Survey {
+    /// Whether everything that the catalog names is there as recorded.
+    pub(super) fn is_whole(&self) -> bool {
+        self.missing.is_empty() && self.altered.is_empty()
+    }
+}
+
+/// Looks at every file of the data folder. `named` has the files of the catalog with their sizes.
+pub(super) fn survey(folder: &Folder, mut named: FxHashMap<PathBuf, u64>) -> Result<Survey, LakeError> {
+    let mut survey = Survey::default();
+    files(folder, &mut |path, bytes| match named.remove(&path) {
+        Some(recorded) if recorded == bytes => {}
+        Some(recorded) => survey.altered.push((path, recorded, bytes)),
+        None => survey.unnamed.push(path),
+    })?;
+    survey.missing.extend(named.into_keys());
+    survey.missing.sort_unstable();
+    survey.altered.sort_unstable();
+    survey.unnamed.sort_unstable();
+    Ok(survey)
+}
+
+/// Whether a file lies in the data folder that may be a lake's.
+pub(super) fn holds_files(folder: &Folder) -> Result<bool, LakeError> {
+    let mut any = false;
+    files(folder, &mut |_, _| any = true)?;
+    Ok(any)
+}
+
+/// All files of the data folder with their sizes, but for those that were moved aside.
+fn files(folder: &Folder, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
+    walk(&folder.data(), &folder.orphans(), found)
+}
+
+/// All files below a folder, with their sizes; none where it is not there.
+pub(super) fn files_below(dir: &Path, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
+    walk(dir, Path::new(""), found)
+}
+
+fn walk(dir: &Path, leave_out: &Path, found: &mut dyn FnMut(PathBuf, u64)) -> Result<(), LakeError> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(LakeError::io("read", dir))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(LakeError::io("read", dir))?.path();
+        if path == leave_out {
+            continue;
+        }
+        // A link counts as what it leads to; one that leads nowhere is a file that nobody can read.
+        let facts = std::fs::metadata(&path).or_else(|_| std::fs::symlink_metadata(&path));
+        match facts {
+            Ok(facts) if facts.is_dir() => walk(&path, leave_out, found)?,
+            Ok(facts) => found(path, facts.len()),
+            // Another process has just removed it.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(LakeError::io("read", &path)(error)),
+        }
+    }
+    Ok(())
+}
