@@ -1,6 +1,7 @@
 //! The lake: one Parquet table per resource type and mode, a DuckLake catalog in SQLite, and the one door to the data.
 
 mod catalog;
+pub mod check;
 pub mod clock;
 pub mod compact;
 pub mod deletes;

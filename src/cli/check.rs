@@ -1,0 +1,105 @@
+//! `tabularium check`: whether a lake is as its catalog says.
+
+use std::path::PathBuf;
+
+use super::failure::Failure;
+use super::info::bytes;
+use super::wait::Wait;
+use crate::lake::check::{Adopted, Finding, Problem, Report, adopt, check};
+
+/// How many findings are printed.
+const PRINTED: usize = 1_000;
+
+/// Check a lake: the catalog, and every file that it names
+///
+/// Says which files are missing, damaged, other than recorded, or unknown to the catalog, a line each. Changes nothing, and runs beside
+/// a server.
+///
+/// With --adopt, where the catalog is missing or does not fit the files, a new one is made from the data files: of each resource the
+/// newest version, less what was deleted and erased. The old catalog stays in the folder as catalog.sqlite.damaged-TIME, and data files that
+/// cannot be read as data.damaged-TIME; remove them when they are not needed any more. Stop servers on the folder before. Where there is a
+/// backup, put that back instead: it may hold what is lost here.
+///
+/// Exit codes: 0 all is as it should be, or was adopted; 3 something is not; 2 there is no lake; 1 another failure.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The data folder
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Make a new catalog from the data files, if the lake needs one
+    #[arg(long)]
+    adopt: bool,
+    #[command(flatten)]
+    wait: Wait,
+}
+
+/// Checks and says what is wrong.
+pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    let report = check(&arguments.data).map_err(Failure::from_lake)?;
+    print(&report);
+    let needs_catalog = |finding: &Finding| {
+        matches!(
+            finding.problem,
+            Problem::Catalog(_) | Problem::Missing | Problem::Unnamed
+        )
+    };
+    if arguments.adopt && report.findings.iter().any(needs_catalog) {
+        let adopted = arguments.wait.until_free(|| adopt(&arguments.data))?;
+        return say(&adopted);
+    }
+    match report.findings.len() {
+        0 => Ok(()),
+        1 => Err(Failure::partial("the lake is damaged: 1 finding")),
+        more => Err(Failure::partial(format!("the lake is damaged: {more} findings"))),
+    }
+}
+
+/// Says what an adoption did.
+fn say(adopted: &Adopted) -> Result<(), Failure> {
+    println!(
+        "made a new catalog: {} resources in {} data files",
+        adopted.rows, adopted.files
+    );
+    if let Some(path) = &adopted.old_catalog {
+        println!("the old one is kept as {}", path.display());
+    }
+    if adopted.moved_aside > 0 {
+        println!(
+            "{} files that are not needed were moved to data/.orphans",
+            adopted.moved_aside
+        );
+    }
+    if adopted.removed > 0 {
+        println!("{} files from before an erasure were removed", adopted.removed);
+    }
+    let Some(kept_in) = &adopted.kept_in else {
+        return Ok(());
+    };
+    for (path, why) in &adopted.unfit {
+        println!("{}: {why}", path.display());
+    }
+    Err(Failure::partial(format!(
+        "{} files could not be taken and are kept in {}",
+        adopted.unfit.len(),
+        kept_in.display()
+    )))
+}
+
+fn print(report: &Report) {
+    for finding in report.findings.iter().take(PRINTED) {
+        println!("{}: {}", finding.path.display(), finding.problem);
+    }
+    if let Some(more) = report.findings.len().checked_sub(PRINTED).filter(|more| *more > 0) {
+        println!("... and {more} more");
+    }
+    println!("{} files of {} checked", report.files, bytes(report.bytes));
+    if report.moved_aside > 0 {
+        println!(
+            "{} files of interrupted writers lie in data/.orphans and go after a day",
+            report.moved_aside
+        );
+    }
+    if report.being_written {
+        println!("not looked for files that the catalog does not name, because another process is writing");
+    }
+}

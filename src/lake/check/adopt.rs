@@ -1,0 +1,353 @@
+//! A new catalog from the data files, for a lake whose own is missing or wrong.
+//!
+//! Every data file in `data/` that can be read to its end is taken, with the field ids that it has; of each resource the newest version
+//! stays, less what delete files take away. The old catalog is kept under another name, and so is what cannot be read. History is lost: the
+//! new catalog has one snapshot.
+//!
+//! What was erased does not come back: blank rows stay deleted, files from before an erasure are removed, and erasures that the old
+//! catalog has recorded and not finished are recorded again, if it can be read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::candidate::Candidate;
+use super::choice::{Choice, choose};
+use super::columns::Columns;
+use crate::fhir::{TypeId, facts};
+use crate::lake::catalog::{self, Commit, NewDeleteFile, NewFile, TableCommit};
+use crate::lake::clock::{Clock, SystemClock};
+use crate::lake::deletes;
+use crate::lake::erase::Intent;
+use crate::lake::error::LakeError;
+use crate::lake::folder::Folder;
+use crate::lake::layout::{ColumnRow, Layout};
+use crate::lake::lock::WriteLock;
+use crate::lake::mark::Mark;
+use crate::lake::orphans;
+use crate::lake::owner::OwnerKey;
+use crate::lake::scope::Mode;
+use crate::lake::survey::survey;
+use crate::lake::transaction::{file_name, sync_files};
+use crate::lake::writer::{remove, sync_folder};
+
+/// What an adoption did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Adopted {
+    /// Data files in the new catalog.
+    pub files: u64,
+    /// Resources in them.
+    pub rows: u64,
+    /// Files that hold nothing newer than others: moved aside to `data/.orphans`.
+    pub moved_aside: u64,
+    /// Files from before an erasure that was not over: removed.
+    pub removed: u64,
+    /// Files that cannot be taken, each with the reason: kept in [`kept_in`](Adopted::kept_in).
+    pub unfit: Vec<(PathBuf, String)>,
+    /// Where they lie.
+    pub kept_in: Option<PathBuf>,
+    /// The old catalog's new name, if there was one.
+    pub old_catalog: Option<PathBuf>,
+}
+
+/// Why a file is kept elsewhere that is in no table's folder.
+const NO_FILE: &str = "it is no file of a table";
+
+/// A table of the new catalog.
+struct Table {
+    mode: Mode,
+    ty: TypeId,
+    layout: Layout,
+    columns: Vec<ColumnRow>,
+    files: Vec<Candidate>,
+    choice: Choice,
+}
+
+/// What the old catalog can still tell.
+#[derive(Default)]
+struct Old {
+    key: Option<OwnerKey>,
+    erasures: Vec<Intent>,
+    time: i64,
+}
+
+/// Makes a new catalog from the data files of a folder. [`LakeError::Busy`] while another process writes.
+pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
+    let dir = dir.as_ref();
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    if !folder.data().is_dir() {
+        return Err(LakeError::Missing(folder.path().to_owned()));
+    }
+    let _lock = WriteLock::take(&folder)?;
+    let now = SystemClock.now();
+    let old = old_catalog(&folder);
+    let mut adopted = Adopted::default();
+    let all = survey(&folder, Default::default())?.unnamed;
+    let tables = tables(&folder, &all, &mut adopted)?;
+    let key = owner_key(&folder, &old, &tables)?;
+
+    let path = catalog::make(&folder, now, key)?;
+    let mut connection = catalog::open_writer(&path)?;
+    let delete_files = fill(&mut connection, &folder, &tables, now.max(old.time), &mut adopted)?;
+    if !old.erasures.is_empty() {
+        catalog::record(&mut connection, &old.erasures.iter().collect::<Vec<_>>())?;
+    }
+    let mark = Mark::take(&connection)?;
+    connection.close().map_err(|(_, error)| error)?;
+    let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
+    synced.map_err(LakeError::io("sync", &path))?;
+
+    // Interrupted from here on, there is no catalog; the same call makes it again.
+    let time = chrono::DateTime::<chrono::Utc>::from_timestamp_micros(now).unwrap_or_default();
+    let time = time.format("%Y%m%dT%H%M%S%6fZ").to_string();
+    adopted.old_catalog = folder.keep_catalog(&time)?;
+    mark.write(&folder)?;
+    std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))?;
+    sync_folder(folder.path())?;
+    clear_up(&folder, &tables, &all, &delete_files, now, &time, &mut adopted)?;
+    Ok(adopted)
+}
+
+/// Puts what was not taken where it belongs.
+fn clear_up(
+    folder: &Folder,
+    tables: &[Table],
+    all: &[PathBuf],
+    delete_files: &BTreeSet<PathBuf>,
+    now: i64,
+    time: &str,
+    adopted: &mut Adopted,
+) -> Result<(), LakeError> {
+    let mut taken = delete_files.clone();
+    for table in tables {
+        for at in &table.choice.erased {
+            remove(&table.files[*at].written.path)?;
+            adopted.removed += 1;
+        }
+        let erased = table.choice.erased.iter().map(|at| *at);
+        let kept = table.choice.taken.iter().map(|(at, _)| *at);
+        taken.extend(erased.chain(kept).map(|at| table.files[at].written.path.clone()));
+    }
+    if !adopted.unfit.is_empty() {
+        let aside = folder.kept_files(time);
+        for (path, _) in &adopted.unfit {
+            let to = aside.join(path.strip_prefix(folder.data()).unwrap_or(path));
+            let parent = to.parent().unwrap_or(&aside);
+            crate::lake::private::folder(parent).map_err(LakeError::io("create", parent))?;
+            std::fs::rename(path, &to).map_err(LakeError::io("rename", path))?;
+            taken.insert(path.clone());
+        }
+        adopted.kept_in = Some(aside);
+    }
+    let rest: Vec<PathBuf> = all.iter().filter(|path| !taken.contains(*path)).cloned().collect();
+    adopted.moved_aside = rest.len() as u64;
+    orphans::move_aside(folder, &rest, now);
+    Ok(())
+}
+
+fn old_catalog(folder: &Folder) -> Old {
+    let read = |connection: &Connection| -> Result<Old, LakeError> {
+        let picture = catalog::load(connection, folder, None)?;
+        let pending = picture.erasures.pending.iter();
+        Ok(Old {
+            key: Some(catalog::owner_key(connection)?),
+            erasures: pending.filter_map(|erasure| erasure.intent()).collect(),
+            time: picture.time,
+        })
+    };
+    catalog::open_reader(folder)
+        .and_then(|connection| read(&connection))
+        .unwrap_or_default()
+}
+
+/// The key that the owners in the files were made with.
+fn owner_key(folder: &Folder, old: &Old, tables: &[Table]) -> Result<OwnerKey, LakeError> {
+    let marked = Mark::read(folder).and_then(|mark| mark.owner_key());
+    let found = || catalog::find_owner_key(&std::fs::read(folder.catalog()).ok()?);
+    let keys: Vec<OwnerKey> = [old.key, marked].into_iter().flatten().chain(found()).collect();
+    let files = || tables.iter().flat_map(|table| &table.files);
+    let fits = |key: &&OwnerKey| files().all(|file| file.fits(**key) != Some(false));
+    let key = keys.iter().find(fits).copied();
+    if let Some(key) = key {
+        return Ok(key);
+    }
+    // Without rows of anybody there is nothing that a key was used for.
+    let is_needed = files().any(|file| file.owned.is_some() || *file.written.owners.end() > 1);
+    match is_needed {
+        false => Ok(OwnerKey::random()),
+        true => Err(LakeError::Damaged(
+            "its owner key is lost, without which nobody's records can be told from another's; it stands in catalog.mark and in \
+             every copy of catalog.sqlite: put one of them back"
+                .to_owned(),
+        )),
+    }
+}
+
+/// The tables of the data folder, with the files that can be taken.
+fn tables(folder: &Folder, all: &[PathBuf], adopted: &mut Adopted) -> Result<Vec<Table>, LakeError> {
+    let data = folder.data();
+    let mut by_table: BTreeMap<(&'static str, String), Vec<&PathBuf>> = BTreeMap::new();
+    for path in all {
+        let parts: Vec<String> = path
+            .strip_prefix(&data)
+            .unwrap_or(path)
+            .iter()
+            .map(|part| part.to_string_lossy().into_owned())
+            .collect();
+        let mode = [Mode::Live, Mode::Test]
+            .into_iter()
+            .find(|mode| parts[0] == mode.schema());
+        match (mode, parts.as_slice()) {
+            (Some(mode), [_, table, name]) if name.ends_with(".parquet") => {
+                by_table.entry((mode.schema(), table.clone())).or_default().push(path);
+            }
+            _ => adopted.unfit.push((path.clone(), NO_FILE.to_owned())),
+        }
+    }
+    let mut tables = Vec::new();
+    for ((schema, name), paths) in by_table {
+        let Some(ty) = facts().lookup(&name) else {
+            let paths = paths.into_iter();
+            adopted
+                .unfit
+                .extend(paths.map(|path| (path.clone(), NO_FILE.to_owned())));
+            continue;
+        };
+        let mode = if schema == Mode::Live.schema() {
+            Mode::Live
+        } else {
+            Mode::Test
+        };
+        tables.push(table(folder, mode, ty, &paths, adopted)?);
+    }
+    Ok(tables)
+}
+
+fn table(
+    folder: &Folder,
+    mode: Mode,
+    ty: TypeId,
+    paths: &[&PathBuf],
+    adopted: &mut Adopted,
+) -> Result<Table, LakeError> {
+    let is_deletes = |path: &PathBuf| path.to_string_lossy().ends_with(deletes::SUFFIX);
+    let mut files = Vec::new();
+    for path in paths.iter().filter(|path| !is_deletes(path)) {
+        match Candidate::read(path.to_path_buf(), ty) {
+            Ok(file) => files.push(file),
+            Err(error) => adopted.unfit.push((path.to_path_buf(), error.to_string())),
+        }
+    }
+    // The oldest first: columns of a transaction that never committed may have ids that others got later.
+    files.sort_by_key(|file| (*file.written.last_updated.start(), file.written.path.clone()));
+    let mut columns = Columns::new(ty);
+    let mut fitting = Vec::with_capacity(files.len());
+    for file in files {
+        match columns.add(&file.schema) {
+            true => fitting.push(file),
+            false => {
+                let why = "its columns contradict those of other files".to_owned();
+                adopted.unfit.push((file.written.path, why));
+            }
+        }
+    }
+    let mut deleted: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+    for path in paths.iter().filter(|path| is_deletes(path)) {
+        let (about, positions) = match deletes::read_named(path) {
+            Ok((Some(about), positions)) => (folder.data().join(about), positions),
+            Ok((None, _)) => continue,
+            Err(error) => {
+                adopted.unfit.push((path.to_path_buf(), error.to_string()));
+                continue;
+            }
+        };
+        if let Some(at) = fitting.iter().position(|file| file.written.path == about) {
+            deleted.entry(at).or_default().extend(positions);
+        }
+    }
+    let unfit = |error| LakeError::Damaged(format!("columns of {}: {error}", facts().get(ty).name));
+    let choice = choose(&fitting, deleted);
+    let (layout, columns) = columns.finish().map_err(unfit)?;
+    Ok(Table {
+        mode,
+        ty,
+        layout,
+        columns,
+        files: fitting,
+        choice,
+    })
+}
+
+/// Writes the delete files and the one snapshot; gives the delete files.
+fn fill(
+    connection: &mut Connection,
+    folder: &Folder,
+    tables: &[Table],
+    time: i64,
+    adopted: &mut Adopted,
+) -> Result<BTreeSet<PathBuf>, LakeError> {
+    let (mut delete_files, mut commits) = (BTreeSet::new(), Vec::new());
+    let (mut next_id, mut time) = (0, time);
+    for table in tables.iter().filter(|table| !table.choice.taken.is_empty()) {
+        let name = facts().get(table.ty).name;
+        let mut commit = TableCommit {
+            mode: table.mode,
+            name,
+            id: None,
+            layout: &table.layout,
+            new_columns: &table.columns,
+            files: Vec::new(),
+            ended_files: Vec::new(),
+            ended_deletes: Vec::new(),
+            deletes: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            compaction: false,
+        };
+        // Ids are given in the order of the commit: a table's data files, then its delete files.
+        for (id, (at, gone)) in (next_id..).zip(&table.choice.taken) {
+            let written = &table.files[*at].written;
+            time = time.max(*written.last_updated.end());
+            commit.rows += written.rows - gone.len() as u64;
+            commit.bytes += written.bytes;
+            commit.files.push(NewFile {
+                name: file_name(&written.path),
+                written,
+            });
+            if gone.is_empty() {
+                continue;
+            }
+            let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
+            let path = folder
+                .table(table.mode, name)
+                .join(format!("{number:016x}{}", deletes::SUFFIX));
+            let about = written.path.strip_prefix(folder.data()).unwrap_or(&written.path);
+            let positions: Vec<u64> = gone.iter().copied().collect();
+            let made = deletes::write(&path, &about.to_string_lossy(), &positions)?;
+            commit.bytes += made.bytes;
+            commit.deletes.push(NewDeleteFile {
+                name: file_name(&path),
+                data_file: id,
+                count: positions.len() as u64,
+                bytes: made.bytes,
+                footer_size: made.footer_size,
+            });
+            delete_files.insert(path);
+        }
+        next_id += (commit.files.len() + commit.deletes.len()) as u64;
+        adopted.files += commit.files.len() as u64;
+        adopted.rows += commit.rows;
+        commits.push(commit);
+    }
+    sync_files(&delete_files.iter().cloned().collect::<Vec<_>>())?;
+    let commit = Commit {
+        base: 0,
+        time: (time.div_euclid(1_000) + 1) * 1_000,
+        author: "tabularium",
+        message: "catalog made anew from the data files",
+        tables: commits,
+    };
+    catalog::insert(connection, &commit)?;
+    Ok(delete_files)
+}

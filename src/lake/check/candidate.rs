@@ -1,0 +1,190 @@
+//! A data file that may be taken into a new catalog: what it says of itself, and of every row what decides whether it is the
+//! newest of its resource.
+
+use std::fs::File;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, SchemaRef, TimestampMicrosecondType};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use crate::fhir::{TypeId, facts};
+use crate::lake::error::LakeError;
+use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
+use crate::lake::layout::{LAYOUT_VERSION, field_id};
+use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
+use crate::lake::written::{WrittenColumn, WrittenFile};
+
+/// Rows decoded at a time.
+const BATCH_ROWS: usize = 1_024;
+
+/// A data file that was read from its first row to its last.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) written: WrittenFile,
+    pub(super) schema: SchemaRef,
+    pub(super) rows: Vec<RowMark>,
+    /// A row by which an owner key can be tried: application, patient, owner.
+    pub(super) owned: Option<(String, String, i64)>,
+}
+
+/// What decides about a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RowMark {
+    /// A hash of the resource's identity within the table: application and id.
+    pub(super) resource: u128,
+    pub(super) version: i64,
+    pub(super) last_updated: i64,
+    /// Whether an erasure left it.
+    pub(super) is_blank: bool,
+}
+
+impl Candidate {
+    /// Reads a file of a table.
+    pub(super) fn read(path: PathBuf, ty: TypeId) -> Result<Candidate, LakeError> {
+        let file = File::open(&path).map_err(LakeError::io("read", &path))?;
+        let bytes = file.metadata().map_err(LakeError::io("read", &path))?.len();
+        let failed = || LakeError::parquet("read", &path);
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed())?;
+        let values = builder.metadata().file_metadata().key_value_metadata();
+        let says = |key: &str, expected: &str| {
+            let mut values = values.into_iter().flatten();
+            values.any(|value| value.key == key && value.value.as_deref() == Some(expected))
+        };
+        if !says(LAYOUT_VERSION_KEY, &LAYOUT_VERSION.to_string()) || !says(RESOURCE_TYPE_KEY, facts().get(ty).name) {
+            return Err(unfit(&path, "its footer is not that of a file of this table"));
+        }
+        let schema = builder.schema().clone();
+        let footer_size = footer_size(&path, bytes)?;
+        let mut rows = Vec::new();
+        let mut owned = None;
+        let mut nulls = vec![0; schema.fields().len()];
+        let (mut owners, mut versions, mut updated) = (Range::new(), Range::new(), Range::new());
+        for batch in builder.with_batch_size(BATCH_ROWS).build().map_err(failed())? {
+            let batch = batch.map_err(|error| unfit(&path, &error.to_string()))?;
+            for (nulls, column) in nulls.iter_mut().zip(batch.columns()) {
+                *nulls += column.null_count() as u64;
+            }
+            let found = system(&batch).ok_or_else(|| unfit(&path, "it lacks a system column"))?;
+            for row in found {
+                owners.add(row.owner);
+                versions.add(row.mark.version);
+                updated.add(row.mark.last_updated);
+                if owned.is_none() && row.owner > APPLICATION_ONLY && !row.is_synced && !row.mark.is_blank {
+                    owned = row.patient.map(|patient| (row.application, patient, row.owner));
+                }
+                rows.push(row.mark);
+            }
+        }
+        let fields = schema.fields().iter().zip(nulls);
+        let columns: Option<Vec<WrittenColumn>> = fields
+            .map(|(field, nulls)| field_id(field).map(|id| WrittenColumn { id, nulls }))
+            .collect();
+        let columns = columns.ok_or_else(|| unfit(&path, "it has a column without a field id"))?;
+        if rows.is_empty() {
+            return Err(unfit(&path, "it has no rows"));
+        }
+        Ok(Candidate {
+            written: WrittenFile {
+                rows: rows.len() as u64,
+                path,
+                bytes,
+                footer_size,
+                owners: owners.0..=owners.1,
+                versions: versions.0..=versions.1,
+                last_updated: updated.0..=updated.1,
+                columns,
+            },
+            schema,
+            rows,
+            owned,
+        })
+    }
+
+    /// Whether this is the file that an erasure has written `other` anew as: the same rows in the same places, but for blank ones. What
+    /// is blank here and not there was erased.
+    pub(super) fn was_before(&self, other: &Candidate) -> bool {
+        let pairs = || self.rows.iter().zip(&other.rows);
+        self.rows.len() == other.rows.len()
+            && pairs().all(|(old, new)| new.is_blank || old == new)
+            && pairs().any(|(old, new)| new.is_blank && !old.is_blank)
+    }
+
+    /// Whether its rows' owners were made with this key; `None` where no row can tell.
+    pub(super) fn fits(&self, key: OwnerKey) -> Option<bool> {
+        let (application, patient, owner) = self.owned.as_ref()?;
+        Some(key.owners_of(application, patient).contains(owner))
+    }
+}
+
+struct SystemRow {
+    mark: RowMark,
+    owner: i64,
+    application: String,
+    patient: Option<String>,
+    is_synced: bool,
+}
+
+fn system(batch: &RecordBatch) -> Option<Vec<SystemRow>> {
+    let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
+    let optional = |name: &str| {
+        batch
+            .column_by_name(name)
+            .and_then(|column| column.as_string_opt::<i32>())
+    };
+    let number = |name: &str| batch.column_by_name(name)?.as_primitive_opt::<Int64Type>();
+    let (id, application) = (text("id")?, text("application")?);
+    let (patient, authorization) = (optional("patient"), optional("authorization"));
+    let (owner, version) = (number("owner")?, number("version")?);
+    let updated = batch.column_by_name("last_updated")?;
+    let updated = updated.as_primitive_opt::<TimestampMicrosecondType>()?;
+    let row = |at: usize| {
+        let mut hasher = SipHasher13::new();
+        (application.value(at), id.value(at)).hash(&mut hasher);
+        hasher.write_u8(0xff);
+        SystemRow {
+            mark: RowMark {
+                resource: hasher.finish128().as_u128(),
+                version: version.value(at),
+                last_updated: updated.value(at),
+                is_blank: id.value(at).is_empty() || id.value(at).ends_with('!'),
+            },
+            owner: owner.value(at),
+            application: application.value(at).to_owned(),
+            patient: patient
+                .filter(|patient| patient.is_valid(at))
+                .map(|patient| patient.value(at).to_owned()),
+            is_synced: authorization.is_some_and(|authorization| authorization.is_valid(at)),
+        }
+    };
+    Some((0..batch.num_rows()).map(row).collect())
+}
+
+/// The length of the footer, as the file states it.
+fn footer_size(path: &Path, bytes: u64) -> Result<u64, LakeError> {
+    use std::os::unix::fs::FileExt;
+    let mut length = [0; 4];
+    File::open(path)
+        .and_then(|file| file.read_exact_at(&mut length, bytes.saturating_sub(8)))
+        .map_err(LakeError::io("read", path))?;
+    Ok(u64::from(u32::from_le_bytes(length)))
+}
+
+struct Range(i64, i64);
+
+impl Range {
+    fn new() -> Range {
+        Range(i64::MAX, i64::MIN)
+    }
+
+    fn add(&mut self, value: i64) {
+        self.0 = self.0.min(value);
+        self.1 = self.1.max(value);
+    }
+}
+
+pub(super) fn unfit(path: &Path, why: &str) -> LakeError {
+    LakeError::Damaged(format!("{}: {why}", path.display()))
+}

@@ -1,0 +1,65 @@
+//! Which rows of a table's files are the lake's: of each resource the newest version, unless a delete file takes it away.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use super::candidate::Candidate;
+
+/// What becomes of the files.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    /// Those with a row that stays: where in the list, and which of their rows are deleted.
+    pub(super) taken: Vec<(usize, BTreeSet<u64>)>,
+    /// Those without: their rows are elsewhere, in the same or a newer version, or deleted.
+    pub(super) dead: Vec<usize>,
+    /// Those from before an erasure, which hold what it erased.
+    pub(super) erased: Vec<usize>,
+}
+
+/// Chooses. `deleted` has the positions that delete files name, by place in the list.
+pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<u64>>) -> Choice {
+    let is_erased = |at: usize| files.iter().any(|other| files[at].was_before(other));
+    let (erased, mut rest): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| is_erased(*at));
+    // Where the same version is in several files, as after a merge, the largest one has it, so that the others are dead as a whole.
+    rest.sort_by_key(|at| (std::cmp::Reverse(files[*at].rows.len()), *at));
+    let mut newest: FxHashMap<u128, (i64, i64, usize, u64)> = FxHashMap::default();
+    for at in &rest {
+        let deleted = deleted.entry(*at).or_default();
+        for (position, row) in files[*at].rows.iter().enumerate() {
+            let position = position as u64;
+            if row.is_blank {
+                deleted.insert(position);
+            }
+            if deleted.contains(&position) {
+                continue;
+            }
+            let this = (row.version, row.last_updated, *at, position);
+            let known = newest.entry(row.resource).or_insert(this);
+            if (this.0, this.1) > (known.0, known.1) {
+                *known = this;
+            }
+        }
+    }
+    let mut choice = Choice {
+        erased,
+        ..Choice::default()
+    };
+    rest.sort_unstable();
+    for at in rest {
+        let mut gone = deleted.remove(&at).unwrap_or_default();
+        for (position, row) in files[at].rows.iter().enumerate() {
+            let is_newest = newest
+                .get(&row.resource)
+                .is_some_and(|newest| (newest.2, newest.3) == (at, position as u64));
+            if !is_newest {
+                gone.insert(position as u64);
+            }
+        }
+        match gone.len() == files[at].rows.len() {
+            true => choice.dead.push(at),
+            false => choice.taken.push((at, gone)),
+        }
+    }
+    choice
+}

@@ -1,0 +1,81 @@
+//! The columns of a table by the field ids of its files.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+
+use crate::fhir::TypeId;
+use crate::lake::layout::{ColumnRow, Layout, LayoutError, field_id};
+
+/// What files say of a table's columns.
+#[derive(Debug)]
+pub(super) struct Columns {
+    /// Numbers columns anew, and knows what a table of this type can have.
+    layout: Layout,
+    rows: Vec<ColumnRow>,
+    /// The files' ids by the new ones.
+    ids: BTreeMap<i32, i32>,
+}
+
+impl Columns {
+    pub(super) fn new(ty: TypeId) -> Columns {
+        Columns {
+            layout: Layout::new(ty),
+            rows: Vec::new(),
+            ids: BTreeMap::new(),
+        }
+    }
+
+    /// Takes up the columns of a file; `false`, and nothing taken up, where they are none of the table's, or where an id is another
+    /// column's in a file before.
+    pub(super) fn add(&mut self, schema: &Schema) -> bool {
+        let mut layout = self.layout.clone();
+        let Ok(adopted) = layout.adopt(schema) else {
+            return false;
+        };
+        let mut ids = self.ids.clone();
+        let fields = schema.fields().iter().zip(adopted.schema.fields());
+        let agree = fields.into_iter().all(|(file, new)| pair(file, new, &mut ids));
+        let mut given: Vec<i32> = ids.values().copied().collect();
+        given.sort_unstable();
+        given.dedup();
+        if !agree || given.len() != ids.len() {
+            return false;
+        }
+        self.rows.extend(adopted.new);
+        self.layout = layout;
+        self.ids = ids;
+        true
+    }
+
+    /// The table's columns with the files' ids.
+    pub(super) fn finish(self) -> Result<(Layout, Vec<ColumnRow>), LayoutError> {
+        let ids = self.ids;
+        let id = |id: i32| ids.get(&id).copied().unwrap_or(id);
+        let rows: Vec<ColumnRow> = self
+            .rows
+            .into_iter()
+            .map(|row| ColumnRow {
+                id: id(row.id),
+                parent: row.parent.map(id),
+                ..row
+            })
+            .collect();
+        Ok((Layout::from_rows(self.layout.ty(), rows.clone())?, rows))
+    }
+}
+
+/// Notes which id a column and those inside it have in a file. `false` where a column has none, or another than in a file before.
+fn pair(file: &Field, new: &FieldRef, ids: &mut BTreeMap<i32, i32>) -> bool {
+    let (Some(in_file), Some(given)) = (field_id(file), field_id(new)) else {
+        return false;
+    };
+    if *ids.entry(given).or_insert(in_file) != in_file {
+        return false;
+    }
+    match (file.data_type(), new.data_type()) {
+        (DataType::List(file), DataType::List(new)) => pair(file, new, ids),
+        (DataType::Struct(file), DataType::Struct(new)) => file.iter().zip(new).all(|(file, new)| pair(file, new, ids)),
+        _ => true,
+    }
+}

@@ -1,0 +1,145 @@
+//! One file against what the catalog records of it.
+
+use std::fs::File;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
+
+use super::report::Problem;
+use super::stored::{StoredData, StoredDeletes};
+use crate::lake::deletes;
+use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
+use crate::lake::layout::LAYOUT_VERSION;
+
+/// What is wrong with a data file, the first thing that is.
+pub(super) fn data_file(stored: &StoredData) -> Option<Problem> {
+    let file = match sized(&stored.path, stored.bytes, stored.footer_size) {
+        Ok(file) => file,
+        Err(problem) => return Some(problem),
+    };
+    let reader = match SerializedFileReader::new(file) {
+        Ok(reader) => reader,
+        Err(error) => return Some(Problem::Unreadable(error.to_string())),
+    };
+    contents(stored, reader.metadata()).map(Problem::Contents)
+}
+
+fn contents(stored: &StoredData, metadata: &ParquetMetaData) -> Option<String> {
+    let file = metadata.file_metadata();
+    let rows = u64::try_from(file.num_rows()).unwrap_or(0);
+    if rows != stored.rows {
+        return Some(format!("has {rows} rows, {} are recorded", stored.rows));
+    }
+    for (key, expected) in [
+        (LAYOUT_VERSION_KEY, LAYOUT_VERSION.to_string()),
+        (RESOURCE_TYPE_KEY, stored.table.clone()),
+    ] {
+        let found = footer_value(metadata, key);
+        if found != Some(&expected) {
+            let found = found.map_or("nothing", String::as_str);
+            return Some(format!("says {found} of {key}, where {expected} is recorded"));
+        }
+    }
+    let roots = file.schema_descr().root_schema().get_fields();
+    let mut ids: Vec<i32> = roots.iter().filter_map(|root| id(root)).collect();
+    let mut recorded: Vec<i32> = stored.columns.iter().map(|(id, _)| *id).collect();
+    ids.sort_unstable();
+    recorded.sort_unstable();
+    if ids != recorded {
+        return Some("has other columns than are recorded".to_owned());
+    }
+    for (column, bounds) in ["owner", "version", "last_updated"].iter().zip(&stored.bounds) {
+        let (Some(bounds), Some(found)) = (bounds, range(metadata, column)) else {
+            continue;
+        };
+        if found.start() < bounds.start() || found.end() > bounds.end() {
+            return Some(format!(
+                "has values of {column} outside of the bounds that are recorded"
+            ));
+        }
+    }
+    None
+}
+
+/// What is wrong with a delete file, the first thing that is.
+pub(super) fn delete_file(stored: &StoredDeletes) -> Option<Problem> {
+    if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
+        return Some(problem);
+    }
+    let (about, positions) = match deletes::read_named(&stored.path) {
+        Ok(read) => read,
+        Err(error) => return Some(Problem::Unreadable(error.to_string())),
+    };
+    let found = positions.len() as u64;
+    if found != stored.count {
+        return Some(Problem::Contents(format!(
+            "deletes {found} rows, {} are recorded",
+            stored.count
+        )));
+    }
+    if positions.last().is_some_and(|last| *last >= stored.data_rows) {
+        return Some(Problem::Contents(
+            "deletes rows that the data file does not have".to_owned(),
+        ));
+    }
+    let about = about.filter(|about| *about != stored.data_file)?;
+    Some(Problem::Contents(format!(
+        "is about {about}, where {} is recorded",
+        stored.data_file
+    )))
+}
+
+/// Opens a file that has the size and the length of the footer that are recorded.
+fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<File, Problem> {
+    let unreadable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Problem::Missing,
+        _ => Problem::Unreadable(error.to_string()),
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let found = file.metadata().map_err(unreadable)?.len();
+    if found != bytes {
+        let recorded = bytes;
+        return Err(Problem::Size { recorded, found });
+    }
+    let mut end = [0; 8];
+    file.read_exact_at(&mut end, bytes.saturating_sub(8))
+        .map_err(unreadable)?;
+    let length = u32::from_le_bytes([end[0], end[1], end[2], end[3]]);
+    match &end[4..] == b"PAR1" && u64::from(length) == footer_size {
+        true => Ok(file),
+        false => Err(Problem::Contents("has another footer than is recorded".to_owned())),
+    }
+}
+
+/// The value of a key in a file's footer.
+fn footer_value<'m>(metadata: &'m ParquetMetaData, key: &str) -> Option<&'m String> {
+    let values = metadata.file_metadata().key_value_metadata()?;
+    values.iter().find(|value| value.key == key)?.value.as_ref()
+}
+
+fn id(root: &parquet::schema::types::TypePtr) -> Option<i32> {
+    let info = root.get_basic_info();
+    info.has_id().then(|| info.id())
+}
+
+/// Least and greatest value of an integer column, by the statistics of its row groups.
+fn range(metadata: &ParquetMetaData, column: &str) -> Option<RangeInclusive<i64>> {
+    let columns = metadata.file_metadata().schema_descr().columns();
+    let at = columns.iter().position(|leaf| leaf.path().parts() == [column])?;
+    let mut range: Option<RangeInclusive<i64>> = None;
+    for group in metadata.row_groups() {
+        let Some(Statistics::Int64(values)) = group.column(at).statistics() else {
+            return None;
+        };
+        let (least, greatest) = (*values.min_opt()?, *values.max_opt()?);
+        range = Some(match range {
+            Some(range) => least.min(*range.start())..=greatest.max(*range.end()),
+            None => least..=greatest,
+        });
+    }
+    range
+}

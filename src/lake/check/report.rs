@@ -1,0 +1,74 @@
+//! What a check found.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// The result of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Files that the catalog names and that were looked at: data files and delete files of all snapshots.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What is wrong, the catalog first, then by path.
+    pub findings: Vec<Finding>,
+    /// Files of interrupted writers, moved aside to `data/.orphans/`. They are no part of the lake.
+    pub moved_aside: u64,
+    /// Whether somebody was writing meanwhile. Files that the catalog does not name were not looked for then: they may be in the making.
+    pub being_written: bool,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file it is wrong with.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What can be wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The catalog: a clause that says how.
+    Catalog(String),
+    /// The catalog names it, and it is not there.
+    Missing,
+    /// It has another size than the catalog records.
+    Size {
+        /// Bytes that are recorded.
+        recorded: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
+    /// It cannot be read: a clause that says why.
+    Unreadable(String),
+    /// It can be read and is not what the catalog records: a clause that says how.
+    Contents(String),
+    /// The catalog does not name it.
+    Unnamed,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Catalog(what) => f.write_str(what),
+            Problem::Missing => f.write_str("is missing"),
+            Problem::Size { recorded, found } => write!(f, "has {found} bytes, {recorded} are recorded"),
+            Problem::Unreadable(why) => write!(f, "cannot be read: {why}"),
+            Problem::Contents(what) => f.write_str(what),
+            Problem::Unnamed => f.write_str("is not named by the catalog"),
+        }
+    }
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_good(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    pub(super) fn find(&mut self, path: PathBuf, problem: Problem) {
+        self.findings.push(Finding { path, problem });
+    }
+}
