@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::{
-    app, audit, bench, compact, consents, demo, endpoint, erase, fhirpath, generate, import, info, keys,
+    app, audit, bench, check, compact, consents, demo, endpoint, erase, fhirpath, generate, import, info, keys,
     run as run_view, sandbox, search, serve, token, validate_view,
 };
 
@@ -32,6 +32,7 @@ enum Command {
     Serve(serve::Args),
     Token(token::Args),
     ValidateView(validate_view::Args),
+    Check(check::Args),
     Compact(compact::Args),
     Erase(erase::Args),
     App(app::Args),
@@ -57,6 +58,7 @@ pub fn run() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::ValidateView(arguments) => validate_view::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
         Command::Compact(arguments) => compact::run(arguments),
         Command::Erase(arguments) => erase::run(arguments),
         Command::App(arguments) => app::run(arguments),

@@ -6,6 +6,7 @@ use indicatif::ProgressBar;
 
 use super::failure::Failure;
 use super::info::bytes;
+use super::wait::Wait;
 use crate::lake::Lake;
 use crate::lake::compact::{self, CompactOptions, Effort, Unreadable};
 
@@ -22,6 +23,8 @@ pub(super) struct Args {
     /// Do only what is overdue: merge small files, and overlapping ones where a person meets more than 8
     #[arg(long)]
     thrifty: bool,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 /// Compacts and says what changed.
@@ -32,7 +35,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         Effort::Thorough
     };
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
-    let mut writer = lake.writer().map_err(Failure::from_lake)?;
+    let mut writer = arguments.wait.writer(&lake)?;
     let bar = ProgressBar::new_spinner();
     bar.enable_steady_tick(std::time::Duration::from_millis(100));
     bar.set_message("looking for files to merge");

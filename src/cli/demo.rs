@@ -11,6 +11,7 @@ use super::playground::{self, Playground};
 use super::rates::RateArgs;
 use super::serve::{listen, parameters, serve, sources};
 use super::token::issue;
+use super::wait::Wait;
 use crate::consent::{Clock, Store};
 use crate::fhir::facts;
 use crate::http::{Limits, Options};
@@ -131,7 +132,7 @@ fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
         "{bytes}/{total_bytes} {bytes_per_sec}",
         ingest::input_size(&paths),
     );
-    let mut writer = lake.writer().map_err(Failure::from_lake)?;
+    let mut writer = Wait::default().writer(lake)?;
     let options = ingest::Options {
         mode: Mode::Live,
         application: LOCAL_APPLICATION.to_owned(),

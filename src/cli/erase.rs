@@ -1,19 +1,17 @@
 //! `tabularium erase`: one person's records out of the lake, for good.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::failure::Failure;
 use super::lake_scope::LOCAL;
 use super::mode::Mode;
+use super::wait::Wait;
+use crate::consent::{Clock, Forgotten, Store};
 use crate::fhir::facts;
-use crate::lake::{Erased, Intent, Lake, LakeError, LakeWriter, PatientScope, REFRESH, Scope};
+use crate::lake::{Erased, Intent, Lake, LakeWriter, PatientScope, REFRESH, Scope};
 
-/// How long it waits for somebody else who writes: a server holds the lake for one merge at a time.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it asks meanwhile.
-const ASK: Duration = Duration::from_millis(50);
 /// Running servers have noticed by then that records are being erased.
 const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 
@@ -22,12 +20,14 @@ const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 /// When it ends they are gone for all readers, a running server's page links included, and their bytes have left the data folder:
 /// the files that hold them are rewritten without them. What belongs to nobody in particular stays (organizations,
 /// practitioners, records that name several people), and so do other people's records that speak of the person; of the former it says
-/// how many name them. What a patient's consent has brought goes with the consent, not with this. Importing the
+/// how many name them. Tokens that were made for the Patient on the command line end, and files of interrupted imports that hold such
+/// records go from data/.orphans. What a patient's consent has brought goes with the consent, not with this. Importing the
 /// person again brings the records back. If it is interrupted, the next command that writes finishes it. Backups and copies
 /// of the folder are not touched.
 ///
 /// Exit codes: 0 erased; 2 there is no lake, or nothing is filed under this Patient; 3 erased for all readers, but bytes are left
-/// where it says; 1 another failure, as when somebody else goes on writing for half a minute.
+/// where it says, which the next command that writes tries again; 1 another failure, no records are erased, as when another process goes
+/// on writing the lake.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder
@@ -42,6 +42,8 @@ pub(super) struct Args {
     /// The application that the records belong to
     #[arg(long, value_name = "ID", default_value = LOCAL)]
     application: String,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 /// Erases and says what.
@@ -51,6 +53,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         patient,
         mode,
         application,
+        wait,
     } = arguments;
     let lake = Lake::open(&data).map_err(Failure::from_lake)?;
     let intent = Intent {
@@ -62,14 +65,16 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         },
         application,
     };
-    let mut writer = writer(&lake)?;
+    let mut writer = wait.writer(&lake)?;
     writer.let_readers_notice(NOTICED);
+    let (consents, not_forgotten) = end_tokens(&data, &intent, &patient);
     let mut erased = resumed(&writer, &intent);
     let now = writer
         .erase_all(std::slice::from_ref(&intent))
-        .map_err(Failure::other)?;
+        .map_err(|error| Failure::other(format!("no records are erased: {error}")))?;
     erased = now.into_iter().fold(erased, together);
-    if erased.rows == 0 && erased.left.is_empty() {
+    erased.left.extend(not_forgotten);
+    if erased.rows == 0 && erased.left.is_empty() && consents == 0 {
         print!("{}", stays(&lake, &intent, &patient));
         return Err(Failure::input(format!(
             "no records of Patient/{patient} of the application {} are in the lake that could be erased",
@@ -77,10 +82,17 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         )));
     }
     print!("{}", report(&erased));
+    if consents > 0 {
+        println!("the tokens that were made for this Patient are ended");
+    }
     drop(writer);
     print!("{}", stays(&lake, &intent, &patient));
-    let mut left = erased.left;
-    left.dedup();
+    let mut left: Vec<String> = Vec::new();
+    for clause in erased.left {
+        if !left.contains(&clause) {
+            left.push(clause);
+        }
+    }
     match left.as_slice() {
         [] => Ok(()),
         left => Err(Failure::partial(format!(
@@ -90,19 +102,25 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// The right to write, for which it waits a while.
-fn writer(lake: &Lake) -> Result<LakeWriter, Failure> {
-    let begun = Instant::now();
-    loop {
-        match lake.writer() {
-            Err(LakeError::Busy { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(ASK),
-            Err(error @ LakeError::Busy { .. }) => {
-                return Err(Failure::other(format!(
-                    "nothing is erased, because {error}; try again later"
-                )));
-            }
-            writer => return writer.map_err(Failure::from_lake),
+/// Ends the tokens for the person's imported records; says what is left of them in the service's store, a clause each.
+fn end_tokens(data: &Path, intent: &Intent, patient: &str) -> (u64, Vec<String>) {
+    let forgotten = Store::open_existing(data, Clock::System).and_then(|store| {
+        let forget = |store: Store| store.forget_imported(&intent.application, intent.mode, patient);
+        store.map_or(Ok(Forgotten::default()), forget)
+    });
+    match forgotten {
+        Ok(Forgotten {
+            consents,
+            log_stays: false,
+        }) => (consents, Vec::new()),
+        Ok(Forgotten { consents, .. }) => {
+            let left = "the log of service.sqlite, which could not be emptied while another program reads it";
+            (consents, vec![left.to_owned()])
         }
+        Err(error) => (
+            0,
+            vec![format!("service.sqlite ({error}); then run this command again")],
+        ),
     }
 }
 

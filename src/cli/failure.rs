@@ -33,12 +33,11 @@ impl Failure {
         }
     }
 
-    /// The lake cannot be opened: the input's fault where there is none, or one of another version.
+    /// The lake cannot be opened: the input's fault where there is none, or one of another version. One that another process writes is
+    /// nobody's fault.
     pub(super) fn from_lake(error: LakeError) -> Failure {
         match error {
-            LakeError::Missing(_) | LakeError::Version { .. } | LakeError::Busy { .. } => {
-                Failure::input(error.to_string())
-            }
+            LakeError::Missing(_) | LakeError::Version { .. } => Failure::input(error.to_string()),
             error => Failure::other(error),
         }
     }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
+use super::wait::Wait;
 use crate::consent::{Clock, Store};
 use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
-use crate::lake::{Lake, Mode};
+use crate::lake::Mode;
 
 /// Import records: NDJSON (plain or gzip), Bundles, single resources, and folders of these
 ///
@@ -24,7 +25,7 @@ use crate::lake::{Lake, Mode};
 /// goes on.
 ///
 /// Exit codes: 0 all stored; 3 something was refused, the rest is stored; 2 a path cannot be read, or not to its end, nothing
-/// stored; 1 another failure, nothing stored.
+/// stored; 1 another failure, as when another process goes on writing the lake, nothing stored.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder; made if there is none
@@ -41,6 +42,8 @@ pub(super) struct Args {
     /// The input is read twice. Conditional references are resolved within the input only.
     #[arg(long)]
     rewrite_ids: bool,
+    #[command(flatten)]
+    wait: Wait,
     /// Files and folders
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
@@ -59,6 +62,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         mode,
         application,
         rewrite_ids,
+        wait,
         paths,
     } = arguments;
     let missing = paths.iter().find(|path| !path.exists());
@@ -69,8 +73,8 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         ModeArgument::Live => Mode::Live,
         ModeArgument::Test => Mode::Test,
     };
-    let lake = Lake::open_or_create(&data).map_err(Failure::other)?;
-    let mut writer = lake.writer().map_err(Failure::other)?;
+    let lake = wait.open_or_create(&data)?;
+    let mut writer = wait.writer(&lake)?;
     let bar = progress_bar();
     let progress = bar.clone().map(|bar| {
         let advance: Arc<dyn Fn(u64) + Send + Sync> = Arc::new(move |bytes| bar.inc(bytes));

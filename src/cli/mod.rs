@@ -18,6 +18,7 @@ mod app;
 mod audit;
 mod base_url;
 mod bench;
+mod check;
 mod columns;
 mod command;
 mod compact;
@@ -49,5 +50,6 @@ mod terminology;
 mod token;
 mod upkeep;
 mod validate_view;
+mod wait;
 
 pub use command::run;
