@@ -1,20 +1,22 @@
 //! The catalog's promises: a commit shows whole or not at all, older snapshots stay readable for their hour, one writer at a
-//! time, and a crashed writer's files go.
+//! time, and a crashed writer's files are moved aside.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tabularium::lake::{Lake, LakeError, Mode, deletes};
+use tabularium::ingest::{Options, Session};
+use tabularium::lake::clock::ManualClock;
+use tabularium::lake::{Lake, LakeError, LakeOptions, Mode, deletes};
 
-use crate::harness::lake::{Fixture, add, files_below, fixture, patient, row, table, with, write};
+use crate::harness::lake::{Fixture, add, files_below, files_in_place, fixture, patient, row, table, with, write};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
 impl Fixture {
     fn files_on_disk(&self) -> BTreeSet<PathBuf> {
-        files_below(&self.lake.folder().data())
+        files_in_place(&self.lake.folder().data())
     }
 }
 
@@ -115,7 +117,7 @@ fn a_missing_lake_is_said_to_be_missing() {
 }
 
 #[test]
-fn files_of_an_interrupted_writer_are_removed_by_the_next() {
+fn files_of_an_interrupted_writer_are_moved_aside_by_the_next_and_removed_after_a_day() {
     let it = fixture();
     it.commit(&[row(1)]);
     let kept = it.files_on_disk();
@@ -125,6 +127,55 @@ fn files_of_an_interrupted_writer_are_removed_by_the_next() {
     std::fs::write(it.lake.folder().data().join("test/Group/x.tmp"), "").unwrap();
     drop(it.lake.writer().unwrap());
     assert_eq!(it.files_on_disk(), kept);
+    let aside = || files_below(&it.lake.folder().data().join(".orphans"));
+    let contents: Vec<String> = aside()
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    assert_eq!(contents, ["half a file", ""]);
+    it.clock.advance(24 * HOUR);
+    drop(it.lake.writer().unwrap());
+    assert_eq!(aside().len(), 2);
+    it.clock.advance(HOUR);
+    drop(it.lake.writer().unwrap());
+    assert_eq!((aside().len(), it.files_on_disk()), (0, kept));
+}
+
+/// `snapshot_time` went on where the clock had gone back, and `last_updated` did not: who asked for what is newer missed it.
+#[test]
+fn times_rise_though_the_clock_stands_or_goes_back() {
+    let it = fixture();
+    let text = |id: &str| format!(r#"{{"resourceType":"Patient","id":"{id}"}}"#);
+    let import = |lake: &Lake, id: &str| {
+        let mut writer = lake.writer().unwrap();
+        let mut session = Session::begin(&mut writer, Options::default()).unwrap();
+        session.add_document(text(id).as_bytes()).unwrap();
+        session.finish().unwrap();
+    };
+    import(&it.lake, "a");
+    import(&it.lake, "b");
+    let options = LakeOptions {
+        clock: Arc::new(ManualClock::at(1_600_000_000_000_000)),
+        ..LakeOptions::default()
+    };
+    let earlier = Lake::open_with(it.dir.path(), options).unwrap();
+    import(&earlier, "c");
+    it.lake.refresh().unwrap();
+    import(&it.lake, "d");
+    let picture = it.lake.picture();
+    let rows = it
+        .lake
+        .table(&picture, patient(), &crate::harness::records::application("local"));
+    let updated = ["a", "b", "c", "d"].map(|id| {
+        let row = rows.read(id).unwrap().unwrap();
+        let resource: serde_json::Value = serde_json::from_slice(&row.resource).unwrap();
+        let said = resource["meta"]["lastUpdated"].as_str().unwrap();
+        let said = chrono::DateTime::parse_from_rfc3339(said).unwrap();
+        assert_eq!(said.timestamp_micros(), row.last_updated, "{id}");
+        row.last_updated
+    });
+    assert!(updated.is_sorted_by(|one, next| one < next), "{updated:?}");
+    assert_eq!(updated[3], picture.time);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! An import killed at any point leaves the lake as it was before or as it should be afterwards, never in between; a killed
-//! compaction loses nothing; and the next writer removes what the killed one left behind.
+//! compaction loses nothing; and the next writer moves aside what the killed one left behind.
 //!
 //! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set).
 
@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use arrow::array::AsArray;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use tabularium::lake::{Lake, Picture};
 
-use crate::harness::lake::{files_below, resources};
+use crate::harness::lake::{files_below, files_in_place, resources};
 use crate::harness::records;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
@@ -116,7 +118,7 @@ impl Victim {
     }
 
     fn files(&self) -> BTreeSet<PathBuf> {
-        files_below(&self.data().join("data"))
+        files_in_place(&self.data().join("data"))
     }
 
     fn import(&self, round: usize) -> Command {
@@ -338,6 +340,11 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
         }
         after += 1;
         let lake = victim.lake();
+        // What was moved aside holds nothing of the person either.
+        for orphan in files_below(&victim.data().join("data/.orphans")) {
+            let rows = texts_of(&orphan).unwrap_or_else(|| panic!("{} cannot be read", orphan.display()));
+            assert!(rows.iter().all(|text| !text.contains(&subject)), "round {round}");
+        }
         for snapshot in 0..=lake.picture().snapshot {
             let Ok(picture) = lake.picture_at(snapshot) else {
                 continue;
@@ -351,6 +358,19 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
     }
     println!("{before} kills before it was recorded, {after} after");
     assert!(kills() < 16 || after > 0, "the kills hit erasures that had begun");
+}
+
+/// The resources of a data file, none of a delete file; `None` where it is neither.
+fn texts_of(path: &Path) -> Option<Vec<String>> {
+    let file = std::fs::File::open(path).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).ok()?.build().ok()?;
+    let mut texts = Vec::new();
+    for batch in reader {
+        if let Some(column) = batch.ok()?.column_by_name("resource") {
+            texts.extend(column.as_string::<i32>().iter().flatten().map(str::to_owned));
+        }
+    }
+    Some(texts)
 }
 
 /// Files of all snapshots that can still be read.

@@ -265,6 +265,42 @@ fn an_erasure_hides_from_the_moment_it_is_recorded_and_the_next_writer_finishes_
     assert_eq!(shown(&other, &other.picture(), [5]).len(), 1);
 }
 
+/// Files that an interrupted import has left are in no snapshot, and hold records all the same.
+#[test]
+fn what_was_moved_aside_is_erased_too() {
+    let it = fixture();
+    let marked = |owner| with(owner, &format!(r#""name":[{{"family":"{MARKER}-{owner}-"}}]"#));
+    it.commit(&[row(3), marked(5)]);
+    let lost = |rows: &[Row]| {
+        let mut writer = it.lake.writer().unwrap();
+        let mut transaction = writer.begin();
+        let file = add(&mut transaction, rows);
+        std::fs::read(&file.path).unwrap()
+    };
+    let table_folder = it.lake.folder().data().join("live/Patient");
+    let leave = |name: &str, content: &[u8]| std::fs::write(table_folder.join(name), content).unwrap();
+    leave("0a.parquet", &lost(&[marked(5), marked(7)]));
+    leave("0b.parquet", &lost(&[marked(8)]));
+    let half = lost(&[marked(9)]);
+    leave("0c.parquet", &half[..half.len() / 2]);
+    drop(it.lake.writer().unwrap());
+    let aside = it.lake.folder().data().join(".orphans");
+    assert_eq!(files_below(&aside).len(), 3);
+    let done = erase(&it.lake, 5);
+    assert_eq!((done.rows, done.left.len()), (1, 0));
+    assert_eq!(files_with(it.dir.path(), &format!("{MARKER}-5-")), [""; 0]);
+    // The half file may have been anybody's; the one of somebody else stays for its day.
+    let left: Vec<_> = files_below(&aside).into_iter().collect();
+    assert!(
+        left.len() == 1 && left[0].ends_with("live/Patient/0b.parquet"),
+        "{left:?}"
+    );
+    // So does a person go who is in no snapshot.
+    let done = erase(&it.lake, 8);
+    assert_eq!((done.rows, done.left.len()), (0, 0));
+    assert_eq!(files_below(&aside).len(), 0);
+}
+
 /// A server used to answer 500 until it noticed that another process had replaced files it had not opened yet.
 #[test]
 fn a_server_answers_though_it_has_not_noticed_an_erasure_yet() {

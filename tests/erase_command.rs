@@ -150,3 +150,78 @@ fn large_documents_take_little_memory() {
     println!("compaction {} MiB, erasure {} MiB", merged >> 20, erased >> 20);
     assert!(merged < most && erased < most, "compaction {merged}, erasure {erased}");
 }
+
+/// The tokens of an erased person went on being good, and the id stood in `service.sqlite`.
+#[test]
+fn the_persons_tokens_end_and_nothing_names_them() {
+    let resources: Vec<serde_json::Value> = PEOPLE
+        .lines()
+        .map(|line| serde_json::from_str(&line.replace("ann\"", "p-erased-1\"")).unwrap())
+        .collect();
+    let server = crate::harness::server::Server::imported(&resources[..2]);
+    let folder = server.folder();
+    let (gone, stays) = (server.patient_token("p-erased-1"), server.patient_token("anna"));
+    let status = |path: &str, token: &str| server.get(path, token).status;
+    assert_eq!(status("/fhir/Patient/p-erased-1", &gone), 200);
+    assert_eq!(status("/fhir/Patient/anna", &stays), 200);
+    let done = command(folder, &["erase", "--patient", "p-erased-1"]);
+    assert!(done.status.success(), "{}", said(&done).1);
+    assert!(
+        said(&done)
+            .0
+            .contains("the tokens that were made for this Patient are ended")
+    );
+    server.store.refresh().unwrap();
+    assert_eq!(status("/fhir/Patient/p-erased-1", &gone), 401);
+    assert_eq!(status("/fhir/Patient/anna", &stays), 200);
+    for path in crate::harness::lake::files_below(folder) {
+        let content = std::fs::read(&path).unwrap();
+        assert!(
+            memchr::memmem::find(&content, b"p-erased-1").is_none(),
+            "{} names the person",
+            path.display()
+        );
+    }
+    let again = command(folder, &["erase", "--patient", "p-erased-1"]);
+    assert_eq!(again.status.code(), Some(2));
+}
+
+/// On a disk that was nearly full it said `disk is full` with exit code 1, while the records were hidden already.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_exit_code_is_right_however_little_room_there_is() {
+    let scratch = tempfile::tempdir().unwrap();
+    let made = scratch.path().join("lake");
+    import(&made, PEOPLE);
+    let mut codes = std::collections::BTreeMap::new();
+    for kilobytes in (8..=160).step_by(8) {
+        let folder = scratch.path().join(format!("lake{kilobytes}"));
+        for from in crate::harness::lake::files_below(&made) {
+            let to = folder.join(from.strip_prefix(&made).unwrap());
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            std::fs::copy(from, to).unwrap();
+        }
+        // No file can grow beyond that, as on a disk with so much left.
+        let script = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
+        let mut limited = Command::new("bash");
+        limited.args(["-c", &script, PROGRAM, "erase", "--patient", "ann", "--data"]);
+        let done = limited.arg(&folder).output().unwrap();
+        let (_, error) = said(&done);
+        let found = said(&command(&folder, &["search", "Observation?_id=o"])).0;
+        let is_shown = found.contains("\"id\":\"o\"");
+        let code = done.status.code().unwrap();
+        match code {
+            0 | 3 => assert!(!is_shown, "{kilobytes}: {error}"),
+            1 => assert!(is_shown, "{kilobytes}: {error}"),
+            code => panic!("{kilobytes}: {code}: {error}"),
+        }
+        assert!(code != 3 || error.contains("hidden from all readers"), "{error}");
+        codes.entry(code).or_insert(Vec::new()).push(kilobytes);
+        // The next writer finishes what was begun.
+        import(&folder, r#"{"resourceType":"Patient","id":"cid"}"#);
+        let writer = Lake::open(&folder).unwrap().writer().unwrap();
+        assert_eq!(writer.unfinished().len(), 0, "{kilobytes}");
+    }
+    println!("exit codes by KiB: {codes:?}");
+    assert!(codes.contains_key(&0) && codes.contains_key(&3), "{codes:?}");
+}

@@ -175,6 +175,14 @@ pub(crate) fn files_below(dir: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
+/// All files of a data folder but for those that were moved aside as orphans.
+pub(crate) fn files_in_place(data: &Path) -> BTreeSet<PathBuf> {
+    let aside = data.join(".orphans");
+    let mut files = files_below(data);
+    files.retain(|path| !path.starts_with(&aside));
+    files
+}
+
 fn file_rows(path: &Path) -> Vec<Row> {
     let file = std::fs::File::open(path).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();

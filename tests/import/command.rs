@@ -53,7 +53,7 @@ fn the_exit_code_says_how_it_went() {
 
     let lake = tabularium::lake::Lake::open(&data).unwrap();
     let writer = lake.writer().unwrap();
-    let output = tabularium(&data, &[good]);
+    let output = tabularium(&data, &["--wait", "0", good]);
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("is being written by process"), "{said}");

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use tabularium::consent::{Authorization, AuthorizationState, Consent, ConsentState};
 
 use super::world::{Connected, PATIENCE, World};
-use crate::harness::lake::files_below;
+use crate::harness::lake::{files_below, files_in_place};
 use crate::harness::stored::versions;
 
 /// An address that the system gives to nobody who asks for any, so that a service which is started again has it again.
@@ -265,7 +265,7 @@ pub(super) fn check_files(world: &World) {
             known.extend(file.deletes.iter().map(|deletes| deletes.path.clone()));
         }
     }
-    assert_eq!(files_below(&world.server.folder().join("data")), known);
+    assert_eq!(files_in_place(&world.server.folder().join("data")), known);
     let spool = world.server.folder().join("spool");
     assert_eq!(files_below(&spool), [spool.join("lock")].into());
 }

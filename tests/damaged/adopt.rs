@@ -1,0 +1,195 @@
+//! A new catalog from the files: what was there is there again, and what was erased is not.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use super::{Copy, Made, tabularium};
+use crate::harness::lake::files_below;
+
+fn succeeds(done: &Output) -> String {
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout.clone()).unwrap()
+}
+
+/// What a search finds, without what belongs to the answer itself.
+fn found(lake: &Path, arguments: &[&str]) -> Vec<serde_json::Value> {
+    let text = succeeds(&tabularium(lake, &[&["search"], arguments].concat()));
+    let bundle: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
+    let mut found: Vec<serde_json::Value> = entries.into_iter().map(|entry| entry["resource"].clone()).collect();
+    found.sort_by_key(|resource| resource["id"].as_str().map(str::to_owned));
+    found
+}
+
+/// Everything that there is, by every door that goes by owners.
+fn all(lake: &Path) -> Vec<Vec<serde_json::Value>> {
+    vec![
+        found(lake, &["Patient"]),
+        found(lake, &["Observation"]),
+        found(lake, &["Organization"]),
+        found(lake, &["--patient", "ann", "Observation"]),
+        found(lake, &["--patient", "ben", "Observation"]),
+        found(lake, &["--patient", "ann", "Patient"]),
+    ]
+}
+
+fn adopt(lake: &Copy<'_>) -> String {
+    succeeds(&tabularium(lake.path(), &["check", "--adopt"]))
+}
+
+/// As good as before, and good to go on with.
+fn is_as(lake: &Copy<'_>, expected: &[Vec<serde_json::Value>]) {
+    assert_eq!(all(lake.path()), expected);
+    let (code, said) = lake.check();
+    assert_eq!(code, Some(0), "{said}");
+    for name in ["first", "second"] {
+        // Content that is there already comes to nothing, or is the next version of it.
+        lake.made.import(lake.path(), name);
+    }
+    lake.made.import(lake.path(), "third");
+    succeeds(&tabularium(lake.path(), &["compact"]));
+    assert_eq!(lake.check().0, Some(0));
+    let mut patients = found(lake.path(), &["Patient"]);
+    patients.retain(|patient| patient["id"] == "cid");
+    assert_eq!(patients.len(), 1);
+}
+
+fn kept(lake: &Path, prefix: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(lake).unwrap().map(|entry| entry.unwrap().path());
+    let is_kept = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(prefix);
+    entries.filter(is_kept).collect()
+}
+
+#[test]
+fn a_lake_without_a_good_catalog_comes_back_whole() {
+    let made = Made::new();
+    let expected = all(&made.lake());
+    assert_eq!(expected.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 1, 1, 2, 1]);
+    let whole = std::fs::read(made.lake().join("catalog.sqlite")).unwrap();
+    for content in [&made.older[..], b"", &whole[..whole.len() / 2], &whole[..4096]] {
+        let lake = made.copy();
+        std::fs::write(lake.catalog(), content).unwrap();
+        let said = adopt(&lake);
+        assert!(said.contains("6 resources in 5 data files"), "{said}");
+        let old = kept(lake.path(), "catalog.sqlite.damaged-");
+        assert_eq!(std::fs::read(&old[0]).unwrap(), content, "the old one is kept");
+        is_as(&lake, &expected);
+    }
+    let lake = made.copy();
+    std::fs::remove_file(lake.catalog()).unwrap();
+    adopt(&lake);
+    is_as(&lake, &expected);
+    // A good lake is left alone.
+    let lake = made.copy();
+    let before = std::fs::read(lake.catalog()).unwrap();
+    adopt(&lake);
+    assert_eq!(std::fs::read(lake.catalog()).unwrap(), before);
+}
+
+#[test]
+fn a_lake_with_a_wrong_row_comes_back_whole() {
+    let made = Made::new();
+    let expected = all(&made.lake());
+    for sql in [
+        "UPDATE ducklake_data_file SET path = replace(path, '.parquet', '.parquets') WHERE data_file_id = 0",
+        "UPDATE ducklake_schema SET path = 'test/' WHERE schema_name = 'live'",
+        "UPDATE ducklake_metadata SET value = '0123456789abcdef0123456789abcdef' WHERE key = 'tabularium.owner_key'",
+        "DELETE FROM ducklake_data_file",
+        "DELETE FROM ducklake_delete_file",
+        "DROP TABLE ducklake_snapshot",
+    ] {
+        let lake = made.copy();
+        lake.sql(sql);
+        adopt(&lake);
+        is_as(&lake, &expected);
+    }
+}
+
+#[test]
+fn merged_files_are_taken_once() {
+    let made = Made::new();
+    let expected = all(&made.lake());
+    let lake = made.copy();
+    succeeds(&tabularium(lake.path(), &["compact"]));
+    std::fs::remove_file(lake.catalog()).unwrap();
+    let said = adopt(&lake);
+    assert!(said.contains("6 resources in 3 data files"), "{said}");
+    is_as(&lake, &expected);
+}
+
+#[test]
+fn who_was_erased_does_not_come_back() {
+    let made = Made::new();
+    let lake = made.copy();
+    let before = lake.data();
+    let catalog = rusqlite::Connection::open(lake.catalog()).unwrap();
+    let sql = "SELECT f.path FROM ducklake_data_file f JOIN ducklake_table t ON t.table_id = f.table_id
+               WHERE t.table_name = 'Patient' AND f.begin_snapshot = 1";
+    let name: String = catalog.query_row(sql, [], |row| row.get(0)).unwrap();
+    drop(catalog);
+    succeeds(&tabularium(lake.path(), &["erase", "--patient", "ann"]));
+    let expected = all(lake.path());
+    assert_eq!(expected.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1, 0, 2, 0]);
+    std::fs::remove_file(lake.catalog()).unwrap();
+    // An erasure that was killed before it removed the old files: one that was written anew has the same rows but for hers.
+    let path = lake.path().join("data/live/Patient").join(name);
+    assert!(!path.exists());
+    std::fs::write(&path, &before[&path]).unwrap();
+    let said = adopt(&lake);
+    assert!(said.contains("1 files from before an erasure were removed"), "{said}");
+    assert!(!path.exists());
+    assert_eq!(all(lake.path()), expected);
+    let aside = files_below(&lake.path().join("data/.orphans"));
+    assert!(
+        aside
+            .iter()
+            .all(|path| path.to_string_lossy().ends_with("-delete.parquet"))
+    );
+    assert_eq!(lake.check().0, Some(0));
+}
+
+#[test]
+fn what_cannot_be_read_is_kept() {
+    let made = Made::new();
+    let lake = made.copy();
+    std::fs::remove_file(lake.catalog()).unwrap();
+    let file = files_below(&lake.path().join("data/live/Organization"));
+    let file = file.first().unwrap();
+    let half = std::fs::read(file).unwrap();
+    let half = &half[..half.len() / 2];
+    std::fs::write(file, half).unwrap();
+    let done = tabularium(lake.path(), &["check", "--adopt"]);
+    assert_eq!(done.status.code(), Some(3));
+    let folder = kept(lake.path(), "data.damaged-").remove(0);
+    let files = files_below(&folder);
+    assert_eq!(std::fs::read(files.first().unwrap()).unwrap(), half);
+    assert_eq!(lake.check().0, Some(0));
+    let after = all(lake.path());
+    assert_eq!(after.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 0, 1, 2, 1]);
+    // It may hold something of hers as well, which an erasure says.
+    let erase = || tabularium(lake.path(), &["erase", "--patient", "ann"]);
+    let done = erase();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(3), "{said}");
+    assert!(said.contains("data.damaged-"), "{said}");
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(erase().status.code(), Some(2), "there is nothing left");
+}
+
+/// Without the key nobody's rows could be found again, so nothing is made.
+#[test]
+fn without_its_owner_key_a_lake_is_not_adopted() {
+    let made = Made::new();
+    let lake = made.copy();
+    std::fs::remove_file(lake.catalog()).unwrap();
+    let mark = std::fs::read(lake.path().join("catalog.mark")).unwrap();
+    std::fs::remove_file(lake.path().join("catalog.mark")).unwrap();
+    let before = lake.data();
+    let done = tabularium(lake.path(), &["check", "--adopt"]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("owner key is lost"), "{said}");
+    assert!(lake.data() == before && !lake.catalog().exists());
+    std::fs::write(lake.path().join("catalog.mark"), mark).unwrap();
+    adopt(&lake);
+}
