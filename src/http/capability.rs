@@ -297,7 +297,7 @@ fn resources(engine: &Engine) -> Vec<Resource<'_>> {
         .collect()
 }
 
-/// The `Type:code` pairs that searches of each type may include by.
+/// The `Type:code` pairs that searches of each type may include by. `*`, which is taken as well, is no pair and is not listed.
 #[derive(Default)]
 struct Includes {
     forward: FxHashMap<TypeId, Vec<String>>,
@@ -319,11 +319,9 @@ impl Includes {
                     .resources()
                     .filter(|target| any || parameter.targets.contains(target))
                 {
-                    let reverse = found.reverse.entry(target).or_insert_with(|| vec!["*".to_owned()]);
-                    reverse.push(pair.clone());
+                    found.reverse.entry(target).or_default().push(pair.clone());
                 }
-                let forward = found.forward.entry(source).or_insert_with(|| vec!["*".to_owned()]);
-                forward.push(pair);
+                found.forward.entry(source).or_default().push(pair);
             }
         }
         found

@@ -213,8 +213,9 @@ impl Query {
                 let of_any = self.contained.which != Which::Outer;
                 let includes = Include::parse(programs, self.ty, raw, of_any)?;
                 if includes.is_empty() {
-                    // A type without references, followed from whatever is brought along, brings nothing and is no mistake.
-                    return Ok(Some(raw.modifier.is_some()));
+                    // A type without references brings nothing by all of them, or from whatever is brought along. That is no mistake.
+                    let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.ty).name);
+                    return Ok(Some(all || raw.modifier.is_some()));
                 }
                 self.includes.extend(includes);
             }

@@ -256,9 +256,18 @@ fn every_include_is_taken_and_no_other() {
         for (name, element) in [("_include", "searchInclude"), ("_revinclude", "searchRevInclude")] {
             let listed = texts(&resource, element);
             assert_eq!(listed.iter().collect::<BTreeSet<_>>().len(), listed.len(), "each once");
-            // A page of nothing: whether they are taken is the question here, what they bring along the next test's.
+            assert!(
+                listed
+                    .iter()
+                    .all(|value| value.split_once(':').is_some_and(|(source, code)| {
+                        !source.is_empty() && !code.is_empty() && !code.contains([':', '*'])
+                    })),
+                "[Resource]:[field] only: {listed:?}"
+            );
+            // A page of nothing: whether they are taken is the question here, what they bring along the next test's. All of them at
+            // once are taken of any type, those without references, too.
             let mut all: Vec<(&str, &str)> = listed.iter().map(|value| (name, *value)).collect();
-            all.push(("_id", "nobody"));
+            all.extend([(name, "*"), ("_id", "nobody")]);
             let answer = walk.search(&place, &all);
             assert_eq!(answer.status, 200, "{place} {name}: {}", answer.text);
             let strange = pairs
