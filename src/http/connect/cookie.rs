@@ -7,6 +7,7 @@ use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use cookie::time::Duration;
 use cookie::{Cookie, SameSite};
+use url::{Host, Url};
 
 use crate::http::service::Service;
 
@@ -25,12 +26,30 @@ pub(super) fn read(service: &Service, headers: &HeaderMap, name: &str) -> Option
 
 /// Sets a cookie; `framed` where the pages stand in another site's page.
 pub(super) fn set(service: &Service, name: &str, value: &str, framed: bool) -> Option<HeaderValue> {
-    written(full(name, service.is_encrypted()), value, framed, KEPT)
+    let secure = is_secure(service, framed);
+    written(full(name, service.is_encrypted()), value, framed, secure, KEPT)
 }
 
 /// Takes a cookie away.
 pub(super) fn cleared(service: &Service, name: &str, framed: bool) -> Option<HeaderValue> {
-    written(full(name, service.is_encrypted()), "", framed, Duration::ZERO)
+    let secure = is_secure(service, framed);
+    written(full(name, service.is_encrypted()), "", framed, secure, Duration::ZERO)
+}
+
+/// Whether a cookie is kept from plain HTTP: always, but at loopback addresses. There Safari and scripts would drop it, and what is sent
+/// leaves the machine by no wire. A frame's cookie is refused by browsers without the attribute.
+fn is_secure(service: &Service, framed: bool) -> bool {
+    framed || service.is_encrypted() || !is_loopback(&service.base_url)
+}
+
+fn is_loopback(base_url: &str) -> bool {
+    let host = Url::parse(base_url).ok();
+    match host.as_ref().and_then(Url::host) {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
 }
 
 /// The whole name. Over TLS browsers keep a name with this prefix for this very host, so that no neighbour in its domain, and nobody on
@@ -52,11 +71,11 @@ fn found(headers: &HeaderMap, name: &str) -> Option<String> {
         .map(|cookie| cookie.value().to_owned())
 }
 
-fn written(name: Cow<'_, str>, value: &str, framed: bool, age: Duration) -> Option<HeaderValue> {
+fn written(name: Cow<'_, str>, value: &str, framed: bool, secure: bool, age: Duration) -> Option<HeaderValue> {
     let mut cookie = Cookie::build((name, value))
         .path("/")
         .http_only(true)
-        .secure(true)
+        .secure(secure)
         .max_age(age)
         .same_site(SameSite::Lax)
         .build();
@@ -74,12 +93,16 @@ mod tests {
     #[test]
     fn cookies_have_the_attributes_that_keep_them() {
         let text = |encrypted, framed| {
-            let value = written(full(SESSION, encrypted), "abc", framed, KEPT).unwrap();
+            let value = written(full(SESSION, encrypted), "abc", framed, encrypted, KEPT).unwrap();
             value.to_str().unwrap().to_owned()
         };
         assert_eq!(
+            text(true, false),
+            "__Host-svc_session=abc; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=86400"
+        );
+        assert_eq!(
             text(false, false),
-            "svc_session=abc; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=86400"
+            "svc_session=abc; HttpOnly; SameSite=Lax; Path=/; Max-Age=86400"
         );
         let framed = text(true, true);
         for part in [
@@ -92,8 +115,24 @@ mod tests {
             assert!(framed.contains(part), "{framed}");
         }
         assert!(!framed.contains("Domain"));
-        let cleared = written(full(SESSION, true), "", false, Duration::ZERO).unwrap();
+        let cleared = written(full(SESSION, true), "", false, true, Duration::ZERO).unwrap();
         assert!(cleared.to_str().unwrap().contains("Max-Age=0"));
+    }
+
+    #[test]
+    fn loopback_addresses_are_told_from_others() {
+        for here in ["http://127.0.0.1:8080", "http://localhost/x", "http://[::1]:1"] {
+            assert!(is_loopback(here), "{here}");
+        }
+        for elsewhere in [
+            "http://192.168.1.2",
+            "http://127.0.0.1.example",
+            "http://localhost.example",
+            "http://[2001:db8::1]",
+            "nothing",
+        ] {
+            assert!(!is_loopback(elsewhere), "{elsewhere}");
+        }
     }
 
     #[test]
