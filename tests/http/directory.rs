@@ -70,6 +70,7 @@ fn endpoints_have_every_field_and_no_secret() {
     let first = server.store.save_endpoint(&first, Actor::Operator).unwrap();
     let second = NewEndpoint {
         mode: Mode::Live,
+        ty: AuthorizationType::Ial1,
         refreshable: false,
         refresh_valid_for: None,
         max_auth_period: Some(3_600),
@@ -86,7 +87,7 @@ fn endpoints_have_every_field_and_no_secret() {
     assert_eq!(
         listed[0],
         json!({
-            "name": "blue-test", "id": first.id, "mode": "TEST", "label": ["Blue Sky", "Blue"], "refreshable": true,
+            "name": "blue-test", "id": first.id, "mode": "TEST", "type": "OAUTH", "label": ["Blue Sky", "Blue"], "refreshable": true,
             "refreshValidFor": 0, "maxAuthPeriod": null, "status": "USER_VALIDATED",
             "resources": ["Patient", "Coverage"], "organization": {"id": "o1", "name": "Blue"},
         })
@@ -100,6 +101,7 @@ fn endpoints_have_every_field_and_no_secret() {
         (&listed[1]["status"], &listed[1]["label"]),
         (&json!("AVAILABLE"), &json!(["green"]))
     );
+    assert_eq!(listed[1]["type"], "IAL1");
     assert!(!answer.text.contains("our "), "{}", answer.text);
 }
 
@@ -165,6 +167,29 @@ fn an_application_is_taken_down_with_202_and_its_id() {
 }
 
 #[test]
+fn links_of_an_application_need_no_scheme() {
+    let server = Server::start(&[]);
+    for (sent, kept) in [
+        ("example.org", "https://example.org"),
+        ("www.example.org/me?x=1", "https://www.example.org/me?x=1"),
+        ("example.org:8443/cv", "https://example.org:8443/cv"),
+        ("bücher.example/über", "https://bücher.example/über"),
+        ("http://example.org", "http://example.org"),
+    ] {
+        let mut body = applicant();
+        body["website"] = json!(sent);
+        body["resume"] = json!(sent);
+        let answer = apply(&server, &body);
+        assert_eq!(answer.status, 202, "{sent}: {}", answer.text);
+        let id = answer.json()["id"].as_str().unwrap().to_owned();
+        let all = server.store.applicants(100).unwrap();
+        let (_, _, text) = all.iter().find(|(one, _, _)| *one == id).unwrap();
+        let stored: Value = serde_json::from_str(text).unwrap();
+        assert_eq!((&stored["website"], &stored["resume"]), (&json!(kept), &json!(kept)));
+    }
+}
+
+#[test]
 fn hostile_applications_are_kept_as_they_are() {
     let server = Server::start(&[]);
     for text in HOSTILE {
@@ -209,6 +234,12 @@ fn what_is_wrong_with_an_application_is_named() {
         ("resume", "javascript:alert(1)"),
         ("resume", "my cv"),
         ("website", "file:///etc/passwd"),
+        ("website", "example"),
+        ("website", "//example.org"),
+        ("website", "javascript:alert(1)"),
+        ("website", "mailto:ada@example.org"),
+        ("website", "a b.example.org"),
+        ("resume", "user:secret@example.org"),
         ("phone", &"1".repeat(501)),
         ("name", "A\r\nBcc: x"),
     ] {

@@ -1,5 +1,6 @@
 //! `POST /apply`: asking for access. What is sent is checked and kept; who reads it is the operator.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -71,13 +72,14 @@ fn checked(sent: &[u8]) -> Result<Value, Error> {
             }
             continue;
         }
-        check(name, value)?;
+        let value = check(name, value)?;
         kept.insert((*name).to_owned(), value.into());
     }
     Ok(kept.into())
 }
 
-fn check(name: &str, value: &str) -> Result<(), Error> {
+/// The value as it is kept.
+fn check<'v>(name: &str, value: &'v str) -> Result<Cow<'v, str>, Error> {
     let longest = if name == "why" { LONGEST_WHY } else { LONGEST };
     if value.chars().count() > longest {
         return Err(Error::Invalid(format!("{name} is longer than {longest} letters")));
@@ -89,10 +91,10 @@ fn check(name: &str, value: &str) -> Result<(), Error> {
     if name == "email" && !is_address(value) {
         return Err(Error::Invalid("email is no email address".to_owned()));
     }
-    if LINKS.contains(&name) && !is_link(value) {
-        return Err(Error::Invalid(format!("{name} is no http or https link")));
+    if LINKS.contains(&name) {
+        return link(value).ok_or_else(|| Error::Invalid(format!("{name} is no http or https link")));
     }
-    Ok(())
+    Ok(Cow::Borrowed(value))
 }
 
 /// Whether mail could be sent there at all; whether somebody reads it is not known before.
@@ -106,6 +108,18 @@ fn is_address(text: &str) -> bool {
     part(local) && part(domain) && domain.contains('.') && !domain.starts_with('.') && !domain.ends_with('.')
 }
 
-fn is_link(text: &str) -> bool {
-    Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some())
+/// An `http` or `https` link. People leave the scheme out, as in `example.org/me`: then it is `https`.
+fn link(text: &str) -> Option<Cow<'_, str>> {
+    let is_link =
+        |text: &str| Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host().is_some());
+    if is_link(text) {
+        return Some(Cow::Borrowed(text));
+    }
+    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let label =
+        |label: &str| !label.is_empty() && label.chars().all(|letter| letter.is_alphanumeric() || letter == '-');
+    let named = name.contains('.') && name.split('.').all(label) && port.bytes().all(|byte| byte.is_ascii_digit());
+    let whole = format!("https://{text}");
+    (named && !text.contains(char::is_whitespace) && is_link(&whole)).then_some(Cow::Owned(whole))
 }

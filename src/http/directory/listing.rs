@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::consent::{Endpoint, EndpointStatus, Organization};
+use crate::consent::{AuthorizationType, Endpoint, EndpointStatus, Organization};
 use crate::http::error::Error;
 use crate::http::routes::{Operation, Route};
 use crate::http::service::Service;
@@ -31,6 +31,8 @@ struct ShownEndpoint<'a> {
     name: &'a str,
     id: &'a str,
     mode: &'static str,
+    #[serde(rename = "type")]
+    ty: AuthorizationType,
     label: &'a [String],
     refreshable: bool,
     refresh_valid_for: Option<i64>,
@@ -59,7 +61,7 @@ pub(super) fn routes() -> Vec<Route> {
             described(
                 "endpoints",
                 "The endpoints that patients can connect",
-                "Each with name, id, mode, label, refreshable, refreshValidFor, maxAuthPeriod, status, resources and organization",
+                "Each with name, id, mode, type (OAUTH, CREDENTIALS, IAL1 or IAL2), label, refreshable, refreshValidFor, maxAuthPeriod, status, resources and organization",
             ),
         ),
     ]
@@ -108,6 +110,7 @@ impl ShownEndpoint<'_> {
                 Mode::Live => "LIVE",
                 Mode::Test => "TEST",
             },
+            ty: endpoint.ty,
             label: &endpoint.label,
             refreshable: endpoint.refreshable,
             refresh_valid_for: endpoint.refresh_valid_for,
