@@ -8,41 +8,44 @@ use crate::consent::{ConsentState, Store};
 use crate::http::error::Error;
 use crate::lake::Scope;
 
-/// The last consent of a page: when it was made, and its id.
+/// The last consent of a page: when it was made, and its id; and the state by which its list is filtered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) at: i64,
     pub(super) id: String,
+    pub(super) state: Option<ConsentState>,
 }
 
 impl Cursor {
     /// As it stands in `meta.nextCursor`.
-    pub(super) fn seal(&self, store: &Store, scope: &Scope, state: Option<ConsentState>) -> Result<String, Error> {
-        let plain = format!("{} {}", self.at, self.id);
-        let sealed = store
-            .seal(&purpose(scope, state), plain.as_bytes())
-            .map_err(Error::internal)?;
+    pub(super) fn seal(&self, store: &Store, scope: &Scope) -> Result<String, Error> {
+        let plain = format!("{} {} {}", self.at, self.id, self.state.map_or("", ConsentState::name));
+        let sealed = store.seal(&purpose(scope), plain.as_bytes()).map_err(Error::internal)?;
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
 
-    /// The cursor that a client sent back, if it is one of this list's.
-    pub(super) fn open(text: &str, store: &Store, scope: &Scope, state: Option<ConsentState>) -> Result<Cursor, Error> {
+    /// The cursor that a client sent back, if it is one of this application's lists.
+    pub(super) fn open(text: &str, store: &Store, scope: &Scope) -> Result<Cursor, Error> {
         let opened = || {
             let sealed = URL_SAFE_NO_PAD.decode(text).ok()?;
-            let plain = store.unseal(&purpose(scope, state), &sealed).ok()?;
+            let plain = store.unseal(&purpose(scope), &sealed).ok()?;
             let plain = String::from_utf8(plain).ok()?;
-            let (at, id) = plain.split_once(' ')?;
+            let (at, rest) = plain.split_once(' ')?;
+            let (id, state) = rest.split_once(' ')?;
             Some(Cursor {
                 at: at.parse().ok()?,
                 id: id.to_owned(),
+                state: match state {
+                    "" => None,
+                    name => Some(ConsentState::named(name)?),
+                },
             })
         };
         opened().ok_or_else(|| Error::Invalid("cursor is none that this list gave".to_owned()))
     }
 }
 
-/// Which list it is: whose, and what it leaves out.
-fn purpose(scope: &Scope, state: Option<ConsentState>) -> String {
-    let state = state.map_or("", ConsentState::name);
-    format!("consents/{}/{}/{state}", scope.mode.schema(), scope.application)
+/// Whose list it is.
+fn purpose(scope: &Scope) -> String {
+    format!("consents/{}/{}", scope.mode.schema(), scope.application)
 }

@@ -31,7 +31,10 @@ pub(super) fn routes() -> Vec<Route> {
         "The consents of the application and mode of the token, newest first",
     )
     .query("limit", limit)
-    .query("cursor", schema("string", "meta.nextCursor of the page before"))
+    .query(
+        "cursor",
+        schema("string", "meta.nextCursor of the page before; it carries the state"),
+    )
     .query("state", json!({"type": "string", "enum": states}))
     .response(200, "Consents in summary, and in meta how to go on", &[JSON], &answer);
     vec![Route::at("/rest/consents").get(list, operation)]
@@ -57,9 +60,19 @@ fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value
     let state = state(parameter(query, "state").as_deref())?;
     let (store, scope) = (&*service.store, &*access.scope);
     let cursor = parameter(query, "cursor").filter(|text| !text.is_empty());
-    let cursor = cursor
-        .map(|text| Cursor::open(&text, store, scope, state))
-        .transpose()?;
+    let cursor = cursor.map(|text| Cursor::open(&text, store, scope)).transpose()?;
+    // A cursor carries the filter of its list.
+    let state = match (&cursor, state) {
+        (Some(cursor), Some(state)) if cursor.state != Some(state) => {
+            let of = cursor.state.map_or("without a state", ConsentState::name);
+            let problem = format!(
+                "state is {state}, and the cursor is of a list {of}: leave state out, or begin without the cursor"
+            );
+            return Err(Error::Invalid(problem).into());
+        }
+        (Some(cursor), _) => cursor.state,
+        (None, state) => state,
+    };
     // One more than asked for tells whether there are more.
     let mut found = store.consents(&ConsentFilter {
         application: Some(&scope.application),
@@ -74,7 +87,7 @@ fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value
         None => None,
         Some(last) => {
             let (at, id) = (last.consent.created_at, last.consent.id.clone());
-            Some(Cursor { at, id }.seal(store, scope, state)?)
+            Some(Cursor { at, id, state }.seal(store, scope)?)
         }
     };
     let shown = found
