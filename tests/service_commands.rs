@@ -372,3 +372,104 @@ fn who_applied_for_access_is_listed_with_nothing_that_a_terminal_would_obey() {
         (1, &Value::from(second))
     );
 }
+
+/// A folder that may be read by everybody and written by nobody but root, and a command as somebody who is not root.
+#[cfg(unix)]
+fn read_only(data: &Path, arguments: &[&str]) -> Command {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+
+    let set = |path: &Path, mode: u32| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    for entry in std::fs::read_dir(data).unwrap() {
+        let path = entry.unwrap().path();
+        set(&path, if path.is_dir() { 0o555 } else { 0o444 });
+    }
+    set(data, 0o555);
+    set(data.parent().unwrap(), 0o755);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tabularium"));
+    command.args(arguments).arg("--data").arg(data);
+    if std::fs::metadata(data).unwrap().uid() == 0 {
+        command.uid(65_534).gid(65_534);
+    }
+    command
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_cannot_be_written_is_named() {
+    // "the service store failed: attempt to write a readonly database" did not say which file, nor whose fault it was.
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = folder();
+    let data = &folder.path().join("data");
+    done(
+        data,
+        &["app", "create", "X", "--redirect-uri", "https://app.example/cb"],
+    );
+    for arguments in [&["consents"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+        let output = match read_only(data, arguments).output() {
+            Ok(output) => output,
+            Err(error) => {
+                eprintln!("skipped a_store_that_cannot_be_written_is_named: nobody may start the program: {error}");
+                break;
+            }
+        };
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        let file = data.join("service.sqlite");
+        assert!(
+            said.contains(file.to_str().unwrap()) && said.contains("readonly"),
+            "{said}"
+        );
+    }
+    std::fs::set_permissions(data, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn signing_keys_whose_sealing_key_is_lost_are_given_up_on_request_only() {
+    let folder = folder();
+    let data = &folder.path().join("data");
+    done(
+        data,
+        &["app", "create", "X", "--redirect-uri", "https://app.example/cb"],
+    );
+    let kid = json(data, &["keys", "list"])["keys"][0]["kid"].clone();
+    std::fs::remove_file(data.join("service.key")).unwrap();
+    for arguments in [&["keys", "list"][..], &["keys", "rotate"]] {
+        let (code, said) = refused(data, arguments);
+        assert_eq!(code, 1, "{said}");
+        assert!(
+            said.contains("service.key") && said.contains("keys rotate --discard"),
+            "{said}"
+        );
+    }
+    done(data, &["keys", "rotate", "--discard"]);
+    let keys = json(data, &["keys", "list"]);
+    let kids: Vec<&Value> = keys["keys"].as_array().unwrap().iter().map(|key| &key["kid"]).collect();
+    assert!(!kids.is_empty() && !kids.contains(&&kid), "{kids:?}");
+}
+
+#[test]
+fn the_audit_log_shows_archived_lines_among_the_others() {
+    let folder = folder();
+    let data = &folder.path().join("data");
+    done(
+        data,
+        &["app", "create", "X", "--redirect-uri", "https://app.example/cb"],
+    );
+    // What a server archived: a line that is older than all others of the store.
+    let line = r#"{"id":0,"at":1768435200,"actor":"patient","action":"consent.abandoned","application":"x","consent":"c1","authorization":null,"detail":"left"}"#;
+    std::fs::create_dir(data.join("audit")).unwrap();
+    std::fs::write(data.join("audit/2026-01.ndjson"), format!("{line}\n")).unwrap();
+    let store = rusqlite::Connection::open(data.join("service.sqlite")).unwrap();
+    store
+        .execute_batch("INSERT INTO audit_archive (month, newest) VALUES ('2026-01', 0)")
+        .unwrap();
+    let all = json(data, &["audit"]);
+    let last = all.as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&last["action"], &last["at"]),
+        (&"consent.abandoned".into(), &"2026-01-15T00:00:00Z".into())
+    );
+    assert!(done(data, &["audit"]).contains("consent.abandoned"));
+}

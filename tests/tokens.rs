@@ -241,11 +241,12 @@ fn private_key(pkcs8: &[u8]) -> jsonwebtoken::EncodingKey {
     jsonwebtoken::EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap()
 }
 
-/// The signing key that was made last, as who has copied the store has it: its name, and the private half.
+/// The signing key that was made last, as who has copied the store and the key that seals has it: its name, and the private half.
 fn stolen(server: &Server) -> (String, jsonwebtoken::EncodingKey) {
     let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
-    let sql = "SELECT kid, pkcs8 FROM signing_key ORDER BY rowid DESC LIMIT 1";
-    let (kid, pkcs8): (String, Vec<u8>) = store.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let sql = "SELECT kid, sealed FROM signing_key ORDER BY rowid DESC LIMIT 1";
+    let (kid, sealed): (String, Vec<u8>) = store.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let pkcs8 = server.store.unseal(&format!("signing-key/{kid}"), &sealed).unwrap();
     (kid, private_key(&pkcs8))
 }
 

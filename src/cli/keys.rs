@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::data_store::open;
 use super::failure::Failure;
+use crate::consent::Store;
+use crate::lake::Lake;
 
 /// List or rotate the keys that sign access tokens
 #[derive(Debug, clap::Args)]
@@ -41,6 +43,9 @@ struct RotateArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Give up earlier keys that do not open because TABULARIUM_KEY or service.key is lost; what they signed is good no longer
+    #[arg(long)]
+    discard: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -60,7 +65,11 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             }
             Ok(())
         }
-        Command::Rotate(RotateArgs { data, json }) => {
+        Command::Rotate(RotateArgs { data, discard, json }) => {
+            if discard {
+                Lake::open(&data).map_err(Failure::from_lake)?;
+                Store::discard_unreadable_keys(&data).map_err(Failure::other)?;
+            }
             let store = open(&data)?;
             store.rotate_signing_key().map_err(Failure::other)?;
             let kids = names(&store.jwks());

@@ -1,6 +1,7 @@
-//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed.
+//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed; old ones of consents that
+//! have ended move to files, which `audit_archive` decides.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::error::Error;
 use super::states::named;
@@ -21,7 +22,7 @@ named! {
 }
 
 /// Something that happened.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AuditEntry {
     /// Counts up.
     pub id: i64,
@@ -39,6 +40,24 @@ pub struct AuditEntry {
     pub authorization: Option<String>,
     /// What else there is to know; neither secrets nor contents.
     pub detail: String,
+}
+
+/// The columns of an entry, in the order of its fields.
+pub(super) const COLUMNS: &str = "id, at, actor, action, application, consent, authorization, detail";
+
+impl AuditEntry {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
+        Ok(AuditEntry {
+            id: row.get(0)?,
+            at: row.get(1)?,
+            actor: row.get(2)?,
+            action: row.get(3)?,
+            application: row.get(4)?,
+            consent: row.get(5)?,
+            authorization: row.get(6)?,
+            detail: row.get(7)?,
+        })
+    }
 }
 
 /// What an entry is about.
@@ -73,25 +92,14 @@ pub(super) fn note(
 }
 
 impl Store {
-    /// The newest entries, newest first: at most `limit`, of one consent where it is named.
+    /// The newest entries, newest first, archived ones included: at most `limit`, of one consent where it is named.
     pub fn audit(&self, consent: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, Error> {
-        self.read(|connection| {
-            let sql = "SELECT id, at, actor, action, application, consent, authorization, detail FROM audit
-                       WHERE ?1 IS NULL OR consent = ?1 ORDER BY id DESC LIMIT ?2";
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map(params![consent, limit], |row| {
-                Ok(AuditEntry {
-                    id: row.get(0)?,
-                    at: row.get(1)?,
-                    actor: row.get(2)?,
-                    action: row.get(3)?,
-                    application: row.get(4)?,
-                    consent: row.get(5)?,
-                    authorization: row.get(6)?,
-                    detail: row.get(7)?,
-                })
-            })?;
+        let found = self.read(|connection| {
+            let sql = format!("SELECT {COLUMNS} FROM audit WHERE ?1 IS NULL OR consent = ?1 ORDER BY id DESC LIMIT ?2");
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params![consent, limit], AuditEntry::read)?;
             Ok(rows.collect::<Result<_, _>>()?)
-        })
+        })?;
+        self.with_archived(found, consent, limit as usize)
     }
 }

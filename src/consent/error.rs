@@ -1,6 +1,6 @@
 //! What can go wrong with the store, and why a token is refused.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The store did not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -8,10 +8,26 @@ pub enum Error {
     /// SQLite refused.
     #[error("the service store failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
+    /// SQLite refused, and the file is known.
+    #[error("the service store {path} failed: {source}")]
+    Failed {
+        /// The store's file.
+        path: PathBuf,
+        /// SQLite's reason.
+        source: rusqlite::Error,
+    },
     /// The file could not be made or opened.
     #[error("cannot open the service store {path}: {source}")]
     Open {
         /// The store's file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A file of archived audit lines could not be read or written.
+    #[error("cannot read or write the archived audit log {path}: {source}")]
+    Archive {
+        /// The file.
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
@@ -67,6 +83,19 @@ pub enum Error {
     /// Signing failed.
     #[error("the token could not be signed")]
     Sign,
+}
+
+impl Error {
+    /// The same with the store's file, where SQLite's reason alone does not name it.
+    pub(super) fn at(self, path: &Path) -> Error {
+        match self {
+            Error::Sqlite(source) => Error::Failed {
+                path: path.to_owned(),
+                source,
+            },
+            other => other,
+        }
+    }
 }
 
 /// Why a bearer token is not accepted. The texts are shown to the bearer and say nothing about other tokens.

@@ -60,6 +60,9 @@ const STEPS: &[&str] = &[
 ",
     CONSENT_FLOW,
     ENDPOINT_PAGES,
+    SEALED_KEYS,
+    UNBEGUN_FLOWS,
+    AUDIT_ARCHIVE,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -351,6 +354,45 @@ const ENDPOINT_PAGES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// Signing keys are sealed. Those that lie here in the clear are sealed by `key_rows` once this is done.
+const SEALED_KEYS: &str = "
+    ALTER TABLE signing_key RENAME COLUMN pkcs8 TO sealed;
+    INSERT INTO setting (name, value) SELECT 'clear_keys', 'yes' WHERE EXISTS (SELECT 1 FROM signing_key);
+";
+
+/// Flows that nobody begins are counted, not kept.
+const UNBEGUN_FLOWS: &str = "
+    -- When a browser first showed a page of the flow. Whether it did in sessions of earlier releases is not known.
+    ALTER TABLE flow_session ADD COLUMN begun_at INTEGER;
+    UPDATE flow_session SET begun_at = created_at;
+    CREATE INDEX flow_session_ended ON flow_session (ended_at) WHERE ended_at IS NOT NULL;
+
+    -- By day since the Unix epoch. A day that is over goes into the audit log.
+    CREATE TABLE unbegun_flow (
+        day INTEGER NOT NULL,
+        application TEXT NOT NULL REFERENCES application (id) ON DELETE CASCADE,
+        flows INTEGER NOT NULL,
+        PRIMARY KEY (day, application)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// Old lines of the audit log move to files, one per month.
+const AUDIT_ARCHIVE: &str = "
+    CREATE TABLE audit_archive (
+        -- As 2026-11: the file's name.
+        month TEXT PRIMARY KEY,
+        -- The newest line of the file.
+        newest INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- The lines that this very transaction has written to a file. Empty between transactions.
+    CREATE TABLE audit_archived (id INTEGER PRIMARY KEY) STRICT;
+    DROP TRIGGER audit_is_not_shortened;
+    CREATE TRIGGER audit_is_not_shortened BEFORE DELETE ON audit
+        WHEN OLD.id NOT IN (SELECT id FROM audit_archived)
+        BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
+";
+
 /// Brings the store to the newest version, in one transaction that a second process waits for.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     let known = STEPS.len() as i64;
@@ -369,6 +411,19 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     transaction.pragma_update(None, "user_version", known)?;
     transaction.commit()?;
     Ok(())
+}
+
+/// How many steps an earlier release knew, whose signing keys lay in the clear.
+#[cfg(test)]
+pub(super) const BEFORE_SEALED_KEYS: usize = 3;
+
+/// Takes the first steps only, as an earlier release did.
+#[cfg(test)]
+pub(super) fn migrate_to(connection: &Connection, steps: usize) {
+    for step in &STEPS[..steps] {
+        connection.execute_batch(step).unwrap();
+    }
+    connection.pragma_update(None, "user_version", steps as i64).unwrap();
 }
 
 fn version(connection: &Connection) -> Result<i64, rusqlite::Error> {

@@ -71,7 +71,7 @@ pub struct Grant<'a> {
 }
 
 impl Consent {
-    /// Makes a consent; `owner_of` gives the owner of its rows, and another id is taken where that is another consent's.
+    /// Makes a consent, without a line in the audit log; `owner_of` gives the owner of its rows, and another id is taken where that is another consent's.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -109,20 +109,13 @@ impl Consent {
                 now
             ],
         )?;
-        let about = About {
-            application: Some(new.application),
-            consent: Some(&id),
-            authorization: None,
-        };
-        note(
-            connection,
-            now,
-            Actor::Application,
-            "consent.created",
-            about,
-            new.made_by.name(),
-        )?;
         Consent::get(connection, &id)?.ok_or(Error::Lost("consent"))
+    }
+
+    /// Adds the line of its making to the audit log: at once, or when a patient begins the flow.
+    pub(super) fn note_created(&self, connection: &Connection, now: i64) -> Result<(), Error> {
+        let (actor, origin) = (Actor::Application, self.made_by.name());
+        note(connection, now, actor, "consent.created", self.about(), origin)
     }
 
     /// Changes its state.
@@ -380,7 +373,11 @@ impl Store {
     /// Begins a consent.
     pub fn create_consent(&self, new: &NewConsent<'_>, owner_of: impl Fn(&str) -> i64) -> Result<Consent, Error> {
         let now = self.clock().now();
-        self.write(|transaction| Consent::create(transaction, now, new, owner_of))
+        self.write(|transaction| {
+            let consent = Consent::create(transaction, now, new, owner_of)?;
+            consent.note_created(transaction, now)?;
+            Ok(consent)
+        })
     }
 
     /// Adds a source to a consent.

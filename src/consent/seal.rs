@@ -33,7 +33,7 @@ impl Sealer {
         Ok(Sealer(key))
     }
 
-    fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
+    pub(super) fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
         let mut text = plain.to_vec();
         let nonce = self
             .0
@@ -45,7 +45,7 @@ impl Sealer {
         Ok(sealed)
     }
 
-    fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
+    pub(super) fn unseal(&self, purpose: &str, sealed: &[u8]) -> Result<Vec<u8>, Error> {
         let bad = || Error::Key("it does not open what was sealed: was TABULARIUM_KEY or service.key changed?");
         let (version, rest) = sealed.split_first().ok_or_else(bad)?;
         if *version != VERSION || rest.len() < NONCE_LEN {

@@ -68,6 +68,13 @@ macro_rules! named {
                 serializer.serialize_str(self.name())
             }
         }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                $name::named(&text).ok_or_else(|| serde::de::Error::custom("no name that is known"))
+            }
+        }
     };
 }
 pub(super) use named;

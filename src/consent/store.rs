@@ -4,8 +4,8 @@
 //! Keys and revoked tokens are held in memory, since every request asks for them; the rest is read when wanted.
 
 use std::collections::HashSet;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use uuid::Uuid;
 use super::audit::{About, Actor, note};
 use super::clock::Clock;
 use super::error::Error;
-use super::keys::{self, SigningKey};
+use super::key_rows;
+use super::keys::SigningKey;
 use super::migrations::migrate;
 use super::readiness::Readiness;
 use super::seal::Sealer;
@@ -46,6 +47,7 @@ pub struct Client {
 /// The open store.
 pub struct Store {
     connection: Mutex<Connection>,
+    path: PathBuf,
     clock: Clock,
     held: RwLock<Held>,
     /// SQLite's `data_version` when `held` was read.
@@ -55,6 +57,7 @@ pub struct Store {
     moment: AtomicU64,
     readiness: Cache<String, (u64, Readiness)>,
     sealer: Sealer,
+    kept_house_at: AtomicI64,
 }
 
 /// What every request asks for.
@@ -76,31 +79,37 @@ impl Store {
     /// [`LOCAL_APPLICATION`] when there are none.
     pub fn open(folder: &Path, clock: Clock) -> Result<Store, Error> {
         let path = folder.join(FILE);
-        create_private(&path).map_err(|source| Error::Open {
-            path: path.clone(),
-            source,
-        })?;
-        let mut connection = Connection::open(&path)?;
-        connection.busy_timeout(Duration::from_secs(10))?;
-        connection.pragma_update(None, "journal_mode", "wal")?;
-        connection.pragma_update(None, "synchronous", "full")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        connection.pragma_update(None, "secure_delete", true)?;
-        migrate(&mut connection)?;
-        first_key(&mut connection, clock.now())?;
+        Store::opened_at(folder, &path, clock).map_err(|error| error.at(&path))
+    }
+
+    fn opened_at(folder: &Path, path: &Path, clock: Clock) -> Result<Store, Error> {
+        let (mut connection, sealer) = connected(folder, path)?;
+        key_rows::seal_clear_keys(&mut connection, &sealer)?;
+        key_rows::first_key(&mut connection, &sealer, clock.now())?;
         let store = Store {
             connection: Mutex::new(connection),
+            path: path.to_owned(),
             clock,
             held: RwLock::new(Held::default()),
             seen: Mutex::new(0),
             jobs: Arc::new(Notify::new()),
             moment: AtomicU64::new(0),
             readiness: Cache::new(REMEMBERED_READINESS),
-            sealer: Sealer::open(folder)?,
+            sealer,
+            kept_house_at: AtomicI64::new(i64::MIN),
         };
         store.register_application(LOCAL_APPLICATION)?;
         store.reload()?;
         Ok(store)
+    }
+
+    /// Gives up the signing keys of a folder's store that do not open because the key that sealed them is lost. Gives how many; the next
+    /// opening makes a new one.
+    pub fn discard_unreadable_keys(folder: &Path) -> Result<usize, Error> {
+        let path = folder.join(FILE);
+        let discarded = connected(folder, &path)
+            .and_then(|(mut connection, sealer)| key_rows::discard_unreadable(&mut connection, &sealer));
+        discarded.map_err(|error| error.at(&path))
     }
 
     /// The clock that the store and its tokens go by.
@@ -110,16 +119,29 @@ impl Store {
 
     /// Reads in one go.
     pub(super) fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
-        work(&locked(&self.connection))
+        work(&locked(&self.connection)).map_err(|error| error.at(&self.path))
     }
 
     /// Reads and writes in one transaction, which nobody else's comes between. An error takes all of it back.
     pub(super) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
-        let mut connection = locked(&self.connection);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let done = work(&transaction)?;
-        transaction.commit()?;
-        Ok(done)
+        let worked = || {
+            let mut connection = locked(&self.connection);
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        };
+        worked().map_err(|error: Error| error.at(&self.path))
+    }
+
+    /// The folder that holds the store.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// When what is done once an hour was done last.
+    pub(super) fn kept_house_at(&self) -> &AtomicI64 {
+        &self.kept_house_at
     }
 
     /// What seals.
@@ -303,24 +325,14 @@ impl Store {
 
     /// Makes a new signing key. Earlier ones go on verifying until the last token that they signed has expired.
     pub fn rotate_signing_key(&self) -> Result<(), Error> {
-        let made = keys::generate()?;
-        let key = SigningKey::from_pkcs8(&made)?;
         let now = self.clock.now();
-        let mut connection = locked(&self.connection);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute("DELETE FROM signing_key WHERE retired_at < ?1", [now - PATIENT_SECONDS])?;
-        transaction.execute("UPDATE signing_key SET retired_at = ?1 WHERE retired_at IS NULL", [now])?;
-        insert_key(&transaction, &key, &made, now)?;
-        note(
-            &transaction,
-            now,
-            Actor::Operator,
-            "signing-key.rotated",
-            About::default(),
-            &key.kid,
-        )?;
-        transaction.commit()?;
-        drop(connection);
+        self.write(|transaction| {
+            transaction.execute("DELETE FROM signing_key WHERE retired_at < ?1", [now - PATIENT_SECONDS])?;
+            transaction.execute("UPDATE signing_key SET retired_at = ?1 WHERE retired_at IS NULL", [now])?;
+            let kid = key_rows::insert_new(transaction, &self.sealer, now)?;
+            let (actor, about) = (Actor::Operator, About::default());
+            note(transaction, now, actor, "signing-key.rotated", about, &kid)
+        })?;
         self.reload()
     }
 
@@ -367,20 +379,7 @@ impl Store {
         let version = self.data_version()?;
         let held = {
             let connection = locked(&self.connection);
-            let sql = "SELECT pkcs8, retired_at FROM signing_key WHERE retired_at IS NULL OR retired_at >= ?1
-                       ORDER BY retired_at IS NULL DESC, created_at DESC, rowid DESC";
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map([self.clock.now() - PATIENT_SECONDS], |row| {
-                Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?))
-            })?;
-            let mut keys = Vec::new();
-            for row in rows {
-                let (pkcs8, retired_at) = row?;
-                keys.push(Arc::new(SigningKey {
-                    retired_at,
-                    ..SigningKey::from_pkcs8(&pkcs8)?
-                }));
-            }
+            let keys = key_rows::load(&connection, &self.sealer, self.clock.now() - PATIENT_SECONDS)?;
             let mut statement = connection.prepare_cached("SELECT jti FROM revoked_token WHERE expires_at >= ?1")?;
             let revoked = statement
                 .query_map([self.clock.now()], |row| row.get(0))?
@@ -416,27 +415,20 @@ pub(super) fn mode_of(text: &str) -> Mode {
     }
 }
 
-fn first_key(connection: &mut Connection, now: i64) -> Result<(), Error> {
-    let any = |connection: &Connection| {
-        let sql = "SELECT EXISTS (SELECT 1 FROM signing_key WHERE retired_at IS NULL)";
-        connection.query_row(sql, [], |row| row.get::<_, bool>(0))
-    };
-    if any(connection)? {
-        return Ok(());
-    }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if !any(&transaction)? {
-        let made = keys::generate()?;
-        insert_key(&transaction, &SigningKey::from_pkcs8(&made)?, &made, now)?;
-    }
-    transaction.commit()?;
-    Ok(())
-}
-
-fn insert_key(connection: &Connection, key: &SigningKey, pkcs8: &[u8], now: i64) -> Result<(), Error> {
-    let sql = "INSERT INTO signing_key (kid, pkcs8, created_at) VALUES (?1, ?2, ?3)";
-    connection.execute(sql, params![key.kid, pkcs8, now])?;
-    Ok(())
+/// A connection to the store's file, brought to the newest version, and what seals.
+fn connected(folder: &Path, path: &Path) -> Result<(Connection, Sealer), Error> {
+    create_private(path).map_err(|source| Error::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    migrate(&mut connection)?;
+    Ok((connection, Sealer::open(folder)?))
 }
 
 /// Makes the file when it is missing. SQLite gives its write-ahead log the permissions of the file itself.

@@ -2,17 +2,22 @@
 //!
 //! A server calls [`Store::sweep`] every second; who uses something checks its time all the same.
 
+use std::sync::atomic::Ordering;
+
 use rusqlite::{Connection, params};
 
 use super::audit::Actor;
 use super::error::Error;
+use super::flow::KEPT;
 use super::moves::{IDLE_SECONDS, ask_to_erase, end, kill_tokens, stop_jobs};
 use super::record::{Authorization, Consent};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::store::Store;
+use super::unbegun;
 
 /// How many consents one transaction looks at, so that others need not wait long.
 const AT_ONCE: u32 = 100;
+const HOUR: i64 = 3_600;
 
 /// What a sweep did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,12 +30,15 @@ pub struct Swept {
     pub expired: usize,
     /// One-time authorizations whose data is over.
     pub emptied: usize,
+    /// Flows that nobody began, which are only counted.
+    pub unbegun: usize,
 }
 
 impl Store {
     /// Makes the moves that are overdue.
     pub fn sweep(&self) -> Result<Swept, Error> {
         let now = self.clock().now();
+        self.keep_house(now)?;
         if !self.read(|connection| overdue(connection, now))? {
             return Ok(Swept::default());
         }
@@ -38,7 +46,7 @@ impl Store {
         loop {
             let done = self.write(|transaction| {
                 let before = swept;
-                swept.left += left(transaction, now)?;
+                left(transaction, now, &mut swept)?;
                 swept.unused += unused(transaction, now)?;
                 swept.emptied += emptied(transaction, now)?;
                 swept.expired += expired(transaction, now)?;
@@ -72,10 +80,34 @@ fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
     Ok(statement.query_row(params![now, now - IDLE_SECONDS], |row| row.get(0))?)
 }
 
+impl Store {
+    /// Once an hour: sessions that ended long ago go, counts of days that are over and old audit lines find their place.
+    fn keep_house(&self, now: i64) -> Result<(), Error> {
+        let last = self.kept_house_at().swap(now, Ordering::SeqCst);
+        if (last..last.saturating_add(HOUR)).contains(&now) {
+            self.kept_house_at().store(last, Ordering::SeqCst);
+            return Ok(());
+        }
+        self.write(|transaction| {
+            // They have told all they could.
+            transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
+            unbegun::note_counts(transaction, now)
+        })?;
+        // Lines that cannot be archived stay where they are, and nothing else waits for them.
+        if let Err(error) = self.archive_audit(now) {
+            tracing::error!(%error, "old audit lines were not archived");
+        }
+        Ok(())
+    }
+}
+
 /// Flows that were left alone. What a source had granted goes, too: without the flow's end nobody will ever fetch it.
-fn left(connection: &Connection, now: i64) -> Result<usize, Error> {
-    let consents = Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])?;
-    for mut consent in consents.iter().cloned() {
+fn left(connection: &Connection, now: i64, swept: &mut Swept) -> Result<(), Error> {
+    for mut consent in Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])? {
+        if unbegun::forget(connection, &consent)? {
+            swept.unbegun += 1;
+            continue;
+        }
         for mut authorization in Authorization::of(connection, &consent.id)? {
             let event = match authorization.state {
                 AuthorizationState::Created | AuthorizationState::Authorizing => AuthorizationEvent::Left,
@@ -89,8 +121,9 @@ fn left(connection: &Connection, now: i64) -> Result<usize, Error> {
                    progress = json_remove(progress, '$.details', '$.places', '$.verified')
                    WHERE consent = ?1 AND ended_at IS NULL";
         connection.execute(sql, params![consent.id, now])?;
+        swept.left += 1;
     }
-    Ok(consents.len())
+    Ok(())
 }
 
 fn unused(connection: &Connection, now: i64) -> Result<usize, Error> {

@@ -65,7 +65,7 @@ pub enum LakeError {
         source: std::io::Error,
     },
     /// SQLite refused.
-    #[error("catalog: {0}")]
+    #[error("catalog.sqlite: {0}")]
     Sqlite(#[from] rusqlite::Error),
     /// A Parquet file could not be read or written.
     #[error("cannot {action} {}: {source}", .path.display())]

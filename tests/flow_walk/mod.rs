@@ -77,6 +77,8 @@ impl<'r> Walk<'r> {
         };
         let owner_of = |id: &str| room.lake.owner_of_consent(id);
         let begun = room.store.begin_flow(&room.caller.client, &request, owner_of).unwrap();
+        // The browser goes on to the first page at once.
+        room.store.visit_flow(begun.flow.key).unwrap();
         Walk {
             room,
             entry,

@@ -14,5 +14,6 @@ pub use attempt::{Attempt, Returned};
 pub use end::Ended;
 pub use progress::{Asked, Details, Place, Progress, Step, Trouble, Verified};
 pub use request::{Display, Door, FlowRequest, Hints, Holder, Way};
+pub(super) use session::KEPT;
 pub use session::{Begun, Flow, FlowError, SessionKey};
 pub use steps::{Departure, SourceGrant};

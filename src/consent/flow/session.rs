@@ -12,9 +12,10 @@ use crate::consent::record::{Authorization, Consent, Origin};
 use crate::consent::secret::{self, Digest};
 use crate::consent::states::{AuthorizationState, ConsentState};
 use crate::consent::store::{Client, Store};
+use crate::consent::unbegun;
 
 /// How long the rows of a session stay after it has ended, so that who comes back late is told so.
-const KEPT: i64 = 86_400;
+pub(in crate::consent) const KEPT: i64 = 86_400;
 
 /// By what the store knows a session. It tells nothing that would open one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,11 @@ impl SessionKey {
     /// The key of the session that a cookie opens.
     pub fn of(cookie: &str) -> SessionKey {
         SessionKey(secret::digest(cookie))
+    }
+
+    /// As it stands in the store.
+    pub(in crate::consent) fn bytes(&self) -> &[u8] {
+        &self.0
     }
 
     /// As text.
@@ -166,7 +172,7 @@ impl Flow {
 }
 
 impl Store {
-    /// Begins a flow: a consent in the state CREATED, and the session of the browser that came.
+    /// Begins a flow: a consent in the state CREATED, and the session of the browser that came. Both are forgotten if it shows no page.
     pub fn begin_flow(
         &self,
         client: &Client,
@@ -177,8 +183,6 @@ impl Store {
         let cookie = secret::random("")?;
         let key = SessionKey::of(&cookie);
         let flow = self.write(|transaction| {
-            // Sessions that ended long ago have told all they could.
-            transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
             let new = NewConsent {
                 client: &client.id,
                 application: &client.application,
@@ -277,5 +281,5 @@ fn touch(transaction: &Transaction<'_>, now: i64, flow: &Flow) -> Result<(), Err
     transaction
         .prepare_cached(sql)?
         .execute(params![flow.consent.id, now])?;
-    Ok(())
+    unbegun::begin(transaction, now, flow.key, &flow.consent)
 }
