@@ -269,7 +269,12 @@ fn the_demo_lists_the_sandboxs_organizations_and_offers_the_sample_application()
             .iter()
             .filter(|one| one["mode"] == "TEST")
             .collect();
-        assert_eq!((status, endpoints.len()), (200, 7));
+        assert_eq!((status, endpoints.len()), (200, 8));
+        let portal = endpoints.iter().find(|one| one["type"] == "CREDENTIALS").unwrap();
+        assert_eq!(
+            (&portal["name"], &portal["refreshable"]),
+            (&"Fernwood Family Practice".into(), &false.into())
+        );
         let lakeshore = endpoints
             .iter()
             .find(|one| one["name"] == "Lakeshore Health Plan")

@@ -206,9 +206,10 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
         name: organization.name,
         mode: Mode::Test,
         label: &labels,
-        ty: match facility {
-            true => AuthorizationType::Ial2,
-            false => AuthorizationType::Oauth,
+        ty: match organization.kind {
+            Kind::Facility => AuthorizationType::Ial2,
+            Kind::Portal => AuthorizationType::Credentials,
+            _ => AuthorizationType::Oauth,
         },
         // A facility hands out no refresh token, but opens again to whoever was located there.
         refreshable: organization.refreshable || facility,

@@ -191,6 +191,7 @@ fn directory(store: &Store, payer: &Payer) {
             label: &label,
             ty: match known.kind {
                 Kind::Facility => AuthorizationType::Ial2,
+                Kind::Portal => AuthorizationType::Credentials,
                 _ => AuthorizationType::Oauth,
             },
             refreshable: known.refreshable,
@@ -202,7 +203,10 @@ fn directory(store: &Store, payer: &Payer) {
             configuration: None,
             client_id: CLIENT_ID,
             client_secret: known.secret,
-            scope: "launch/patient offline_access patient/*.rs",
+            scope: match known.kind {
+                Kind::Portal => "launch/patient patient/*.rs",
+                _ => "launch/patient offline_access patient/*.rs",
+            },
             identifier_system: "urn:sandbox",
         };
         store.save_endpoint(&new, Actor::Operator).unwrap();

@@ -244,7 +244,7 @@ fn logins_and_organizations_are_listed() {
     assert_eq!(
         kinds,
         [
-            "payer", "payer", "payer", "provider", "facility", "facility", "facility"
+            "payer", "payer", "payer", "provider", "portal", "facility", "facility", "facility"
         ]
     );
     for one in organizations {

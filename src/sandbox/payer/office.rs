@@ -8,7 +8,7 @@ use url::{Host, Url};
 use super::additions::Additions;
 use super::grants::Grants;
 use super::knobs::{Counts, Knobs};
-use super::organization::Organization;
+use super::organization::{Kind, Organization};
 
 /// An organization at work.
 pub(super) struct Office {
@@ -56,7 +56,8 @@ impl Office {
 
     /// Whether it grants refresh tokens.
     pub(super) fn refreshable(&self) -> bool {
-        self.knobs().refreshable.unwrap_or(self.organization.refreshable)
+        let lasting = self.knobs().refreshable.unwrap_or(self.organization.refreshable);
+        lasting && self.organization.kind != Kind::Portal
     }
 
     /// What was changed in a person's records.

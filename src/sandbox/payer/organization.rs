@@ -12,6 +12,8 @@ pub enum Kind {
     Payer,
     /// A hospital or practice with a patient portal: clinical records.
     Provider,
+    /// A practice with a patient portal that people sign in to each time: it never grants lasting access.
+    Portal,
     /// A hospital or practice without a portal, found by the record locator.
     Facility,
     /// The identity provider, which holds no records.
@@ -114,6 +116,16 @@ pub const ORGANIZATIONS: &[Organization] = &[
         labels: &["Riverbend Medical Center", "MyRiverbend"],
         kind: Kind::Provider,
         refreshable: true,
+        secret: None,
+        holds: CLINICAL,
+        besides: &[],
+    },
+    Organization {
+        id: "fernwood",
+        name: "Fernwood Family Practice",
+        labels: &["Fernwood Family Practice", "Fernwood Patient Portal"],
+        kind: Kind::Portal,
+        refreshable: false,
         secret: None,
         holds: CLINICAL,
         besides: &[],

@@ -113,7 +113,8 @@ async fn home(State(world): State<Arc<World>>, has_app: bool) -> Response {
             name: office.organization.name,
             kind: match office.organization.kind {
                 Kind::Payer => "Health plan",
-                Kind::Provider => "Provider with a portal",
+                Kind::Provider => "Provider with lasting access",
+                Kind::Portal => "Patient portal: people sign in each time",
                 Kind::Facility | Kind::Identity => "Facility found by the record locator",
             },
             refreshable: office.refreshable(),
