@@ -258,3 +258,30 @@ fn identity_providers_and_record_locators_are_set_for_a_mode() {
     assert_eq!(store.record_locator(Mode::Live).unwrap(), None);
     assert_eq!(refused(data, &["endpoint", "record-locator", "locator"]).0, 2);
 }
+
+#[test]
+fn a_patient_portal_is_added_without_lasting_access() {
+    let payer = Payer::start(1);
+    let folder = folder();
+    let data = &folder.path().join("new");
+    // Its configuration speaks of refresh tokens, which patients of a portal do not give.
+    let base = format!("{}/riverbend/fhir", payer.base);
+    let made = json(data, &add(&base, &["--type", "credentials"]));
+    assert_eq!(made["refreshable"], false);
+    let listed = json(data, &["endpoint", "list"]);
+    assert_eq!(
+        (&listed[0]["type"], &listed[0]["scope"]),
+        (
+            &Value::from("CREDENTIALS"),
+            &Value::from("launch/patient patient/*.read")
+        )
+    );
+    for (more, why) in [
+        (["--refreshable", "true"], "refreshable"),
+        (["--scope", "launch/patient offline_access"], "offline_access"),
+    ] {
+        let (code, said) = refused(data, &add(&base, &[&["--type", "credentials"][..], &more].concat()));
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains("CREDENTIALS") && said.contains(why), "{said}");
+    }
+}

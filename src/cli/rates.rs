@@ -22,6 +22,10 @@ pub(super) struct RateArgs {
     /// limit
     #[arg(long, value_name = "N", default_value_t = 200)]
     address_rate_limit: u32,
+    /// Consent flows, and steps of them towards a source, per minute from one address, all of them at once after a rest; 0 is no limit.
+    /// Patients behind one router share an address
+    #[arg(long, value_name = "N", default_value_t = 120)]
+    flow_rate_limit: u32,
     /// A proxy stands before the server: a client's address is what the proxy added last to X-Forwarded-For
     #[arg(long)]
     behind_proxy: bool,
@@ -33,6 +37,7 @@ impl RateArgs {
             credential: Rate::per_second(self.rate_limit),
             address: Rate::per_second(self.address_rate_limit),
             writes: (self.address_rate_limit > 0).then_some(WRITES),
+            flows: Rate::per_minute(self.flow_rate_limit),
             behind_proxy: self.behind_proxy,
         }
     }

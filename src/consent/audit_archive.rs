@@ -69,7 +69,7 @@ impl Store {
                 break;
             }
             found.extend(entries(&self.folder().join(FOLDER), &month, consent)?);
-            found.sort_by(|one, other| other.id.cmp(&one.id));
+            found.sort_by_key(|entry| std::cmp::Reverse(entry.id));
             found.dedup();
             found.truncate(limit);
         }

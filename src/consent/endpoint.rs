@@ -150,6 +150,14 @@ pub(super) fn validated_by_user(
 }
 
 impl Endpoint {
+    /// The scopes that the source is asked for: of a portal never lasting access.
+    pub fn asked_scope(&self) -> String {
+        let portal = self.ty == AuthorizationType::Credentials;
+        let words = self.scope.split_ascii_whitespace();
+        let asked = words.filter(|word| !(portal && *word == "offline_access"));
+        asked.collect::<Vec<_>>().join(" ")
+    }
+
     fn read(row: &Row<'_>) -> rusqlite::Result<Endpoint> {
         Ok(Endpoint {
             id: row.get(0)?,
@@ -163,7 +171,9 @@ impl Endpoint {
             mode: mode_of(&row.get::<_, String>(6)?),
             label: texts(row, 7)?,
             ty: row.get(8)?,
-            refreshable: row.get(9)?,
+            // Patients of a portal sign in each time, whatever was said of it.
+            refreshable: row.get::<_, bool>(9)?
+                && row.get::<_, AuthorizationType>(8)? != AuthorizationType::Credentials,
             refresh_valid_for: row.get(10)?,
             max_auth_period: row.get(11)?,
             status: row.get(12)?,

@@ -22,12 +22,19 @@ named! {
     AuthorizationType {
         /// SMART on FHIR.
         Oauth = "OAUTH",
-        /// A patient portal's own login.
+        /// A patient portal: SMART on FHIR without lasting access.
         Credentials = "CREDENTIALS",
         /// Identity verification, through nationwide exchanges.
         Ial2 = "IAL2",
         /// Self-attested demographics.
         Ial1 = "IAL1",
+    }
+}
+
+impl AuthorizationType {
+    /// Whether the patient signs in at a page of the source. Other sources are asked for a person whom a record locator found there.
+    pub fn signs_in(self) -> bool {
+        matches!(self, AuthorizationType::Oauth | AuthorizationType::Credentials)
     }
 }
 

@@ -47,13 +47,15 @@ pub struct Rates {
     pub address: Option<Rate>,
     /// For each address, of requests that leave something in the store without a credential: applications for access, registrations.
     pub writes: Option<Rate>,
+    /// For each address, of flows that are begun and of steps towards sources, which leave rows in the store.
+    pub flows: Option<Rate>,
     /// Whether a proxy stands before the service, which adds its clients' addresses to `X-Forwarded-For`.
     pub behind_proxy: bool,
 }
 
 impl Rates {
     pub(super) fn limit_anything(&self) -> bool {
-        self.credential.is_some() || self.address.is_some() || self.writes.is_some()
+        self.credential.is_some() || self.address.is_some() || self.writes.is_some() || self.flows.is_some()
     }
 }
 
@@ -73,6 +75,14 @@ impl Rate {
         Some(Rate {
             every: Duration::from_secs(1) / requests,
             burst: per_second.saturating_mul(NonZeroU32::MIN.saturating_add(4)),
+        })
+    }
+
+    /// So many requests per minute, all of them at once after a rest; `None` for zero.
+    pub fn per_minute(requests: u32) -> Option<Rate> {
+        Some(Rate {
+            every: Duration::from_secs(60) / requests.max(1),
+            burst: NonZeroU32::new(requests)?,
         })
     }
 

@@ -212,6 +212,18 @@ const tests = {
     await ends(page, '/app/records');
   },
 
+  async 'a patient portal, found by its name'() {
+    const page = await begin(await context());
+    await page.getByLabel('Name of your plan or provider').pressSequentially('fernwood');
+    await page.getByText('1 organization', { exact: true }).waitFor();
+    await choose(page, 'Fernwood Family Practice');
+    await page.getByText('gives records out only once').waitFor();
+    await look(page, 'portal-share');
+    await press(page, /^Agree and continue/);
+    await signIn(page, await demo.login(2));
+    await ends(page, '/app/records');
+  },
+
   async 'by the keyboard alone'() {
     const page = await begin(await context());
     await heading(page, 'Where are your records?');
@@ -402,6 +414,26 @@ const tests = {
     await press(page, /without sharing$/);
     await ends(page, '/app/callback');
     await page.getByText('No records found for this patient').waitFor();
+  },
+
+  async 'a facility by its name, and by details there'() {
+    const page = await begin(await context(), 'search');
+    await page.getByLabel('Name of your plan or provider').pressSequentially('northfield');
+    await page.getByText('1 organization', { exact: true }).waitFor();
+    await choose(page, 'Northfield Hospital');
+    await heading(page, 'Find your records at Northfield Hospital');
+    await look(page, 'details-at');
+    const { given, family, birthDate } = await demo.person(1);
+    await page.getByLabel('First name').fill(given);
+    await page.getByLabel('Last name').fill(family);
+    await page.getByLabel('Date of birth').fill(birthDate);
+    await press(page, 'Search');
+    await heading(page, 'These places may have records of yours');
+    assert.equal(await page.getByRole('checkbox').first().isChecked(), true);
+    await press(page, 'Agree and connect');
+    await heading(page, 'Your sources');
+    await press(page, /^Share with/);
+    await ends(page, '/app/records');
   },
 
   async 'an identity that is verified'() {

@@ -115,12 +115,31 @@ fn who_does_not_agree_at_the_identity_provider_may_try_again() {
         "{}",
         browser.page.text
     );
+    // The page said "{} did not confirm who you are."
+    let text = browser.page.text.clone();
+    assert!(
+        text.contains("Truename Identity did not confirm who you are") && !text.contains('{'),
+        "{text}"
+    );
     world
         .payer
         .turn("identity", &serde_json::json!({"refuse_consent": false}));
     assert_eq!(
         verified(&world, &mut browser, 0).heading(),
         "These places have records of yours"
+    );
+}
+
+#[test]
+fn an_identity_provider_that_does_not_answer_is_named() {
+    let mut world = World::new();
+    let mut browser = world.enter(&[IDENTITY]);
+    world.payer = Payer::start(1);
+    browser.send("identity", &[("provider", "truename")]);
+    let text = browser.page.text.clone();
+    assert!(
+        text.contains("Truename Identity cannot be reached") && !text.contains('{'),
+        "{text}"
     );
 }
 

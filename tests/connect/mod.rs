@@ -3,10 +3,12 @@
 mod authorize;
 mod browser;
 mod ends;
+mod filled;
 mod identity;
 mod left;
 mod link;
 mod pages;
+mod portal;
 mod rogue;
 mod safety;
 mod several;

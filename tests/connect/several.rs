@@ -279,3 +279,115 @@ fn a_refusal_after_something_is_connected_loses_nothing() {
         ["lakeshore OAUTH AUTHORIZED", "riverbend OAUTH BOUNCED"]
     );
 }
+
+#[test]
+fn a_facility_is_found_by_its_name_and_connected_by_details() {
+    // Facilities of the directory were found by details only, so that a patient who typed the name of one found nothing.
+    let world = World::new();
+    let person = world.payer.person(0);
+    let mut browser = world.enter(&[SEARCH]);
+    let page = browser.go("/connect?q=northfield");
+    assert!(
+        page.text.contains("1 organization") && page.text.contains("Northfield Hospital"),
+        "{}",
+        page.text
+    );
+    browser.send("choose", &[("endpoint", "northfield")]);
+    assert_eq!(browser.page.heading(), "Find your records at Northfield Hospital");
+    assert!(
+        browser
+            .page
+            .text
+            .contains("Northfield Hospital has no page to sign in at"),
+        "{}",
+        browser.page.text
+    );
+    // What is wrong with the form does not lose the name.
+    let page = browser.press("search", &[("given", "A")]);
+    assert_eq!(
+        (page.status, page.heading().as_str()),
+        (422, "Find your records at Northfield Hospital")
+    );
+    let fields = [
+        ("given", person.given.as_str()),
+        ("family", person.family.as_str()),
+        ("birth_date", person.birth_date.as_str()),
+    ];
+    browser.send("search", &fields);
+    assert_eq!(browser.page.heading(), "These places may have records of yours");
+    let found = browser.page.values("facility");
+    assert_eq!(found[0], "northfield");
+    assert!(
+        browser.page.text.contains(r#"value="northfield" checked"#),
+        "{}",
+        browser.page.text
+    );
+    browser.send("facilities", &[("facility", "northfield")]);
+    assert_eq!(world.states(), ["northfield IAL1 AUTHORIZED"]);
+    // What is connected is not chosen again.
+    browser.send("add", &[]);
+    let csrf = browser.page.values("csrf")[0].clone();
+    let again = [("csrf", csrf.as_str()), ("endpoint", "northfield")];
+    browser.ask("POST", "/connect/choose", Some(&again));
+    assert_eq!(browser.follow().heading(), "Where are your records?");
+    browser.send("hub", &[]);
+    assert!(browser.press("finish", &[]).answer("code").is_some());
+}
+
+#[test]
+fn a_facility_that_does_not_know_the_patient_is_named_beside_those_that_do() {
+    let world = World::new();
+    // The first person was seen at one place only.
+    let person = world.payer.person(0);
+    assert_eq!(person.facilities(), 1);
+    let mut browser = world.enter(&[SEARCH]);
+    browser.send("choose", &[("endpoint", "oldmill")]);
+    let fields = [
+        ("given", person.given.as_str()),
+        ("family", person.family.as_str()),
+        ("birth_date", person.birth_date.as_str()),
+    ];
+    browser.send("search", &fields);
+    assert_eq!(browser.page.values("facility"), ["northfield"]);
+    let text = &browser.page.text;
+    assert!(
+        text.contains("Old Mill Family Practice knows no records under these details"),
+        "{text}"
+    );
+    assert!(!text.contains(" checked"), "{text}");
+}
+
+#[test]
+fn a_facility_that_nobody_is_found_at_is_named_and_another_way_is_open() {
+    let world = World::new();
+    let mut browser = world.enter(&[SEARCH]);
+    browser.send("choose", &[("endpoint", "eastgate")]);
+    let fields = [("given", "No"), ("family", "Body"), ("birth_date", "1980-12-31")];
+    browser.send("search", &fields);
+    assert_eq!(browser.page.heading(), "No records were found for you");
+    assert!(
+        browser.page.text.contains("Neither Eastgate Clinic nor anybody else"),
+        "{}",
+        browser.page.text
+    );
+    browser.send("details", &[]);
+    assert_eq!(browser.page.heading(), "Find your records at Eastgate Clinic");
+    browser.send("add", &[]);
+    // From the organizations on nobody in particular is looked for.
+    browser.send("details", &[]);
+    assert_eq!(browser.page.heading(), "Find your records by your details");
+    browser.send("add", &[]);
+    browser.send("choose", &[("endpoint", "lakeshore")]);
+    assert_eq!(browser.page.heading(), "Share your records from Lakeshore Health Plan?");
+}
+
+#[test]
+fn facilities_are_not_offered_where_nobody_can_be_looked_for_by_details() {
+    let world = World::new();
+    let mut browser = world.enter(&[]);
+    let csrf = browser.page.values("csrf")[0].clone();
+    let fields = [("csrf", csrf.as_str()), ("endpoint", "northfield")];
+    browser.ask("POST", "/connect/choose", Some(&fields));
+    assert_eq!(browser.follow().heading(), "Where are your records?");
+    assert!(world.authorizations().is_empty());
+}

@@ -18,7 +18,8 @@ use crate::consent::{Actor, AuthorizationType, Endpoint, EndpointStatus, NewEndp
 ///
 /// Prints the redirect URI that has to be registered at the source. The folder is made if there is none.
 ///
-/// Exit codes: 0 added; 2 the source cannot be reached or is no FHIR R4 source with SMART, or the name is taken; 1 another failure.
+/// Exit codes: 0 added; 2 the source cannot be reached or is no FHIR R4 source with SMART, the name is taken, or a portal is to give lasting
+/// access; 1 another failure.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Address of the source's SMART configuration, or its FHIR base
@@ -50,10 +51,11 @@ pub(super) struct Args {
     /// Whether it gives live or test records
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
-    /// How its patients authorize: oauth, credentials, ial1 or ial2
+    /// How its patients authorize: oauth; credentials (a patient portal, which they sign in to each time); ial1 or ial2 (a place without
+    /// such a page, found by a record locator)
     #[arg(long = "type", value_name = "TYPE", value_parser = authorization_type, default_value = "oauth")]
     ty: AuthorizationType,
-    /// Whether access lasts without the patient [default: what the source says]
+    /// Whether access lasts without the patient [default: what the source says; never at a portal]
     #[arg(long, value_name = "true|false")]
     refreshable: Option<bool>,
     /// For how many seconds access can be refreshed; 0 without end [default: unknown]
@@ -85,8 +87,27 @@ fn authorization_type(text: &str) -> Result<AuthorizationType, String> {
     ty.ok_or_else(|| "it is oauth, credentials, ial1 or ial2".to_owned())
 }
 
+/// A portal that is to give lasting access is no portal.
+fn portal_for_once(arguments: &Args) -> Result<(), Failure> {
+    if arguments.ty != AuthorizationType::Credentials {
+        return Ok(());
+    }
+    let scope = arguments.scope.as_deref().unwrap_or_default();
+    let problem = if arguments.refreshable == Some(true) {
+        "cannot be refreshable"
+    } else if scope.split_ascii_whitespace().any(|scope| scope == "offline_access") {
+        "cannot be asked for offline_access"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::input(format!(
+        "an endpoint of type CREDENTIALS {problem}: patients sign in there each time"
+    )))
+}
+
 /// Asks the source, and adds it.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
+    portal_for_once(arguments)?;
     let base = fhir_base(&arguments.url);
     let client_secret = secret(arguments.client_secret_file.as_deref())?;
     let found = Found::at(base, arguments.allow_private_sources)
@@ -104,7 +125,9 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let name = name.unwrap_or_else(|| base.to_owned());
     let title = arguments.organization.as_ref().or(brand);
     let organization = organization(&store, arguments, title.unwrap_or(&name))?;
-    let refreshable = arguments.refreshable.unwrap_or_else(|| found.is_refreshable());
+    let portal = arguments.ty == AuthorizationType::Credentials;
+    let says = || !portal && found.is_refreshable();
+    let refreshable = arguments.refreshable.unwrap_or_else(says);
     let usual = match refreshable {
         true => "launch/patient patient/*.read offline_access",
         false => "launch/patient patient/*.read",

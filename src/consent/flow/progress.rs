@@ -40,6 +40,9 @@ pub enum Step {
     Identity {
         /// What went wrong with it before.
         trouble: Option<Trouble>,
+        /// With which provider, by its code.
+        #[serde(default)]
+        provider: Option<String>,
     },
     /// To say who they are, for a search.
     Details {
@@ -88,7 +91,10 @@ impl Asked {
                 endpoint: endpoint.clone(),
                 trouble,
             },
-            Asked::Provider { .. } => Step::Identity { trouble: Some(trouble) },
+            Asked::Provider { code } => Step::Identity {
+                trouble: Some(trouble),
+                provider: Some(code.clone()),
+            },
             Asked::Search => Step::Details { down: true },
             Asked::Places => Step::Hub,
         }
@@ -158,6 +164,9 @@ pub struct Progress {
     /// What the patient said of themselves.
     #[serde(default)]
     pub details: Details,
+    /// The endpoint of the facility that the patient chose by its name, to be found by their details.
+    #[serde(default)]
+    pub sought: Option<String>,
     /// The digest of the cookie of the window that was opened beside the frame, in base64.
     #[serde(default)]
     pub window: Option<String>,
@@ -187,7 +196,10 @@ impl Progress {
             (Some(endpoint), _) => Step::Share {
                 endpoint: endpoint.clone(),
             },
-            (None, Way::Identity) => Step::Identity { trouble: None },
+            (None, Way::Identity) => Step::Identity {
+                trouble: None,
+                provider: None,
+            },
             (None, Way::Choose | Way::Search) => Step::Choose,
         };
         Progress {
@@ -201,6 +213,7 @@ impl Progress {
                 birth_date: request.hints.birth_date.clone().unwrap_or_default(),
                 ..Details::default()
             },
+            sought: None,
             window: None,
             told: false,
         }

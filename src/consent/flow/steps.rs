@@ -50,9 +50,23 @@ impl Store {
             }
             leave_open(transaction, now, flow)?;
             created(transaction, now, flow, to)?;
+            flow.progress.sought = None;
             flow.progress.go(Step::Share {
                 endpoint: to.endpoint.to_owned(),
             });
+            Ok(())
+        })
+    }
+
+    /// The patient chooses a facility without a page to sign in at: it is to be found by their details.
+    pub fn seek_place(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
+        self.step_flow(key, |transaction, now, flow| {
+            if flow.has(endpoint) {
+                return Err(FlowError::Stale);
+            }
+            leave_open(transaction, now, flow)?;
+            flow.progress.sought = Some(endpoint.to_owned());
+            flow.progress.go(Step::Details { down: false });
             Ok(())
         })
     }
@@ -62,6 +76,9 @@ impl Store {
         self.step_flow(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
             flow.progress.window = None;
+            if matches!(step, Step::Choose | Step::Hub) {
+                flow.progress.sought = None;
+            }
             flow.progress.go(step);
             Ok(())
         })
@@ -304,8 +321,10 @@ fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
     }
 }
 
-/// What was found comes next, or what to do without.
-fn found(flow: &mut Flow, places: Vec<Place>) {
+/// What was found comes next, the place that the patient named before others; or what to do without.
+fn found(flow: &mut Flow, mut places: Vec<Place>) {
+    let sought = flow.progress.sought.as_deref();
+    places.sort_by_key(|place| Some(place.endpoint.as_str()) != sought);
     let step = if places.is_empty() { Step::Nothing } else { Step::Places };
     flow.progress.places = places;
     flow.progress.go(step);
@@ -332,7 +351,7 @@ fn sent(
     };
     let chosen = flow.authorizations.iter().find(waiting).cloned();
     let keep = chosen.as_ref().map(|one| one.id.clone());
-    if provider.is_none() && to.ty == AuthorizationType::Oauth {
+    if provider.is_none() && to.ty.signs_in() {
         leave(transaction, now, flow, |one| Some(&one.id) != keep.as_ref())?;
     }
     let mut authorization = match chosen {
@@ -357,8 +376,9 @@ fn create(
     to: &Departure<'_>,
     provider: Option<&str>,
 ) -> Result<Authorization, Error> {
-    // Whose identity was verified cannot be fetched for again without verifying it again.
-    let renewable = to.refreshable && to.ty != AuthorizationType::Ial2;
+    // Whose identity was verified cannot be fetched for again without verifying it again, nor from a portal without signing in again.
+    let once = matches!(to.ty, AuthorizationType::Ial2 | AuthorizationType::Credentials);
+    let renewable = to.refreshable && !once;
     let lasting = flow.consent.usage == Usage::Multiple && renewable;
     let new = NewAuthorization {
         consent: &flow.consent.id,

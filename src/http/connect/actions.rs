@@ -17,8 +17,7 @@ use super::view::Wrong;
 use super::visit::{Visit, fields, form, stored};
 use super::{cookie, notice, places, shown, ticket};
 use crate::consent::{
-    AuthorizationType, Details, Ended, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step,
-    Trouble, Way,
+    Details, Ended, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step, Trouble, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -27,16 +26,22 @@ use crate::lake::Mode;
 /// Letters that a detail may have.
 const LONGEST: usize = 200;
 
-/// A form's handler: takes the form in, and says what comes of it or shows that something broke.
+/// A form's handler: takes the form in, and says what comes of it or shows that something broke. One that leaves rows in the store is
+/// charged to the address.
 macro_rules! action {
-    ($(#[$doc:meta])* $name:ident, $work:ident) => {
+    ($(#[$doc:meta])* $name:ident, $work:ident $(, $charge:ident)?) => {
         $(#[$doc])*
         pub(super) async fn $name(State(service): State<Arc<Service>>, request: Request) -> Response {
+            $(let extensions = request.extensions().clone();
+            let $charge = |service: &Service| service.throttle.charge_flow(&extensions);)?
             let (visit, parameters) = match form(&service, request).await {
                 Ok(sent) => sent,
                 Err(response) => return response,
             };
             let t = visit.texts;
+            $(if let Err(allowance) = $charge(&service) {
+                return notice::busy(&service, t, &allowance, visit.framed_by());
+            })?
             match $work(&service, visit, parameters).await {
                 Ok(response) => response,
                 Err(error) => notice::broken(&service, t, error),
@@ -46,9 +51,9 @@ macro_rules! action {
 }
 
 action!(/// `POST /connect/choose`: an organization.
-    choose, chosen);
+    choose, chosen, charged);
 action!(/// `POST /connect/share`: the patient agrees, or tries a source again.
-    share, shared);
+    share, shared, charged);
 action!(/// `POST /connect/add`: to the organizations.
     add, added);
 action!(/// `POST /connect/hub`: to the sources that are connected.
@@ -58,11 +63,11 @@ action!(/// `POST /connect/places`: to the places that were found.
 action!(/// `POST /connect/details`: to the search by details.
     details, to_details);
 action!(/// `POST /connect/search`: search by details.
-    search, searched);
+    search, searched, charged);
 action!(/// `POST /connect/facilities`: connect places.
-    facilities, connected);
+    facilities, connected, charged);
 action!(/// `POST /connect/identity`: to an identity provider.
-    identity, identified);
+    identity, identified, charged);
 action!(/// `POST /connect/finish`: share what is connected.
     complete, completed);
 action!(/// `POST /connect/cancel`: leave, or only the source at hand.
@@ -80,14 +85,13 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     if chosen || !is_choosing(&visit.flow) {
         return Ok(to_session(service));
     }
+    let by_details = shown::finds_by_details(service, &visit).await?;
     let taken = stored(service, move |service| {
-        match service
-            .store
-            .endpoint(&id)?
-            .filter(|endpoint| is_offered(endpoint, mode))
-        {
-            Some(endpoint) => service.store.choose_source(key, &departure(&endpoint)),
-            None => Err(FlowError::Stale),
+        let endpoint = service.store.endpoint(&id)?;
+        match endpoint.filter(|endpoint| is_offered(endpoint, mode)) {
+            Some(endpoint) if endpoint.ty.signs_in() => service.store.choose_source(key, &departure(&endpoint)),
+            Some(endpoint) if by_details => service.store.seek_place(key, &endpoint.id),
+            _ => Err(FlowError::Stale),
         }
     });
     stepped(service, taken.await?.map(|()| to_session(service)))
@@ -112,9 +116,9 @@ fn may_choose(flow: &Flow) -> bool {
     }
 }
 
-/// Whether patients of a mode may sign in there.
+/// Whether patients of a mode may choose it.
 fn is_offered(endpoint: &Endpoint, mode: Mode) -> bool {
-    endpoint.mode == mode && endpoint.status != EndpointStatus::Unavailable && endpoint.ty == AuthorizationType::Oauth
+    endpoint.mode == mode && endpoint.status != EndpointStatus::Unavailable
 }
 
 async fn shared(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
@@ -163,6 +167,9 @@ pub(super) async fn window(State(service): State<Arc<Service>>, request: Request
     // Another site that knows a ticket must not send its own visitors to a source with it.
     if !is_from_own_page(&parts.headers, &service.base_url) {
         return notice::stale_window(&service, t);
+    }
+    if let Err(allowance) = service.throttle.charge_flow(&parts.extensions) {
+        return notice::busy(&service, t, &allowance, &[]);
     }
     let form = match fields(&service, &parts.headers, body).await {
         Ok(form) => form,
@@ -242,7 +249,7 @@ async fn to_places(service: &Arc<Service>, visit: Visit, _: Parameters) -> Resul
 }
 
 async fn to_details(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
-    match visit.flow.request.way == Way::Search && shown::has_locator(service, &visit).await? {
+    match shown::finds_by_details(service, &visit).await? {
         true => go(service, &visit, Step::Details { down: false }).await,
         false => Ok(to_session(service)),
     }
@@ -268,7 +275,7 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
     };
     let wrong = wrong(visit.texts, &details);
     if !wrong.is_empty() {
-        return Ok(shown::details(service, &visit, details, wrong, false));
+        return shown::details(service, &visit, details, wrong, false).await;
     }
     let (key, said) = (visit.key(), details.clone());
     let turn = match stored(service, move |service| service.store.take_details(key, said)).await? {

@@ -17,8 +17,8 @@ use super::travel::{
 use super::visit::{stored, visit};
 use super::{actions, cookie, notice, places};
 use crate::consent::{
-    self, Attempt, Authorization, AuthorizationState, Credential, Display, Endpoint, Flow, FlowError, Grant,
-    IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Way,
+    self, Attempt, Authorization, AuthorizationState, AuthorizationType, Credential, Display, Endpoint, Flow,
+    FlowError, Grant, IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -296,7 +296,10 @@ pub(super) async fn granted(
         let credential = Credential {
             expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
             access_token: grant.access_token,
-            refresh_token: grant.refresh_token,
+            // A portal's access is for once, whatever it hands out.
+            refresh_token: grant
+                .refresh_token
+                .filter(|_| endpoint.ty != AuthorizationType::Credentials),
             assertion,
         };
         let granted = SourceGrant {
@@ -333,6 +336,7 @@ async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> 
     let asking = service.clone();
     let work = async move {
         let service = &asking;
+        let asked = provider.code.clone();
         let identified = match identity(service, &back.parameters, &provider, &attempt).await? {
             Ok((id_token, demographics)) => {
                 places::of_identity(service, &flow, &provider.code, &id_token, &demographics).await?
@@ -342,7 +346,10 @@ async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> 
         stored(service, move |service| match identified {
             Ok((verified, places)) => service.store.identified(key, turn, verified, places),
             Err(trouble) => {
-                let step = Step::Identity { trouble: Some(trouble) };
+                let step = Step::Identity {
+                    trouble: Some(trouble),
+                    provider: Some(asked),
+                };
                 service.store.asked_in_vain(key, turn, step)
             }
         })

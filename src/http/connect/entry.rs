@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, Method};
+use axum::http::{Extensions, HeaderMap, Method};
 use axum::response::Response;
 
 use super::ending::{link_refused, not_begun, refused};
@@ -15,9 +15,7 @@ use super::texts::Texts;
 use super::travel::to_session;
 use super::visit::stored;
 use super::{cookie, notice};
-use crate::consent::{
-    self, Application, AuthorizationType, Client, Display, Door, EndpointStatus, FlowRequest, SessionKey,
-};
+use crate::consent::{self, Application, Client, Display, Door, EndpointStatus, FlowRequest, SessionKey};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
@@ -27,8 +25,14 @@ pub(super) async fn authorize(
     method: Method,
     query: RawQuery,
     headers: HeaderMap,
+    extensions: Extensions,
 ) -> Response {
-    by_redirect(service, &method, query, headers, Door::Oauth).await
+    let sent = Sent {
+        method,
+        headers,
+        extensions,
+    };
+    by_redirect(service, sent, query, Door::Oauth).await
 }
 
 /// `GET /link/auth`: the same for SMART clients.
@@ -37,8 +41,14 @@ pub(super) async fn link_auth(
     method: Method,
     query: RawQuery,
     headers: HeaderMap,
+    extensions: Extensions,
 ) -> Response {
-    by_redirect(service, &method, query, headers, Door::Smart).await
+    let sent = Sent {
+        method,
+        headers,
+        extensions,
+    };
+    by_redirect(service, sent, query, Door::Smart).await
 }
 
 /// `GET /link/start`: for the link component.
@@ -47,6 +57,7 @@ pub(super) async fn link_start(
     method: Method,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
+    extensions: Extensions,
 ) -> Response {
     let t = Texts::of(&headers);
     let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
@@ -82,6 +93,9 @@ pub(super) async fn link_start(
     if method == Method::HEAD {
         return to_session(&service);
     }
+    if let Err(allowance) = service.throttle.charge_flow(&extensions) {
+        return notice::busy(&service, t, &allowance, &application.origins);
+    }
     match begin(&service, client, wanted).await {
         Ok(Ok(response)) => response,
         Ok(Err(invalid)) => refuse(invalid),
@@ -89,14 +103,15 @@ pub(super) async fn link_start(
     }
 }
 
-async fn by_redirect(
-    service: Arc<Service>,
-    method: &Method,
-    RawQuery(query): RawQuery,
+/// What comes with a request beside its parameters.
+struct Sent {
+    method: Method,
     headers: HeaderMap,
-    door: Door,
-) -> Response {
-    let t = Texts::of(&headers);
+    extensions: Extensions,
+}
+
+async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuery, door: Door) -> Response {
+    let t = Texts::of(&sent.headers);
     let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
     let (id, uri) = match request::client_and_redirect(&parameters) {
         Ok(named) => named,
@@ -123,14 +138,17 @@ async fn by_redirect(
         Ok(wanted) => wanted,
         Err(invalid) => return refuse(invalid),
     };
-    // Nobody is behind a HEAD: it is what looks whether a link works.
-    if method == Method::HEAD {
+    // Link checkers send HEAD. Do not start a session for it.
+    if sent.method == Method::HEAD {
         return to_session(&service);
     }
     if request::resumes(&parameters)
-        && let Some(response) = resumed(&service, &headers, &wanted).await
+        && let Some(response) = resumed(&service, &sent.headers, &wanted).await
     {
         return response;
+    }
+    if let Err(allowance) = service.throttle.charge_flow(&sent.extensions) {
+        return notice::busy(&service, t, &allowance, &[]);
     }
     match begin(&service, client, wanted).await {
         Ok(Ok(response)) => response,
@@ -171,9 +189,7 @@ async fn begin(
         if let Some(id) = &wanted.endpoint {
             let endpoint = service.store.endpoint(id)?;
             let offered = endpoint.is_some_and(|endpoint| {
-                endpoint.mode == client.mode
-                    && endpoint.status != EndpointStatus::Unavailable
-                    && endpoint.ty == AuthorizationType::Oauth
+                endpoint.mode == client.mode && endpoint.status != EndpointStatus::Unavailable && endpoint.ty.signs_in()
             });
             if !offered {
                 return Ok(Err(Invalid {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::page::{Policy, because, page};
@@ -12,6 +13,7 @@ use super::view::{Notice, Shell};
 use crate::consent::{Application, Display, Flow};
 use crate::http::error::Error;
 use crate::http::service::Service;
+use crate::http::throttle::Allowance;
 
 /// There is no open session, and nobody knows of which application.
 pub(super) fn over(service: &Arc<Service>, t: &'static Texts) -> Response {
@@ -66,6 +68,17 @@ pub(super) fn stray(service: &Arc<Service>, t: &'static Texts) -> Response {
 pub(super) fn window_done(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::plain(t.window_title, vec![t.window_text.to_owned()]);
     notice(service, t, StatusCode::OK, said)
+}
+
+/// Too many flows come from an address. Pages of these origins may show it in a frame.
+pub(super) fn busy(service: &Arc<Service>, t: &'static Texts, allowance: &Allowance, framed_by: &[String]) -> Response {
+    let said = Said::bad(t.busy_title, vec![t.busy_text.to_owned()]);
+    let policy = Policy::default().framed_by(framed_by);
+    let mut response = bounded(service, t, StatusCode::TOO_MANY_REQUESTS, said, &policy);
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from(allowance.wait));
+    response
 }
 
 /// Something broke.

@@ -174,10 +174,10 @@ async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error>
         },
         Step::Trouble { endpoint, trouble } => problem(service, visit, &source(service, endpoint).await?, *trouble),
         Step::Hub => hub(service, visit).await,
-        Step::Identity { trouble } => identity(service, visit, *trouble).await,
+        Step::Identity { trouble, provider } => identity(service, visit, *trouble, provider.as_deref()).await,
         Step::Details { down } => {
             let filled = visit.flow.progress.details.clone();
-            Ok(details(service, visit, filled, Vec::new(), *down))
+            details(service, visit, filled, Vec::new(), *down).await
         }
         Step::Places => places(service, visit, false).await,
         Step::Nothing => nothing(service, visit).await,
@@ -187,7 +187,7 @@ async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error>
 
 async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Response, Error> {
     let found = find(service, visit, query.to_owned()).await?;
-    let details = visit.flow.request.way == Way::Search && has_locator(service, visit).await?;
+    let details = finds_by_details(service, visit).await?;
     let at = if visit.flow.request.way == Way::Identity { 1 } else { 0 };
     let s = shell(service, visit, visit.texts.choose_title, at);
     Ok(page(StatusCode::OK, &Choose { s, found, details }, &policy(visit)))
@@ -195,11 +195,13 @@ async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Re
 
 async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Found, Error> {
     let (mode, text) = (visit.flow.consent.mode, query.clone());
+    // Places without a page to sign in at are connected by a record locator, which needs the patient's details.
+    let types = match finds_by_details(service, visit).await? {
+        true => AuthorizationType::ALL,
+        false => &[AuthorizationType::Oauth, AuthorizationType::Credentials],
+    };
     let found = stored(service, move |service| {
-        // Where patients sign in; places that a record locator finds are connected by it.
-        service
-            .store
-            .search_endpoints(mode, &text, &[AuthorizationType::Oauth], SHOWN + 1)
+        service.store.search_endpoints(mode, &text, types, SHOWN + 1)
     });
     let found = found.await?.map_err(Error::internal)?;
     let more = found.len() > SHOWN;
@@ -267,7 +269,7 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
     let (request, app) = (&visit.flow.request, visit.application.name.as_str());
     let other = Onward {
         action: "add",
-        label: t.fill(t.problem_other, ""),
+        label: t.problem_other.to_owned(),
     };
     let alone = visit.flow.authorized().next().is_none();
     let template = Problem {
@@ -276,7 +278,7 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
         text,
         again: Some(Onward {
             action: "share",
-            label: t.fill(t.problem_again, &source),
+            label: t.fill(t.problem_again, &source).to_string(),
         }),
         other: (request.endpoint.is_none() || request.way == Way::Search).then_some(other),
         leave: (trouble == Trouble::NoPatient && alone).then(|| t.fill(t.facilities_leave, app)),
@@ -345,7 +347,7 @@ async fn waiting(service: &Arc<Service>, visit: &Visit, on: &Asked) -> Result<Re
         }
         Asked::Provider { code } => {
             let name = provider_of(service, visit, code).await?.map(|known| known.name);
-            let text = t.fill(t.waiting_provider_text, name.as_deref().unwrap_or_default());
+            let text = t.fill(t.waiting_provider_text, name.as_deref().unwrap_or(t.identity_unknown));
             (t.waiting_provider.to_owned(), text.to_string(), 0)
         }
         Asked::Search => (t.waiting_search.to_owned(), t.waiting_search_text.to_owned(), 0),
@@ -390,7 +392,12 @@ async fn asked_places(service: &Arc<Service>, visit: &Visit) -> Result<Vec<Askin
     Ok(asked.collect())
 }
 
-async fn identity(service: &Arc<Service>, visit: &Visit, trouble: Option<Trouble>) -> Result<Response, Error> {
+async fn identity(
+    service: &Arc<Service>,
+    visit: &Visit,
+    trouble: Option<Trouble>,
+    asked: Option<&str>,
+) -> Result<Response, Error> {
     let t = visit.texts;
     let mode = visit.flow.consent.mode;
     let known = stored(service, move |service| service.store.identity_providers(mode));
@@ -398,9 +405,17 @@ async fn identity(service: &Arc<Service>, visit: &Visit, trouble: Option<Trouble
     let policy = known
         .iter()
         .fold(policy(visit), |policy, one| policy.leads_to(&one.issuer));
+    let asked = known.iter().find(|one| Some(one.code.as_str()) == asked);
+    let name = asked.map_or(t.identity_unknown, |one| one.name.as_str());
     let problem = trouble.map(|trouble| match trouble {
-        Trouble::Down => (t.identity_down_title, t.identity_down),
-        Trouble::Refused | Trouble::NoPatient => (t.identity_refused_title, t.identity_refused),
+        Trouble::Down => (
+            t.fill(t.identity_down_title, name).to_string(),
+            t.identity_down.to_owned(),
+        ),
+        Trouble::Refused | Trouble::NoPatient => (
+            t.identity_refused_title.to_owned(),
+            t.fill(t.identity_refused, name).to_string(),
+        ),
     });
     let template = IdentityPage {
         s: shell(service, visit, t.identity_title, 0),
@@ -411,18 +426,41 @@ async fn identity(service: &Arc<Service>, visit: &Visit, trouble: Option<Trouble
 }
 
 /// The form for a search by details; fields that are wrong are named above it.
-pub(super) fn details(service: &Service, visit: &Visit, filled: Details, wrong: Vec<Wrong>, down: bool) -> Response {
+pub(super) async fn details(
+    service: &Arc<Service>,
+    visit: &Visit,
+    filled: Details,
+    wrong: Vec<Wrong>,
+    down: bool,
+) -> Result<Response, Error> {
+    let t = visit.texts;
+    let (title, lead) = match sought_name(service, visit).await? {
+        Some(name) => (
+            t.fill(t.details_title_at, &name).to_string(),
+            t.fill(t.details_lead_at, &name).to_string(),
+        ),
+        None => (t.details_title.to_owned(), t.details_lead.to_owned()),
+    };
     let status = match wrong.is_empty() {
         true => StatusCode::OK,
         false => StatusCode::UNPROCESSABLE_ENTITY,
     };
     let template = DetailsPage {
-        s: shell(service, visit, visit.texts.details_title, 0),
+        s: shell(service, visit, title, 0),
+        lead,
         filled,
         wrong,
         down,
     };
-    page(status, &template, &policy(visit))
+    Ok(page(status, &template, &policy(visit)))
+}
+
+/// What the facility is called that the patient chose by its name.
+async fn sought_name(service: &Arc<Service>, visit: &Visit) -> Result<Option<String>, Error> {
+    match &visit.flow.progress.sought {
+        Some(endpoint) => Ok(Some(display_name(&source(service, endpoint).await?))),
+        None => Ok(None),
+    }
 }
 
 /// The places that were found; `nothing` after none was chosen.
@@ -447,9 +485,15 @@ pub(super) async fn places(service: &Arc<Service>, visit: &Visit, nothing: bool)
         endpoint: place.endpoint.clone(),
         name: place.name.clone(),
         connected: flow.has(&place.endpoint),
-        // Who is verified has asked for their own records; of others that the details fit, the patient knows which.
-        chosen: flow.progress.verified.is_some() && !nothing,
+        // Who is verified has asked for their own records; of others that the details fit, the patient knows which, or has named one.
+        chosen: (flow.progress.verified.is_some() || flow.progress.sought.as_ref() == Some(&place.endpoint))
+            && !nothing,
     });
+    let found = |id: &String| flow.progress.places.iter().any(|place| place.endpoint == *id);
+    let missing = match flow.progress.sought.as_ref().is_some_and(|id| !found(id)) {
+        true => sought_name(service, visit).await?,
+        false => None,
+    };
     let status = match nothing {
         true => StatusCode::UNPROCESSABLE_ENTITY,
         false => StatusCode::OK,
@@ -461,6 +505,7 @@ pub(super) async fn places(service: &Arc<Service>, visit: &Visit, nothing: bool)
         app: &visit.application.name,
         // A verified identity opens records once.
         ongoing: flow.consent.usage == Usage::Multiple && flow.progress.verified.is_none(),
+        missing: missing.map(|name| t.fill(t.facilities_not_there, &name).to_string()),
         nothing,
     };
     Ok(page(status, &template, &policy(visit)))
@@ -468,16 +513,16 @@ pub(super) async fn places(service: &Arc<Service>, visit: &Visit, nothing: bool)
 
 async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
     let t = visit.texts;
-    let verified = visit.flow.progress.verified.is_some();
+    let text = match (&visit.flow.progress.verified, sought_name(service, visit).await?) {
+        (Some(_), _) => t.facilities_none_identity.to_owned(),
+        (None, Some(name)) => t.fill(t.facilities_none_at, &name).to_string(),
+        (None, None) => t.facilities_none_details.to_owned(),
+    };
     let template = NoneFound {
         s: shell(service, visit, t.facilities_none_title, 1),
         app: &visit.application.name,
-        text: if verified {
-            t.facilities_none_identity
-        } else {
-            t.facilities_none_details
-        },
-        details: visit.flow.request.way == Way::Search && has_locator(service, visit).await?,
+        text,
+        details: finds_by_details(service, visit).await?,
     };
     Ok(page(StatusCode::OK, &template, &policy(visit)))
 }
@@ -499,8 +544,11 @@ fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Re
     Ok(page(StatusCode::OK, &template, policy))
 }
 
-/// Whether somebody can be looked for by their details.
-pub(super) async fn has_locator(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
+/// Whether the patient can be looked for by their details.
+pub(super) async fn finds_by_details(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
+    if visit.flow.request.way != Way::Search {
+        return Ok(false);
+    }
     let mode = visit.flow.consent.mode;
     let locator = stored(service, move |service| service.store.record_locator(mode));
     Ok(locator.await?.map_err(Error::internal)?.is_some())

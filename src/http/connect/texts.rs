@@ -1,21 +1,57 @@
 //! Everything that the pages say, in one table for a language. A translation is one more table, and a line in [`Texts::spoken`].
 //!
-//! `{}` in a text is filled by [`Filled::with`] when it is shown.
+//! A text with a gap has a type that cannot be shown: [`Gap`] is filled with one value where it has `{}`, [`Gaps`] with two where it has
+//! `{}` and `{2}`. So no page shows a gap.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_LANGUAGE;
 
+/// A text with one gap, `{}`, which may stand more than once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gap(&'static str);
+
+/// A text with two gaps, `{}` and `{2}`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gaps(&'static str);
+
+macro_rules! text_type {
+    () => { &'static str };
+    (gap) => { Gap };
+    (gaps) => { Gaps };
+}
+
+macro_rules! text_value {
+    ($english:literal) => {
+        $english
+    };
+    (gap $english:literal) => {
+        Gap($english)
+    };
+    (gaps $english:literal) => {
+        Gaps($english)
+    };
+}
+
 macro_rules! texts {
-    ($($(#[$doc:meta])* $name:ident: $english:literal,)+) => {
+    ($($(#[$doc:meta])* $name:ident: $($gap:ident)? $english:literal,)+) => {
         /// The texts of one language.
         #[derive(Debug)]
         pub(super) struct Texts {
-            $($(#[$doc])* pub(super) $name: &'static str,)+
+            $($(#[$doc])* pub(super) $name: text_type!($($gap)?),)+
         }
 
-        static ENGLISH: Texts = Texts { $($name: $english,)+ };
+        static ENGLISH: Texts = Texts { $($name: text_value!($($gap)? $english),)+ };
+
+        #[cfg(test)]
+        impl Texts {
+            /// Every text as a page shows it, its gaps filled, by its name.
+            fn shown(&self) -> Vec<(&'static str, String)> {
+                vec![$((stringify!($name), tests::FilledForTest::filled_for_test(&self.$name, self)),)+]
+            }
+        }
     };
 }
 
@@ -25,13 +61,13 @@ texts! {
     service: "Tabularium",
     skip: "Skip to the content",
     test_mode: "Test mode: nobody in these records is real.",
-    wanted_by: "{} would like to see your health records",
-    cancel: "Cancel and go back to {}",
+    wanted_by: gap "{} would like to see your health records",
+    cancel: gap "Cancel and go back to {}",
     working: "One moment…",
     optional: "optional",
     to_correct: "There is something to correct",
     /// The title of a page with something to correct, which is read out first.
-    wrong_title: "To correct: {}",
+    wrong_title: gap "To correct: {}",
     footer: "You decide what is shared. Nothing is shared before you agree.",
     progress: "Progress",
     step_find: "Find",
@@ -44,22 +80,23 @@ texts! {
 
     choose_title: "Where are your records?",
     choose_lead: "Find your health plan, clinic or hospital. You then sign in there, on its own page.",
+    choose_lead_details: "Find your health plan, clinic or hospital. You then sign in there, on its own page, or are looked for there by your details.",
     choose_label: "Name of your plan or provider",
     choose_hint: "For example a brand on your insurance card",
     choose_search: "Search",
     choose_results: "Organizations",
-    choose_none: "Nothing was found for “{}”. Check the spelling, or try a shorter name.",
+    choose_none: gap "Nothing was found for “{}”. Check the spelling, or try a shorter name.",
     choose_empty: "There is no organization to connect here yet.",
     choose_found_one: "1 organization",
-    choose_found: "{} organizations",
-    choose_many: "More than {} organizations",
-    choose_more: "Only the first {} are shown. Type more of the name to narrow them down.",
+    choose_found: gap "{} organizations",
+    choose_many: gap "More than {} organizations",
+    choose_more: gap "Only the first {} are shown. Type more of the name to narrow them down.",
     choose_connected: "Connected",
     choose_details: "Search by my details instead",
     choose_hub: "Back to my sources",
 
-    share_title: "Share your records from {}?",
-    share_with: "{} will receive:",
+    share_title: gap "Share your records from {}?",
+    share_with: gap "{} will receive:",
     share_person: "Who you are",
     share_person_more: "name, date of birth, address and contact details",
     share_insurance: "Insurance",
@@ -85,39 +122,41 @@ texts! {
     list_and: " and ",
     share_where: "Not every organization keeps all of these. What it does not have is not shared.",
     share_how_long: "For how long",
-    share_once: "Your records are fetched once. {} can see them for 24 hours, then they are deleted here.",
-    share_once_forced: "{} asked for longer, but this organization gives records out only once.",
-    share_ongoing: "{} may go on receiving new records without asking you again, until you or it ends this. If it does not renew its access for 90 days, access ends and the records are deleted here.",
-    share_longest: "After {} days the organization asks you to sign in again.",
-    share_end: "You can end this at any time in {}. The records kept here are then deleted.",
-    share_next: "You now go to {} to sign in. Your password stays there: neither this service nor {2} sees it.",
-    share_agree: "Agree and continue to {}",
+    share_once: gap "Your records are fetched once. {} can see them for 24 hours, then they are deleted here.",
+    share_once_forced: gap "{} asked for longer, but this organization gives records out only once.",
+    share_ongoing: gap "{} may go on receiving new records without asking you again, until you or it ends this. If it does not renew its access for 90 days, access ends and the records are deleted here.",
+    share_longest: gap "After {} days the organization asks you to sign in again.",
+    share_end: gap "You can end this at any time in {}. The records kept here are then deleted.",
+    share_next: gaps "You now go to {} to sign in. Your password stays there: neither this service nor {2} sees it.",
+    share_agree: gap "Agree and continue to {}",
     share_other: "Choose another organization",
 
-    problem_refused_title: "{} did not share your records",
+    problem_refused_title: gap "{} did not share your records",
     problem_refused: "It said that access was not granted. You may have cancelled there, or not agreed. Nothing was shared.",
-    problem_no_patient_title: "{} found no records for you",
+    problem_no_patient_title: gap "{} found no records for you",
     problem_no_patient: "You signed in, but no records are kept there under your name. Nothing was shared.",
-    problem_down_title: "{} cannot be reached",
+    problem_down_title: gap "{} cannot be reached",
     problem_down: "It did not answer as expected, so nothing was shared. This may pass: try again in a few minutes.",
-    problem_again: "Try {} again",
+    problem_again: gap "Try {} again",
     problem_other: "Choose another organization",
 
     hub_title: "Your sources",
-    hub_lead: "Connect as many as you like, then share them all with {} at once.",
+    hub_lead: gap "Connect as many as you like, then share them all with {} at once.",
     hub_connected: "Ready to share",
-    hub_ongoing: "New records, too, until you or {} ends this",
-    hub_once: "Fetched once; {} sees them for 24 hours",
+    hub_ongoing: gap "New records, too, until you or {} ends this",
+    hub_once: gap "Fetched once; {} sees them for 24 hours",
     hub_failed: "Not connected",
     hub_none: "Nothing is connected yet.",
     hub_add: "Add another source",
-    hub_finish: "Share with {}",
+    hub_finish: gap "Share with {}",
     hub_drop: "Share nothing",
-    hub_leave: "Go back to {}",
+    hub_leave: gap "Go back to {}",
     hub_failed_all: "None of your sources could be connected. Try again, add one by hand, or go back.",
     hub_found: "Show the places that were found",
 
     details_title: "Find your records by your details",
+    details_title_at: gap "Find your records at {}",
+    details_lead_at: gap "{} has no page to sign in at. It is asked through a network of providers, which we give these details. They are used for this search only.",
     details_lead: "We ask a network of providers whether they know a person with these details. They are used for this search only.",
     details_given: "First name",
     details_family: "Last name",
@@ -142,15 +181,18 @@ texts! {
     identity_title: "First, show that it is you",
     identity_lead: "An identity provider checks who you are. With that we ask a nationwide network which providers hold records of yours.",
     identity_what: "We learn your name, date of birth, sex and address from it, and nothing else.",
-    identity_go: "Verify with {}",
+    identity_go: gap "Verify with {}",
     identity_none_title: "Identity verification is not available",
     identity_none: "No identity provider is set up here at the moment.",
+    /// An identity provider that is not in the directory any more.
+    identity_unknown: "The identity provider",
     identity_refused_title: "Your identity was not verified",
-    identity_refused: "{} did not confirm who you are. You may have cancelled there. Nothing was shared.",
-    identity_down_title: "{} cannot be reached",
+    identity_refused: gap "{} did not confirm who you are. You may have cancelled there. Nothing was shared.",
+    identity_down_title: gap "{} cannot be reached",
     identity_down: "It did not answer as expected. Try again in a few minutes.",
 
     facilities_title: "These places have records of yours",
+    facilities_not_there: gap "{} knows no records under these details. These other places may have some.",
     facilities_title_details: "These places may have records of yours",
     facilities_lead: "Choose which ones to connect. You can add health plans and others by hand afterwards.",
     facilities_legend: "Places found",
@@ -159,15 +201,16 @@ texts! {
     facilities_nothing: "Choose at least one place, or go on without",
     facilities_none_title: "No records were found for you",
     facilities_none_identity: "Your identity is verified, but nobody on the network knows records under your details. You can still add a plan or provider by hand.",
+    facilities_none_at: gap "Neither {} nor anybody else on the network knows records under these details. Check them, or find an organization by name.",
     facilities_none_details: "Nobody on the network knows records under these details. Check them, or find an organization by name.",
     facilities_add: "Add a source by hand",
     facilities_again: "Change my details",
-    facilities_leave: "Go back to {} without sharing",
+    facilities_leave: gap "Go back to {} without sharing",
 
-    waiting_source: "Connecting to {}",
-    waiting_source_text: "You have signed in at {}. We are completing the connection, which can take half a minute.",
+    waiting_source: gap "Connecting to {}",
+    waiting_source_text: gap "You have signed in at {}. We are completing the connection, which can take half a minute.",
     waiting_provider: "Looking for your records",
-    waiting_provider_text: "{} is confirming who you are. Then we ask which places have records of yours. This can take half a minute.",
+    waiting_provider_text: gap "{} is confirming who you are. Then we ask which places have records of yours. This can take half a minute.",
     waiting_search: "Looking for your records",
     waiting_search_text: "We are asking which places may have records of yours. This can take half a minute.",
     waiting_places: "Connecting your places",
@@ -179,9 +222,9 @@ texts! {
     place_connected: "Connected",
     place_failed: "Not connected",
 
-    frame_title: "Sign in at {}",
-    frame_lead: "{} opens in a window of its own. When you are done there, this page goes on by itself.",
-    frame_open: "Open {}",
+    frame_title: gap "Sign in at {}",
+    frame_lead: gap "{} opens in a window of its own. When you are done there, this page goes on by itself.",
+    frame_open: gap "Open {}",
     frame_waiting: "Waiting for you to finish in the other window.",
     frame_check: "I am done there",
 
@@ -189,17 +232,17 @@ texts! {
     window_text: "Go on in the page that you came from.",
 
     done_title: "Done",
-    done_text: "Your records are on their way to {}. You can close this window.",
+    done_text: gap "Your records are on their way to {}. You can close this window.",
     left_title: "Nothing was shared",
     left_text: "You can close this window.",
 
     over_title: "This page is no longer open",
     over_text: "The time for it is over, or it was finished or opened in another window.",
     over_again: "To begin again, go back to the application or website that sent you here, and start there.",
-    over_left: "Nothing was shared with {} here. You can begin again there whenever you like.",
+    over_left: gap "Nothing was shared with {} here. You can begin again there whenever you like.",
     over_shared_title: "You are done here",
-    over_shared: "You have shared your records with {}. There is nothing left to do on this page.",
-    over_back: "Go back to {}",
+    over_shared: gap "You have shared your records with {}. There is nothing left to do on this page.",
+    over_back: gap "Go back to {}",
     over_close: "You can close this window.",
     other_title: "You went on in another window",
     other_text: "You began anew since this page was opened, and only the newest one can be used. Nothing is lost: go on there, and close other windows like this one.",
@@ -208,6 +251,8 @@ texts! {
     ticket_text: "Close it, go back to the page that opened it, and press the button there again. Nothing was shared by this.",
     callback_title: "We cannot tell where you come from",
     callback_text: "An organization sent you back, but not from a sign-in that is open in this browser. Nothing was shared. Go back to the application that sent you, and begin again.",
+    busy_title: "Too many people at once",
+    busy_text: "Too much has come from your network just now. Nothing was shared by it. Wait a few seconds and load this page again.",
     broken_title: "Something went wrong here",
     broken_text: "It is not your fault, and nothing was shared by it. Try again in a moment.",
 
@@ -255,10 +300,10 @@ impl Texts {
         chosen(wanted.unwrap_or_default())
     }
 
-    /// A text of this language with its gaps filled.
-    pub(super) fn fill<'t>(&self, text: &'t str, value: &'t str) -> Filled<'t> {
+    /// A text of this language with its gap filled.
+    pub(super) fn fill<'t>(&self, text: impl Borrow<Gap>, value: &'t str) -> Filled<'t> {
         Filled {
-            text,
+            text: text.borrow().0,
             values: [value, ""],
         }
     }
@@ -272,10 +317,10 @@ impl Texts {
         }
     }
 
-    /// A text with two gaps, `{}` and `{2}`.
-    pub(super) fn fill2<'t>(&self, text: &'t str, first: &'t str, second: &'t str) -> Filled<'t> {
+    /// A text of this language with both of its gaps filled.
+    pub(super) fn fill2<'t>(&self, text: impl Borrow<Gaps>, first: &'t str, second: &'t str) -> Filled<'t> {
         Filled {
-            text,
+            text: text.borrow().0,
             values: [first, second],
         }
     }
@@ -345,9 +390,44 @@ mod tests {
     #[test]
     fn gaps_are_filled_and_values_left_alone() {
         let texts = Texts::spoken()[0];
-        assert_eq!(texts.fill("a {} b", "{2}").to_string(), "a {2} b");
-        assert_eq!(texts.fill2("{} and {2}, {}", "x", "y").to_string(), "x and y, x");
-        assert_eq!(texts.fill("plain", "x").to_string(), "plain");
+        assert_eq!(texts.fill(Gap("a {} b"), "{2}").to_string(), "a {2} b");
+        assert_eq!(texts.fill2(Gaps("{} and {2}, {}"), "x", "y").to_string(), "x and y, x");
+    }
+
+    /// A text as a page shows it.
+    pub(super) trait FilledForTest {
+        fn filled_for_test(&self, texts: &Texts) -> String;
+    }
+
+    impl FilledForTest for &'static str {
+        fn filled_for_test(&self, _: &Texts) -> String {
+            (*self).to_owned()
+        }
+    }
+
+    impl FilledForTest for Gap {
+        fn filled_for_test(&self, texts: &Texts) -> String {
+            assert!(self.0.contains("{}"), "no gap: {}", self.0);
+            texts.fill(*self, "Somebody").to_string()
+        }
+    }
+
+    impl FilledForTest for Gaps {
+        fn filled_for_test(&self, texts: &Texts) -> String {
+            assert!(self.0.contains("{}") && self.0.contains("{2}"), "no gaps: {}", self.0);
+            texts.fill2(*self, "Somebody", "Anybody").to_string()
+        }
+    }
+
+    #[test]
+    fn no_text_is_shown_with_a_gap() {
+        // "{} did not confirm who you are." stood on the identity page as it is here.
+        for texts in Texts::spoken() {
+            for (name, text) in texts.shown() {
+                assert!(!text.contains(['{', '}']), "{name}: {text}");
+                assert!(!text.is_empty(), "{name}");
+            }
+        }
     }
 
     #[test]
@@ -355,7 +435,7 @@ mod tests {
         let texts = Texts::spoken()[0];
         let name = "\u{5de}\u{5db}\u{5d1}\u{5d9}";
         assert_eq!(
-            texts.fill("a {} b", name).to_string(),
+            texts.fill(Gap("a {} b"), name).to_string(),
             format!("a \u{2068}{name}\u{2069} b")
         );
     }

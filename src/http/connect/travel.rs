@@ -70,7 +70,7 @@ pub(super) async fn registration(service: &Arc<Service>, endpoint: &Endpoint) ->
     Ok(Registration {
         client_id: endpoint.client_id.clone(),
         client_secret: secret.await?.map_err(Error::internal)?,
-        scope: endpoint.scope.clone(),
+        scope: endpoint.asked_scope(),
     })
 }
 
@@ -176,6 +176,7 @@ pub(super) async fn to_provider(
             tracing::warn!(provider = provider.code, %error, "a patient could not be sent to an identity provider");
             let step = Step::Identity {
                 trouble: Some(Trouble::Down),
+                provider: Some(provider.code),
             };
             let gone = stored(service, move |service| service.store.go_to(key, step));
             return Ok(gone.await?.map(|()| to_session(service)));

@@ -147,9 +147,9 @@ pub(super) struct Share<'a> {
 }
 
 /// A button that leads on.
-pub(super) struct Onward<'a> {
+pub(super) struct Onward {
     pub(super) action: &'static str,
-    pub(super) label: Filled<'a>,
+    pub(super) label: String,
 }
 
 #[derive(Template)]
@@ -159,8 +159,8 @@ pub(super) struct Problem<'a> {
     /// Something is broken, rather than decided by the patient.
     pub(super) bad: bool,
     pub(super) text: &'static str,
-    pub(super) again: Option<Onward<'a>>,
-    pub(super) other: Option<Onward<'a>>,
+    pub(super) again: Option<Onward>,
+    pub(super) other: Option<Onward>,
     /// Leaving means that no records were found, rather than that the patient cancelled.
     pub(super) leave: Option<Filled<'a>>,
 }
@@ -195,6 +195,7 @@ pub(super) struct Wrong {
 #[template(path = "connect/details.html")]
 pub(super) struct DetailsPage<'a> {
     pub(super) s: Shell<'a>,
+    pub(super) lead: String,
     pub(super) filled: Details,
     pub(super) wrong: Vec<Wrong>,
     pub(super) down: bool,
@@ -223,7 +224,7 @@ pub(super) struct IdentityPage<'a> {
     /// Code and name.
     pub(super) providers: Vec<(String, String)>,
     /// Heading and text.
-    pub(super) problem: Option<(&'static str, &'static str)>,
+    pub(super) problem: Option<(String, String)>,
 }
 
 /// A place that was found.
@@ -242,6 +243,8 @@ pub(super) struct Facilities<'a> {
     pub(super) places: Vec<PlaceView>,
     pub(super) what: What,
     pub(super) ongoing: bool,
+    /// That the place which the patient chose by name is not among them.
+    pub(super) missing: Option<String>,
     /// Nothing was chosen.
     pub(super) nothing: bool,
 }
@@ -251,7 +254,7 @@ pub(super) struct Facilities<'a> {
 pub(super) struct NoneFound<'a> {
     pub(super) s: Shell<'a>,
     pub(super) app: &'a str,
-    pub(super) text: &'static str,
+    pub(super) text: String,
     pub(super) details: bool,
 }
 

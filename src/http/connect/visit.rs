@@ -30,6 +30,14 @@ impl Visit {
         self.flow.key
     }
 
+    /// Whose pages may hold the session's.
+    pub(super) fn framed_by(&self) -> &[String] {
+        match self.is_framed() {
+            true => &self.application.origins,
+            false => &[],
+        }
+    }
+
     /// Whether the pages are in another site's page.
     pub(super) fn is_framed(&self) -> bool {
         self.flow.request.display == Display::Frame

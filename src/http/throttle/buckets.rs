@@ -26,6 +26,8 @@ pub(in crate::http) struct Throttle {
     addresses: Option<Buckets<IpAddr>>,
     /// For what is kept of requests without a credential.
     writes: Option<Buckets<IpAddr>>,
+    /// For flows and steps towards sources.
+    flows: Option<Buckets<IpAddr>>,
 }
 
 struct Buckets<K: Hash + Eq + Clone> {
@@ -42,6 +44,7 @@ impl Throttle {
             credentials: rates.credential.map(|rate| Buckets::new(rate, Box::from(""))),
             addresses: rates.address.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
             writes: rates.writes.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
+            flows: rates.flows.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
         }
     }
 
@@ -72,14 +75,12 @@ impl Throttle {
 
     /// Charges an address for something that is to be kept, in the store and thus for good.
     pub(in crate::http) fn charge_write(&self, extensions: &Extensions) -> Result<(), Error> {
-        let address = extensions.get::<ClientAddress>().map(|ClientAddress(address)| *address);
-        match self.writes.as_ref().zip(address) {
-            Some((buckets, address)) => match buckets.charge(&subscriber(address)) {
-                Ok(_) => Ok(()),
-                Err(allowance) => Err(Error::Throttled(allowance)),
-            },
-            None => Ok(()),
-        }
+        charged_for(self.writes.as_ref(), extensions).map_err(Error::Throttled)
+    }
+
+    /// Charges an address for a flow, or for a step of one that leaves rows in the store.
+    pub(in crate::http) fn charge_flow(&self, extensions: &Extensions) -> Result<(), Allowance> {
+        charged_for(self.flows.as_ref(), extensions)
     }
 
     /// Gives up the buckets that are full again, which say no more than new ones.
@@ -87,9 +88,17 @@ impl Throttle {
         if let Some(buckets) = &self.credentials {
             buckets.tidy();
         }
-        for buckets in [&self.addresses, &self.writes].into_iter().flatten() {
+        for buckets in [&self.addresses, &self.writes, &self.flows].into_iter().flatten() {
             buckets.tidy();
         }
+    }
+}
+
+fn charged_for(buckets: Option<&Buckets<IpAddr>>, extensions: &Extensions) -> Result<(), Allowance> {
+    let address = extensions.get::<ClientAddress>().map(|ClientAddress(address)| *address);
+    match buckets.zip(address) {
+        Some((buckets, address)) => buckets.charge(&subscriber(address)).map(|_| ()),
+        None => Ok(()),
     }
 }
 
