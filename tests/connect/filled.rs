@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::json;
-use tabularium::consent::{Actor, IDLE_SECONDS, NewApplication};
+use tabularium::consent::{ARCHIVED_AFTER, Actor, IDLE_SECONDS, NewApplication};
 use tabularium::http::{Limits, Rate, Rates};
 use tabularium::lake::Mode;
 
@@ -54,6 +54,43 @@ fn a_flow_that_nobody_begins_leaves_nothing_but_a_count() {
     let counted = audit.iter().find(|entry| entry.action == "flow.never-begun").unwrap();
     assert_eq!((counted.application.as_deref(), &counted.consent), (Some("app"), &None));
     assert!(counted.detail.starts_with("12 on 20"), "{}", counted.detail);
+}
+
+#[test]
+fn old_lines_of_a_flow_that_ended_are_archived_and_told_as_before() {
+    let world = World::new();
+    let mut browser = world.enter(&[]);
+    browser.send("choose", &[("endpoint", "lakeshore")]);
+    browser.press("cancel", &[]);
+    let ended = world.consent().id;
+    let mut browser = world.enter(&[("svc_endpoint_id", "lakeshore")]);
+    let code = world.connect(&mut browser).answer("code").unwrap();
+    world.exchange(&code);
+    let lasting = world.consent().id;
+    let told = |consent: &str| world.store().audit(Some(consent), 100).unwrap();
+    let before = [told(&ended), told(&lasting)];
+    let in_store = |consent: &str| {
+        let store = rusqlite::Connection::open(world.server.folder().join("service.sqlite")).unwrap();
+        let sql = "SELECT count(*) FROM audit WHERE consent = ?1";
+        store.query_row(sql, [consent], |row| row.get::<_, usize>(0)).unwrap()
+    };
+    // Lines stay for 90 days. The other consent goes on until its refresh token ends, just as late.
+    world.store().clock().advance(ARCHIVED_AFTER - DAY);
+    world.store().sweep().unwrap();
+    assert_eq!(
+        (in_store(&ended), in_store(&lasting)),
+        (before[0].len(), before[1].len())
+    );
+    let files = || std::fs::read_dir(world.server.folder().join("audit")).map_or(0, Iterator::count);
+    assert_eq!(files(), 0);
+    world.store().clock().advance(DAY - 60);
+    world.store().sweep().unwrap();
+    world.store().clock().advance(3_600);
+    world.store().sweep().unwrap();
+    assert_eq!(in_store(&ended), 0);
+    assert_eq!(files(), 1);
+    assert_eq!(told(&ended), before[0]);
+    assert!(told(&lasting).ends_with(&before[1]));
 }
 
 #[test]
