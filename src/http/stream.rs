@@ -1,5 +1,5 @@
-//! A TCP connection that gives up on a client that does not read, as an unread answer keeps its memory; and that gives an id to what hyper
-//! answers by itself, to requests that it cannot read.
+//! A TCP connection that gives up on a client that does not read, as an unread answer keeps its memory; and that gives an id and an
+//! OperationOutcome to what hyper answers by itself, to requests that it cannot read.
 
 use std::io;
 use std::pin::Pin;
@@ -11,6 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 use uuid::Uuid;
+
+use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 
 /// A connection whose writes fail once the client has left them waiting for `patience`.
 pub(super) struct Stream {
@@ -94,16 +96,29 @@ fn is_bare(bytes: &[u8]) -> bool {
         && !has(b"\r\nx-request-id: ")
 }
 
-/// The head with an id, which the log names too.
+/// The head with an id, which the log names too, and with what is wrong as an OperationOutcome.
 fn amended(head: &[u8]) -> Vec<u8> {
     let id = Uuid::new_v4();
     let status = String::from_utf8_lossy(head.get(9..12).unwrap_or_default());
     tracing::info!(%status, request = %id, "refused unread");
+    let issue = match &*status {
+        "414" => Issue::error(
+            IssueType::TooLong,
+            "the URL is too long; searches may be sent by POST to _search",
+        ),
+        "431" => Issue::error(IssueType::TooLong, "the headers are too long"),
+        _ => Issue::error(IssueType::Invalid, "the request is not HTTP/1.1"),
+    };
+    let body = OperationOutcome::new(issue).to_json();
     let more = format!(
         "x-request-id: {id}\r\nx-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\n\
-         content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n\r\n"
+         content-security-policy: default-src 'none'; frame-ancestors 'none'\r\n\
+         content-type: application/fhir+json; charset=utf-8\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
     );
-    [&head[..head.len() - 2], more.as_bytes()].concat()
+    let head = String::from_utf8_lossy(&head[..head.len() - 2]);
+    let head = head.replacen("\r\ncontent-length: 0\r\n", "\r\n", 1);
+    [head.as_bytes(), more.as_bytes()].concat()
 }
 
 impl AsyncRead for Stream {

@@ -24,10 +24,11 @@ pub(super) fn misfit(compiled: &Compiled, modifier: &str) -> Option<&'static str
             (types.any(|ty| !is_among(&UNCODED, ty)), "token without code systems")
         }
         (SearchType::Reference, "identifier") => (types.any(|ty| ty == "Reference"), "reference by canonical URLs"),
-        (SearchType::Reference, "below" | "above") => {
+        (SearchType::Reference, "below") => {
             let fits = types.any(|ty| matches!(ty, "Reference" | "canonical" | "uri"));
             (fits, "reference to resources without a hierarchy")
         }
+        (SearchType::Reference, "above") => (types.any(|ty| ty == "Reference"), "reference by canonical URLs"),
         _ => return None,
     };
     (!fits).then_some(otherwise)

@@ -137,7 +137,7 @@ impl Query {
             };
             if !understood && handling == Handling::Strict {
                 return Err(SearchError::Unknown {
-                    parameter: written(parameter),
+                    parameter: unknown(parameter),
                     resource: facts().get(ty).name.to_owned(),
                 });
             }
@@ -229,6 +229,7 @@ impl Query {
         Ok(Some(true))
     }
 
+    /// Takes up the keys of `_sort`; `false` where it names none.
     fn sort_keys(&mut self, programs: &Programs, value: &str) -> Result<bool, SearchError> {
         for key in value.split(',').filter(|key| !key.is_empty()) {
             let (descending, code) = match key.strip_prefix('-') {
@@ -257,7 +258,7 @@ impl Query {
                 });
             }
         }
-        Ok(true)
+        Ok(value.split(',').any(|key| !key.is_empty()))
     }
 }
 
@@ -274,6 +275,14 @@ fn is_tag(raw: &RawParameter) -> bool {
 /// Whether values of parameters of this type have no order.
 fn is_unordered(ty: SearchType) -> bool {
     matches!(ty, SearchType::Composite | SearchType::Special)
+}
+
+/// What a client is told of a parameter that is not understood: the value with it, where the name alone tells nothing.
+fn unknown(raw: &RawParameter) -> String {
+    match raw.name.as_str() {
+        "" | "_sort" => format!("{}={}", written(raw), result::shown(&raw.value)),
+        _ => written(raw),
+    }
 }
 
 /// The parameter's name with its modifier, as the client wrote it.

@@ -9,7 +9,7 @@ use super::result::invalid;
 /// One `name[:modifier]=value` pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawParameter {
-    /// The name before any `:`.
+    /// The name before any `:`; empty where a value came without one.
     pub name: String,
     /// What follows the first `:`.
     pub modifier: Option<String>,
@@ -41,7 +41,7 @@ impl RawParameter {
 /// Parses a query string or an `application/x-www-form-urlencoded` body.
 pub fn parse(query: &str) -> Vec<RawParameter> {
     form_urlencoded::parse(query.as_bytes())
-        .filter(|(name, _)| !name.is_empty())
+        .filter(|(name, value)| !(name.is_empty() && value.is_empty()))
         .map(|(name, value)| RawParameter::named(&name, &value))
         .collect()
 }
@@ -75,6 +75,7 @@ mod tests {
             [
                 ("name", Some("exact"), "Jürgen"),
                 ("code", None, "http://loinc.org|8480-6"),
+                ("", None, "x"),
                 ("_count", None, "5")
             ]
         );

@@ -52,7 +52,7 @@ impl Subset {
     /// Takes up a value of `_elements`. Where several types are searched, `known_elsewhere` says, a name may be another's.
     pub(super) fn take_elements(&mut self, ty: TypeId, value: &str, known_elsewhere: bool) -> Result<(), SearchError> {
         for name in elements(value) {
-            if !known_elsewhere && facts().element(ty, name).is_none() {
+            if !known_elsewhere && !is_element(ty, name) {
                 let expected =
                     "a top-level element of the type, by its name in R4: 'value' for valueQuantity and its like";
                 return Err(invalid("_elements", name, expected));
@@ -104,6 +104,11 @@ impl Subset {
             Summary::False | Summary::Count => true,
         }
     }
+}
+
+/// Whether `_elements` may name this of resources of a type. Clients name what every resource is told by, too.
+pub(super) fn is_element(ty: TypeId, name: &str) -> bool {
+    name == "resourceType" || facts().element(ty, name).is_some()
 }
 
 /// The names in a value of `_elements`.

@@ -18,7 +18,7 @@ use super::query::{Query, is_of_page, written};
 use super::raw::RawParameter;
 use super::resolve::{Resolver, resource_type};
 use super::result::invalid;
-use super::subset::elements;
+use super::subset::{elements, is_element};
 use super::trace::Trace;
 use crate::fhir::{TypeId, facts};
 use crate::lake::Scope;
@@ -204,7 +204,7 @@ fn common<'r>(
     'parameters: for parameter in parameters {
         // An element is asked of the types that have it.
         if parameter.name == "_elements" && parameter.modifier.is_none() {
-            let of_none = |name: &&str| types.iter().all(|ty| facts().element(*ty, name).is_none());
+            let of_none = |name: &&str| types.iter().all(|ty| !is_element(*ty, name));
             if let Some(unknown) = elements(&parameter.value).find(of_none) {
                 return Err(invalid("_elements", unknown, "a top-level element of one of the types"));
             }

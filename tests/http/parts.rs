@@ -28,6 +28,10 @@ fn a_read_gives_the_part_that_is_asked_for() {
             "_elements=name&_elements=gender",
             "active gender id meta name resourceType",
         ),
+        (
+            "_elements=birthDate,id,resourceType",
+            "active birthDate id meta resourceType",
+        ),
         ("_pretty=true&_elements=name", "active id meta name resourceType"),
     ] {
         let part = server.get(&format!("/fhir/Patient/anna?{query}"), &token);

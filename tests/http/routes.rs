@@ -294,6 +294,37 @@ fn long_urls_are_refused_with_an_outcome() {
     assert!(uuid::Uuid::parse_str(answer.header("x-request-id")).is_ok());
 }
 
+/// What is so long that it is not even read to its end came back without a body.
+#[test]
+fn urls_that_are_not_read_are_refused_with_an_outcome() {
+    let server = Server::start(&records());
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+    let long = "y".repeat(70_000);
+    let request = format!("GET /fhir/Patient/anna?x={long} HTTP/1.1\r\nhost: x\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 414 "), "{answer}");
+    let header = |name: &str| {
+        let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+        lines
+            .find(|(of, _)| *of == name)
+            .unwrap_or_else(|| panic!("{name}: {head}"))
+            .1
+    };
+    let outcome: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(
+        (&outcome["resourceType"], &outcome["issue"][0]["code"]),
+        (&json!("OperationOutcome"), &json!("too-long"))
+    );
+    assert_eq!(header("content-type"), "application/fhir+json; charset=utf-8");
+    assert_eq!(header("content-length"), body.len().to_string());
+    assert_eq!(head.matches("content-length").count(), 1);
+    assert!(uuid::Uuid::parse_str(header("x-request-id")).is_ok());
+}
+
 /// A cohort's search is posted, and its pages are walked by links that repeat the cohort.
 #[test]
 fn pages_of_a_thousand_patients_are_walked_by_their_links() {
