@@ -2,6 +2,7 @@
 //! and the value types (partial dates, exact decimals, references, OperationOutcome) that every room above speaks. Code systems and value sets are
 //! read from files.
 
+pub mod case;
 mod codes;
 pub mod compartment;
 pub mod decimal;

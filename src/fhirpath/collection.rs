@@ -235,6 +235,17 @@ impl Collection {
             .collect()
     }
 
+    /// The items of these rows alone, which may be any, in any order.
+    pub fn of_rows(&self, rows: &[u32]) -> Collection {
+        let (mut offsets, mut places) = (Vec::with_capacity(rows.len() + 1), Vec::with_capacity(rows.len()));
+        offsets.push(0);
+        for row in rows {
+            places.extend(self.range(*row as usize).map(|item| item as u32));
+            offsets.push(places.len() as i32);
+        }
+        self.take(Offsets::list(offsets), places)
+    }
+
     /// The items at these places, in this order, with the offsets that go with them.
     pub(super) fn take(&self, offsets: Offsets, places: Vec<u32>) -> Collection {
         match &self.body {

@@ -21,10 +21,12 @@ pub struct CompileOptions<'a> {
     /// A step to an element that its type does not have is an error; with this it is an empty collection.
     pub lenient: bool,
     /// The expression is a search parameter's: a union of paths over the types that the parameter is for, of which those of
-    /// other types are empty rather than errors, and whose `as` selects among several items. Its `resolve()` goes by the
-    /// reference alone: it looks for no target among contained resources, and so does not read their column. A choice may be
+    /// other types are empty rather than errors, and whose `as` selects among several items. A choice may be
     /// named as in JSON, with its type (`valueDateTime`), as parameters of published packages do.
     pub search: bool,
+    /// `resolve()` goes by the reference alone: it looks for no target among contained resources, and so does not read their
+    /// column.
+    pub references_alone: bool,
     /// Functions that depend on the order of items are errors after those that leave it open: `children().first()`.
     pub ordered: bool,
     /// Code systems and value sets for `memberOf`, `subsumes` and `subsumedBy`.
@@ -50,6 +52,7 @@ impl fmt::Debug for CompileOptions<'_> {
             .debug_struct("CompileOptions")
             .field("lenient", &self.lenient)
             .field("search", &self.search)
+            .field("references_alone", &self.references_alone)
             .field("ordered", &self.ordered)
             .field("terminology", &self.terminology.is_some())
             .field("constants", &self.constants)

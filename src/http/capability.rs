@@ -220,7 +220,7 @@ const DOCUMENTATION: &str = "The documentation of a search parameter lists its m
      Parameters of references can be chained (subject:Patient.name). _sort takes all but composite and special parameters, _text and \
      _content. Types are searched by GET and by POST to \
      _search, several at once at the base address, and those of a Patient at Patient/[id]/[type], all at Patient/[id]/*. $PATIENT_ID in a path or value \
-     stands for the patient of the token.";
+     stands for the patient of the token. A page ends where its matches come to 16 MiB.";
 
 fn statement<'a>(base_url: &str, today: NaiveDate, engine: &'a Engine) -> Statement<'a> {
     Statement {
@@ -305,7 +305,7 @@ struct Includes {
 }
 
 impl Includes {
-    /// A reference parameter that names no targets may point to any type.
+    /// A reference parameter that leads nowhere is none of them.
     fn of(engine: &Engine) -> Includes {
         let mut found = Includes::default();
         for source in facts().resources() {
@@ -314,12 +314,12 @@ impl Includes {
                 .filter(|parameter| parameter.ty == SearchType::Reference)
             {
                 let pair = format!("{}:{}", facts().get(source).name, parameter.code);
-                let any = parameter.targets.is_empty();
-                for target in facts()
-                    .resources()
-                    .filter(|target| any || parameter.targets.contains(target))
-                {
-                    found.reverse.entry(target).or_default().push(pair.clone());
+                let targets = engine.led_to(source, parameter);
+                for target in &targets {
+                    found.reverse.entry(*target).or_default().push(pair.clone());
+                }
+                if targets.is_empty() {
+                    continue;
                 }
                 found.forward.entry(source).or_default().push(pair);
             }

@@ -80,6 +80,7 @@ impl Engine {
             }
             let mut known = FxHashSet::default();
             let mut targets = sources.targets(include, &table.other(sources.ty))?;
+            targets.extend(self.named_by(table, include, sources).await?);
             targets.retain(|(ty, sought)| !included.has(*ty, &sought.id) && known.insert((*ty, sought.id.clone())));
             let mut left = targets.as_slice();
             let mut step = STEP;
@@ -119,6 +120,26 @@ impl Engine {
         Ok(new)
     }
 
+    /// The resources that the canonicals of an include lead to.
+    async fn named_by(
+        &self,
+        table: &ScopedTable,
+        include: &Include,
+        sources: &mut Sources<'_>,
+    ) -> Result<Vec<(TypeId, Sought)>, SearchError> {
+        let mut named = Vec::new();
+        let types: Vec<TypeId> = include.led_to_by_url().collect();
+        if types.is_empty() {
+            return Ok(named);
+        }
+        let asked = sources.canonicals(include, &table.other(sources.ty))?;
+        for ty in types.into_iter().filter(|_| !asked.is_empty()) {
+            let ids = self.named(&table.other(ty), &asked).await?;
+            named.extend(ids.into_iter().map(|id| (ty, Sought { id, owner: None })));
+        }
+        Ok(named)
+    }
+
     /// Where the rows of an include's source type lie that refer to these rows.
     async fn referring(
         &self,
@@ -126,7 +147,7 @@ impl Engine {
         include: &Include,
         sources: &Sources<'_>,
     ) -> Result<Vec<Locator>, SearchError> {
-        let query = included::referring_query(include, sources.ty, sources.rows);
+        let query = included::referring_query(include, sources.ty, sources.rows)?;
         let found = self.matches(table, &query).await?;
         match found.more {
             true => Err(SearchError::TooManyIncluded(query.count)),

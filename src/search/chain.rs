@@ -59,7 +59,7 @@ pub(super) fn follow(
         });
     }
     let follow = match only {
-        None => targets(&compiled.parameter.targets),
+        None => targets(&compiled),
         Some(name) => {
             let ty = resource_type(name).ok_or_else(|| SearchError::Modifier {
                 parameter: code.to_owned(),
@@ -92,12 +92,16 @@ pub(super) fn follow(
     }
 }
 
-/// The types that a reference parameter may lead to; all resource types where it is not said.
-fn targets(named: &[TypeId]) -> Vec<TypeId> {
-    match named.is_empty() {
-        false => named.to_vec(),
-        true => facts().resources().collect(),
-    }
+/// The types that a reference parameter may lead to: those that are named, or all resource types; of canonicals those that are known
+/// by URLs.
+fn targets(compiled: &Compiled) -> Vec<TypeId> {
+    let named = &compiled.parameter.targets;
+    let all: Vec<TypeId> = if named.is_empty() {
+        facts().resources().collect()
+    } else {
+        named.clone()
+    };
+    all.into_iter().filter(|ty| compiled.leads_to(*ty)).collect()
 }
 
 /// `_has:Type:reference:rest`: a resource of the type refers to the row and meets the rest.
@@ -114,11 +118,10 @@ pub(super) fn has(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter) -> Re
     let source = resource_type(source).ok_or_else(form)?;
     let through = resolver.programs.get(source, reference, Reading::Targets)?;
     let through = through.ok_or_else(form)?;
-    let targets = &through.parameter.targets;
     if through.parameter.ty != SearchType::Reference {
         return Err(form());
     }
-    if !(targets.is_empty() || targets.contains(&ty)) {
+    if !through.leads_to(ty) {
         return match resolver.among_others {
             true => Ok(Some(Condition::Any(Vec::new()))),
             false => Err(form()),

@@ -13,6 +13,7 @@ use super::pushdown;
 use super::query::written;
 use super::raw::RawParameter;
 use super::result::invalid;
+use super::tuples::TupleSet;
 use super::value::ReferenceValue;
 use super::words::Words;
 use crate::fhir::TypeId;
@@ -101,6 +102,8 @@ pub(super) enum TupleTest {
     Missing(bool),
     /// One of the alternatives holds: a matcher for each component.
     AnyOf(Vec<Vec<Matcher>>),
+    /// One of many does.
+    OneOf(Arc<TupleSet>),
 }
 
 /// Where words are looked for.
@@ -183,6 +186,7 @@ impl Test {
         }
         if let Test::AnyOf { matchers, .. } = self {
             matcher::gather_tokens(matchers, pushdown::MOST_ALTERNATIVES);
+            matcher::gather_values(matchers);
         }
         Ok(())
     }

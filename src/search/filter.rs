@@ -11,6 +11,7 @@ use super::contained;
 use super::criterion::{Condition, Criterion, Test, TupleTest, Within};
 use super::matcher::{Matcher, only_text};
 use super::parameter::Compiled;
+use super::targets::is_of_references;
 use super::words::{Words, split_into};
 use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Collection, Focus, Offsets, Typed};
@@ -105,8 +106,16 @@ fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
     let mut found = vec![Vec::new(); rows];
     for part in values.typed() {
         let texts = part.items.child("reference");
+        let is_of_references = is_of_references(&part);
+        let text = |item| {
+            if is_of_references {
+                only_text(&texts, item)
+            } else {
+                part.items.text(item)
+            }
+        };
         for (row, found) in found.iter_mut().enumerate() {
-            let references = part.offsets.range(row).filter_map(|item| only_text(&texts, item));
+            let references = part.offsets.range(row).filter_map(text);
             found.extend(references.filter_map(|text| text.strip_prefix('#')).map(str::to_owned));
         }
     }
@@ -229,6 +238,7 @@ fn mark_tuples(
                 rows.iter_mut().for_each(|row| *row = !*row);
             }
         }
+        TupleTest::OneOf(set) => set.each(&components, |tuple| rows[focus.row(tuple)] = true),
         TupleTest::AnyOf(alternatives) => {
             for matchers in alternatives {
                 any(hits(&|at, component, hits| {

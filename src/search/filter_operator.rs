@@ -128,7 +128,9 @@ fn test(
             let number = NumberValue::parse(value).filter(|_| !value.starts_with(char::is_alphabetic));
             any(Matcher::Imprecise(number.ok_or_else(|| malformed("a number"))?))
         }
-        (Text, "co" | "sw" | "ew") if value.is_empty() => return Err(malformed("a string of one character or more")),
+        (Text, "co" | "sw" | "ew") if fold(value).is_empty() => {
+            return Err(malformed("a string of one character or more"));
+        }
         (Text, "eq") => any(Matcher::Same(fold(value))),
         (Text, "ne") => Test::Differs(Matcher::Same(fold(value))),
         (Text, "co") => any(Matcher::Contains(plain(value))),

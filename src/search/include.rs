@@ -29,7 +29,7 @@ pub(super) struct Include {
 
 impl Include {
     /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty where it can never find anything for a search
-    /// of `ty`, because it speaks of another type's references; `of_any`: resources of other types may be among the matches, too.
+    /// of `ty`, because it speaks of another type's references or these lead nowhere; `of_any`: resources of other types may be among the matches, too.
     pub(super) fn parse(
         programs: &Programs,
         ty: TypeId,
@@ -73,8 +73,13 @@ impl Include {
 
     /// Whether the parameter's references may lead to resources of `ty`.
     pub(super) fn leads_to(&self, ty: TypeId) -> bool {
-        let targets = &self.compiled.parameter.targets;
-        self.target.is_none_or(|target| target == ty) && (targets.is_empty() || targets.contains(&ty))
+        self.target.is_none_or(|target| target == ty) && self.compiled.leads_to(ty)
+    }
+
+    /// The types that its canonicals may lead to by URL.
+    pub(super) fn led_to_by_url(&self) -> impl Iterator<Item = TypeId> {
+        let leads = |ty: &TypeId| self.target.is_none_or(|target| target == *ty) && self.compiled.leads_by_url(*ty);
+        facts().resources().filter(leads)
     }
 }
 
@@ -144,6 +149,6 @@ impl Asked<'_> {
             true => include.leads_to(self.ty),
             false => source == self.ty,
         };
-        (touches || self.iterate || self.of_any).then_some(include)
+        (include.compiled.leads_anywhere() && (touches || self.iterate || self.of_any)).then_some(include)
     }
 }

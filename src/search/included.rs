@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use rustc_hash::FxHashSet;
 
+use super::canonical::{self, Canonicals};
 use super::criterion::{Criterion, Test};
 use super::include::Include;
 use super::matcher::{Matcher, Targets};
@@ -156,12 +157,8 @@ impl<'a> Sources<'a> {
         include: &Include,
         table: &ScopedTable,
     ) -> Result<Vec<(TypeId, Sought)>, SearchError> {
-        if self.columns.is_none() {
-            let owners = owners(table, self.rows)?;
-            self.columns = Some((columns(self.ty, self.rows, &self.leaves)?, owners));
-        }
         let mut found = Vec::new();
-        let Some((batch, owners)) = &self.columns else {
+        let Some((batch, owners)) = self.columns(table)? else {
             return Ok(found);
         };
         targets::each_by_row(&include.compiled, batch, |row, ty, id| {
@@ -175,6 +172,25 @@ impl<'a> Sources<'a> {
             found.extend(ty.map(sought));
         })?;
         Ok(found)
+    }
+}
+
+impl Sources<'_> {
+    /// What an include's canonicals ask for.
+    pub(super) fn canonicals(&mut self, include: &Include, table: &ScopedTable) -> Result<Canonicals, SearchError> {
+        let mut asked = Canonicals::default();
+        if let Some((batch, _)) = self.columns(table)? {
+            targets::each_canonical(&include.compiled, batch, |canonical| asked.insert_asked(canonical))?;
+        }
+        Ok(asked)
+    }
+
+    fn columns(&mut self, table: &ScopedTable) -> Result<Option<&(RecordBatch, Vec<Option<i64>>)>, SearchError> {
+        if self.columns.is_none() {
+            let owners = owners(table, self.rows)?;
+            self.columns = Some((columns(self.ty, self.rows, &self.leaves)?, owners));
+        }
+        Ok(self.columns.as_ref())
     }
 }
 
@@ -212,19 +228,20 @@ fn columns(ty: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordBatch,
 }
 
 /// A query for the rows of the include's source type that refer to one of these rows of `ty`.
-pub(super) fn referring_query(include: &Include, ty: TypeId, rows: &[Source]) -> Query {
+pub(super) fn referring_query(include: &Include, ty: TypeId, rows: &[Source]) -> Result<Query, SearchError> {
     let targets = Targets {
         ty,
         ids: Arc::new(rows.iter().map(|source| &source.row.id).collect()),
     };
     let label = format!("{} refers to {} matches", include.compiled.parameter.code, rows.len());
-    let test = Test::AnyOf {
-        matchers: vec![Matcher::RefersTo(Arc::new(targets))],
-        not: false,
-    };
+    let mut matchers = vec![Matcher::RefersTo(Arc::new(targets))];
+    if include.compiled.leads_by_url(ty) {
+        matchers.push(Matcher::Canonicals(Arc::new(canonical::borne(rows)?)));
+    }
+    let test = Test::AnyOf { matchers, not: false };
     let criterion = Criterion::of_values(include.compiled.clone(), test, label);
-    Query {
+    Ok(Query {
         count: MAX_REFERRING,
         ..Query::of_criteria(include.source, vec![criterion])
-    }
+    })
 }

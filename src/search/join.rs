@@ -99,6 +99,10 @@ impl Engine {
                         criteria.extend(near.referred(self, compiled, &other).await?);
                     }
                     matchers.push(refers_to(*ty, self.meeting(&other, &mut criteria).await?));
+                    if compiled.follows_urls(*ty) {
+                        let borne = self.borne_by(&other, &criteria).await?;
+                        matchers.push(Matcher::Canonicals(Arc::new(borne)));
+                    }
                 }
                 let inside = match of_items {
                     true => None,
@@ -117,7 +121,12 @@ impl Engine {
                 if let Some(near) = near {
                     criteria.extend(near.referring(self, through, &other).await?);
                 }
-                let found = self.referred(&other, through, &mut criteria, table.ty()).await?;
+                let mut found = self.referred(&other, through, &mut criteria, table.ty()).await?;
+                if through.leads_by_url(table.ty()) {
+                    let asked = self.asked_by(&other, through, &criteria).await?;
+                    found.merge(self.named(table, &asked).await?.iter().collect());
+                    bounded(&found)?;
+                }
                 Ok(values(ids, vec![Matcher::OneOf(Arc::new(found))]))
             }
             Join::List { lists, ids } => {

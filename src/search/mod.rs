@@ -7,6 +7,7 @@ mod answer;
 mod binding;
 mod boundary;
 mod bring;
+mod canonical;
 mod chain;
 mod compartment;
 mod contained;
@@ -51,6 +52,7 @@ mod tag;
 mod targets;
 mod terminology;
 mod trace;
+mod tuples;
 mod value;
 mod words;
 

@@ -65,7 +65,9 @@ impl<'a> Near<'a> {
         through: &Arc<Compiled>,
         other: &ScopedTable,
     ) -> Result<Option<Criterion>, SearchError> {
-        let Some(ids) = engine.ids_of(other.ty())?.filter(|_| self.is_nearer_than(other)) else {
+        // Whom canonicals lead to, ids do not tell.
+        let narrows = self.is_nearer_than(other) && !through.follows_urls(other.ty());
+        let Some(ids) = engine.ids_of(other.ty())?.filter(|_| narrows) else {
             return Ok(None);
         };
         let found = engine
@@ -82,7 +84,7 @@ impl<'a> Near<'a> {
         through: &Arc<Compiled>,
         other: &ScopedTable,
     ) -> Result<Option<Criterion>, SearchError> {
-        if !self.is_nearer_than(other) {
+        if !self.is_nearer_than(other) || through.follows_urls(self.table.ty()) {
             return Ok(None);
         }
         let found = engine.meeting(self.table, &mut self.known.clone()).await?;

@@ -3,8 +3,8 @@
 
 use super::engine::Engine;
 use super::modifier;
-use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
+use crate::fhir::{TypeId, facts};
 
 /// A parameter that every search accepts and that no SearchParameter of R4 defines.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +99,17 @@ impl Engine {
             | SearchType::Composite
             | SearchType::Special => &["missing"],
         }
+    }
+
+    /// The resource types that the values of a reference parameter may lead to: what can be included by it, and what it can be
+    /// followed to.
+    pub fn led_to(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<TypeId> {
+        if parameter.ty != SearchType::Reference {
+            return Vec::new();
+        }
+        let compiled = self.programs().unkept(ty, &parameter.code);
+        let leads = |target: &TypeId| compiled.as_ref().is_some_and(|compiled| compiled.leads_to(*target));
+        facts().resources().filter(leads).collect()
     }
 
     /// Whether a parameter's values take prefixes.

@@ -6,6 +6,7 @@ use std::sync::{Arc, RwLock};
 use rustc_hash::FxHashMap;
 
 use super::SearchError;
+use super::canonical;
 use super::plain::Plain;
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType, Usage};
 use crate::fhir::storage::{ELEMENT, END, NUMBER, REFERENCE_ID, REFERENCE_TYPE, START, Storage};
@@ -59,6 +60,36 @@ impl Compiled {
     pub(super) fn yields_canonicals(&self) -> bool {
         let mut types = self.program.origins().map(|origin| origin.ty.name());
         types.any(|ty| matches!(ty, "canonical" | "uri"))
+    }
+
+    /// Whether some of its values are references to resources.
+    pub(super) fn yields_references(&self) -> bool {
+        self.program.origins().any(|origin| origin.ty.name() == "Reference")
+    }
+
+    /// Whether resources of `ty` may be what a canonical of it names by URL, should it be followed to them.
+    pub(super) fn follows_urls(&self, ty: TypeId) -> bool {
+        self.yields_canonicals() && canonical::have_urls(ty)
+    }
+
+    /// Whether its canonicals may lead to resources of `ty` by their URL.
+    pub(super) fn leads_by_url(&self, ty: TypeId) -> bool {
+        self.names(ty) && self.follows_urls(ty)
+    }
+
+    /// Whether its values may lead to resources of `ty` at all.
+    pub(super) fn leads_to(&self, ty: TypeId) -> bool {
+        self.names(ty) && self.yields_references() || self.leads_by_url(ty)
+    }
+
+    /// Whether there is a resource type that its values may lead to.
+    pub(super) fn leads_anywhere(&self) -> bool {
+        self.yields_references() || facts().resources().any(|ty| self.leads_by_url(ty))
+    }
+
+    fn names(&self, ty: TypeId) -> bool {
+        let targets = &self.parameter.targets;
+        targets.is_empty() || targets.contains(&ty)
     }
 
     /// Whether all its values are of types of these names.
@@ -229,6 +260,8 @@ fn compile_for(
     let options = CompileOptions {
         lenient: true,
         search: true,
+        // Where relative references point to, the contained resources do not tell.
+        references_alone: reading == Reading::Targets,
         extra: Some(&extra),
         context: on,
         duplicates: true,
@@ -262,6 +295,19 @@ fn code_system(ty: TypeId, program: &Program) -> Option<&'static str> {
     let first = systems.next()??;
     systems.all(|system| system == Some(first)).then_some(first)
 }
+
+/// What tells the bounds of sampled data.
+const SAMPLES: [&str; 9] = [
+    "data",
+    "origin.value",
+    "origin.value__number",
+    "factor",
+    "factor__number",
+    "lowerLimit",
+    "lowerLimit__number",
+    "upperLimit",
+    "upperLimit__number",
+];
 
 /// The columns below an output item of type `ty` that comparing it as `search` reads.
 fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'static str> {
@@ -319,6 +365,8 @@ fn leaves_below(search: SearchType, reading: Reading, ty: TypeId) -> Vec<&'stati
             "high.code",
             "high.unit",
         ],
+        "SampledData" if reading == Reading::Numbers => SAMPLES.to_vec(),
+        "SampledData" => [&SAMPLES[..], &["origin.system", "origin.code", "origin.unit"]].concat(),
         "Money" if reading == Reading::Numbers => vec!["value", "value__number"],
         "Money" => vec!["value", "value__number", "currency"],
         _ if facts()

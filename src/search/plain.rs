@@ -6,8 +6,8 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{Decimal128Type, TimestampMicrosecondType};
 
 use super::criterion::Test;
-use super::matcher::Matcher;
-use super::value::{DateValue, Interval, NumberValue, Stored};
+use super::matcher::{Many, Matcher};
+use super::value::{Interval, Numbers, Stored};
 use crate::fhir::storage::{END, NUMBER, START};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{Program, Selection};
@@ -72,8 +72,16 @@ impl Plain {
             Matcher::Quantity(value) if value.is_of_any_unit() => Some(&value.number),
             _ => None,
         });
-        let done = if let Some(dates) = dates.collect::<Option<Vec<_>>>() {
-            self.mark_dates(&dates, batch, rows)
+        let done = if let [Matcher::OneOfMany(many)] = matchers.as_slice() {
+            match &**many {
+                Many::Dates(set) => self.mark_times(batch, rows, |target| set.matches(target)),
+                Many::Quantities(set) => set
+                    .numbers()
+                    .is_some_and(|numbers| self.mark_numbers(&[numbers], batch, rows)),
+                _ => false,
+            }
+        } else if let Some(dates) = dates.collect::<Option<Vec<_>>>() {
+            self.mark_times(batch, rows, |target| dates.iter().any(|date| date.matches(target)))
         } else if let Some(numbers) = numbers.collect::<Option<Vec<_>>>() {
             self.mark_numbers(&numbers, batch, rows)
         } else {
@@ -95,20 +103,16 @@ impl Plain {
         columns.filter_map(Result::transpose).collect::<Result<_, _>>().ok()
     }
 
-    fn mark_dates(&self, dates: &[&DateValue], batch: &RecordBatch, rows: &mut [bool]) -> bool {
+    fn mark_times(&self, batch: &RecordBatch, rows: &mut [bool], hit: impl Fn(Interval<i64>) -> bool) -> bool {
         let Some(columns) = self.columns(batch, Times::of) else {
             return false;
         };
-        for times in columns {
-            for date in dates {
-                times.mark(rows, |target| date.matches(target));
-            }
-        }
+        columns.iter().for_each(|times| times.mark(rows, &hit));
         true
     }
 
-    fn mark_numbers(&self, numbers: &[&NumberValue], batch: &RecordBatch, rows: &mut [bool]) -> bool {
-        let Some(columns) = self.columns(batch, Numbers::of) else {
+    fn mark_numbers(&self, numbers: &[&impl Numbers], batch: &RecordBatch, rows: &mut [bool]) -> bool {
+        let Some(columns) = self.columns(batch, Amounts::of) else {
             return false;
         };
         for column in columns {
@@ -177,14 +181,14 @@ fn is_time(array: &ArrayRef) -> bool {
 }
 
 /// Numbers times 10^18, with their texts and comparators.
-struct Numbers {
+struct Amounts {
     numbers: ArrayRef,
     texts: Option<ArrayRef>,
     comparators: Option<ArrayRef>,
 }
 
-impl Numbers {
-    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Numbers>, Undecided> {
+impl Amounts {
+    fn of(place: &Place, batch: &RecordBatch) -> Result<Option<Amounts>, Undecided> {
         if place.kind != Kind::Quantity {
             return absent(place, batch);
         }
@@ -193,7 +197,7 @@ impl Numbers {
         let texts = text("value")?;
         let comparators = text("comparator")?.filter(|texts| texts.null_count() < texts.len());
         match numbers {
-            Some(numbers) if numbers.as_primitive_opt::<Decimal128Type>().is_some() => Ok(Some(Numbers {
+            Some(numbers) if numbers.as_primitive_opt::<Decimal128Type>().is_some() => Ok(Some(Amounts {
                 numbers,
                 texts,
                 comparators,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::contained;
 use super::criterion::{Condition, Criterion, Test};
-use super::matcher::Matcher;
+use super::matcher::{Many, Matcher};
 use super::parameter::Compiled;
 use super::value::{DateValue, Prefix, ReferenceValue, TokenValue};
 use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
@@ -153,7 +153,7 @@ fn pair(token: &TokenValue) -> Option<Vec<Wish>> {
 
 /// Codes compare whatever their case; where there are no letters, that is plain equality.
 fn code(code: &str) -> Wish {
-    if code.bytes().any(|byte| byte.is_ascii_alphabetic()) {
+    if code.bytes().any(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii()) {
         Wish::Like(code.into())
     } else {
         Wish::Is(code.into())
@@ -174,10 +174,14 @@ pub(super) fn necessary(criterion: &Criterion) -> Prune {
         return Prune::Nothing;
     }
     let dates = matchers.iter().map(|matcher| match matcher {
-        Matcher::Date(date) => Some(date),
+        Matcher::Date(date) => Some(std::slice::from_ref(date)),
+        Matcher::OneOfMany(many) => match &**many {
+            Many::Dates(set) => Some(set.values()),
+            _ => None,
+        },
         _ => None,
     });
-    let Some(dates) = dates.collect::<Option<Vec<_>>>() else {
+    let Some(dates) = dates.collect::<Option<Vec<_>>>().map(|dates| dates.concat()) else {
         return Prune::Keep;
     };
     let mut any = Vec::new();

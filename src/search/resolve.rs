@@ -15,6 +15,7 @@ use super::parameter::{Compiled, Programs, Reading};
 use super::query::written;
 use super::raw::RawParameter;
 use super::result::{invalid, shown};
+use super::tuples::TupleSet;
 use super::value::{ReferenceValue, escape};
 use super::words::Words;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
@@ -194,7 +195,14 @@ impl<'a> Resolver<'a> {
         Ok(Some(Condition::Values { compiled, test }))
     }
 
-    fn any_of(&self, ty: TypeId, raw: &RawParameter, matchers: Vec<Matcher>) -> Result<Option<Condition>, SearchError> {
+    fn any_of(
+        &self,
+        ty: TypeId,
+        raw: &RawParameter,
+        mut matchers: Vec<Matcher>,
+    ) -> Result<Option<Condition>, SearchError> {
+        at_most(raw, "values", matchers.len(), MAX_ALTERNATIVES)?;
+        matcher::gather_values(&mut matchers);
         let compiled = self.programs.get(ty, &raw.name, Reading::Values)?;
         let test = Test::AnyOf { matchers, not: false };
         Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
@@ -263,12 +271,14 @@ impl<'a> Resolver<'a> {
             None => {
                 let alternatives = escape::split(&raw.value, ',');
                 at_most(raw, "values", alternatives.len(), MAX_ALTERNATIVES)?;
-                TupleTest::AnyOf(
-                    alternatives
-                        .into_iter()
-                        .map(|alternative| self.tuple(&compiled, raw, alternative))
-                        .collect::<Result<_, _>>()?,
-                )
+                let alternatives = alternatives
+                    .into_iter()
+                    .map(|alternative| self.tuple(&compiled, raw, alternative))
+                    .collect::<Result<Vec<_>, _>>()?;
+                match TupleSet::of(&compiled, alternatives) {
+                    Ok(set) => TupleTest::OneOf(Arc::new(set)),
+                    Err(alternatives) => TupleTest::AnyOf(alternatives),
+                }
             }
         };
         Ok(Some(Condition::Tuples { compiled, test }))

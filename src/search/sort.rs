@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArr
 use arrow::datatypes::DataType;
 
 use super::SearchError;
-use super::matcher::{date_interval, number, only_text};
+use super::matcher::{Samples, date_interval, number, only_text};
 use super::query::SortKey;
 use super::value::fold;
 use crate::fhir::search_parameter::SearchType;
@@ -66,6 +66,10 @@ fn numbers(values: &Collection, descending: bool) -> Vec<Option<i128>> {
                 each(&part, &mut keys, descending, |item| {
                     limits.bound(item, descending)?.nearest()
                 });
+            }
+            "SampledData" => {
+                let samples = Samples::of(&part.items);
+                each(&part, &mut keys, descending, |item| samples.bound(item, descending));
             }
             name if part.items.ty().is_fhir("Quantity") || name == "Money" => {
                 let quantities = part.items.child("value");

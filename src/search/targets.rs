@@ -1,11 +1,13 @@
-//! Where references point to: the relative references that a parameter yields over a batch of rows.
+//! Where references point to: the relative references that a parameter yields over a batch of rows, and its canonicals.
 
 use arrow::array::RecordBatch;
 
 use super::SearchError;
 use super::matcher::only_text;
 use super::parameter::Compiled;
+use crate::fhir::reference::{Canonical, Target};
 use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
+use crate::fhirpath::{Collection, Typed};
 
 /// Tells type and id of each, row by row within one kind of value.
 pub(super) fn each(
@@ -22,17 +24,61 @@ pub(super) fn each_by_row(
     batch: &RecordBatch,
     mut found: impl FnMut(usize, &str, &str),
 ) -> Result<(), SearchError> {
-    let evaluation = compiled.program.evaluate(batch);
-    let values = evaluation.map_err(|source| compiled.failed(source))?.lenient();
+    let values = values(compiled, batch)?;
     for part in values.typed() {
-        let (types, ids) = (part.items.child(REFERENCE_TYPE), part.items.child(REFERENCE_ID));
-        for row in 0..values.rows() {
-            for item in part.offsets.range(row) {
-                if let (Some(ty), Some(id)) = (only_text(&types, item), only_text(&ids, item)) {
-                    found(row, ty, id);
+        if !is_of_references(&part) {
+            for_each(&part, |row, item| {
+                if let Some(target) = part.items.text(item).and_then(relative) {
+                    found(row, target.type_name(), target.id);
                 }
-            }
+            });
+            continue;
         }
+        let (types, ids) = (part.items.child(REFERENCE_TYPE), part.items.child(REFERENCE_ID));
+        for_each(&part, |row, item| {
+            if let (Some(ty), Some(id)) = (only_text(&types, item), only_text(&ids, item)) {
+                found(row, ty, id);
+            }
+        });
     }
     Ok(())
+}
+
+/// Tells the text of each canonical.
+pub(super) fn each_canonical(
+    compiled: &Compiled,
+    batch: &RecordBatch,
+    mut found: impl FnMut(&str),
+) -> Result<(), SearchError> {
+    let values = values(compiled, batch)?;
+    for part in values.typed().into_iter().filter(|part| !is_of_references(part)) {
+        for_each(&part, |_, item| {
+            if let Some(text) = part.items.text(item) {
+                found(text);
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Whether values are References, and not canonicals.
+pub(super) fn is_of_references(part: &Typed) -> bool {
+    part.items.ty().name() == "Reference"
+}
+
+/// The resource here that a canonical names by a relative URL, as R4's own examples do.
+pub(super) fn relative(canonical: &str) -> Option<Target<'_>> {
+    let canonical = Canonical::parse(canonical);
+    Target::parse(canonical.url).filter(|_| canonical.fragment.is_none())
+}
+
+fn values(compiled: &Compiled, batch: &RecordBatch) -> Result<Collection, SearchError> {
+    let evaluation = compiled.program.evaluate(batch);
+    Ok(evaluation.map_err(|source| compiled.failed(source))?.lenient())
+}
+
+fn for_each(part: &Typed, mut found: impl FnMut(usize, usize)) {
+    for row in 0..part.offsets.rows() {
+        part.offsets.range(row).for_each(|item| found(row, item));
+    }
 }

@@ -7,7 +7,7 @@
 
 use std::iter::Peekable;
 
-use super::value::fold;
+use super::value::{fold, is_silent};
 
 /// The deepest nesting of parentheses and `not`.
 const MAX_DEPTH: usize = 32;
@@ -67,9 +67,9 @@ impl Words {
 /// The words of a text, folded, added to those found before.
 pub(super) fn split_into(text: &str, words: &mut Vec<String>) {
     let found = text
-        .split(|c: char| !c.is_alphanumeric())
+        .split(|c: char| !c.is_alphanumeric() && !is_silent(c))
         .filter(|word| !word.is_empty());
-    words.extend(found.map(fold));
+    words.extend(found.map(fold).filter(|word| !word.is_empty()));
 }
 
 fn tokens(text: &str) -> Option<Vec<Token>> {
@@ -202,9 +202,12 @@ mod tests {
             "(kidney,bone) liver",
             r"marrow\,metastases",
             r"\(metastases\)",
+            "Meta\u{ad}stases",
+            "Me\u{301}tastases found",
         ] {
             assert!(holds(condition, text), "{condition}");
         }
+        assert!(holds("metastases", "Me\u{301}ta\u{200b}stases"));
         for condition in [
             "one",
             "kidney",
@@ -222,7 +225,7 @@ mod tests {
     #[test]
     fn what_is_no_condition() {
         for text in [
-            "", "  ", "()", "(bone", "bone)", "or", "bone or", "not", "\"bone", "...", "and bone", "bone,",
+            "", "  ", "\u{200b}", "()", "(bone", "bone)", "or", "bone or", "not", "\"bone", "...", "and bone", "bone,",
         ] {
             assert_eq!(Words::parse(text), None, "{text}");
         }

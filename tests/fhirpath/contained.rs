@@ -385,7 +385,7 @@ fn the_column_of_texts_is_the_leaf() {
         set(&["entry.resource"])
     );
     let search = CompileOptions {
-        search: true,
+        references_alone: true,
         ..CompileOptions::default()
     };
     let program = compile("subject.resolve() is Patient", type_of(REQUEST), &search).unwrap();

@@ -11,6 +11,7 @@ fn ty(name: &str) -> TypeId {
 fn check(root: &str, expression: &str, leaves: &[&str]) {
     let options = CompileOptions {
         search: true,
+        references_alone: true,
         ..CompileOptions::default()
     };
     let program = compile(expression, ty(root), &options).unwrap();

@@ -23,7 +23,7 @@ impl Compiler<'_> {
         scope: &Scope,
     ) -> Resolved {
         let function = match functions::lookup(name) {
-            Some(_) if name == "resolve" && self.options.search => &functions::RESOLVE_ALONE,
+            Some(_) if name == "resolve" && self.options.references_alone => &functions::RESOLVE_ALONE,
             Some(function) => function,
             None => return self.special_form(on, name, arguments, at, scope),
         };
@@ -67,7 +67,7 @@ impl Compiler<'_> {
             input: &input,
             arguments: &shapes,
         });
-        if name == "resolve" && !self.options.search {
+        if name == "resolve" && !self.options.references_alone {
             self.add_targets(&input, &mut shape);
         }
         let is_fixed = |argument: &Argument| match argument {

@@ -12,6 +12,7 @@ use super::id_set::IdSet;
 use super::ranges::Ranges;
 use super::table::ScopedTable;
 use super::{codes, columns};
+use crate::fhir::case::{bytes_same_but_for_case, same_but_for_case};
 use crate::fhir::storage::LeafSet;
 
 /// An exact condition: some item has, in these leaves, one of these combinations of values.
@@ -35,7 +36,7 @@ pub enum Wish {
     Absent,
     /// This text.
     Is(Arc<str>),
-    /// This text, where ASCII letters differ in case at most.
+    /// This text, where letters differ in case at most.
     Like(Arc<str>),
     /// One of these ids.
     In(Arc<IdSet>),
@@ -67,7 +68,7 @@ impl ItemMatch {
             (Some(Wish::Any), _) | (Some(Wish::Absent), None) => true,
             (Some(Wish::Is(text)), Some(value)) => text.as_bytes() == value,
             (Some(Wish::In(ids)), Some(value)) => ids.holds(value),
-            (Some(Wish::Like(text)), Some(value)) => text.as_bytes().eq_ignore_ascii_case(value),
+            (Some(Wish::Like(text)), Some(value)) => bytes_same_but_for_case(text, value),
             _ => false,
         };
         let bits = self.any_of.iter().take(MOST).enumerate();
@@ -156,7 +157,7 @@ impl ItemMatch {
                         Wish::Absent => value.is_none(),
                         Wish::Is(text) => value == Some(text),
                         Wish::In(ids) => value.is_some_and(|value| ids.contains(value)),
-                        Wish::Like(text) => value.is_some_and(|value| value.eq_ignore_ascii_case(text)),
+                        Wish::Like(text) => value.is_some_and(|value| same_but_for_case(value, text)),
                     }
                 })
             };

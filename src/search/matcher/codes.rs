@@ -59,7 +59,8 @@ impl CodesValue {
     }
 }
 
-pub(super) fn mark(value: &CodesValue, part: &Typed, rows: &mut [bool]) {
+/// Marks the rows with a code of which one of the values holds. Each code is asked for once, however often it comes.
+pub(super) fn mark(values: &[CodesValue], part: &Typed, rows: &mut [bool]) {
     // The same few codes come again and again, and a hierarchy is not walked twice for one.
     let known: RefCell<FxHashMap<(String, String), bool>> = RefCell::default();
     let holds = |system: Option<&str>, code: &str| {
@@ -67,8 +68,10 @@ pub(super) fn mark(value: &CodesValue, part: &Typed, rows: &mut [bool]) {
         *known
             .borrow_mut()
             .entry(key)
-            .or_insert_with(|| value.holds(system, code))
+            .or_insert_with(|| values.iter().any(|value| value.holds(system, code)))
     };
+    // All of them are asked of the same elements.
+    let bound = values.first().and_then(|value| value.bound);
     let pair = |pairs: &Pairs, item: usize| {
         let code = only_text(&pairs.codes, item);
         code.is_some_and(|code| holds(only_text(&pairs.systems, item), code))
@@ -88,7 +91,7 @@ pub(super) fn mark(value: &CodesValue, part: &Typed, rows: &mut [bool]) {
         }
         "Identifier" | "ContactPoint" => {}
         _ => mark_items(part, rows, |items, item| {
-            items.text(item).is_some_and(|code| holds(value.bound, code))
+            items.text(item).is_some_and(|code| holds(bound, code))
         }),
     }
 }

@@ -2,12 +2,20 @@
 
 use super::{mark_items, type_name};
 use crate::fhirpath::{Collection, Items, Typed, Values};
-use crate::search::value::{DateValue, Interval};
+use crate::search::value::{DateSet, DateValue, Interval};
 
 pub(super) fn mark(value: &DateValue, part: &Typed, rows: &mut [bool]) {
     let interval = interval(&part.items, type_name(part));
     mark_items(part, rows, |_, item| {
         interval(item).is_some_and(|target| value.matches(target))
+    });
+}
+
+/// The same of many dates: each item is compared with all of them at once.
+pub(super) fn mark_any(set: &DateSet, part: &Typed, rows: &mut [bool]) {
+    let interval = interval(&part.items, type_name(part));
+    mark_items(part, rows, |_, item| {
+        interval(item).is_some_and(|target| set.matches(target))
     });
 }
 

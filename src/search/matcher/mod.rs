@@ -9,12 +9,14 @@ mod near;
 pub(super) mod number;
 mod quantity;
 mod reference;
+mod sampled;
 mod string;
 mod token;
 mod uri;
 
 use std::sync::Arc;
 
+use super::canonical::Canonicals;
 use super::query::written;
 use super::raw::RawParameter;
 use super::resolve::{Surroundings, resource_type};
@@ -71,6 +73,8 @@ pub(super) enum Matcher {
     PointsTo(Arc<IdSet>),
     /// To one of many resources of a type.
     RefersTo(Arc<Targets>),
+    /// By canonicals, to one of the resources that bear these.
+    Canonicals(Arc<Canonicals>),
     /// `:identifier` of a reference.
     ReferenceIdentifier(TokenValue),
     Uri(String),
@@ -85,6 +89,8 @@ pub(super) enum Matcher {
         url: String,
         version: Option<String>,
     },
+    /// Many of a kind, of which one matches.
+    OneOfMany(Arc<Many>),
     /// Nothing: a code of a system other than the one its element is bound to.
     Nothing,
 }
@@ -133,11 +139,12 @@ impl Matcher {
             (SearchType::String, None | Some("contains" | "exact")) => {
                 let text = escape::unescape(text);
                 match modifier {
-                    _ if text.is_empty() => Err(bad("a string of one character or more")),
+                    Some("exact") if !text.is_empty() => Ok(Matcher::Exact(text)),
+                    // What nobody sees is found everywhere.
+                    _ if plain(&text).is_empty() => Err(bad("a string of one character or more")),
                     None if is_family(parameter) => Ok(Matcher::BeginsPart(plain(&text))),
                     None => Ok(Matcher::Begins(plain(&text))),
-                    Some("contains") => Ok(Matcher::Contains(plain(&text))),
-                    Some(_) => Ok(Matcher::Exact(text)),
+                    Some(_) => Ok(Matcher::Contains(plain(&text))),
                 }
             }
             (SearchType::Date, None) => DateValue::parse(text, around.now_us)
@@ -241,6 +248,7 @@ impl Matcher {
         match self {
             Matcher::OneOf(ids) | Matcher::PointsTo(ids) => ids.is_empty(),
             Matcher::RefersTo(targets) => targets.ids.is_empty(),
+            Matcher::Canonicals(borne) => borne.is_empty(),
             Matcher::Nothing => true,
             _ => false,
         }
@@ -257,11 +265,18 @@ impl Matcher {
                     items.text(item).is_some_and(|id| ids.contains(id))
                 });
             }
-            Matcher::Label(text) => token::mark_label(text, part, rows),
+            Matcher::Label(text) => {
+                token::mark_label(&|candidate| string::begins(candidate, text), part, rows);
+            }
             Matcher::OfType(value) => token::mark_typed(value, part, rows),
-            Matcher::Codes(value) => codes::mark(value, part, rows),
-            Matcher::Begins(text) => string::mark_beginning(part, rows, text),
-            Matcher::BeginsPart(text) => string::mark(part, rows, &|candidate| string::part_begins(candidate, text)),
+            Matcher::Codes(value) => codes::mark(std::slice::from_ref(value), part, rows),
+            Matcher::Begins(text) => {
+                string::mark_beginning(part, rows, &|candidate| string::begins(candidate, text));
+            }
+            Matcher::BeginsPart(text) => {
+                let begins = |candidate: &str| string::begins(candidate, text);
+                string::mark(part, rows, &|candidate| string::part_begins(candidate, &begins));
+            }
             Matcher::Contains(text) => string::mark(part, rows, &|candidate| contains(&fold(candidate), text)),
             Matcher::Same(text) => string::mark(part, rows, &|candidate| fold(candidate) == *text),
             Matcher::Ends(text) => string::mark(part, rows, &|candidate| fold(candidate).ends_with(text.as_str())),
@@ -277,6 +292,7 @@ impl Matcher {
             Matcher::Reference(value) => reference::mark(value, part, rows),
             Matcher::PointsTo(ids) => reference::mark_targets(None, ids, part, rows),
             Matcher::RefersTo(targets) => reference::mark_targets(Some(targets.ty), &targets.ids, part, rows),
+            Matcher::Canonicals(borne) => reference::mark_canonicals(borne, part, rows),
             Matcher::ReferenceIdentifier(value) => reference::mark_identifier(value, part, rows),
             Matcher::Uri(uri) => uri::mark(part, rows, &|candidate| candidate == uri),
             Matcher::UriTree(tree) => uri::mark(part, rows, &|candidate| tree.holds(candidate)),
@@ -294,6 +310,7 @@ impl Matcher {
                 });
             }
             Matcher::Near(value) => near::mark(value, part, rows),
+            Matcher::OneOfMany(many) => many.mark(part, rows),
             Matcher::Nothing => {}
         }
     }
@@ -307,7 +324,9 @@ fn is_family(parameter: &SearchParameter) -> bool {
 
 pub(super) use codes::{CodesTest, CodesValue};
 pub(super) use date::interval as date_interval;
-pub(super) use many::{gather, gather_tokens};
+pub(super) use many::{Many, gather, gather_tokens, gather_values};
+pub(super) use sampled::Samples;
+pub(super) use token::TokenIndex;
 
 /// Marks the rows of which `hit` says yes for one item. A row that is marked already is not looked at again.
 fn mark_items(part: &Typed, rows: &mut [bool], hit: impl Fn(&Items, usize) -> bool) {

@@ -3,16 +3,16 @@
 use super::{mark_items, type_name};
 use crate::fhir::storage::NUMBER_SCALE;
 use crate::fhirpath::{Collection, Items, Typed, Values};
-use crate::search::value::{Extent, NumberValue, Stored};
+use crate::search::value::{Extent, NumberValue, Numbers, Stored};
 
-pub(in crate::search) fn mark(value: &NumberValue, part: &Typed, rows: &mut [bool]) {
+pub(in crate::search) fn mark(value: &impl Numbers, part: &Typed, rows: &mut [bool]) {
     if type_name(part) == "Range" {
         let limits = Limits::of(&part.items);
         mark_items(part, rows, |_, item| limits.matches(value, item));
         return;
     }
     mark_items(part, rows, |items, item| {
-        stored(items, item).is_some_and(|number| value.matches(number))
+        stored(items, item).is_some_and(|number| value.matches_quantity(number, None))
     });
 }
 
@@ -68,7 +68,7 @@ impl Limits {
         }
     }
 
-    pub(in crate::search) fn matches(&self, value: &NumberValue, range: usize) -> bool {
+    pub(in crate::search) fn matches(&self, value: &impl Numbers, range: usize) -> bool {
         let low = self
             .lows
             .range(range)
@@ -99,7 +99,8 @@ impl Limits {
     }
 }
 
-fn values(quantities: &Collection) -> Collection {
+/// The values of quantities.
+pub(super) fn values(quantities: &Collection) -> Collection {
     quantities
         .single()
         .map_or_else(|| Collection::empty(quantities.len()), |items| items.child("value"))

@@ -1,43 +1,53 @@
-//! Quantity parameters against Quantity and what specializes it, Money, and Ranges of quantities.
+//! Quantity parameters against Quantity and what specializes it, Money, Ranges of quantities and sampled data.
 
 use super::number::{Limits, only_number};
+use super::sampled::Samples;
 use super::{mark_items, only_text, type_name};
 use crate::fhirpath::{Collection, Items, Typed};
-use crate::search::value::QuantityValue;
+use crate::search::value::{Numbers, Quantities, Unit};
 
-pub(super) fn mark(value: &QuantityValue, part: &Typed, rows: &mut [bool]) {
+pub(super) fn mark(value: &impl Quantities, part: &Typed, rows: &mut [bool]) {
     match type_name(part) {
         "Range" => {
             let limits = Limits::of(&part.items);
             let units = [Units::of_all(&limits.lows), Units::of_all(&limits.highs)];
             mark_items(part, rows, |_, range| {
-                let bounds = limits
-                    .lows
-                    .range(range)
-                    .map(|at| (0, at))
-                    .chain(limits.highs.range(range).map(|at| (1, at)));
-                let mut units = bounds.map(|(side, at)| units[side].match_unit(value, at));
-                units.next() == Some(true) && units.all(|same| same) && limits.matches(&value.number, range)
+                let low = limits.lows.range(range).next().map(|at| units[0].at(at));
+                let high = limits.highs.range(range).next().map(|at| units[1].at(at));
+                value.any(|| [low, high], |number| limits.matches(number, range))
+            });
+        }
+        "SampledData" => {
+            let samples = Samples::of(&part.items);
+            let units = Units::of_all(&samples.origins);
+            mark_items(part, rows, |_, item| {
+                let origin = samples.origins.range(item).next().map(|at| units.at(at));
+                let extent = samples.extent(item);
+                extent.is_some_and(|extent| value.any(|| [origin, None], |number| number.matches_extent(extent)))
             });
         }
         "Money" => {
             let (values, currencies) = (part.items.child("value"), part.items.child("currency"));
             mark_items(part, rows, |_, item| {
-                only_number(&values, item).is_some_and(|number| value.number.matches(number))
-                    && value.system.as_deref().is_none_or(|system| system == CURRENCIES)
-                    && value
-                        .code
-                        .as_deref()
-                        .is_none_or(|code| only_text(&currencies, item) == Some(code))
+                let unit = || Unit {
+                    system: Some(CURRENCIES),
+                    code: only_text(&currencies, item),
+                    unit: None,
+                };
+                let units = || [Some(unit()), None];
+                only_number(&values, item)
+                    .is_some_and(|stored| value.any(units, |number| number.matches_quantity(stored, None)))
             });
         }
         _ => {
             let (values, comparators) = (part.items.child("value"), part.items.child("comparator"));
             let units = Units::of(&part.items);
             mark_items(part, rows, |_, item| {
-                only_number(&values, item)
-                    .is_some_and(|number| value.number.matches_quantity(number, only_text(&comparators, item)))
-                    && units.match_unit(value, item)
+                only_number(&values, item).is_some_and(|stored| {
+                    let comparator = only_text(&comparators, item);
+                    let units = || [Some(units.at(item)), None];
+                    value.any(units, |number| number.matches_quantity(stored, comparator))
+                })
             });
         }
     }
@@ -76,18 +86,11 @@ impl Units {
         }
     }
 
-    fn match_unit(&self, value: &QuantityValue, item: usize) -> bool {
-        match (&value.system, &value.code) {
-            (None, None) => true,
-            (None, Some(code)) => {
-                only_text(&self.codes, item) == Some(code) || only_text(&self.units, item) == Some(code)
-            }
-            (Some(system), code) => {
-                only_text(&self.systems, item) == Some(system)
-                    && code
-                        .as_deref()
-                        .is_none_or(|code| only_text(&self.codes, item) == Some(code))
-            }
+    fn at(&self, item: usize) -> Unit<'_> {
+        Unit {
+            system: only_text(&self.systems, item),
+            code: only_text(&self.codes, item),
+            unit: only_text(&self.units, item),
         }
     }
 }

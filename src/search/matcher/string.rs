@@ -35,15 +35,15 @@ pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// Marks the rows of which a string begins with `plain`; of family names, one of their parts.
-pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], plain: &str) {
-    mark(part, rows, &|candidate| begins(candidate, plain));
+/// Marks the rows of which a string begins as is asked for; of family names, one of their parts.
+pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&str) -> bool) {
+    mark(part, rows, begins);
     if type_name(part) == "HumanName" {
         let families = part.items.child("family");
         mark_items(part, rows, |_, item| {
             families
                 .range(item)
-                .any(|at| passes(&families, at, &|family| part_begins(family, plain)))
+                .any(|at| passes(&families, at, &|family| part_begins(family, begins)))
         });
     }
 }
@@ -62,13 +62,13 @@ pub(super) fn begins(candidate: &str, plain: &str) -> bool {
     value::begins(&fold(candidate), plain)
 }
 
-/// Whether a word of `candidate`, the first or a later one, begins with `plain`.
-pub(super) fn part_begins(candidate: &str, plain: &str) -> bool {
-    begins(candidate, plain)
+/// Whether a word of `candidate`, the first or a later one, begins as is asked for.
+pub(super) fn part_begins(candidate: &str, begins: &dyn Fn(&str) -> bool) -> bool {
+    begins(candidate)
         || candidate
             .char_indices()
             .filter(|(_, c)| *c == ' ' || *c == '-')
-            .any(|(at, _)| begins(&candidate[at + 1..], plain))
+            .any(|(at, _)| begins(&candidate[at + 1..]))
 }
 
 /// How `candidate`, folded and without blanks around it, stands to `folded`.

@@ -1,5 +1,6 @@
 //! Date values: a partial date or dateTime with a prefix, as the interval it stands for.
 
+use super::stretches::Stretches;
 use super::{Interval, Prefix};
 use crate::fhir::temporal::Temporal;
 
@@ -47,9 +48,89 @@ impl DateValue {
     }
 }
 
+/// Many dates, one of which is to stand in its relation: each target is compared with all of them at once.
+#[derive(Clone, Debug)]
+pub(crate) struct DateSet {
+    values: Vec<DateValue>,
+    equal: Stretches<i64>,
+    approximate: Stretches<i64>,
+    /// Of the intervals that a target is not to be in: the latest start and the earliest end.
+    unequal: Option<(i64, i64)>,
+    /// `gt`, `ge`: the earliest end.
+    ends_behind: Option<i64>,
+    /// `lt`, `le`: the latest start.
+    starts_before: Option<i64>,
+    /// `sa`: the earliest end.
+    lies_behind: Option<i64>,
+    /// `eb`: the latest start.
+    lies_before: Option<i64>,
+}
+
+impl DateSet {
+    /// These dates.
+    pub(crate) fn of(values: Vec<DateValue>) -> DateSet {
+        let of = |prefixes: &[Prefix]| -> Vec<Interval<i64>> {
+            let asked = values.iter().filter(|value| prefixes.contains(&value.prefix));
+            asked.map(|value| value.interval).collect()
+        };
+        let pairs = |intervals: Vec<Interval<i64>>| intervals.iter().map(|of| (of.start, of.end)).collect();
+        let start = |prefixes: &[Prefix]| of(prefixes).iter().map(|of| of.start).max();
+        let end = |prefixes: &[Prefix]| of(prefixes).iter().map(|of| of.end).min();
+        DateSet {
+            equal: Stretches::of(pairs(of(&[Prefix::Eq, Prefix::Ge, Prefix::Le]))),
+            approximate: Stretches::of(pairs(of(&[Prefix::Ap]))),
+            unequal: start(&[Prefix::Ne]).zip(end(&[Prefix::Ne])),
+            ends_behind: end(&[Prefix::Gt, Prefix::Ge]),
+            starts_before: start(&[Prefix::Lt, Prefix::Le]),
+            lies_behind: end(&[Prefix::Sa]),
+            lies_before: start(&[Prefix::Eb]),
+            values,
+        }
+    }
+
+    /// The dates one by one.
+    pub(crate) fn values(&self) -> &[DateValue] {
+        &self.values
+    }
+
+    /// Whether a value of a resource stands in the relation that one of them asks for.
+    pub(crate) fn matches(&self, target: Interval<i64>) -> bool {
+        let Interval { start, end } = target;
+        self.equal.contain(start, end)
+            || self.approximate.overlap(start, end)
+            || self.unequal.is_some_and(|(from, to)| start < from || end > to)
+            || self.ends_behind.is_some_and(|bound| end > bound)
+            || self.starts_before.is_some_and(|bound| start < bound)
+            || self.lies_behind.is_some_and(|bound| start >= bound)
+            || self.lies_before.is_some_and(|bound| end <= bound)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_finds_what_its_dates_find_one_by_one() {
+        use Prefix::*;
+        let prefixes = [Eq, Ne, Gt, Lt, Ge, Le, Sa, Eb, Ap];
+        let interval = |at: usize| Interval {
+            start: (at * 7 % 20) as i64,
+            end: (at * 7 % 20 + 1 + at * 3 % 5) as i64,
+        };
+        for chosen in 0..1 << prefixes.len() {
+            let some = (0..prefixes.len()).filter(|at| chosen & (1 << at) != 0);
+            let values = some.flat_map(|at| [at, at + 9, at + 31].map(|place| (prefixes[at], interval(place))));
+            let values: Vec<DateValue> = values
+                .map(|(prefix, interval)| DateValue { prefix, interval })
+                .collect();
+            let set = DateSet::of(values.clone());
+            for target in (0..40).map(interval) {
+                let expected = values.iter().any(|value| value.matches(target));
+                assert_eq!(set.matches(target), expected, "{target:?} {values:?}");
+            }
+        }
+    }
 
     fn length(text: &str) -> Option<i64> {
         let value = DateValue::parse(text, 0)?;

@@ -9,12 +9,21 @@ use crate::fhir::decimal::{Decimal, Range};
 /// A number to compare with.
 #[derive(Clone, Debug)]
 pub(crate) struct NumberValue {
-    prefix: Prefix,
+    pub(super) prefix: Prefix,
     text: String,
-    scaled: Option<i128>,
+    pub(super) scaled: Option<i128>,
     /// What "equal" or "approximately" admits.
     range: Range,
-    range_scaled: (i128, i128),
+    pub(super) range_scaled: (i128, i128),
+}
+
+/// What numbers of resources are compared with: a value, or many of which one is to match.
+pub(crate) trait Numbers {
+    /// Whether a quantity stands in the relation asked for: its number, or with a comparator all on one side of it.
+    fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool;
+
+    /// Whether the numbers that a value stands for do.
+    fn matches_extent(&self, extent: Extent<'_>) -> bool;
 }
 
 /// A number of a resource: times 10^18 where that is exact, and as written.
@@ -87,14 +96,6 @@ impl NumberValue {
         }
     }
 
-    /// Whether a quantity does: its number, or with a comparator all on one side of it.
-    pub(crate) fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool {
-        match comparator {
-            None => self.matches(number),
-            comparator => self.matches_extent(Extent::of_quantity(number, comparator)),
-        }
-    }
-
     /// Whether the value itself lies in the range that a number as written stands for; whole numbers stand for themselves.
     pub(crate) fn is_within(&self, number: Stored<'_>) -> bool {
         match number.text.map(Decimal::parse) {
@@ -102,30 +103,6 @@ impl NumberValue {
                 Decimal::parse(&self.text).is_ok_and(|value| written.implicit_range().contains(&value))
             }
             _ => self.compare(number) == Some(Ordering::Equal),
-        }
-    }
-
-    /// Whether the numbers that a value stands for do.
-    pub(crate) fn matches_extent(&self, extent: Extent<'_>) -> bool {
-        let Extent { low, high, strict } = extent;
-        let within = || low.is_some_and(|low| self.admits(low)) && high.is_some_and(|high| self.admits(high));
-        let high_is =
-            |wanted: &[Ordering]| high.is_none_or(|high| self.compare(high).is_some_and(|o| wanted.contains(&o)));
-        let low_is = |wanted: &[Ordering]| low.is_none_or(|low| self.compare(low).is_some_and(|o| wanted.contains(&o)));
-        use Ordering::{Equal, Greater, Less};
-        match self.prefix {
-            Prefix::Eq => within(),
-            Prefix::Ne => !within(),
-            Prefix::Ge if !strict => high_is(&[Greater, Equal]),
-            Prefix::Le if !strict => low_is(&[Less, Equal]),
-            Prefix::Gt | Prefix::Ge => high_is(&[Greater]),
-            Prefix::Lt | Prefix::Le => low_is(&[Less]),
-            // What lies above a bound that is the value itself lies above the value.
-            Prefix::Sa if strict => low.is_some() && low_is(&[Greater, Equal]),
-            Prefix::Eb if strict => high.is_some() && high_is(&[Less, Equal]),
-            Prefix::Sa => low.is_some() && low_is(&[Greater]),
-            Prefix::Eb => high.is_some() && high_is(&[Less]),
-            Prefix::Ap => self.overlaps(extent),
         }
     }
 
@@ -165,6 +142,38 @@ impl NumberValue {
                 .is_some_and(|order| reaches(order, Ordering::Greater))
         });
         starts && ends && (low.is_some() || high.is_some())
+    }
+}
+
+impl Numbers for NumberValue {
+    fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool {
+        match comparator {
+            None => self.matches(number),
+            comparator => self.matches_extent(Extent::of_quantity(number, comparator)),
+        }
+    }
+
+    fn matches_extent(&self, extent: Extent<'_>) -> bool {
+        let Extent { low, high, strict } = extent;
+        let within = || low.is_some_and(|low| self.admits(low)) && high.is_some_and(|high| self.admits(high));
+        let high_is =
+            |wanted: &[Ordering]| high.is_none_or(|high| self.compare(high).is_some_and(|o| wanted.contains(&o)));
+        let low_is = |wanted: &[Ordering]| low.is_none_or(|low| self.compare(low).is_some_and(|o| wanted.contains(&o)));
+        use Ordering::{Equal, Greater, Less};
+        match self.prefix {
+            Prefix::Eq => within(),
+            Prefix::Ne => !within(),
+            Prefix::Ge if !strict => high_is(&[Greater, Equal]),
+            Prefix::Le if !strict => low_is(&[Less, Equal]),
+            Prefix::Gt | Prefix::Ge => high_is(&[Greater]),
+            Prefix::Lt | Prefix::Le => low_is(&[Less]),
+            // What lies above a bound that is the value itself lies above the value.
+            Prefix::Sa if strict => low.is_some() && low_is(&[Greater, Equal]),
+            Prefix::Eb if strict => high.is_some() && high_is(&[Less, Equal]),
+            Prefix::Sa => low.is_some() && low_is(&[Greater]),
+            Prefix::Eb => high.is_some() && high_is(&[Less]),
+            Prefix::Ap => self.overlaps(extent),
+        }
     }
 }
 

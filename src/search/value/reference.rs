@@ -1,7 +1,7 @@
 //! Reference values: `id`, `Type/id`, an absolute URL or a URN (R4 search, 3.1.1.4.12).
 
 use super::escape;
-use crate::fhir::reference::{Canonical, Reference, is_id};
+use crate::fhir::reference::{Canonical, Reference, Target, is_id};
 use crate::fhir::{TypeId, facts};
 
 /// A reference to look for.
@@ -51,7 +51,14 @@ impl ReferenceValue {
     /// Whether a canonical, or a URI, is meant.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         match self {
-            ReferenceValue::Relative { .. } => false,
+            // A canonical may be a relative URL, too, of any version where it is written with one.
+            ReferenceValue::Relative { ty, id } => {
+                let found = Canonical::parse(text);
+                match Target::parse(found.url) {
+                    Some(target) => target.id == id && ty.is_none_or(|ty| ty == target.ty) && found.fragment.is_none(),
+                    None => ty.is_none() && found.url == id,
+                }
+            }
             ReferenceValue::Text(wanted) if wanted == text => true,
             ReferenceValue::Text(wanted) => {
                 let (wanted, found) = (Canonical::parse(wanted), Canonical::parse(text));

@@ -1,17 +1,46 @@
-//! String values: compared without regard to case and combining marks (R4 search, 3.1.1.4.8), unless exactly.
+//! String values: compared without regard to case, combining marks and invisible characters (R4 search, 3.1.1.4.8), unless
+//! exactly.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// The form in which strings are compared: lower case, without combining marks.
+use crate::fhir::case::folded;
+
+/// The form in which strings are compared: of one case, without combining marks and what nobody sees.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    text.nfkd()
-        .filter(|c| !is_combining_mark(*c))
-        .flat_map(char::to_lowercase)
-        .collect()
+    text.nfkd().filter(|c| !is_silent(*c)).flat_map(folded).collect()
+}
+
+/// Whether a character counts for nothing beside the letters around it: a combining mark, or one that nobody sees.
+pub(crate) fn is_silent(c: char) -> bool {
+    !c.is_ascii() && (is_combining_mark(c) || is_invisible(c))
+}
+
+/// Characters that have no shape of their own: soft hyphens, joiners, spaces without width, marks of direction (Unicode's
+/// `Default_Ignorable_Code_Point`).
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// The form in which a string is looked for: folded, without punctuation, and with single blanks; what is nothing but punctuation
@@ -46,7 +75,7 @@ pub(crate) fn has_noise(text: &str) -> bool {
     blank && !text.is_empty()
 }
 
-fn without_noise(folded: &str) -> String {
+pub(super) fn without_noise(folded: &str) -> String {
     let mut out = String::with_capacity(folded.len());
     for c in folded.chars().filter(|c| !is_punctuation(*c)) {
         match c.is_whitespace() {
@@ -95,6 +124,25 @@ mod tests {
         assert_eq!(fold("Ordóñez"), "ordonez");
         assert_eq!(fold("JÜRGEN"), fold("jurgen"));
         assert_eq!(fold("abc"), "abc");
+        assert_eq!(fold("Straße"), fold("STRASSE"));
+        assert_eq!(fold("STRAẞE"), "strasse");
+        assert_eq!(fold("Ὀδυσσεύς"), fold("ΟΔΥΣΣΕΥΣ"));
+    }
+
+    #[test]
+    fn what_nobody_sees_does_not_count() {
+        assert_eq!(fold("Mül\u{ad}ler\u{200b}"), "muller");
+        assert_eq!(fold("\u{feff}Anna"), "anna");
+        assert_eq!(plain("\u{200b}\u{301}"), "");
+        assert!(begins(&fold("O\u{2060}'Brien"), &plain("ob")));
+    }
+
+    #[test]
+    fn folding_again_changes_nothing() {
+        for c in (0..=0x0010_ffff).filter_map(char::from_u32) {
+            let folded = fold(c.encode_utf8(&mut [0; 4]));
+            assert_eq!(fold(&folded), folded, "{c:?}");
+        }
     }
 
     #[test]

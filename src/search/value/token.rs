@@ -1,10 +1,9 @@
 //! Token values: `code`, `system|code`, `|code`, `system|` (R4 search, 3.1.1.4.10).
 
-use std::borrow::Cow;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::escape;
+use super::{escape, fold};
+use crate::fhir::case::fold_case;
 
 /// A token to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +39,7 @@ impl TokenValue {
 /// Many tokens, one of which is to be found: looked up rather than compared one by one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenSet {
-    /// Codes in lower case, by the system they are asked with: `None` any, `Some("")` none.
+    /// Codes folded, by the system they are asked with: `None` any, `Some("")` none.
     codes: FxHashMap<Option<Box<str>>, FxHashSet<Box<str>>>,
     /// Systems of which any code is asked.
     systems: FxHashSet<Box<str>>,
@@ -53,7 +52,7 @@ impl TokenSet {
         match (system, token.code) {
             (system, Some(code)) => {
                 let codes = self.codes.entry(system).or_default();
-                codes.insert(code.to_ascii_lowercase().into());
+                codes.insert(fold_case(&code).into());
             }
             (Some(system), None) => {
                 self.systems.insert(system);
@@ -68,23 +67,15 @@ impl TokenSet {
         if self.systems.contains(system.unwrap_or_default()) {
             return true;
         }
-        let Some(code) = code.map(lower) else { return false };
+        let Some(code) = code.map(fold_case) else { return false };
         let among = |asked: Option<Box<str>>| self.codes.get(&asked).is_some_and(|codes| codes.contains(&*code));
         among(None) || among(Some(system.unwrap_or_default().into()))
     }
 
     /// Whether a code that has no system of its own is one of them.
     pub(crate) fn holds_code(&self, code: &str) -> bool {
-        let code = lower(code);
+        let code = fold_case(code);
         !self.systems.is_empty() || self.codes.values().any(|codes| codes.contains(&*code))
-    }
-}
-
-/// A code as tokens are compared; most are in lower case already.
-fn lower(code: &str) -> Cow<'_, str> {
-    match code.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        true => Cow::Owned(code.to_ascii_lowercase()),
-        false => Cow::Borrowed(code),
     }
 }
 
@@ -117,9 +108,30 @@ impl TypedIdentifier {
     }
 }
 
+/// Many identifiers with their types.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TypedSet {
+    /// The types asked for by the identifier's value, folded.
+    by_value: FxHashMap<String, TokenSet>,
+}
+
+impl TypedSet {
+    /// Takes an identifier up.
+    pub(crate) fn insert(&mut self, identifier: TypedIdentifier) {
+        let types = self.by_value.entry(fold(&identifier.value)).or_default();
+        types.insert(identifier.ty);
+    }
+
+    /// The types that are asked for with a value.
+    pub(crate) fn types(&self, value: &str) -> Option<&TokenSet> {
+        self.by_value.get(&fold(value))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fhir::case::same_but_for_case;
 
     #[test]
     fn four_forms() {
@@ -143,14 +155,14 @@ mod tests {
             let same = token
                 .code
                 .as_deref()
-                .is_none_or(|wanted| code.is_some_and(|code| code.eq_ignore_ascii_case(wanted)));
+                .is_none_or(|wanted| code.is_some_and(|code| same_but_for_case(code, wanted)));
             same && match token.system.as_deref() {
                 None => true,
                 Some("") => system.is_none(),
                 wanted => system == wanted,
             }
         };
-        let texts = ["a", "A", "s|a", "s|", "|a", "S|b", "t|C"];
+        let texts = ["a", "A", "s|a", "s|", "|a", "S|b", "t|C", "ä"];
         for chosen in 0..1 << texts.len() {
             let tokens: Vec<_> = (0..texts.len())
                 .filter(|at| chosen & (1 << at) != 0)
@@ -159,7 +171,7 @@ mod tests {
             let mut set = TokenSet::default();
             tokens.iter().for_each(|token| set.insert(token.clone()));
             for system in [None, Some("s"), Some("S"), Some("t")] {
-                for code in [None, Some("a"), Some("A"), Some("b"), Some("c")] {
+                for code in [None, Some("a"), Some("A"), Some("b"), Some("c"), Some("Ä")] {
                     let expected = tokens.iter().any(|token| finds(token, system, code));
                     assert_eq!(set.holds(system, code), expected, "{system:?}|{code:?} in {tokens:?}");
                 }

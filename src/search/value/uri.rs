@@ -18,6 +18,16 @@ impl UriTree {
         UriTree { uri, below: false }
     }
 
+    /// The URI, and whether what is under it is meant.
+    pub(crate) fn into_parts(self) -> (String, bool) {
+        (self.uri, self.below)
+    }
+
+    /// How long the URI is.
+    pub(crate) fn len(&self) -> usize {
+        self.uri.len()
+    }
+
     /// Whether a URI is meant: the two are the same, or the longer goes on where a part of the path begins.
     pub(crate) fn holds(&self, candidate: &str) -> bool {
         let (short, long) = match self.below {

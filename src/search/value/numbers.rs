@@ -1,0 +1,305 @@
+//! Many numbers or quantities. Each number of a resource is compared with all of them at once.
+
+use rustc_hash::FxHashMap;
+
+use super::number::Numbers;
+use super::stretches::Stretches;
+use super::{Extent, NumberValue, Prefix, QuantityValue, Stored};
+
+/// Many numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NumberSet {
+    all: Vec<NumberValue>,
+    /// Those among them that are not exactly a number of the columns.
+    beyond: Vec<NumberValue>,
+    equal: Stretches<i128>,
+    approximate: Stretches<i128>,
+    /// Of the ranges that a number is not to be in: the greatest lower bound and the least upper bound.
+    unequal: Option<(i128, i128)>,
+    /// For each prefix the easiest bound: the least to be above, the greatest to be below.
+    greater: Option<i128>,
+    greater_or_equal: Option<i128>,
+    lies_above: Option<i128>,
+    less: Option<i128>,
+    less_or_equal: Option<i128>,
+    lies_below: Option<i128>,
+}
+
+impl NumberSet {
+    /// These numbers.
+    pub(crate) fn of(all: Vec<NumberValue>) -> NumberSet {
+        let (exact, beyond): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|value| value.scaled.is_some());
+        let of = |prefix: Prefix| exact.iter().filter(move |value| value.prefix == prefix);
+        let ranges = |prefix| Stretches::of(of(prefix).map(|value| value.range_scaled).collect());
+        let least = |prefix| of(prefix).filter_map(|value| value.scaled).min();
+        let greatest = |prefix| of(prefix).filter_map(|value| value.scaled).max();
+        let outside = of(Prefix::Ne).map(|value| value.range_scaled);
+        NumberSet {
+            equal: ranges(Prefix::Eq),
+            approximate: ranges(Prefix::Ap),
+            unequal: outside.reduce(|one, other| (one.0.max(other.0), one.1.min(other.1))),
+            greater: least(Prefix::Gt),
+            greater_or_equal: least(Prefix::Ge),
+            lies_above: least(Prefix::Sa),
+            less: greatest(Prefix::Lt),
+            less_or_equal: greatest(Prefix::Le),
+            lies_below: greatest(Prefix::Eb),
+            beyond,
+            all,
+        }
+    }
+
+    /// Whether all from `low` to `high` stands in the relation that one of them asks for; a bound that is missing is open.
+    fn match_scaled(&self, low: Option<i128>, high: Option<i128>, strict: bool) -> bool {
+        let is_above = |bound: Option<i128>, equal: bool| {
+            bound.is_some_and(|bound| high.is_none_or(|high| high > bound || equal && high == bound))
+        };
+        let is_below = |bound: Option<i128>, equal: bool| {
+            bound.is_some_and(|bound| low.is_none_or(|low| low < bound || equal && low == bound))
+        };
+        let both = low.zip(high).map(|(low, high)| (low.min(high), low.max(high)));
+        both.is_some_and(|(low, high)| self.equal.reach(low, high))
+            || self
+                .unequal
+                .is_some_and(|(from, to)| both.is_none_or(|(low, high)| low < from || high >= to))
+            || is_above(self.greater, false)
+            || is_above(self.greater_or_equal, !strict)
+            || is_below(self.less, false)
+            || is_below(self.less_or_equal, !strict)
+            || low
+                .zip(self.lies_above)
+                .is_some_and(|(low, bound)| low > bound || strict && low == bound)
+            || high
+                .zip(self.lies_below)
+                .is_some_and(|(high, bound)| high < bound || strict && high == bound)
+    }
+}
+
+impl Numbers for NumberSet {
+    fn matches_quantity(&self, number: Stored<'_>, comparator: Option<&str>) -> bool {
+        match (comparator, number.scaled) {
+            (None, Some(scaled)) => {
+                self.match_scaled(Some(scaled), Some(scaled), false)
+                    || self.approximate.reach(scaled, scaled)
+                    || self.beyond.iter().any(|value| value.matches(number))
+            }
+            (None, None) => self.all.iter().any(|value| value.matches(number)),
+            (comparator, _) => self.matches_extent(Extent::of_quantity(number, comparator)),
+        }
+    }
+
+    fn matches_extent(&self, extent: Extent<'_>) -> bool {
+        let is_exact = |bound: Option<Stored<'_>>| bound.is_none_or(|bound| bound.scaled.is_some());
+        if !(is_exact(extent.low) && is_exact(extent.high)) {
+            return self.all.iter().any(|value| value.matches_extent(extent));
+        }
+        let scaled = |bound: Option<Stored<'_>>| bound.and_then(|bound| bound.scaled);
+        let approximate = self.all.iter().filter(|value| value.prefix == Prefix::Ap);
+        self.match_scaled(scaled(extent.low), scaled(extent.high), extent.strict)
+            || self
+                .beyond
+                .iter()
+                .chain(approximate)
+                .any(|value| value.matches_extent(extent))
+    }
+}
+
+/// The unit of a quantity of a resource.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit<'a> {
+    /// Its system.
+    pub system: Option<&'a str>,
+    /// Its code.
+    pub code: Option<&'a str>,
+    /// How it is printed.
+    pub unit: Option<&'a str>,
+}
+
+impl Unit<'_> {
+    /// Whether it is the one asked for: a code of a system, or without one a code or the printed unit.
+    fn is(&self, system: Option<&str>, code: Option<&str>) -> bool {
+        match (system, code) {
+            (None, None) => true,
+            (None, code) => self.code == code || self.unit == code,
+            (system, code) => self.system == system && (code.is_none() || self.code == code),
+        }
+    }
+}
+
+/// What quantities of resources are compared with.
+pub(crate) trait Quantities {
+    /// What their numbers are compared with.
+    type Number: Numbers;
+
+    /// Whether `hit` says yes to the numbers that are asked for in these units; there is one, or there are two for two bounds.
+    fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&Self::Number) -> bool) -> bool;
+}
+
+impl Quantities for QuantityValue {
+    type Number = NumberValue;
+
+    fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&NumberValue) -> bool) -> bool {
+        let (system, code) = (self.system.as_deref(), self.code.as_deref());
+        hit(&self.number) && (self.is_of_any_unit() || units().iter().flatten().all(|unit| unit.is(system, code)))
+    }
+}
+
+/// Many quantities.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QuantitySet {
+    /// Those of any unit.
+    of_any: Option<NumberSet>,
+    /// The others by what they ask of the unit.
+    by_unit: FxHashMap<String, (Option<String>, Option<String>, NumberSet)>,
+}
+
+impl QuantitySet {
+    /// These quantities.
+    pub(crate) fn of(values: Vec<QuantityValue>) -> QuantitySet {
+        let mut by_unit: FxHashMap<String, (Option<String>, Option<String>, Vec<NumberValue>)> = FxHashMap::default();
+        let mut of_any = Vec::new();
+        for QuantityValue { number, system, code } in values {
+            if system.is_none() && code.is_none() {
+                of_any.push(number);
+                continue;
+            }
+            let key = key(system.as_deref(), code.as_deref());
+            let of_unit = by_unit.entry(key).or_insert_with(|| (system, code, Vec::new()));
+            of_unit.2.push(number);
+        }
+        let sets = by_unit.into_iter();
+        QuantitySet {
+            of_any: (!of_any.is_empty()).then(|| NumberSet::of(of_any)),
+            by_unit: sets
+                .map(|(key, (system, code, numbers))| (key, (system, code, NumberSet::of(numbers))))
+                .collect(),
+        }
+    }
+
+    /// The numbers, where units do not matter to any.
+    pub(crate) fn numbers(&self) -> Option<&NumberSet> {
+        self.of_any.as_ref().filter(|_| self.by_unit.is_empty())
+    }
+}
+
+impl Quantities for QuantitySet {
+    type Number = NumberSet;
+
+    fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&NumberSet) -> bool) -> bool {
+        if self.of_any.as_ref().is_some_and(&hit) {
+            return true;
+        }
+        if self.by_unit.is_empty() {
+            return false;
+        }
+        let units = units();
+        let Some(Unit { system, code, unit }) = units.iter().flatten().next() else {
+            return false;
+        };
+        let printed = unit.filter(|unit| Some(*unit) != *code);
+        let asked = [(None, *code), (None, printed), (*system, None), (*system, *code)];
+        asked.into_iter().any(|(system, code)| {
+            let found = match (system, code) {
+                (None, None) => None,
+                (system, code) => self.by_unit.get(&key(system, code)),
+            };
+            found.is_some_and(|(system, code, numbers)| {
+                let all = |unit: &Unit<'_>| unit.is(system.as_deref(), code.as_deref());
+                units.iter().flatten().all(all) && hit(numbers)
+            })
+        })
+    }
+}
+
+fn key(system: Option<&str>, code: Option<&str>) -> String {
+    let of = |text: Option<&str>| text.map_or_else(|| "-".to_owned(), |text| format!("+{text}"));
+    format!("{}|{}", of(system), of(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fhir::decimal::Decimal;
+
+    fn stored(text: &str) -> Stored<'_> {
+        Stored {
+            scaled: Decimal::parse(text).unwrap().scaled(),
+            text: Some(text),
+        }
+    }
+
+    const NUMBERS: [&str; 9] = [
+        "-3",
+        "0",
+        "4.5",
+        "5",
+        "5.4",
+        "5.49",
+        "5.5",
+        "100",
+        "12345678901234567890123.5",
+    ];
+
+    #[test]
+    fn a_set_finds_what_its_numbers_find_one_by_one() {
+        let prefixes = ["", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
+        for chosen in 0..1 << prefixes.len() {
+            let some = (0..prefixes.len()).filter(|at| chosen & (1 << at) != 0);
+            let texts = some.flat_map(|at| [at, at + 4].map(|other| format!("{}{}", prefixes[at], NUMBERS[other % 9])));
+            let values: Vec<NumberValue> = texts.filter_map(|text| NumberValue::parse(&text)).collect();
+            let set = NumberSet::of(values.clone());
+            for number in NUMBERS {
+                for comparator in [None, Some("<"), Some("<="), Some(">"), Some(">=")] {
+                    let expected = values
+                        .iter()
+                        .any(|value| value.matches_quantity(stored(number), comparator));
+                    let found = set.matches_quantity(stored(number), comparator);
+                    assert_eq!(found, expected, "{comparator:?} {number} {values:?}");
+                }
+                for other in NUMBERS {
+                    let extent = Extent {
+                        low: Some(stored(number)),
+                        high: Some(stored(other)),
+                        strict: false,
+                    };
+                    let expected = values.iter().any(|value| value.matches_extent(extent));
+                    assert_eq!(set.matches_extent(extent), expected, "{number} to {other} {values:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_set_tells_units_as_its_quantities_do() {
+        let texts = [
+            "5",
+            "4.5||mg",
+            "5|http://u|mg",
+            "0|http://u|",
+            "gt5||g",
+            "100|http://v|mg",
+        ];
+        let units = [
+            [None, None, None],
+            [Some("http://u"), Some("mg"), Some("milligram")],
+            [None, None, Some("mg")],
+            [Some("http://u"), Some("g"), None],
+            [Some("http://v"), Some("mg"), Some("mg")],
+        ];
+        for chosen in 0..1 << texts.len() {
+            let some = (0..texts.len()).filter(|at| chosen & (1 << at) != 0);
+            let values: Vec<QuantityValue> = some.filter_map(|at| QuantityValue::parse(texts[at])).collect();
+            let set = QuantitySet::of(values.clone());
+            for [system, code, unit] in units {
+                let unit = || [Some(Unit { system, code, unit }), None];
+                for number in NUMBERS {
+                    let expected = values
+                        .iter()
+                        .any(|value| value.any(unit, |of| of.matches_quantity(stored(number), None)));
+                    let found = set.any(unit, |of| of.matches_quantity(stored(number), None));
+                    assert_eq!(found, expected, "{number} {:?} {values:?}", unit());
+                }
+            }
+        }
+    }
+}

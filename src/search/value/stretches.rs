@@ -1,0 +1,51 @@
+//! Many half-open intervals. Whether one of them contains or overlaps another is told without looking at each.
+
+/// Intervals, in the order of their starts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stretches<T> {
+    starts: Vec<T>,
+    /// For each the greatest end of those up to it.
+    ends: Vec<T>,
+}
+
+impl<T: Ord + Copy> Stretches<T> {
+    /// These intervals, each by start and end.
+    pub(crate) fn of(mut intervals: Vec<(T, T)>) -> Stretches<T> {
+        intervals.sort_unstable();
+        let mut stretches = Stretches {
+            starts: Vec::with_capacity(intervals.len()),
+            ends: Vec::with_capacity(intervals.len()),
+        };
+        for (start, end) in intervals {
+            let greatest = stretches.ends.last().copied().map_or(end, |before: T| before.max(end));
+            stretches.starts.push(start);
+            stretches.ends.push(greatest);
+        }
+        stretches
+    }
+
+    /// The greatest end among intervals that start at `start` or before it; with `sooner` only before it.
+    fn end_of_those_from(&self, start: T, sooner: bool) -> Option<T> {
+        let started = |other: &T| if sooner { *other < start } else { *other <= start };
+        let count = self.starts.partition_point(started);
+        count.checked_sub(1).map(|last| self.ends[last])
+    }
+
+    /// Whether one of them contains this interval.
+    pub(crate) fn contain(&self, start: T, end: T) -> bool {
+        self.end_of_those_from(start, false)
+            .is_some_and(|greatest| greatest >= end)
+    }
+
+    /// Whether one of them contains all points from one to another, both included.
+    pub(crate) fn reach(&self, from: T, to: T) -> bool {
+        self.end_of_those_from(from, false)
+            .is_some_and(|greatest| greatest > to)
+    }
+
+    /// Whether one of them shares a value with this interval.
+    pub(crate) fn overlap(&self, start: T, end: T) -> bool {
+        self.end_of_those_from(end, true)
+            .is_some_and(|greatest| greatest > start)
+    }
+}

@@ -1,0 +1,90 @@
+//! Many strings that are looked for at the beginning of texts or within them. Each text is read once.
+
+use aho_corasick::AhoCorasick;
+
+use super::text::{has_noise, without_noise};
+
+/// Plain texts that others may begin with.
+#[derive(Clone, Debug)]
+pub(crate) struct Beginnings {
+    /// In order; none begins with another.
+    texts: Vec<String>,
+}
+
+impl Beginnings {
+    /// These texts.
+    pub(crate) fn of(mut texts: Vec<String>) -> Beginnings {
+        texts.sort_unstable();
+        texts.dedup_by(|text, before| text.starts_with(before.as_str()));
+        Beginnings { texts }
+    }
+
+    /// Whether a folded text begins with one of them, punctuation and blanks aside.
+    pub(crate) fn begin(&self, folded: &str) -> bool {
+        self.begin_exactly(folded) || has_noise(folded) && self.begin_exactly(&without_noise(folded))
+    }
+
+    /// If one of them begins the text, it is the last in order that is not greater than the text.
+    fn begin_exactly(&self, text: &str) -> bool {
+        let count = self.texts.partition_point(|other| other.as_str() <= text);
+        count > 0 && text.starts_with(&self.texts[count - 1])
+    }
+}
+
+/// Plain texts that others may contain.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    texts: AhoCorasick,
+}
+
+impl Parts {
+    /// These texts; `None` where they are too many for one automaton.
+    pub(crate) fn of(texts: &[String]) -> Option<Parts> {
+        let texts = AhoCorasick::new(texts).ok()?;
+        Some(Parts { texts })
+    }
+
+    /// Whether a folded text contains one of them, punctuation and blanks aside.
+    pub(crate) fn are_in(&self, folded: &str) -> bool {
+        self.texts.is_match(folded) || has_noise(folded) && self.texts.is_match(&without_noise(folded))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{begins, contains, fold, plain};
+    use super::*;
+
+    #[test]
+    fn sets_find_what_their_texts_find_one_by_one() {
+        let wanted = ["an", "anna", "b", "O'B", "st marys", "ö", "--", "a b", "Straße"];
+        let texts = [
+            "Anna",
+            "ANN",
+            "bert",
+            "O\u{2019}Brien",
+            "obr",
+            "St. Mary's Hospital",
+            "Österreich",
+            "--x",
+            "-x",
+            "A  B c",
+            "strasse 5",
+            "x a b",
+            "",
+            "c",
+            "Strass",
+        ];
+        for chosen in 1..1 << wanted.len() {
+            let some = (0..wanted.len()).filter(|at| chosen & (1 << at) != 0);
+            let some: Vec<String> = some.map(|at| plain(wanted[at])).collect();
+            let (beginnings, parts) = (Beginnings::of(some.clone()), Parts::of(&some).unwrap());
+            for text in texts.map(fold) {
+                let expected = some.iter().any(|wanted| begins(&text, wanted));
+                assert_eq!(beginnings.begin(&text), expected, "{text} {some:?}");
+                let expected = some.iter().any(|wanted| contains(&text, wanted));
+                assert_eq!(parts.are_in(&text), expected, "{text} {some:?}");
+            }
+        }
+    }
+}
