@@ -60,6 +60,8 @@ fn surroundings() -> Vec<(Whose, Value)> {
                "recorded":"2024-01-01T00:00:00Z","agent":[{"who":{"reference":"Practitioner/doc"}}]}),
         json!({"resourceType":"List","id":"worklist","status":"current","mode":"working","entry":[
                {"item":{"reference":"Observation/obs-ann-0"}},{"item":{"reference":"Observation/obs-ben-0"}}]}),
+        // A canonical shows nobody what it leads to.
+        json!({"resourceType":"PlanDefinition","id":"plan","status":"active","url":"urn:plan"}),
         json!({"resourceType":"Medication","id":"pill","code":{"text":"Pill"},"manufacturer":{"reference":"Organization/elsewhere"}}),
     ];
     let of_both = [
@@ -107,6 +109,10 @@ fn own(id: &str, other: &str) -> Vec<Value> {
         json!({"resourceType":"DiagnosticReport","id":format!("report-{id}"),"status":"final","subject":me,"code":{"text":"r"},
                "result":[{"reference":"#inside"},{"reference":format!("Observation/obs-{other}-2")}],
                "contained":[{"resourceType":"Observation","id":"inside","status":"final","subject":them,"code":{"text":"inside"}}]}),
+        // Both of them go by one URL.
+        json!({"resourceType":"Contract","id":format!("contract-{id}"),"url":"urn:contract","version":"1","subject":[me]}),
+        json!({"resourceType":"RequestGroup","id":format!("group-{id}"),"status":"active","intent":"plan","subject":me,
+               "instantiatesCanonical":["urn:contract","urn:plan",format!("Contract/contract-{other}")]}),
         json!({"resourceType":"Condition","id":format!("ill-{id}"),"subject":me,"asserter":them,"code":{"text":format!("of {id}")}}),
     ];
     for at in 0..3 {
@@ -258,7 +264,9 @@ impl Ask {
     }
 }
 
-const TYPES: [&str; 21] = [
+const TYPES: [&str; 23] = [
+    "RequestGroup",
+    "Contract",
     "Provenance",
     "AuditEvent",
     "DiagnosticReport",
@@ -282,7 +290,12 @@ const TYPES: [&str; 21] = [
     "Patient",
 ];
 
-const NAMES: [&str; 73] = [
+const NAMES: [&str; 78] = [
+    "instantiates-canonical",
+    "instantiates-canonical:Contract.patient",
+    "instantiates-canonical.url",
+    "_has:RequestGroup:instantiates-canonical:patient",
+    "_has:RequestGroup:instantiates-canonical:_id",
     "target",
     "entity",
     "agent",
@@ -358,7 +371,10 @@ const NAMES: [&str; 73] = [
     "_has:Condition:asserter:_id",
 ];
 
-const VALUES: [&str; 29] = [
+const VALUES: [&str; 32] = [
+    "urn:contract",
+    "urn:plan",
+    "Contract/contract-ben",
     "prov-ben",
     "audit-ben",
     "of-both",
@@ -390,7 +406,9 @@ const VALUES: [&str; 29] = [
     "Unrelated",
 ];
 
-const WHOLE: [(&str, &str); 46] = [
+const WHOLE: [(&str, &str); 48] = [
+    ("_include", "RequestGroup:instantiates-canonical"),
+    ("_revinclude", "RequestGroup:instantiates-canonical"),
     ("_revinclude", "Provenance:target"),
     ("_revinclude:iterate", "Provenance:target"),
     ("_include", "AuditEvent:entity"),
@@ -647,6 +665,38 @@ fn nobody_sees_or_learns_of_anothers_records() {
     }
     let (asked, with_rows) = all_asked.into_inner();
     assert!(with_rows * 4 > asked, "{with_rows} of {asked} show something");
+}
+
+/// Canonicals follow URLs, which several people's records may share: everybody is led to their own alone.
+#[test]
+fn canonicals_lead_to_ones_own_records() {
+    let servers = servers();
+    let Servers {
+        whole,
+        alone,
+        tokens,
+        anns_alone,
+    } = &servers;
+    let (ann, may_see) = &tokens["ann"];
+    for (query, count) in [
+        ("RequestGroup?_include=RequestGroup:instantiates-canonical", 2),
+        ("Contract?_revinclude=RequestGroup:instantiates-canonical", 2),
+        ("Contract?_has:RequestGroup:instantiates-canonical:status=active", 1),
+        (
+            "PlanDefinition?_has:RequestGroup:instantiates-canonical:status=active",
+            0,
+        ),
+        ("RequestGroup?instantiates-canonical:Contract.patient=ann", 1),
+        ("RequestGroup?instantiates-canonical:Contract.patient=ben", 0),
+        ("RequestGroup?instantiates-canonical:PlanDefinition.url=urn:plan", 0),
+        ("RequestGroup?_filter=instantiates-canonical.url%20eq%20%22urn:plan%22", 0),
+    ] {
+        let ask = Ask::Get(format!("/fhir/{query}"));
+        let (answer, expected) = (ask.of(whole, ann), ask.of(alone, anns_alone));
+        within("Ann", &ask, &answer, may_see);
+        assert_eq!(shown(&ask, &answer).len(), count, "{query}: {}", answer.text);
+        assert_eq!(told(whole, &ask, &answer), told(alone, &ask, &expected), "{query}");
+    }
 }
 
 /// System searches left out what spoke of types of which nobody had anything, which told by the `self` link, by the order of what was

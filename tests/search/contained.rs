@@ -204,3 +204,31 @@ fn through_a_scope() {
     let other = records::application("other");
     assert!(world.urls(&other, query).is_empty());
 }
+
+/// `patient` is what `subject` leads to if that is a Patient, wherever it lies; `:missing` and `_sort` knew of Patients outside only.
+#[test]
+fn what_a_reference_inwards_is_of_counts_for_missing_and_order() {
+    let world = world();
+    world.check(&[
+        ("Observation?patient:missing=false", "inner outer"),
+        ("Observation?patient:missing=true", ""),
+        ("Observation?subject:missing=true", ""),
+        ("Observation?_filter=patient pr true", "inner outer"),
+        ("Observation?_filter=patient pr false", ""),
+    ]);
+    let order = |query: &str| world.found(query).join(" ");
+    assert_eq!(order("Observation?_sort=patient"), "inner outer");
+    assert_eq!(order("Observation?_sort=-patient"), "outer inner");
+    let elsewhere = small(&[
+        json!({"resourceType": "Observation", "id": "a", "status": "final", "code": {"text": "x"},
+            "contained": [{"resourceType": "Device", "id": "d"}], "subject": {"reference": "#d"}}),
+        json!({"resourceType": "Observation", "id": "b", "status": "final", "code": {"text": "x"}, "subject": {"reference": "#d"}}),
+        json!({"resourceType": "Observation", "id": "c", "status": "final", "code": {"text": "x"},
+            "contained": [{"resourceType": "Patient", "id": "p"}], "subject": {"reference": "#p"}}),
+    ]);
+    elsewhere.check(&[
+        ("Observation?patient:missing=true", "a b"),
+        ("Observation?patient:missing=false", "c"),
+    ]);
+    assert_eq!(elsewhere.found("Observation?_sort=patient").join(" "), "c a b");
+}

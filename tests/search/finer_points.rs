@@ -156,3 +156,118 @@ fn references_have_no_versions_behind_a_bar() {
         ("CarePlan?instantiates-canonical=http://example.org/plan|2", ""),
     ]);
 }
+
+/// Strings ignore what nobody sees and the case of all letters; tokens the case of letters in all scripts.
+#[test]
+fn letters_count_and_nothing_else() {
+    let coded = |id: &str, code: &str| {
+        json!({"resourceType": "Observation", "id": id, "status": "final",
+            "code": {"coding": [{"system": "http://s", "code": code, "display": code}]}})
+    };
+    let named = |id: &str, family: &str| {
+        patient(
+            id,
+            json!({"name": [{"family": family}], "identifier": [{"value": family}]}),
+        )
+    };
+    let world = small(&[
+        named("sharp", "Straßer"),
+        named("double", "Strasser"),
+        named("soft", "Mül\u{ad}ler"),
+        named("space", "\u{feff}Mu\u{308}l\u{200b}ler"),
+        named("sigma", "Οδυσσεύς"),
+        named("dom", "Дом"),
+        coded("arzt", "ÄRZTE"),
+        coded("strasse", "straße"),
+    ]);
+    world.check(&[
+        ("Patient?family=STRASSER", "sharp double"),
+        ("Patient?family=straßer", "sharp double"),
+        ("Patient?family=STRAẞ", "sharp double"),
+        ("Patient?family:contains=RAß", "sharp double"),
+        ("Patient?family:exact=Straßer", "sharp"),
+        ("Patient?family=Muller", "soft space"),
+        ("Patient?family=M\u{200b}ü\u{ad}ller", "soft space"),
+        ("Patient?family:exact=Müller", ""),
+        ("Patient?family=ΟΔΥΣΣΕΥΣ", "sigma"),
+        ("Patient?family=οδυσσευς", "sigma"),
+        ("Patient?family:contains=ΕΥΣ", "sigma"),
+        ("Patient?_filter=family eq \"odyss\"", ""),
+        ("Patient?_filter=family eq \"οδυσσευσ\"", "sigma"),
+        ("Patient?_content=müller", "soft space"),
+        ("Patient?_content=strasser", "sharp double"),
+        ("Patient?identifier=ДОМ", "dom"),
+        ("Patient?identifier=STRASSER", "sharp double"),
+        ("Patient?identifier=οδυσσεύσ", "sigma"),
+        ("Observation?code=ärzte", "arzt"),
+        ("Observation?code=http://s|Ärzte", "arzt"),
+        ("Observation?code=arzte", ""),
+        ("Observation?code=STRASSE", "strasse"),
+        ("Observation?code:text=Ärz", "arzt"),
+    ]);
+    // Looked up among many.
+    let others: Vec<String> = (0..80).map(|at| format!("x{at}")).collect();
+    let others = others.join(",");
+    world.check(&[
+        (&format!("Observation?code=ärzte,STRASSE,{others}"), "arzt strasse"),
+        (&format!("Patient?family=ΟΔΥΣΣ,STRASSER,{others}"), "sharp double sigma"),
+        (
+            &format!("Patient?family:contains=ΥΣΣ,MÜLL,{others}"),
+            "soft space sigma",
+        ),
+    ]);
+    world.refused(&[
+        ("Patient?family=\u{200b}", "family: '\u{200b}' is not a string"),
+        ("Patient?family:contains=\u{ad}\u{301}", "is not a string"),
+        ("Observation?code:text=\u{200b}", "is not a text"),
+        ("Patient?_filter=family sw \"\u{200b}\"", "is not a string"),
+    ]);
+}
+
+/// What counts for nothing is left out, but refused by whoever is told of everything that is.
+#[test]
+fn parameters_that_say_nothing() {
+    let world = small(&[patient("a", json!({}))]);
+    world.refused(&[
+        ("Patient?=x", "'=x' is not a search parameter of Patient"),
+        ("Patient?_sort=,,", "'_sort=,,' is not a search parameter"),
+        ("?_type=Patient,Group&_sort=,", "'_sort=,' is not a search parameter"),
+        ("?_type=Patient,Group&=x", "'=x' is not a search parameter"),
+    ]);
+    let lenient = |query: &str| {
+        let scope = crate::harness::records::application("local");
+        world
+            .page_of(&scope, query, tabularium::search::Handling::Lenient)
+            .unwrap()
+    };
+    for query in ["Patient?=x&_sort=,,&_id=a", "?_type=Patient,Group&_sort=,&=x&_id=a"] {
+        let page = lenient(query);
+        let own = page["link"][0]["url"].as_str().unwrap().to_owned();
+        assert_eq!(page["entry"][0]["resource"]["id"], "a", "{query}");
+        assert!(
+            own.contains("_id=a") && !own.contains("sort") && !own.contains("=x"),
+            "{own}"
+        );
+    }
+}
+
+/// Clients name among the elements what every resource is told by.
+#[test]
+fn elements_that_are_always_there_may_be_named() {
+    let world = small(&[patient("a", json!({"birthDate": "1970-01-01", "gender": "female"}))]);
+    for query in [
+        "Patient?_elements=birthDate,id,resourceType",
+        "?_type=Patient,Observation&_elements=birthDate,id,resourceType",
+    ] {
+        let page = world.page(query).unwrap_or_else(|error| panic!("{query}: {error}"));
+        let shown = &page["entry"][0]["resource"];
+        assert_eq!(
+            (&shown["birthDate"], &shown["id"]),
+            (&json!("1970-01-01"), &json!("a")),
+            "{query}"
+        );
+        assert!(shown.get("gender").is_none(), "{query}");
+    }
+    let page = world.page("Patient?_elements=resourceType").unwrap();
+    assert!(page["entry"][0]["resource"].get("gender").is_none());
+}

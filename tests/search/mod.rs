@@ -2,6 +2,7 @@
 
 mod bounds;
 mod brute;
+mod canonicals;
 mod conditions;
 mod contained;
 mod corpus;
@@ -10,11 +11,13 @@ mod filters;
 mod finer_points;
 mod includes;
 mod joins;
+mod many;
 mod mutations;
 mod newest;
 mod order;
 mod pages;
 mod queries;
+mod sampled;
 mod small;
 mod sorting;
 mod specification;

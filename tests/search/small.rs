@@ -40,9 +40,11 @@ pub(super) fn with_parameters(resources: &[Value], parameters: Arc<SearchParamet
     let (folder, lake) = records::lake();
     let filed = |resource: &Value| {
         let record = Record::new(resource.clone());
-        let reference = ["subject", "patient"]
-            .iter()
-            .find_map(|name| resource[*name]["reference"].as_str());
+        let reference = ["subject", "patient"].iter().find_map(|name| {
+            resource[*name]["reference"]
+                .as_str()
+                .or(resource[*name][0]["reference"].as_str())
+        });
         let patient = match resource["resourceType"] == "Patient" {
             true => resource["id"].as_str(),
             false => reference.and_then(|reference| reference.strip_prefix("Patient/")),

@@ -28,7 +28,9 @@ pub(super) fn lake(shared: &Path, seed: u64) -> (tempfile::TempDir, Lake) {
         for _ in 0..3 {
             crook.alter(resource, true);
         }
+        crook.contain(resource);
     }
+    altered.extend((0..MADE).flat_map(|at| crook.canonical(at)));
     // In several files, as they come.
     for part in altered.chunks(altered.len() / 3 + 1) {
         let mut writer = lake.writer().unwrap();
@@ -123,8 +125,27 @@ impl Crook {
         if self.one_in(2) {
             risk["prediction"].as_array_mut().unwrap().remove(at % 2);
         }
+        let data = self.pick(&["1 2.5 3", "-4 E 6.25", "U 2 3", "L 5", "U L 0.5", "U", "E"]);
+        let mut sampled = json!({"origin": {"value": number(self), "unit": "mV", "system": "http://unitsofmeasure.org", "code": "mV"},
+            "period": 10, "dimensions": 1, "data": data});
+        for (name, value) in [
+            ("factor", [0.5, -2.0][self.below(2)]),
+            ("lowerLimit", -5.0),
+            ("upperLimit", 7.5),
+        ] {
+            if self.one_in(2) {
+                sampled[name] = json!(value);
+            }
+        }
+        let curve = match self.one_in(2) {
+            true => json!({"resourceType": "Observation", "status": "final", "code": code, "subject": subject,
+                "valueSampledData": sampled}),
+            false => json!({"resourceType": "Observation", "status": "final", "code": code, "subject": subject,
+                "component": [{"code": code, "valueSampledData": sampled}]}),
+        };
         let dose = 1 + self.below(4);
         let mut made = vec![
+            curve,
             risk,
             json!({"resourceType": "ImmunizationRecommendation", "patient": subject, "date": day(self), "recommendation": [
                 {"forecastStatus": code, "doseNumberPositiveInt": dose, "vaccineCode": [code]}]}),
@@ -142,6 +163,50 @@ impl Crook {
             resource["id"] = json!(format!("made-{at}-{which}"));
         }
         made
+    }
+
+    /// Puts what a reference inwards leads to where it leads.
+    fn contain(&mut self, resource: &mut Value) {
+        if resource.to_string().contains("\"#inside\"") && self.one_in(2) && resource.get("contained").is_none() {
+            let ty = self.pick(&["Patient", "Patient", "Practitioner", "Organization"]);
+            resource["contained"] = json!([{"resourceType": ty, "id": "inside"}]);
+        }
+    }
+
+    /// Resources that are known by URLs, and others that name them so.
+    fn canonical(&mut self, at: usize) -> Vec<Value> {
+        let mut named = |ty: &str| {
+            let url = format!("http://example.org/{ty}/{}", self.below(6));
+            match self.below(8) {
+                0 => url,
+                1 => format!("{ty}/named-{}-{}", self.below(MADE), ty.to_lowercase()),
+                2 => format!("{url}|3"),
+                _ => format!("{url}|{}", 1 + self.below(2)),
+            }
+        };
+        let canonicals: Vec<String> = ["Questionnaire", "PlanDefinition", "Measure", "Questionnaire"]
+            .map(&mut named)
+            .into();
+        let subject = json!({"reference": "Patient/85"});
+        let mut known = |ty: &str| {
+            let mut known = json!({"resourceType": ty, "id": format!("named-{at}-{}", ty.to_lowercase()), "status": "active",
+                "url": format!("http://example.org/{ty}/{}", self.below(6)), "title": format!("{ty} {}", self.below(9))});
+            if !self.one_in(4) {
+                known["version"] = json!((1 + self.below(2)).to_string());
+            }
+            known
+        };
+        vec![
+            known("Questionnaire"),
+            known("PlanDefinition"),
+            known("Measure"),
+            json!({"resourceType": "QuestionnaireResponse", "id": format!("answers-{at}"), "status": "completed",
+                "subject": subject, "questionnaire": canonicals[0]}),
+            json!({"resourceType": "CarePlan", "id": format!("plan-{at}"), "status": "active", "intent": "plan", "subject": subject,
+                "instantiatesCanonical": [canonicals[1], canonicals[3]]}),
+            json!({"resourceType": "MeasureReport", "id": format!("measured-{at}"), "status": "complete", "type": "individual",
+                "subject": subject, "measure": canonicals[2], "period": {"start": "2020-01-01", "end": "2020-02-01"}}),
+        ]
     }
 
     /// Alters a resource or a part of one here and there.
@@ -210,6 +275,10 @@ impl Crook {
                 "van  der Berg",
                 "ÅNGSTRÖM",
                 "Smith, Jr.",
+                "Straßer",
+                "STRASSER",
+                "Mül\u{ad}ler\u{200b}",
+                "Οδυσσεύς",
             ]);
             object.insert("family".to_owned(), json!(family));
         }

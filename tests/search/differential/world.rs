@@ -59,6 +59,8 @@ pub(super) struct World<'a> {
     pub(super) definitions: &'a Definitions,
     rows: BTreeMap<String, Vec<Row<'a>>>,
     places: HashMap<String, usize>,
+    /// By the URL that they are known by.
+    urls: HashMap<String, Vec<String>>,
     values: RefCell<HashMap<(String, String), Values<'a>>>,
 }
 
@@ -72,17 +74,25 @@ impl<'a> World<'a> {
     pub(super) fn new(definitions: &'a Definitions, resources: &'a [Value]) -> World<'a> {
         let mut rows: BTreeMap<String, Vec<Row<'a>>> = BTreeMap::new();
         let mut places = HashMap::new();
+        let mut urls: HashMap<String, Vec<String>> = HashMap::new();
         for resource in resources {
             let ty = resource["resourceType"].as_str().unwrap();
             let name = format!("{ty}/{}", resource["id"].as_str().unwrap());
             let of_type = rows.entry(ty.to_owned()).or_default();
             places.insert(name.clone(), of_type.len());
+            if let Some(url) = resource["url"]
+                .as_str()
+                .filter(|_| !["Device", "Subscription"].contains(&ty))
+            {
+                urls.entry(url.to_owned()).or_default().push(name.clone());
+            }
             of_type.push(Row { name, resource });
         }
         World {
             definitions,
             rows,
             places,
+            urls,
             values: RefCell::default(),
         }
     }
@@ -162,7 +172,7 @@ impl<'a> World<'a> {
             let mut referred = HashSet::new();
             for (row, items) in self.values(source, reference)?.iter().enumerate() {
                 if held[row] && is_seen(seen, &self.rows(source)[row].name) {
-                    referred.extend(items.iter().filter_map(|item| relative(item.value)));
+                    referred.extend(items.iter().flat_map(|item| self.led_to(item.value)));
                 }
             }
             return Some(self.rows(ty).iter().map(|row| referred.contains(&row.name)).collect());
@@ -260,9 +270,54 @@ impl<'a> World<'a> {
             let held = rows.filter(|(row, held)| *held && is_seen(seen, &row.name));
             meant.extend(held.map(|(row, _)| row.name.as_str()));
         }
-        let leads = |item: &Item<'_>| relative(item.value).is_some_and(|name| meant.contains(name.as_str()));
         let values = self.values(ty, code)?;
-        known.then(|| values.iter().map(|items| items.iter().any(leads)).collect())
+        let leads = |row: &Row<'a>, item: &Item<'_>| {
+            let inside = || {
+                let mut inside = targets
+                    .iter()
+                    .map(|target| self.holds_inside(row, item, target, rest, value));
+                inside.any(|held| held == Some(true))
+            };
+            self.led_to(item.value).iter().any(|name| meant.contains(name.as_str())) || inside()
+        };
+        let rows = self.rows(ty).iter().zip(values.iter());
+        known.then(|| {
+            rows.map(|(row, items)| items.iter().any(|item| leads(row, item)))
+                .collect()
+        })
+    }
+
+    /// Whether a condition holds of the contained resource of a type that a reference leads to.
+    fn holds_inside(&self, row: &Row<'a>, item: &Item<'_>, target: &str, rest: &str, value: &str) -> Option<bool> {
+        let id = item.value.get("reference")?.as_str()?.strip_prefix('#')?;
+        let mut contained = row.resource.get("contained")?.as_array()?.iter();
+        let inner = contained.find(|inner| inner["id"] == id && inner["resourceType"] == target)?;
+        if rest.starts_with("_has:") {
+            return Some(false);
+        }
+        let alone: &'static [Value] = vec![inner.clone()].leak();
+        Some(World::new(self.definitions, alone).holds(target, rest, value, None)?[0])
+    }
+
+    /// `Type/id` of the resources that a reference or a canonical leads to, as far as they exist.
+    pub(super) fn led_to(&self, value: &Value) -> Vec<String> {
+        let Some(canonical) = value.as_str() else {
+            return relative(value).into_iter().collect();
+        };
+        let (url, version) = match canonical.split_once('|') {
+            Some((url, version)) => (url, Some(version)),
+            None => (canonical, None),
+        };
+        if self.places.contains_key(url) {
+            return vec![url.to_owned()];
+        }
+        let of_version = |resource: &Value| version.is_none_or(|version| resource["version"] == version);
+        let known = self.urls.get(url).into_iter().flatten();
+        let known = known.filter(|name| {
+            let (ty, place) = self.place(name).unwrap();
+            of_version(self.rows(ty)[place].resource)
+        });
+        known.cloned().collect()
     }
 
     fn tuples(

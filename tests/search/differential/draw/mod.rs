@@ -44,8 +44,7 @@ impl<'w, 'a> Draw<'w, 'a> {
             let references = world.definitions.own(source).filter(|of| of.kind == "reference");
             for definition in references {
                 let values = world.values(source, &definition.code).unwrap();
-                for item in values.iter().flatten() {
-                    let Some(name) = relative(item.value) else { continue };
+                for name in values.iter().flatten().flat_map(|item| world.led_to(item.value)) {
                     let Some((ty, _)) = world.place(&name) else { continue };
                     if definition.targets.is_empty() || definition.targets.iter().any(|target| target == ty) {
                         let through = (source.to_owned(), definition.code.clone());
@@ -192,8 +191,8 @@ impl<'w, 'a> Draw<'w, 'a> {
     fn chain(&mut self, ty: &str, row: usize, depth: usize) -> Option<(String, String)> {
         let mut steps = Vec::new();
         for definition in self.world.definitions.own(ty).filter(|of| of.kind == "reference") {
-            for item in &self.world.values(ty, &definition.code)?[row] {
-                let Some(name) = relative(item.value) else { continue };
+            let values = self.world.values(ty, &definition.code)?;
+            for name in values[row].iter().flat_map(|item| self.world.led_to(item.value)) {
                 if self.world.place(&name).is_some() {
                     steps.push((definition.clone(), name));
                 }
@@ -219,7 +218,7 @@ impl<'w, 'a> Draw<'w, 'a> {
         let (source, code) = self.pick(&through).clone();
         let name = &self.world.rows(ty)[row].name;
         let values = self.world.values(&source, &code)?;
-        let refers = |items: &Vec<Item<'_>>| items.iter().any(|item| relative(item.value).as_deref() == Some(name));
+        let refers = |items: &Vec<Item<'_>>| items.iter().any(|item| self.world.led_to(item.value).contains(name));
         let row = values.iter().position(refers);
         let row = row.or_else(|| values.iter().position(|items| !items.is_empty()))?;
         let (rest, value) = self.condition(&source, row, depth + 1)?;

