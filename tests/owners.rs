@@ -689,7 +689,10 @@ fn canonicals_lead_to_ones_own_records() {
         ("RequestGroup?instantiates-canonical:Contract.patient=ann", 1),
         ("RequestGroup?instantiates-canonical:Contract.patient=ben", 0),
         ("RequestGroup?instantiates-canonical:PlanDefinition.url=urn:plan", 0),
-        ("RequestGroup?_filter=instantiates-canonical.url%20eq%20%22urn:plan%22", 0),
+        (
+            "RequestGroup?_filter=instantiates-canonical.url%20eq%20%22urn:plan%22",
+            0,
+        ),
     ] {
         let ask = Ask::Get(format!("/fhir/{query}"));
         let (answer, expected) = (ask.of(whole, ann), ask.of(alone, anns_alone));
