@@ -15,6 +15,7 @@ use super::parameter::{Compiled, Reading};
 use super::query::Query;
 use super::targets;
 use crate::fhir::reference::Canonical;
+use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::storage::{LeafSet, root_column};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Tape;
@@ -29,8 +30,8 @@ pub(super) fn have_urls(ty: TypeId) -> bool {
         let child = facts().child(ty, element);
         child.is_some_and(|child| facts().get(child.ty).name == wanted)
     };
-    // The `url` of a Device is where it is reached.
-    is("url", "uri") && is("version", "string")
+    // The `url` of a Device or its definition is where it is reached.
+    is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(ty, "url").is_some()
 }
 
 /// URLs, each with the versions of it; either those that resources bear or those that canonicals ask for.
@@ -227,6 +228,6 @@ mod tests {
     fn types_that_are_known_by_urls() {
         let known = |name: &str| have_urls(facts().lookup(name).unwrap());
         assert!(known("Questionnaire") && known("ValueSet") && known("Contract"));
-        assert!(!known("Device") && !known("Patient") && !known("Subscription"));
+        assert!(!known("Device") && !known("DeviceDefinition") && !known("Patient") && !known("Subscription"));
     }
 }

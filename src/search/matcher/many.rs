@@ -9,6 +9,7 @@ use super::{codes, mark_items};
 use crate::fhir::TypeId;
 use crate::fhirpath::Typed;
 use crate::lake::scan::IdSet;
+use crate::search::pushdown::MOST_ALTERNATIVES;
 use crate::search::value::{
     Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, TokenSet, TypedSet, UriSet, fold,
 };
@@ -131,7 +132,12 @@ pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
         }
     }
     for (kind, all) in kinds {
-        let many = (all.len() >= FEW_VALUES).then(|| Many::of(kind, &all)).flatten();
+        // The scan decides some of them on dictionary codes, as long as they are few enough.
+        let scanned = all
+            .iter()
+            .all(|matcher| matches!(matcher, Matcher::Uri(_) | Matcher::Exact(_)));
+        let few = if scanned { MOST_ALTERNATIVES + 1 } else { FEW_VALUES };
+        let many = (all.len() >= few).then(|| Many::of(kind, &all)).flatten();
         match many {
             Some(many) => others.push(Matcher::OneOfMany(Arc::new(many))),
             None => others.extend(all),
