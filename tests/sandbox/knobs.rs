@@ -112,6 +112,31 @@ fn an_organization_can_be_made_refreshable_or_not() {
 }
 
 #[test]
+fn a_refresh_token_may_be_promised_and_not_given() {
+    let (payer, _) = payer();
+    payer.turn("lakeshore", &json!({"no_refresh_token": true}));
+    let smart = payer.get(&payer.smart("lakeshore"), None).text;
+    assert!(smart.contains("permission-offline"), "{smart}");
+    let tokens = connected(&payer, "lakeshore", &payer.person(0).user);
+    assert!(text(&tokens["scope"]).contains("offline_access"), "{tokens}");
+    assert!(tokens["refresh_token"].is_null(), "{tokens}");
+}
+
+#[test]
+fn a_failure_says_what_a_test_wants() {
+    let (payer, token) = payer();
+    let outcome =
+        json!({"resourceType": "OperationOutcome", "issue": [{"code": "login", "diagnostics": "not {token}"}]});
+    payer.turn(
+        "lakeshore",
+        &json!({"fail_every": 1, "fail_status": 403, "fail_outcome": outcome}),
+    );
+    let reply = payer.get(CLAIMS, Some(&token));
+    assert_eq!(reply.status, 403);
+    assert_eq!(text(&reply.value()["issue"][0]["diagnostics"]), format!("not {token}"));
+}
+
+#[test]
 fn the_token_endpoint_fails_and_refreshes_are_refused() {
     let (payer, _) = payer();
     let user = payer.person(0).user;

@@ -42,7 +42,7 @@ pub(super) async fn read(
             )),
         }
     };
-    framed(&world, &organization, asked).await
+    framed(&world, &organization, &headers, asked).await
 }
 
 /// Answers `GET /{organization}/fhir/{type}`.
@@ -54,7 +54,7 @@ pub(super) async fn search(
 ) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let asked = async |world: &World, office: &Office| searched(world, office, &headers, &ty, &params);
-    framed(&world, &organization, asked).await
+    framed(&world, &organization, &headers, asked).await
 }
 
 /// Answers `POST /{organization}/fhir/{type}/_search`.
@@ -73,7 +73,7 @@ pub(super) async fn post(
             "records are read here and not written",
         )),
     };
-    framed(&world, &organization, asked).await
+    framed(&world, &organization, &headers, asked).await
 }
 
 /// Answers `GET /{organization}/fhir/Patient/{id}/$everything`.
@@ -114,7 +114,7 @@ pub(super) async fn operation(
         }
         Ok(answered(world, office, &asker, query))
     };
-    framed(&world, &organization, asked).await
+    framed(&world, &organization, &headers, asked).await
 }
 
 /// Answers everything else under a FHIR base.
@@ -148,11 +148,10 @@ struct Asker<'w> {
 
 impl<'w> Asker<'w> {
     fn admitted(world: &'w World, office: &'w Office, headers: &HeaderMap) -> Result<Asker<'w>, Fault> {
-        let Some(value) = headers.get(AUTHORIZATION) else {
+        if !headers.contains_key(AUTHORIZATION) {
             return Err(Fault::Token { came: false });
-        };
-        let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
-        let consent = token.and_then(|token| office.grants().bearer(token.trim()));
+        }
+        let consent = bearer(headers).and_then(|token| office.grants().bearer(token));
         let consent = consent.ok_or(Fault::Token { came: true })?;
         let person = world.people.person(consent.person).ok_or(Fault::Token { came: true })?;
         Ok(Asker {
@@ -188,6 +187,7 @@ impl<'w> Asker<'w> {
 async fn framed(
     world: &World,
     organization: &str,
+    headers: &HeaderMap,
     asked: impl AsyncFnOnce(&World, &Office) -> Result<Response, Fault>,
 ) -> Response {
     let office = world
@@ -209,13 +209,25 @@ async fn framed(
     }
     if knobs.fail_every > 0 && number.is_multiple_of(knobs.fail_every) {
         let status = StatusCode::from_u16(knobs.fail_status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-        return outcome(status, IssueType::Exception, "out of order");
+        return match &knobs.fail_outcome {
+            Some(said) => fhir(
+                status,
+                said.to_string().replace("{token}", bearer(headers).unwrap_or_default()),
+            ),
+            None => outcome(status, IssueType::Exception, "out of order"),
+        };
     }
     match asked(world, office).await {
         Ok(response) => response,
         Err(Fault::Token { came }) => unauthorized(came),
         Err(Fault::Other(status, code, text)) => outcome(status, code, text),
     }
+}
+
+/// The access token that came.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    value.strip_prefix("Bearer ").map(str::trim)
 }
 
 fn searched(world: &World, office: &Office, headers: &HeaderMap, ty: &str, params: &Params) -> Result<Response, Fault> {

@@ -20,6 +20,8 @@ pub(super) struct Knobs {
     pub fail_every: u64,
     /// The status of failures.
     pub fail_status: u16,
+    /// Their OperationOutcome, if it is not the organization's own. `{token}` in it stands for the access token that came.
+    pub fail_outcome: Option<Value>,
     /// Every so many pages of search results are malformed; never at 0.
     pub malformed_every: u64,
     /// In which way.
@@ -32,6 +34,8 @@ pub(super) struct Knobs {
     pub fail_token: bool,
     /// Refresh tokens are refused.
     pub refuse_refresh: bool,
+    /// No refresh token is given, though the SMART configuration and the granted scope promise one.
+    pub no_refresh_token: bool,
     /// Whoever logs in is sent back with `access_denied`, whatever they choose.
     pub refuse_consent: bool,
     /// Whoever agrees is sent back with this error, as `server_error`, where it is not empty.
@@ -69,12 +73,14 @@ impl Default for Knobs {
             retry_after: 1,
             fail_every: 0,
             fail_status: 503,
+            fail_outcome: None,
             malformed_every: 0,
             malformed: Malformed::default(),
             page: 50,
             token_seconds: 3600,
             fail_token: false,
             refuse_refresh: false,
+            no_refresh_token: false,
             refuse_consent: false,
             consent_error: String::new(),
             no_records: false,

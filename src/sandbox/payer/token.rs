@@ -150,7 +150,7 @@ fn response(world: &World, office: &Office, consent: Consent) -> Value {
     }
     let mut grants = office.grants();
     answer["access_token"] = grants.access(consent.clone(), seconds).into();
-    if consent.granted.offline {
+    if consent.granted.offline && !office.knobs().no_refresh_token {
         answer["refresh_token"] = grants.refresh(consent).into();
     }
     answer
