@@ -172,6 +172,21 @@ fn an_endpoint_that_is_none_is_not_added() {
 }
 
 #[test]
+fn a_located_place_can_be_asked_again_without_a_refresh_token() {
+    let payer = Payer::start(1);
+    let folder = folder();
+    let data = folder.path();
+    Lake::open_or_create(data).unwrap();
+    let base = format!("{}/northfield/fhir", payer.base);
+    let shown = json(data, &add(&base, &["--type", "ial1"]));
+    assert_eq!(shown["refreshable"], true);
+    let listed = json(data, &["endpoint", "list"]);
+    assert_eq!(listed[0]["scope"], "launch/patient patient/*.read");
+    let shown = json(data, &add(&base, &["--type", "ial1", "--refreshable", "false"]));
+    assert_eq!(shown["refreshable"], false);
+}
+
+#[test]
 fn of_a_source_that_is_refused_nothing_is_left() {
     // Its organization stayed in the directory.
     let payer = Payer::start(1);

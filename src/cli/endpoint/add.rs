@@ -125,10 +125,12 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let name = name.unwrap_or_else(|| base.to_owned());
     let title = arguments.organization.as_ref().or(brand);
     let organization = organization(&store, arguments, title.unwrap_or(&name))?;
+    // A place that a record locator finds takes the service's own word at any time, and gives no refresh token.
+    let located = matches!(arguments.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
     let portal = arguments.ty == AuthorizationType::Credentials;
-    let says = || !portal && found.is_refreshable();
+    let says = || located || (!portal && found.grants_offline());
     let refreshable = arguments.refreshable.unwrap_or_else(says);
-    let usual = match refreshable {
+    let usual = match refreshable && !located {
         true => "launch/patient patient/*.read offline_access",
         false => "launch/patient patient/*.read",
     };

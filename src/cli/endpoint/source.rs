@@ -30,8 +30,8 @@ impl Found {
         })
     }
 
-    /// Whether it gives access that lasts without the patient, as far as it says.
-    pub(super) fn is_refreshable(&self) -> bool {
+    /// Whether it gives refresh tokens, as far as it says.
+    pub(super) fn grants_offline(&self) -> bool {
         let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
         has(&self.configuration.capabilities, "permission-offline")
             || has(&self.configuration.scopes_supported, "offline_access")
