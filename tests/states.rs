@@ -24,6 +24,7 @@ const AUTHORIZATION: &[(&str, &str, &str)] = &[
     ("AUTHORIZED", "left unused", "ABANDONED"),
     ("AUTHORIZING", "failed", "ERRORED"),
     ("EXCHANGED", "failed", "ERRORED"),
+    ("ERRORED", "tried again", "EXCHANGED"),
     ("EXCHANGED", "expired", "EXPIRED"),
     ("CREATED", "revoked", "REVOKED"),
     ("AUTHORIZING", "revoked", "REVOKED"),

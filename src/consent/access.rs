@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::lake::Scope;
+use crate::lake::{PatientScope, Scope};
 
 /// A verified token: who asks, until when, and what they may see.
 #[derive(Clone, Debug)]
@@ -23,5 +23,23 @@ impl Access {
     /// The Patient ids of the token's consent, the primary one first; `None` for an application token.
     pub fn patients(&self) -> Option<&[String]> {
         self.scope.patient.as_ref().map(|patient| patient.patients.as_slice())
+    }
+
+    /// The same of some of its consent's Patients only, the first of whom is the primary one. An application token is not narrowed.
+    pub fn narrowed_to(&self, patients: &[String]) -> Access {
+        let narrowed = |person: &Arc<PatientScope>| {
+            Arc::new(PatientScope {
+                patients: patients.to_vec(),
+                ..PatientScope::clone(person)
+            })
+        };
+        let scope = Scope {
+            patient: self.scope.patient.as_ref().map(narrowed),
+            ..Scope::clone(&self.scope)
+        };
+        Access {
+            scope: Arc::new(scope),
+            ..self.clone()
+        }
     }
 }

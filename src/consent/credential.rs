@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
+use super::record::{Authorization, AuthorizationType};
 use super::store::Store;
 
 /// The tokens of a source.
@@ -31,14 +32,36 @@ impl std::fmt::Debug for Credential {
     }
 }
 
+impl Credential {
+    /// Whether it opens the source at a time, or can be renewed; `located` if the source takes the service's own word.
+    fn is_good(&self, now: i64, located: bool) -> bool {
+        let holds = self.expires_at.is_none_or(|ends| ends > now);
+        holds || located || self.refresh_token.is_some() || self.assertion.is_some()
+    }
+}
+
 impl Store {
     /// What an authorization's source is to be shown; `None` once it has ended.
     pub fn credential(&self, authorization: &str) -> Result<Option<Credential>, Error> {
-        let sealed: Option<Vec<u8>> = self.read(|connection| {
-            let sql = "SELECT sealed FROM credential WHERE authorization = ?1";
-            let mut statement = connection.prepare_cached(sql)?;
-            Ok(statement.query_row([authorization], |row| row.get(0)).optional()?)
-        })?;
+        self.read(|connection| self.opened_credential(connection, authorization))
+    }
+
+    /// Whether the source of an authorization can be asked, within a transaction.
+    pub(super) fn has_access(
+        &self,
+        connection: &Connection,
+        now: i64,
+        authorization: &Authorization,
+    ) -> Result<bool, Error> {
+        let located = authorization.ty == AuthorizationType::Ial1;
+        let credential = self.opened_credential(connection, &authorization.id)?;
+        Ok(credential.is_some_and(|credential| credential.is_good(now, located)))
+    }
+
+    fn opened_credential(&self, connection: &Connection, authorization: &str) -> Result<Option<Credential>, Error> {
+        let sql = "SELECT sealed FROM credential WHERE authorization = ?1";
+        let mut statement = connection.prepare_cached(sql)?;
+        let sealed: Option<Vec<u8>> = statement.query_row([authorization], |row| row.get(0)).optional()?;
         let Some(sealed) = sealed else { return Ok(None) };
         let plain = self.unseal(&purpose(authorization), &sealed)?;
         serde_json::from_slice(&plain)

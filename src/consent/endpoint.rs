@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::audit::{About, Actor, note};
 use super::error::Error;
-use super::record::AuthorizationType;
+use super::record::{AuthorizationType, Usage};
+use super::standing::OFFLINE;
 use super::states::named;
 use super::store::{Store, mode_of};
 use crate::lake::Mode;
@@ -150,11 +151,12 @@ pub(super) fn validated_by_user(
 }
 
 impl Endpoint {
-    /// The scopes that the source is asked for: of a portal never lasting access.
-    pub fn asked_scope(&self) -> String {
-        let portal = self.ty == AuthorizationType::Credentials;
+    /// The scopes that the source is asked for: lasting access only for MULTIPLE usage, and never of a portal.
+    pub fn scope_for(&self, usage: Usage) -> String {
         let words = self.scope.split_ascii_whitespace();
-        let asked = words.filter(|word| !(portal && *word == "offline_access"));
+        let may_last = usage == Usage::Multiple && self.ty != AuthorizationType::Credentials;
+        let lasting = |word: &str| matches!(word, OFFLINE | "online_access");
+        let asked = words.filter(|word| may_last || !lasting(word));
         asked.collect::<Vec<_>>().join(" ")
     }
 

@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 use super::audit::Actor;
 use super::endpoint::validated_by_user;
 use super::error::Error;
+use super::moves::{forget_access, forget_outcomes};
 use super::record::{Authorization, AuthorizationType, Consent, Job};
 use super::states::{AuthorizationEvent, AuthorizationState, JobEvent, JobState};
 use super::store::Store;
@@ -22,6 +23,26 @@ pub struct Errand {
     pub authorization: Authorization,
     /// The consent of that.
     pub consent: Consent,
+}
+
+/// Why a job cannot be done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JobFailure<'a> {
+    /// In words that tell neither secrets nor contents.
+    pub why: &'a str,
+    /// Whether access to the source has ended. If not, the application may ask for first records once more.
+    pub access_ended: bool,
+    /// The issues of the source's OperationOutcome, as a JSON array. They are kept sealed, for the application alone.
+    pub outcome: Option<&'a str>,
+}
+
+impl<'a> From<&'a str> for JobFailure<'a> {
+    fn from(why: &'a str) -> JobFailure<'a> {
+        JobFailure {
+            why,
+            ..JobFailure::default()
+        }
+    }
 }
 
 /// A job that waits for its turn.
@@ -148,6 +169,7 @@ impl Store {
         self.end_job(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Succeeded)?;
             note_sync(transaction, now, job, "sync.stored", detail)?;
+            forget_outcomes(transaction, &job.authorization)?;
             let lost = Error::Lost("patient authorization");
             let authorization = Authorization::get(transaction, &job.authorization)?.ok_or(lost)?;
             // Who was verified for it is not to be verified by it again.
@@ -169,12 +191,18 @@ impl Store {
         })
     }
 
-    /// Ends a job that cannot be done. Where it was to bring an authorization's first records, the authorization is in error with it.
-    pub fn fail_job(&self, id: &str, why: &str) -> Result<bool, Error> {
+    /// Ends a job that cannot be done. If it was to bring an authorization's first records, the authorization is in error with it, and
+    /// what the source said is kept.
+    pub fn fail_job<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
+        let failure: JobFailure<'_> = failure.into();
+        let sealed = failure
+            .outcome
+            .map(|outcome| self.seal(&purpose(id), outcome.as_bytes()))
+            .transpose()?;
         self.end_job(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Failed)?;
-            set_failure(transaction, &job.id, why)?;
-            note_sync(transaction, now, job, "sync.not-stored", why)?;
+            set_failure(transaction, &job.id, failure.why)?;
+            note_sync(transaction, now, job, "sync.not-stored", failure.why)?;
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED')";
             let synced: bool = transaction.query_row(sql, [&job.authorization], |row| row.get(0))?;
             let authorization = Authorization::get(transaction, &job.authorization)?;
@@ -182,8 +210,12 @@ impl Store {
                 && authorization.state == AuthorizationState::Exchanged
             {
                 authorization.step(transaction, now, Actor::Service, AuthorizationEvent::Failed)?;
-                let sql = "DELETE FROM credential WHERE authorization = ?1";
-                transaction.execute(sql, [&authorization.id])?;
+                match failure.access_ended {
+                    true => forget_access(transaction, &authorization.id)?,
+                    false => forget_outcomes(transaction, &authorization.id)?,
+                }
+                let sql = "UPDATE sync_job SET outcome = ?1 WHERE id = ?2";
+                transaction.execute(sql, params![sealed, job.id])?;
             }
             Ok(())
         })
@@ -206,14 +238,31 @@ impl Store {
         Ok(ended)
     }
 
-    /// Makes the jobs that applications' sync frequencies ask for: of authorizations of MULTIPLE usage whose source can be asked without
-    /// the patient, and whose last job began a period ago. Says how many.
+    /// What sources said when the first records of a consent did not come: for each the issues of its OperationOutcome, as a JSON array.
+    pub fn source_outcomes(&self, consent: &str) -> Result<Vec<String>, Error> {
+        let sql = "SELECT job.id, job.outcome FROM sync_job AS job
+                   JOIN patient_authorization AS auth ON auth.id = job.authorization
+                   WHERE auth.consent = ?1 AND auth.state = 'ERRORED' AND job.outcome IS NOT NULL ORDER BY auth.ordinal";
+        let kept = self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([consent], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<Result<Vec<(String, Vec<u8>)>, _>>()?)
+        })?;
+        let opened = kept.into_iter().map(|(job, sealed)| {
+            let plain = self.unseal(&purpose(&job), &sealed)?;
+            String::from_utf8(plain).map_err(|_| Error::Lost("outcome of a sync"))
+        });
+        opened.collect()
+    }
+
+    /// Makes the jobs that applications' sync frequencies ask for: of authorizations of MULTIPLE usage, whose last job began a period ago.
+    /// Says how many.
     pub fn schedule_jobs(&self) -> Result<usize, Error> {
         let now = self.clock().now();
         let sql = "SELECT auth.id FROM patient_authorization AS auth
                    JOIN consent ON consent.id = auth.consent
                    JOIN application ON application.id = consent.application
-                   WHERE auth.state = 'EXCHANGED' AND auth.usage = 'MULTIPLE' AND auth.refreshable
+                   WHERE auth.state = 'EXCHANGED' AND auth.usage = 'MULTIPLE'
                      AND application.sync_frequency <> 'off'
                      AND (SELECT max(created_at) FROM sync_job WHERE authorization = auth.id)
                          <= ?1 - CASE application.sync_frequency WHEN 'daily' THEN 86400 WHEN 'weekly' THEN 604800 ELSE 2592000 END
@@ -238,6 +287,10 @@ impl Store {
         self.jobs_changed();
         Ok(made)
     }
+}
+
+fn purpose(job: &str) -> String {
+    format!("outcome/{job}")
 }
 
 fn find(connection: &Connection, id: &str) -> Result<Option<Job>, Error> {

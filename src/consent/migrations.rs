@@ -63,6 +63,7 @@ const STEPS: &[&str] = &[
     SEALED_KEYS,
     UNBEGUN_FLOWS,
     AUDIT_ARCHIVE,
+    USAGE_BY_GRANT,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -393,6 +394,17 @@ const AUDIT_ARCHIVE: &str = "
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END;
 ";
 
+/// Usage follows what a source granted, and what a source says of a first sync that failed is kept with its job.
+const USAGE_BY_GRANT: &str = "
+    -- Issues of the source's OperationOutcome, sealed JSON.
+    ALTER TABLE sync_job ADD COLUMN outcome BLOB;
+    CREATE INDEX authorization_errored ON patient_authorization (id) WHERE state = 'ERRORED';
+    -- A source without a refresh token was never asked again. Its records are promised for a day.
+    UPDATE patient_authorization SET usage = 'ONE_TIME', data_until = exchanged_at + 86400
+        WHERE usage = 'MULTIPLE' AND refreshable = 0 AND type <> 'IAL1' AND data_erased_at IS NULL
+          AND state IN ('AUTHORIZED', 'EXCHANGED', 'ERRORED');
+";
+
 /// Brings the store to the newest version, in one transaction that a second process waits for.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     let known = STEPS.len() as i64;
@@ -428,4 +440,51 @@ pub(super) fn migrate_to(connection: &Connection, steps: usize) {
 
 fn version(connection: &Connection) -> Result<i64, rusqlite::Error> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in a store of the release before usage followed grants.
+    const BEFORE: &str = "
+        INSERT INTO application (id, name, created_at) VALUES ('app', 'app', 0);
+        INSERT INTO organization (id, name, type, created_at) VALUES ('o', 'o', 'PAYER', 0);
+        INSERT INTO endpoint (id, organization, name, mode, label, type, refreshable, status, resources, fhir_base, client_id,
+                              scope, identifier_system, created_at)
+            VALUES ('e', 'o', 'e', 'test', '[]', 'OAUTH', 1, 'LIVE', '[]', 'https://e.example', 'c', '', 'urn:e', 0);
+        INSERT INTO consent (id, application, mode, made_by, created_at) VALUES ('c', 'app', 'test', 'oauth', 0);
+        INSERT INTO patient_authorization (id, consent, ordinal, type, state, usage, endpoint, created_at, updated_at,
+                                           exchanged_at, refreshable) VALUES
+            ('lasting', 'c', 0, 'OAUTH', 'EXCHANGED', 'MULTIPLE', 'e', 0, 0, 100, 1),
+            ('once', 'c', 1, 'OAUTH', 'EXCHANGED', 'MULTIPLE', 'e', 0, 0, 100, 0),
+            ('waiting', 'c', 2, 'OAUTH', 'AUTHORIZED', 'MULTIPLE', 'e', 0, 0, NULL, 0),
+            ('located', 'c', 3, 'IAL1', 'EXCHANGED', 'MULTIPLE', 'e', 0, 0, 100, 0),
+            ('ended', 'c', 4, 'OAUTH', 'REVOKED', 'MULTIPLE', 'e', 0, 0, 100, 0);
+    ";
+
+    #[test]
+    fn usage_of_an_existing_store_follows_what_was_granted() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let before = STEPS.iter().position(|step| *step == USAGE_BY_GRANT).unwrap();
+        for step in &STEPS[..before] {
+            connection.execute_batch(step).unwrap();
+        }
+        connection.pragma_update(None, "user_version", before as i64).unwrap();
+        connection.execute_batch(BEFORE).unwrap();
+        migrate(&mut connection).unwrap();
+        let sql = "SELECT id, usage, data_until FROM patient_authorization ORDER BY ordinal";
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+        let rows: Vec<(String, String, Option<i64>)> = rows.unwrap().map(Result::unwrap).collect();
+        let expected = [
+            ("lasting", "MULTIPLE", None),
+            ("once", "ONE_TIME", Some(86_500)),
+            ("waiting", "ONE_TIME", None),
+            ("located", "MULTIPLE", None),
+            ("ended", "MULTIPLE", None),
+        ];
+        let expected = expected.map(|(id, usage, until)| (id.to_owned(), usage.to_owned(), until));
+        assert_eq!(rows, expected);
+    }
 }

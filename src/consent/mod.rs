@@ -53,10 +53,10 @@ pub use flow::{
 pub use forget::Forgotten;
 pub use grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};
 pub use identity::IdentityProvider;
-pub use jobs::{Due, Errand};
+pub use jobs::{Due, Errand, JobFailure};
 pub use listing::ConsentFilter;
 pub use moves::{Grant, IDLE_SECONDS, NewAuthorization, NewConsent, ONE_TIME_SECONDS};
-pub use readiness::Readiness;
+pub use readiness::{Presence, Readiness};
 pub use record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 pub use standing::{ChosenEndpoint, MaxAuth, Source, Standing};
 pub use states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, IllegalMove, JobEvent, JobState};

@@ -47,7 +47,7 @@ pub struct NewAuthorization<'a> {
     pub endpoint: &'a str,
     /// How the patient proves who they are.
     pub ty: AuthorizationType,
-    /// What was resolved of what the application asked for.
+    /// What is expected of the source; its grant decides.
     pub usage: Usage,
     /// Who verified the identity, for IAL2.
     pub identity_provider: Option<&'a str>,
@@ -188,6 +188,8 @@ impl Authorization {
     ) -> Result<AuthorizationState, Error> {
         let next = self.state.after(event)?;
         let (column, time) = match next {
+            // It keeps the time of its exchange.
+            _ if event == AuthorizationEvent::Retried => ("", &mut None),
             AuthorizationState::Authorized => ("authorized_at = ?2,", &mut self.authorized_at),
             AuthorizationState::Exchanged => ("exchanged_at = ?2,", &mut self.exchanged_at),
             AuthorizationState::Revoked => ("revoked_at = ?2,", &mut self.revoked_at),
@@ -210,11 +212,14 @@ impl Authorization {
         Ok(next)
     }
 
-    /// Takes down what the source granted: the move to AUTHORIZED, and its Patient among those of the consent.
+    /// Takes down what the source granted: the move to AUTHORIZED, its Patient among those of the consent, and the usage. Usage stays
+    /// MULTIPLE only if the source can be asked again: it gave a refresh token, or takes the service's own word at any time.
     pub(super) fn grant(&mut self, connection: &Connection, now: i64, grant: &Grant<'_>) -> Result<(), Error> {
         self.step(connection, now, Actor::Patient, AuthorizationEvent::Granted)?;
+        let again = grant.refreshable || self.ty == AuthorizationType::Ial1;
+        let usage = if again { self.usage } else { Usage::OneTime };
         let sql = "UPDATE patient_authorization SET patient = ?1, source_patient = ?2, scope_requested = ?3, scope_granted = ?4,
-                   refreshable = ?5, max_auth_until = ?6 WHERE id = ?7";
+                   refreshable = ?5, max_auth_until = ?6, usage = ?7 WHERE id = ?8";
         connection.execute(
             sql,
             params![
@@ -224,6 +229,7 @@ impl Authorization {
                 grant.scope_granted,
                 grant.refreshable,
                 grant.max_auth_until,
+                usage,
                 self.id
             ],
         )?;
@@ -301,7 +307,7 @@ pub(super) fn end(
     event: AuthorizationEvent,
 ) -> Result<(), Error> {
     authorization.step(connection, now, actor, event)?;
-    connection.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;
+    forget_access(connection, &authorization.id)?;
     // Nothing is fetched by it any more.
     let sql = "UPDATE patient_authorization SET source_patient = NULL WHERE id = ?1";
     connection.execute(sql, [&authorization.id])?;
@@ -309,6 +315,21 @@ pub(super) fn end(
     let why = format!("the authorization was {}", event.name());
     stop_jobs(connection, now, &authorization.id, &why)?;
     ask_to_erase(connection, now, consent, authorization, event.name())
+}
+
+/// Forgets what opens a source, and what the source said when its first records did not come.
+pub(super) fn forget_access(connection: &Connection, authorization: &str) -> Result<(), Error> {
+    connection
+        .prepare_cached("DELETE FROM credential WHERE authorization = ?1")?
+        .execute([authorization])?;
+    forget_outcomes(connection, authorization)
+}
+
+/// Forgets what a source said when an authorization's first records did not come.
+pub(super) fn forget_outcomes(connection: &Connection, authorization: &str) -> Result<(), Error> {
+    let sql = "UPDATE sync_job SET outcome = NULL WHERE authorization = ?1 AND outcome IS NOT NULL";
+    connection.prepare_cached(sql)?.execute([authorization])?;
+    Ok(())
 }
 
 /// Stops the open jobs of an authorization, whose records nobody is to have any more.

@@ -1,9 +1,11 @@
-//! Whether a consent's records are there to be read. Every FHIR request of a patient asks, so what was found out is held in memory
-//! until anything about jobs changes.
+//! Whether a consent's records are there, and whose they are. Every FHIR request of a patient asks, so the answer is kept in memory until
+//! a job changes or a source's records are over.
 
-use rusqlite::Connection;
+use std::sync::Arc;
 
 use super::error::Error;
+use super::standing::{Source, Standing};
+use super::states::{AuthorizationState, JobState};
 use super::store::Store;
 
 /// Whether a consent's records can be read.
@@ -12,45 +14,103 @@ pub enum Readiness {
     /// They can.
     Ready,
     /// A source's first records are on their way.
-    Syncing,
+    Syncing {
+        /// When the source is asked next, if it wants to be left alone until then.
+        again_at: Option<i64>,
+    },
     /// No source gave any, and none is being asked.
     Nothing,
+    /// The records of every source are over. The patient has to authorize again.
+    Expired,
+}
+
+/// Whether a consent's records can be read, and whose they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presence {
+    /// Whether they can be read.
+    pub readiness: Readiness,
+    /// The Patients whose records are here or on their way, the primary one first.
+    pub patients: Arc<[String]>,
+    /// Until when this holds, if nothing about jobs changes.
+    until: i64,
 }
 
 impl Store {
     /// How things stand with a consent's records. Those of the operator's consents are always there.
-    pub fn readiness(&self, consent: &str) -> Result<Readiness, Error> {
+    pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
         // Taken first: what changes while the answer is made is then asked for again.
-        let moment = self.jobs_moment();
-        if let Some((known, readiness)) = self.known_readiness().get(consent)
+        let (moment, now) = (self.jobs_moment(), self.clock().now());
+        if let Some((known, presence)) = self.known_presence().get(consent)
             && known == moment
+            && now < presence.until
         {
-            return Ok(readiness);
+            return Ok(presence);
         }
-        let readiness = self.read(|connection| read(connection, consent))?;
-        self.known_readiness().insert(consent.to_owned(), (moment, readiness));
-        Ok(readiness)
+        let presence = match self.standing(consent)? {
+            Some(standing) => standing.presence(now),
+            None => Presence {
+                readiness: Readiness::Ready,
+                patients: Arc::default(),
+                until: i64::MAX,
+            },
+        };
+        let kept = (moment, presence.clone());
+        self.known_presence().insert(consent.to_owned(), kept);
+        Ok(presence)
     }
 }
 
-fn read(connection: &Connection, consent: &str) -> Result<Readiness, Error> {
-    let sql = "SELECT auth.state = 'EXCHANGED',
-                      NOT EXISTS (SELECT 1 FROM sync_job WHERE authorization = auth.id AND state = 'COMPLETED')
-                      AND EXISTS (SELECT 1 FROM sync_job WHERE authorization = auth.id
-                                  AND state IN ('CREATED', 'WAITING', 'ACTIVE'))
-               FROM patient_authorization AS auth
-               WHERE auth.consent = ?1 AND auth.state IN ('EXCHANGED', 'ERRORED')";
-    let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query([consent])?;
-    let (mut any, mut exchanged, mut first) = (false, false, false);
-    while let Some(row) = rows.next()? {
-        any = true;
-        exchanged |= row.get::<_, bool>(0)?;
-        first |= row.get::<_, bool>(1)?;
+impl Standing {
+    /// Whether the consent's records can be read.
+    pub fn readiness(&self, now: i64) -> Readiness {
+        let first: Vec<&Source> = self.sources.iter().filter(|source| source.is_first(now)).collect();
+        if !first.is_empty() {
+            // One that is asked now is worth asking for soon, whatever the others want.
+            let again = first.iter().map(|source| source.put_off_until(now));
+            let again_at = again.min().flatten();
+            return Readiness::Syncing { again_at };
+        }
+        let told = |state| {
+            let mut sources = self.sources.iter();
+            sources.any(|source| source.authorization.state_at(now) == state)
+        };
+        if self.sources.is_empty() || told(AuthorizationState::Exchanged) {
+            Readiness::Ready
+        } else if told(AuthorizationState::Expired) {
+            Readiness::Expired
+        } else {
+            Readiness::Nothing
+        }
     }
-    Ok(match (any, exchanged, first) {
-        (_, _, true) => Readiness::Syncing,
-        (true, false, false) => Readiness::Nothing,
-        _ => Readiness::Ready,
-    })
+
+    fn presence(&self, now: i64) -> Presence {
+        let active: Vec<&Source> = self
+            .sources
+            .iter()
+            .filter(|source| source.authorization.is_active(now))
+            .collect();
+        let is_there = |patient: &&String| {
+            let mut owners = active.iter().map(|source| &source.authorization.patient);
+            self.sources.is_empty() || owners.any(|owner| owner.as_ref() == Some(patient))
+        };
+        let ends = active.iter().filter_map(|source| source.authorization.data_until);
+        Presence {
+            readiness: self.readiness(now),
+            patients: self.consent.patients.iter().filter(is_there).cloned().collect(),
+            until: ends.min().unwrap_or(i64::MAX),
+        }
+    }
+}
+
+impl Source {
+    /// Whether its first records are on their way.
+    fn is_first(&self, now: i64) -> bool {
+        let open = self.sync.is_some_and(JobState::is_open);
+        self.authorization.is_active(now) && self.synced_at.is_none() && open
+    }
+
+    fn put_off_until(&self, now: i64) -> Option<i64> {
+        let waits = self.sync == Some(JobState::Waiting);
+        self.sync_not_before.filter(|until| waits && *until > now)
+    }
 }

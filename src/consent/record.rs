@@ -96,7 +96,7 @@ pub struct Authorization {
     pub ty: AuthorizationType,
     /// Where it stands.
     pub state: AuthorizationState,
-    /// What was resolved of what the application asked for.
+    /// What was resolved of what the application asked for: expected when the source was chosen, final once it granted access.
     pub usage: Usage,
     /// The endpoint that was chosen.
     pub endpoint: String,
@@ -214,8 +214,13 @@ impl Consent {
     }
 }
 
+/// Those of sources whose records are here, or are to come, go first: the primary Patient is one of them if there is any.
 fn patients(connection: &Connection, consent: &str) -> Result<Vec<String>, Error> {
-    let sql = "SELECT patient FROM consent_patient WHERE consent = ?1 ORDER BY ordinal";
+    let sql = "SELECT patient FROM consent_patient AS known WHERE consent = ?1
+               ORDER BY NOT EXISTS (SELECT 1 FROM patient_authorization AS auth
+                                    WHERE auth.consent = known.consent AND auth.patient = known.patient
+                                      AND auth.state IN ('AUTHORIZED', 'EXCHANGED') AND auth.data_erased_at IS NULL),
+                        ordinal";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map([consent], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -270,9 +275,30 @@ impl Authorization {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Whether the application may use it now: exchanged, neither revoked nor expired.
-    pub fn is_active(&self) -> bool {
-        self.state == AuthorizationState::Exchanged
+    /// Whether its records are gone: they were asked to leave the lake, or their one day is over.
+    pub fn is_over(&self, now: i64) -> bool {
+        self.data_erased_at.is_some() || self.data_until.is_some_and(|until| until <= now)
+    }
+
+    /// The state that applications are told. An exchanged authorization whose records are gone is EXPIRED to them: the patient has to
+    /// authorize again. The store keeps it as EXCHANGED as long as its consent may be refreshed.
+    pub fn state_at(&self, now: i64) -> AuthorizationState {
+        match self.state {
+            AuthorizationState::Exchanged if self.is_over(now) => AuthorizationState::Expired,
+            state => state,
+        }
+    }
+
+    /// When it expired, as applications are told.
+    pub fn expired_at(&self, now: i64) -> Option<i64> {
+        let over = self.state_at(now) == AuthorizationState::Expired;
+        let gone = self.data_until.or(self.data_erased_at);
+        self.expired_at.or(gone.filter(|_| over))
+    }
+
+    /// Whether the application may use it now: exchanged, neither revoked nor expired, and with its records here or on their way.
+    pub fn is_active(&self, now: i64) -> bool {
+        self.state_at(now) == AuthorizationState::Exchanged
     }
 }
 

@@ -12,6 +12,9 @@ use super::states::{AuthorizationState, JobState};
 use super::store::Store;
 use crate::lake::{Lake, PatientScope, Scope};
 
+/// The scope that asks for lasting access, of applications and of sources.
+pub(super) const OFFLINE: &str = "offline_access";
+
 /// A consent with its sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
@@ -30,6 +33,8 @@ pub struct Source {
     pub endpoint: ChosenEndpoint,
     /// Where the newest sync job stands; `None` before the first.
     pub sync: Option<JobState>,
+    /// Before when that job is not begun again, if it was put off.
+    pub sync_not_before: Option<i64>,
     /// When a sync was last completed.
     pub synced_at: Option<i64>,
 }
@@ -67,10 +72,30 @@ pub enum MaxAuth {
 }
 
 impl Standing {
-    /// The source whose Patient is the consent's primary one: the first that was authorized, failing that the first.
+    /// The source whose Patient is the consent's primary one: the first whose records are here or are to come, else the first that was
+    /// authorized, else the first.
     pub fn primary(&self) -> Option<&Source> {
+        let holds = |source: &&Source| {
+            let authorization = &source.authorization;
+            let given = matches!(
+                authorization.state,
+                AuthorizationState::Authorized | AuthorizationState::Exchanged
+            );
+            given && authorization.data_erased_at.is_none()
+        };
         let authorized = |source: &&Source| source.authorization.authorized_at.is_some();
-        self.sources.iter().find(authorized).or(self.sources.first())
+        let mut sources = self.sources.iter();
+        let held = sources.clone().find(holds);
+        held.or_else(|| sources.find(authorized)).or(self.sources.first())
+    }
+
+    /// The scopes that the application was granted: lasting access only if a source grants it.
+    pub fn granted_scope(&self) -> String {
+        let mut granted = self.sources.iter().map(|source| &source.authorization);
+        let lasting = granted.any(|one| one.authorized_at.is_some() && one.usage == Usage::Multiple);
+        let words = self.consent.scope.split_ascii_whitespace();
+        let words: Vec<&str> = words.filter(|word| lasting || *word != OFFLINE).collect();
+        words.join(" ")
     }
 
     /// What of the lake the consent covers; with a source, what that one brought.
@@ -98,16 +123,17 @@ impl Standing {
         }
     }
 
-    /// Where syncing stands, over all sources: what is under way goes first, then what succeeded.
-    pub fn sync(&self) -> Option<JobState> {
+    /// Where syncing stands, over all sources whose records are not gone: what is under way goes first, then what failed.
+    pub fn sync(&self, now: i64) -> Option<JobState> {
         let rank = |state: &JobState| match state {
             JobState::Active => 0,
             JobState::Waiting => 1,
             JobState::Created => 2,
-            JobState::Completed => 3,
-            JobState::Failed => 4,
+            JobState::Failed => 3,
+            JobState::Completed => 4,
         };
-        self.sources.iter().filter_map(|source| source.sync).min_by_key(rank)
+        let states = self.sources.iter().filter_map(|source| source.sync_at(now));
+        states.min_by_key(rank)
     }
 
     /// Until when a refresh token that is made now is good: for its usual time, or for as long as the source that lasts longest lets
@@ -136,6 +162,11 @@ impl Standing {
 }
 
 impl Source {
+    /// Where the newest sync job stands. Of records that are gone nothing is said: COMPLETED would promise that they can be read.
+    pub fn sync_at(&self, now: i64) -> Option<JobState> {
+        self.sync.filter(|_| !self.authorization.is_over(now))
+    }
+
     /// How long it is until the patient has to authorize again.
     pub fn max_auth(&self, now: i64) -> MaxAuth {
         let ty = self.authorization.ty;
@@ -180,13 +211,18 @@ impl Standing {
 
 impl Source {
     fn of(connection: &Connection, authorization: Authorization) -> Result<Source, Error> {
-        let sql = "SELECT state FROM sync_job WHERE authorization = ?1 ORDER BY rowid DESC LIMIT 1";
+        let sql = "SELECT state, not_before FROM sync_job WHERE authorization = ?1 ORDER BY rowid DESC LIMIT 1";
         let mut newest = connection.prepare_cached(sql)?;
         let sql = "SELECT MAX(finished_at) FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED'";
         let mut completed = connection.prepare_cached(sql)?;
+        let job = newest.query_row([&authorization.id], |row| {
+            Ok((row.get::<_, JobState>(0)?, row.get::<_, Option<i64>>(1)?))
+        });
+        let (sync, sync_not_before) = job.optional()?.unzip();
         Ok(Source {
             endpoint: ChosenEndpoint::get(connection, &authorization.endpoint)?.ok_or(Error::Lost("endpoint"))?,
-            sync: newest.query_row([&authorization.id], |row| row.get(0)).optional()?,
+            sync,
+            sync_not_before: sync_not_before.flatten(),
             synced_at: completed.query_row([&authorization.id], |row| row.get(0))?,
             authorization,
         })

@@ -152,6 +152,8 @@ named! {
         CodeExpired = "left unused",
         /// A technical failure at the source, or the first sync failed with nothing stored.
         Failed = "failed",
+        /// The application asks for the first records once more, and the source's access is still good.
+        Retried = "tried again",
         /// The refresh window elapses.
         WindowElapsed = "expired",
         /// Patient or application revokes it.
@@ -226,6 +228,7 @@ impl AuthorizationState {
             (S::Authorized, E::Exchanged) => Ok(S::Exchanged),
             (S::Authorized, E::CodeExpired) => Ok(S::Abandoned),
             (S::Authorizing | S::Exchanged, E::Failed) => Ok(S::Errored),
+            (S::Errored, E::Retried) => Ok(S::Exchanged),
             (S::Exchanged, E::WindowElapsed) => Ok(S::Expired),
             (S::Created | S::Authorizing | S::Authorized | S::Exchanged | S::Errored | S::Expired, E::Revoked) => {
                 Ok(S::Revoked)

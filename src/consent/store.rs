@@ -21,7 +21,7 @@ use super::error::Error;
 use super::key_rows;
 use super::keys::SigningKey;
 use super::migrations::migrate;
-use super::readiness::Readiness;
+use super::readiness::Presence;
 use super::seal::Sealer;
 use super::secret;
 use super::token::PATIENT_SECONDS;
@@ -31,7 +31,7 @@ use crate::lake::{Mode, private};
 pub(super) const FILE: &str = "service.sqlite";
 const BASE_URL: &str = "base_url";
 /// Of how many consents it is remembered whether their records are there.
-const REMEMBERED_READINESS: usize = 65_536;
+const REMEMBERED_PRESENCE: usize = 65_536;
 
 /// An application's identity in one mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub struct Store {
     jobs: Arc<Notify>,
     /// Counts what may have changed whether records are there to be read.
     moment: AtomicU64,
-    readiness: Cache<String, (u64, Readiness)>,
+    presence: Cache<String, (u64, Presence)>,
     sealer: Sealer,
     kept_house_at: AtomicI64,
 }
@@ -94,7 +94,7 @@ impl Store {
             seen: Mutex::new(0),
             jobs: Arc::new(Notify::new()),
             moment: AtomicU64::new(0),
-            readiness: Cache::new(REMEMBERED_READINESS),
+            presence: Cache::new(REMEMBERED_PRESENCE),
             sealer,
             kept_house_at: AtomicI64::new(i64::MIN),
         };
@@ -166,8 +166,8 @@ impl Store {
     }
 
     /// What was found out of consents' records, each with the moment that it held for.
-    pub(super) fn known_readiness(&self) -> &Cache<String, (u64, Readiness)> {
-        &self.readiness
+    pub(super) fn known_presence(&self) -> &Cache<String, (u64, Presence)> {
+        &self.presence
     }
 
     /// Takes up at once what was just revoked by a statement of this process.

@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use super::audit::Actor;
 use super::error::Error;
 use super::flow::KEPT;
-use super::moves::{IDLE_SECONDS, ask_to_erase, end, kill_tokens, stop_jobs};
+use super::moves::{IDLE_SECONDS, ask_to_erase, end, forget_access, kill_tokens, stop_jobs};
 use super::record::{Authorization, Consent};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::store::Store;
@@ -32,6 +32,8 @@ pub struct Swept {
     pub emptied: usize,
     /// Flows that nobody began, which are only counted.
     pub unbegun: usize,
+    /// Authorizations in error that can no longer be tried again.
+    pub given_up: usize,
 }
 
 impl Store {
@@ -50,6 +52,7 @@ impl Store {
                 swept.unused += unused(transaction, now)?;
                 swept.emptied += emptied(transaction, now)?;
                 swept.expired += expired(transaction, now)?;
+                swept.given_up += given_up(transaction, now)?;
                 Ok(before == swept)
             })?;
             if done {
@@ -69,11 +72,19 @@ const EXPIRED: &str =
     "WHERE state = 'EXCHANGED' AND refresh_until <= ?1 AND EXISTS (SELECT 1 FROM patient_authorization
                        WHERE consent = consent.id AND state = 'EXCHANGED')";
 const EMPTIED: &str = "WHERE state = 'EXCHANGED' AND data_until <= ?1 AND data_erased_at IS NULL";
+/// One in error keeps its access, and what its source said, as long as the application may try again.
+const GIVEN_UP: &str = "WHERE state = 'ERRORED'
+                        AND (EXISTS (SELECT 1 FROM credential WHERE authorization = patient_authorization.id)
+                             OR EXISTS (SELECT 1 FROM sync_job WHERE authorization = patient_authorization.id
+                                                               AND outcome IS NOT NULL))
+                        AND (data_until <= ?1 OR EXISTS (SELECT 1 FROM consent WHERE consent.id = patient_authorization.consent
+                                                         AND refresh_until <= ?1))";
 
 fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
     let sql = format!(
         "SELECT EXISTS (SELECT 1 FROM consent {LEFT_AT}) OR EXISTS (SELECT 1 FROM consent {UNUSED})
-             OR EXISTS (SELECT 1 FROM consent {EXPIRED}) OR EXISTS (SELECT 1 FROM patient_authorization {EMPTIED})",
+             OR EXISTS (SELECT 1 FROM consent {EXPIRED}) OR EXISTS (SELECT 1 FROM patient_authorization {EMPTIED})
+             OR EXISTS (SELECT 1 FROM patient_authorization {GIVEN_UP})",
         LEFT_AT = LEFT.replace("?1", "?2"),
     );
     let mut statement = connection.prepare_cached(&sql)?;
@@ -166,8 +177,18 @@ fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
         } else {
             let why = "over after its one day";
             stop_jobs(connection, now, &authorization.id, why)?;
+            forget_access(connection, &authorization.id)?;
             ask_to_erase(connection, now, &consent, &mut authorization, why)?;
         }
+    }
+    Ok(authorizations.len())
+}
+
+/// Access to a source whose first records did not come, and what it said, once nobody may try again.
+fn given_up(connection: &Connection, now: i64) -> Result<usize, Error> {
+    let authorizations = Authorization::select(connection, &limited(GIVEN_UP), [now])?;
+    for authorization in &authorizations {
+        forget_access(connection, &authorization.id)?;
     }
     Ok(authorizations.len())
 }

@@ -272,9 +272,10 @@ impl Tokens {
             .map_err(|_| Refusal::Unavailable)?
             .ok_or(Refusal::Revoked)?;
         let ours = consent.application == *client.application && consent.mode == client.mode;
+        // Another of its Patients may have become the primary one since the token was made.
         let named = primary
             .strip_prefix("Patient/")
-            .is_some_and(|id| consent.patients.first().is_some_and(|p| p == id));
+            .is_some_and(|id| consent.patients.iter().any(|patient| patient == id));
         if !ours || !named || consent.state != ConsentState::Exchanged {
             return Err(Refusal::Revoked);
         }

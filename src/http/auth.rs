@@ -6,12 +6,16 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use serde_json::Value;
 
 use super::error::Error;
 use super::message::Refused;
 use super::service::Service;
 use crate::consent::{Access, LOCAL_APPLICATION, Readiness};
 use crate::lake::Mode;
+
+/// Seconds after which to look again for records that are on their way.
+const SYNC_WAIT: i64 = 3;
 
 /// Who asks on a FHIR route.
 pub(super) struct Caller(pub(super) Arc<Access>);
@@ -24,18 +28,46 @@ impl FromRequestParts<Arc<Service>> for Caller {
         if access.patients().is_none() && access.scope.mode == Mode::Test {
             return Err(Error::TestMode);
         }
-        if access.patients().is_some() {
-            match service.store.readiness(&access.subject).map_err(Error::internal)? {
-                Readiness::Ready => {}
-                Readiness::Syncing => return Err(Error::Syncing),
-                Readiness::Nothing => {
-                    let reason = "no records could be fetched; the patient has to authorize again";
-                    return Err(Error::Processing(reason.to_owned()));
-                }
-            }
+        match access.patients() {
+            Some(_) => Ok(Caller(present(access, service)?)),
+            None => Ok(Caller(access)),
         }
-        Ok(Caller(access))
     }
+}
+
+/// A patient token's access to the records that are there.
+fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
+    let store = &service.store;
+    let presence = store.presence(&access.subject).map_err(Error::internal)?;
+    match presence.readiness {
+        Readiness::Ready => {}
+        Readiness::Syncing { again_at } => {
+            let wait = again_at.map_or(0, |again_at| again_at - store.clock().now());
+            return Err(Error::Syncing(SYNC_WAIT.max(wait)));
+        }
+        Readiness::Nothing => {
+            let said = store.source_outcomes(&access.subject).map_err(Error::internal)?;
+            return Err(Error::NothingSynced(issues(&said)));
+        }
+        Readiness::Expired => {
+            let reason = "the time for which the records were shared is over; the patient has to authorize again";
+            return Err(Error::Processing(reason.to_owned()));
+        }
+    }
+    // Of several sources some may be over; their Patients are not there any more.
+    let changed = access.patients().is_some_and(|known| *known != *presence.patients);
+    match changed && !presence.patients.is_empty() {
+        true => Ok(Arc::new(access.narrowed_to(&presence.patients))),
+        false => Ok(access),
+    }
+}
+
+/// The issues of what several sources said.
+fn issues(said: &[String]) -> Vec<Value> {
+    let each = said
+        .iter()
+        .filter_map(|json| serde_json::from_str::<Vec<Value>>(json).ok());
+    each.flatten().collect()
 }
 
 /// Who asks on a route outside of `/fhir`, where tokens of either kind and mode are good.

@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 
 use super::coding::SPOKEN;
 use super::negotiate::FHIR_JSON;
@@ -19,9 +20,6 @@ use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::lake::LakeError;
 use crate::search::SearchError;
 use crate::views::{Finding, RunError};
-
-/// Seconds after which to look again for records that are on their way.
-const SYNC_WAIT: &str = "3";
 
 /// Why a request is not answered as asked.
 #[derive(Debug, thiserror::Error)]
@@ -68,9 +66,12 @@ pub(super) enum Error {
     /// The request is understood and cannot be carried out; sending it again changes nothing.
     #[error("{0}")]
     Processing(String),
-    /// The caller's first records are on their way.
-    #[error("the records are being fetched for the first time; try again in a moment")]
-    Syncing,
+    /// The caller's first records are on their way; look again after so many seconds.
+    #[error("the records are being fetched for the first time; try again in {0} s")]
+    Syncing(i64),
+    /// No source gave the caller's first records; with the issues of what the sources said.
+    #[error("no records could be fetched; the patient has to authorize again")]
+    NothingSynced(Vec<Value>),
     /// None of the formats asked for is served.
     #[error("answers come as {0}, which the request does not accept")]
     NotAcceptable(&'static str),
@@ -152,8 +153,8 @@ impl Error {
             Error::TestMode | Error::Forbidden(_) => StatusCode::FORBIDDEN,
             Error::NotFound { .. } | Error::Unknown(_) | Error::NotSupported(_) => StatusCode::NOT_FOUND,
             Error::Invalid(_) | Error::Parameter { .. } | Error::Faulty(_) => StatusCode::BAD_REQUEST,
-            Error::Processing(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Error::Syncing => StatusCode::TOO_MANY_REQUESTS,
+            Error::Processing(_) | Error::NothingSynced(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::Syncing(_) => StatusCode::TOO_MANY_REQUESTS,
             Error::NotAcceptable(_) | Error::NoCoding => StatusCode::NOT_ACCEPTABLE,
             Error::MediaType(_) | Error::ContentCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Error::Method => StatusCode::METHOD_NOT_ALLOWED,
@@ -181,13 +182,13 @@ impl Error {
             | Error::ContentCoding => IssueType::NotSupported,
             Error::Invalid(_) | Error::Faulty(_) => IssueType::Invalid,
             Error::Parameter { code, .. } => *code,
-            Error::Processing(_) => IssueType::Processing,
+            Error::Processing(_) | Error::NothingSynced(_) => IssueType::Processing,
             Error::LongUrl(_) | Error::LongBody(_) => IssueType::TooLong,
             Error::LostBody => IssueType::Timeout,
             Error::TooCostly(_) => IssueType::TooCostly,
             Error::Gone(_) => IssueType::Expired,
             Error::Busy | Error::Throttled(_) => IssueType::Throttled,
-            Error::Syncing => IssueType::Transient,
+            Error::Syncing(_) => IssueType::Transient,
         }
     }
 
@@ -207,6 +208,21 @@ impl Error {
                 issues.fold(first, OperationOutcome::and)
             }
             _ => OperationOutcome::new(issue),
+        }
+    }
+
+    /// The body that says it. What sources said follows in their own words.
+    fn body(&self) -> String {
+        let outcome = self.outcome();
+        match self {
+            Error::NothingSynced(said) if !said.is_empty() => {
+                let mut whole = serde_json::to_value(&outcome).unwrap_or_default();
+                if let Some(issues) = whole["issue"].as_array_mut() {
+                    issues.extend(said.iter().cloned());
+                }
+                whole.to_string()
+            }
+            _ => outcome.to_json(),
         }
     }
 
@@ -256,7 +272,7 @@ impl From<RunError> for Error {
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(self.outcome().to_json()));
+        let mut response = Response::new(Body::from(self.body()));
         *response.status_mut() = self.status();
         response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
         if let Some(challenge) = self.challenge().and_then(|text| HeaderValue::from_str(&text).ok()) {
@@ -273,8 +289,8 @@ impl IntoResponse for Error {
                 .insert(RETRY_AFTER, HeaderValue::from(allowance.wait));
             allowance.tell(response.headers_mut());
         }
-        if matches!(self, Error::Syncing) {
-            let wait = HeaderValue::from_static(SYNC_WAIT);
+        if let Error::Syncing(wait) = &self {
+            let wait = HeaderValue::from(*wait);
             response.headers_mut().insert(RETRY_AFTER, wait.clone());
             response
                 .headers_mut()

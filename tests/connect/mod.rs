@@ -13,6 +13,7 @@ mod rogue;
 mod safety;
 mod several;
 mod thief;
+mod usage;
 mod waiting;
 mod way;
 mod world;

@@ -58,7 +58,7 @@ fn each_source_is_listed_with_what_it_shares_and_for_how_long() {
         browser.page.text
     );
     assert!(
-        browser.page.text.contains("New records, too, until you or"),
+        browser.page.text.contains("may go on receiving new records"),
         "{}",
         browser.page.text
     );

@@ -1,7 +1,7 @@
 //! What may happen to a flow, drawn at random.
 
 use proptest::prelude::*;
-use tabularium::consent::{Door, REFRESH_SECONDS, Trouble};
+use tabularium::consent::{Door, REFRESH_SECONDS, Resync, Trouble};
 
 use super::{DAY, IDLE};
 
@@ -24,7 +24,7 @@ pub(super) enum Event {
     Finish,
     Cancel,
     Exchange,
-    Refresh,
+    Refresh(Resync),
     Sync(Outcome),
     Revoke,
     Wait(i64),
@@ -34,7 +34,10 @@ pub(super) enum Event {
 /// What a source answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    Grants,
+    /// With a refresh token or without.
+    Grants {
+        lasting: bool,
+    },
     Fails(Trouble),
 }
 
@@ -51,7 +54,8 @@ pub(super) enum Outcome {
 pub(super) fn event() -> impl Strategy<Value = Event> {
     let wait = prop::sample::select(vec![1, 11, IDLE - 1, IDLE, DAY, DAY, REFRESH_SECONDS]);
     let answer = prop_oneof![
-        5 => Just(Answer::Grants),
+        4 => Just(Answer::Grants { lasting: true }),
+        1 => Just(Answer::Grants { lasting: false }),
         1 => Just(Answer::Fails(Trouble::Refused)),
         1 => Just(Answer::Fails(Trouble::NoPatient)),
         1 => Just(Answer::Fails(Trouble::Down)),
@@ -75,7 +79,7 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         2 => Just(Event::Finish),
         1 => Just(Event::Cancel),
         2 => Just(Event::Exchange),
-        2 => Just(Event::Refresh),
+        3 => prop::sample::select(vec![Resync::Never, Resync::Multiple]).prop_map(Event::Refresh),
         4 => outcome.prop_map(Event::Sync),
         2 => Just(Event::Revoke),
         4 => wait.prop_map(Event::Wait),

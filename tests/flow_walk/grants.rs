@@ -27,6 +27,7 @@ impl Walk<'_> {
         self.move_sources(Trigger::Exchanged, None);
         for source in self.sources.iter_mut().filter(|source| source.state == "EXCHANGED") {
             source.data_until = (!source.lasting).then_some(now + DAY);
+            (source.jobs, source.open) = (1, true);
         }
         let lasting = |source: &Source| source.state == "EXCHANGED" && source.lasting;
         let refreshes = self.entry.door != Door::Link || self.sources.iter().any(lasting);
@@ -34,20 +35,35 @@ impl Walk<'_> {
         self.refreshable(&granted);
     }
 
-    pub(super) fn refresh(&mut self) {
+    pub(super) fn refresh(&mut self, resync: Resync) {
         let now = self.now();
         let Some((token, until)) = self.refresh.clone() else {
             return;
         };
-        let outcome = self.room.tokens.refresh(&self.room.caller, &token, Resync::Never);
+        let outcome = self.room.tokens.refresh(&self.room.caller, &token, resync);
         let stands = self.consent == "EXCHANGED" && (self.has("EXCHANGED") || self.has("ERRORED"));
+        let may_retry = |source: &Source| {
+            let given = source.state == "ERRORED" && source.been.contains(&"EXCHANGED");
+            given && source.data_until.is_none_or(|until| now < until)
+        };
+        let syncs = resync == Resync::Multiple;
+        let in_vain = syncs && !self.has("EXCHANGED") && !self.sources.iter().any(may_retry);
         assert_eq!(
             outcome.is_ok(),
-            stands && now < until && !self.family_ended,
+            stands && now < until && !self.family_ended && !in_vain,
             "{outcome:?}"
         );
-        if let Some(granted) = given(outcome) {
-            self.refreshable(&granted);
+        let Some(granted) = given(outcome) else { return };
+        self.refreshable(&granted);
+        for at in (0..self.sources.len()).filter(|_| syncs) {
+            let again = match may_retry(&self.sources[at]) {
+                true => self.move_source(at, Trigger::Retried),
+                false => self.sources[at].state == "EXCHANGED" && self.sources[at].lasting && !self.sources[at].open,
+            };
+            if again {
+                self.sources[at].jobs += 1;
+                self.sources[at].open = true;
+            }
         }
     }
 
@@ -83,10 +99,12 @@ impl Walk<'_> {
                     Outcome::Completed => {
                         assert!(store.complete_job(&job.id, "{}").unwrap());
                         self.sources[at].synced = true;
+                        self.sources[at].open = false;
                     }
                     Outcome::Failed => {
                         assert!(store.fail_job(&job.id, "nothing came").unwrap());
                         failed.push(at);
+                        self.sources[at].open = false;
                     }
                     Outcome::PutOff => assert!(store.return_job(&job.id, self.now() + 60, "later").unwrap()),
                     Outcome::Killed => assert_eq!(store.take_up_jobs().unwrap(), 1),
@@ -117,6 +135,7 @@ impl Walk<'_> {
             let over = self.sources[at].data_until.is_some_and(|until| until <= now);
             if over && self.sources[at].state == "EXCHANGED" {
                 self.sources[at].data_until = None;
+                self.sources[at].open = false;
                 if self.entry.door != Door::Oauth {
                     assert!(self.move_source(at, Trigger::WindowElapsed));
                 }

@@ -32,6 +32,9 @@ struct Source {
     been: Vec<&'static str>,
     lasting: bool,
     synced: bool,
+    /// How many jobs it had, and whether the last one is still to be done.
+    jobs: usize,
+    open: bool,
     /// When one-time data goes, until it has.
     data_until: Option<i64>,
 }
@@ -141,6 +144,8 @@ impl<'r> Walk<'r> {
             been: vec!["CREATED"],
             lasting: self.entry.offline && PLACES[endpoint].refreshable,
             synced: false,
+            jobs: 0,
+            open: false,
             data_until: None,
         });
         self.sources.len() - 1
@@ -207,18 +212,19 @@ impl<'r> Walk<'r> {
             ] {
                 assert_eq!(time.is_some(), source.been.contains(&state), "{state} of {one:?}");
             }
-            assert_eq!(one.is_active(), source.state == "EXCHANGED");
+            let over = one.data_erased_at.is_some() || source.data_until.is_some_and(|until| until <= self.now());
+            assert_eq!(one.is_active(self.now()), source.state == "EXCHANGED" && !over);
+            // What the source grants decides, once it has.
+            let lasting = one.usage == tabularium::consent::Usage::Multiple;
+            assert_eq!(lasting, source.lasting, "{one:?}");
             let jobs = self.room.store.jobs_of(&one.id).unwrap();
             assert_eq!(
                 jobs.len(),
-                usize::from(one.exchanged_at.is_some()),
-                "an exchange makes one job"
+                source.jobs,
+                "an exchange makes one job, and so does each sync asked for"
             );
             let open = jobs.iter().any(|job| job.state.is_open());
-            assert!(
-                !open || source.state == "EXCHANGED",
-                "an ended authorization has an open job"
-            );
+            assert_eq!(open, source.open && source.state == "EXCHANGED", "{source:?}");
             // What ended after an exchange takes its records along; what failed has none.
             let ended = matches!(source.state, "REVOKED" | "EXPIRED") && one.exchanged_at.is_some();
             assert!(!ended || one.data_erased_at.is_some());
@@ -238,7 +244,7 @@ fn walk(room: &Room, entry: Entry, events: &[Event]) {
         let same = model == (walk.consent, walk.sources.len())
             && states.iter().eq(walk.sources.iter().map(|source| &source.state));
         // Refreshes and erasures note a time; everything else that moves nothing changes nothing.
-        if same && !matches!(event, Event::Refresh | Event::Sweep | Event::Visit) {
+        if same && !matches!(event, Event::Refresh(_) | Event::Sweep | Event::Visit) {
             assert_eq!(walk.stored(), before, "{event:?}");
         }
     }

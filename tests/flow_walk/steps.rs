@@ -1,6 +1,6 @@
 //! The patient's steps and the answers of sources.
 
-use tabularium::consent::{Actor, Credential, Ended, Grant, Returned, SourceGrant, Step, Trouble};
+use tabularium::consent::{Actor, Credential, Ended, Grant, Resync, Returned, SourceGrant, Step, Trouble};
 
 use super::events::{Answer, Event};
 use super::table::{CONSENT, Trigger};
@@ -14,11 +14,11 @@ impl Walk<'_> {
         let away = last.is_some_and(|(_, _, at, back)| !back && self.sources[*at].state == "AUTHORIZING");
         match self.consent {
             "CREATED" if self.at_hub => Event::Finish,
-            "CREATED" if away => Event::Return(0, Answer::Grants),
+            "CREATED" if away => Event::Return(0, Answer::Grants { lasting: endpoint != 2 }),
             "CREATED" if self.page.is_some() => Event::Depart,
             "CREATED" => Event::Choose(endpoint),
             "AUTHORIZED" => Event::Exchange,
-            _ => Event::Refresh,
+            _ => Event::Refresh(Resync::Never),
         }
     }
 
@@ -99,7 +99,7 @@ impl Walk<'_> {
                 }
             }
             Event::Exchange => self.exchange(),
-            Event::Refresh => self.refresh(),
+            Event::Refresh(resync) => self.refresh(resync),
             Event::Sync(outcome) => self.sync(outcome),
             Event::Revoke => {
                 let count = store.revoke_consent(&self.id, Actor::Application).unwrap();
@@ -142,10 +142,11 @@ impl Walk<'_> {
         assert_eq!(store.authorizations(&self.id).unwrap()[at].id, id);
         let admitted = self.sources[at].state == "AUTHORIZING";
         match answer {
-            Answer::Grants => {
-                let outcome = store.source_granted(self.key, &id, &granted(&id));
+            Answer::Grants { lasting } => {
+                let outcome = store.source_granted(self.key, &id, &granted(&id, lasting));
                 if self.stepped(outcome, admitted).is_some() {
                     assert!(self.move_source(at, Trigger::Granted));
+                    self.sources[at].lasting &= lasting;
                     (self.page, self.at_hub) = (None, true);
                 }
             }
@@ -167,7 +168,7 @@ impl Walk<'_> {
 }
 
 /// What a source grants.
-fn granted(id: &str) -> SourceGrant<'_> {
+fn granted(id: &str, lasting: bool) -> SourceGrant<'_> {
     static CREDENTIAL: std::sync::LazyLock<Credential> = std::sync::LazyLock::new(|| Credential {
         access_token: "access".to_owned(),
         refresh_token: Some("refresh".to_owned()),
@@ -180,7 +181,7 @@ fn granted(id: &str) -> SourceGrant<'_> {
             source_patient: "at-the-source",
             scope_requested: "patient/*.read",
             scope_granted: "patient/*.read",
-            refreshable: true,
+            refreshable: lasting,
             max_auth_until: None,
         },
         credential: &CREDENTIAL,

@@ -14,6 +14,8 @@ pub(super) enum Trigger {
     Unused,
     /// A technical failure at the source, or a first sync that stored nothing.
     Failed,
+    /// The application asks once more for first records that did not come.
+    Retried,
     WindowElapsed,
     Revoked,
 }
@@ -31,6 +33,7 @@ pub(super) const AUTHORIZATION: Moves = &[
     ("AUTHORIZED", Trigger::Unused, "ABANDONED"),
     ("AUTHORIZING", Trigger::Failed, "ERRORED"),
     ("EXCHANGED", Trigger::Failed, "ERRORED"),
+    ("ERRORED", Trigger::Retried, "EXCHANGED"),
     ("EXCHANGED", Trigger::WindowElapsed, "EXPIRED"),
     ("CREATED", Trigger::Revoked, "REVOKED"),
     ("AUTHORIZING", Trigger::Revoked, "REVOKED"),

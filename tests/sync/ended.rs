@@ -142,14 +142,14 @@ fn a_first_sync_that_is_not_done_when_one_time_data_goes_is_stopped() {
     // It stayed open for good: it was begun again at each start, and whoever asked was told to wait for it.
     let world = World::new(1, Mode::Live);
     let connected = world.connect_as("hilltop", 0, Usage::OneTime);
-    let readiness = || world.store().readiness(&connected.consent).unwrap();
-    assert_eq!(readiness(), Readiness::Syncing);
+    let readiness = || world.store().presence(&connected.consent).unwrap().readiness;
+    assert_eq!(readiness(), Readiness::Syncing { again_at: None });
     world.store().clock().advance(86_400);
     world.store().sweep().unwrap();
     let job = world.store().jobs_of(&connected.authorization).unwrap().remove(0);
     assert_eq!(job.state, JobState::Failed);
     assert_eq!(job.failure.as_deref(), Some("over after its one day"));
-    assert_eq!(readiness(), Readiness::Ready);
+    assert_eq!(readiness(), Readiness::Expired);
     world.work();
     world.until("the erasure", || erased(&world));
     assert!(world.rows(&connected).is_empty());

@@ -8,6 +8,7 @@ mod killed;
 mod many;
 mod moments;
 mod outgoing;
+mod over;
 mod races;
 mod rogue;
 mod service;

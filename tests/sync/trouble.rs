@@ -83,10 +83,21 @@ fn a_source_that_stays_down_fails_the_job_and_the_authorization() {
     assert_eq!(job.failure.as_deref(), Some("the source answered with status 503"));
     let authorization = world.store().authorization(&connected.authorization).unwrap().unwrap();
     assert_eq!(authorization.state, AuthorizationState::Errored);
-    assert_eq!(world.store().credential(&connected.authorization).unwrap(), None);
+    // It is kept: the application may try again.
+    assert!(world.store().credential(&connected.authorization).unwrap().is_some());
     assert!(world.rows(&connected).is_empty());
     let answer = world.get("/fhir/Patient", &connected.token);
-    assert_eq!((answer.status, answer.issue().as_str()), (422, "processing"));
+    // What the source said follows in its own words.
+    let codes: Vec<String> = answer.json()["issue"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|issue| issue["code"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        (answer.status, codes),
+        (422, vec!["processing".to_owned(), "exception".to_owned()])
+    );
 }
 
 #[test]

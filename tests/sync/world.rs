@@ -207,6 +207,13 @@ impl World {
                 |id| self.lake().owner_of_consent(id),
             )
             .unwrap();
+        self.add_source(&consent.id, organization, person, usage)
+    }
+
+    /// Somebody connects one more organization in the session of a consent.
+    pub(super) fn add_source(&self, consent: &str, organization: &str, person: u64, usage: Usage) -> Connected {
+        let store = self.store();
+        let consent = store.consent(consent).unwrap().unwrap();
         let authorization = store
             .create_authorization(&NewAuthorization {
                 consent: &consent.id,
@@ -277,6 +284,24 @@ impl World {
             .client
             .exchange(&configuration, &registration, back, &code, &redirect.verifier);
         self.runtime.block_on(exchanged).unwrap()
+    }
+
+    /// Finishes a flow and exchanges its code over HTTP.
+    pub(super) fn tokens(&self, connected: &Connected) -> Value {
+        let client = self.store().client_of(LOCAL_APPLICATION, self.mode).unwrap();
+        let body = json!({"grant_type": "authorization_code", "code": self.code(connected), "redirect_uri": REDIRECT,
+            "code_verifier": VERIFIER, "client_id": &*client.id});
+        let answer = self.server.post("/oauth/token", &[], &body);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    }
+
+    /// Refreshes tokens at `/oauth/token` or `/link/token`.
+    pub(super) fn refresh(&self, path: &str, tokens: &Value) -> Answer {
+        let client = self.store().client_of(LOCAL_APPLICATION, self.mode).unwrap();
+        let body =
+            json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"], "client_id": &*client.id});
+        self.server.post(path, &[], &body)
     }
 
     /// Finishes a flow: the code that the application is given.

@@ -32,6 +32,19 @@ pub struct Departure<'a> {
     pub refreshable: bool,
 }
 
+impl Departure<'_> {
+    /// The usage to expect of the source, for an application that asked for this one. The source's grant decides.
+    pub fn usage(&self, asked: Usage) -> Usage {
+        // A verified identity would have to be verified again, and at a portal the patient signs in each time.
+        let renewable = matches!(self.ty, AuthorizationType::Oauth | AuthorizationType::Ial1);
+        if self.refreshable && renewable {
+            asked
+        } else {
+            Usage::OneTime
+        }
+    }
+}
+
 /// What a source granted, with what to fetch from it.
 #[derive(Clone, Debug)]
 pub struct SourceGrant<'a> {
@@ -376,15 +389,11 @@ fn create(
     to: &Departure<'_>,
     provider: Option<&str>,
 ) -> Result<Authorization, Error> {
-    // Whose identity was verified cannot be fetched for again without verifying it again, nor from a portal without signing in again.
-    let once = matches!(to.ty, AuthorizationType::Ial2 | AuthorizationType::Credentials);
-    let renewable = to.refreshable && !once;
-    let lasting = flow.consent.usage == Usage::Multiple && renewable;
     let new = NewAuthorization {
         consent: &flow.consent.id,
         endpoint: to.endpoint,
         ty: to.ty,
-        usage: if lasting { Usage::Multiple } else { Usage::OneTime },
+        usage: to.usage(flow.consent.usage),
         identity_provider: provider,
     };
     Authorization::create(transaction, now, &new)

@@ -29,6 +29,9 @@ pub enum GrantError {
     /// The refresh token is not known, was used, is over or was revoked.
     #[error("the refresh token is not known, was used already, has expired or was revoked")]
     RefreshToken,
+    /// No source gave its first records, and none can be asked again.
+    #[error("no source gave records, and access to them has ended; the patient has to authorize again")]
+    AccessEnded,
     /// The store did not do its work.
     #[error(transparent)]
     Store(#[from] Error),

@@ -169,13 +169,14 @@ impl Tokens {
             true => Some(add_refresh_token(connection, now, &family, &standing, surface)?),
             false => None,
         };
+        let standing = standing.again(connection)?;
         let claims = self.draft(&standing.consent, client)?;
         let id = &standing.consent.id;
         add_access_token(connection, now, &family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh,
-            standing: standing.again(connection)?,
+            standing,
             surface,
         })))
     }

@@ -7,10 +7,12 @@ use super::caller::Caller;
 use super::error::GrantError;
 use super::exchange::{Drafted, Granted, Outcome};
 use super::family::{RefreshToken, Surface, add_access_token, add_refresh_token, end_family};
+use crate::consent::audit::Actor;
 use crate::consent::error::Error;
+use crate::consent::moves::forget_outcomes;
 use crate::consent::record::{Authorization, Consent, Job, Usage};
-use crate::consent::standing::Standing;
-use crate::consent::states::{AuthorizationState, ConsentState};
+use crate::consent::standing::{Source, Standing};
+use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentState};
 use crate::consent::token::Tokens;
 
 /// Whether a refresh asks for fresh records.
@@ -18,7 +20,7 @@ use crate::consent::token::Tokens;
 pub enum Resync {
     /// It only gives tokens.
     Never,
-    /// Sources that may be used many times are synced again.
+    /// Sources that may be used many times are synced again, and those whose first records did not come are tried again.
     Multiple,
 }
 
@@ -55,22 +57,54 @@ impl Tokens {
         let standing = Standing::of(connection, consent)?;
         let stands =
             standing.consent.state == ConsentState::Exchanged && standing.sources.iter().any(|one| one.may_refresh());
-        if token.revoked_at.is_some() || token.expires_at <= now || !stands || !token.spend(connection, now)? {
+        if token.revoked_at.is_some() || token.expires_at <= now || !stands {
+            return Err(GrantError::RefreshToken);
+        }
+        // Checked before the token is spent: it stays good for a refresh that syncs nothing.
+        if resync == Resync::Multiple && self.is_in_vain(connection, now, &standing)? {
+            return Err(GrantError::AccessEnded);
+        }
+        if !token.spend(connection, now)? {
             return Err(GrantError::RefreshToken);
         }
         for source in &standing.sources {
             again(connection, now, &source.authorization, resync)?;
+            if resync == Resync::Multiple && self.may_retry(connection, now, source)? {
+                let mut authorization = source.authorization.clone();
+                authorization.step(connection, now, Actor::Application, AuthorizationEvent::Retried)?;
+                forget_outcomes(connection, &authorization.id)?;
+                Job::create(connection, now, &authorization.id, "refresh")?;
+            }
         }
         let (family, id) = (&token.family, &standing.consent.id);
         let refresh = add_refresh_token(connection, now, family, &standing, token.surface)?;
+        let standing = standing.again(connection)?;
         let claims = self.draft(&standing.consent, &caller.client)?;
         add_access_token(connection, now, family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh: Some(refresh),
-            standing: standing.again(connection)?,
+            standing,
             surface: token.surface,
         })))
+    }
+
+    /// Whether every source of a consent failed at its first records and none can be asked again.
+    fn is_in_vain(&self, connection: &Connection, now: i64, standing: &Standing) -> Result<bool, GrantError> {
+        for source in standing.sources.iter().filter(|source| source.may_refresh()) {
+            let errored = source.authorization.state == AuthorizationState::Errored;
+            if !errored || self.may_retry(connection, now, source)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a source's first records failed to come, and the source can be asked again.
+    fn may_retry(&self, connection: &Connection, now: i64, source: &Source) -> Result<bool, GrantError> {
+        let authorization = &source.authorization;
+        let failed = authorization.state == AuthorizationState::Errored && authorization.exchanged_at.is_some();
+        Ok(failed && !authorization.is_over(now) && self.store().has_access(connection, now, authorization)?)
     }
 }
 

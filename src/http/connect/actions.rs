@@ -17,7 +17,7 @@ use super::view::Wrong;
 use super::visit::{Visit, fields, form, stored};
 use super::{cookie, notice, places, shown, ticket};
 use crate::consent::{
-    Details, Ended, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step, Trouble, Way,
+    Details, Ended, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -133,15 +133,22 @@ async fn shared(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<R
         };
         return beside(service, &visit, step).await;
     }
-    let taken = travel(service, visit.key(), endpoint).await?;
+    let taken = travel(service, visit.key(), endpoint, visit.flow.consent.usage).await?;
     stepped(service, taken)
 }
 
 /// Sends the patient to the source of an endpoint that may still be connected.
-async fn travel(service: &Arc<Service>, key: SessionKey, id: String) -> Result<Result<Response, FlowError>, Error> {
+async fn travel(
+    service: &Arc<Service>,
+    key: SessionKey,
+    id: String,
+    asked: Usage,
+) -> Result<Result<Response, FlowError>, Error> {
     let endpoint = stored(service, move |service| service.store.endpoint(&id)).await?;
     match endpoint.map_err(Error::internal)? {
-        Some(endpoint) if endpoint.status != EndpointStatus::Unavailable => to_source(service, key, endpoint).await,
+        Some(endpoint) if endpoint.status != EndpointStatus::Unavailable => {
+            to_source(service, key, endpoint, asked).await
+        }
         Some(endpoint) => {
             let left = stored(service, move |service| {
                 service.store.depart_failed(key, &departure(&endpoint))
@@ -208,7 +215,7 @@ async fn opened(service: &Arc<Service>, sent: String) -> Result<Option<Response>
         return Ok(None);
     };
     let taken = match (endpoint, provider) {
-        (Some(endpoint), _) => travel(service, key, endpoint).await?,
+        (Some(endpoint), _) => travel(service, key, endpoint, flow.consent.usage).await?,
         (None, Some(code)) => match provider_of(service, flow.consent.mode, code).await? {
             Some(provider) => to_provider(service, key, provider).await?,
             None => return Ok(None),

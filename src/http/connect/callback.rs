@@ -18,7 +18,7 @@ use super::visit::{stored, visit};
 use super::{actions, cookie, notice, places};
 use crate::consent::{
     self, Attempt, Authorization, AuthorizationState, AuthorizationType, Credential, Display, Endpoint, Flow,
-    FlowError, Grant, IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Way,
+    FlowError, Grant, IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Usage, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -187,23 +187,23 @@ async fn source_answered(
         Taken::Not => return Ok(None),
     };
     let found = stored(service, move |service| service.store.endpoint(&id)).await?;
-    let (Some(endpoint), Some(authorization)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
+    let (Some(endpoint), Some(id)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
         return Ok(None);
     };
     // Who has gone elsewhere meanwhile wants nothing of this source any more, so it is not asked for access.
-    let awaited = |one: &Authorization| one.id == authorization && one.state == AuthorizationState::Authorizing;
-    if !flow.authorizations.iter().any(awaited) {
+    let awaited = |one: &&Authorization| one.id == id && one.state == AuthorizationState::Authorizing;
+    let Some(authorization) = flow.authorizations.iter().find(awaited).cloned() else {
         return Ok(Some(to_session(service)));
-    }
+    };
     let (key, alone) = (back.key, flow.request.way == Way::Choose && !back.in_window);
     let asking = service.clone();
     let work = async move {
         let service = &asking;
-        match exchanged(service, &back.parameters, &endpoint, &attempt).await? {
+        match exchanged(service, &back.parameters, &endpoint, &attempt, authorization.usage).await? {
             Ok(grant) => granted(service, key, authorization, &flow, &endpoint, grant, None).await,
             Err(trouble) => {
                 let failed = stored(service, move |service| {
-                    service.store.source_failed(key, &authorization, trouble)
+                    service.store.source_failed(key, &authorization.id, trouble)
                 });
                 Ok(failed.await?.map(|()| None))
             }
@@ -223,6 +223,7 @@ async fn exchanged(
     parameters: &Parameters,
     endpoint: &Endpoint,
     attempt: &Attempt,
+    usage: Usage,
 ) -> Result<Result<client::Grant, Trouble>, Error> {
     let baggage: Baggage = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
     let note = |error: &dyn std::fmt::Display| {
@@ -244,7 +245,7 @@ async fn exchanged(
         note(&"its answer has no code");
         return Ok(Err(Trouble::Down));
     };
-    let registration = registration(service, endpoint).await?;
+    let registration = registration(service, endpoint, usage).await?;
     let back = callback_of(service, &endpoint.id);
     let exchange = service
         .sources
@@ -278,7 +279,7 @@ fn of_refusal(error: &client::Error) -> Trouble {
 pub(super) async fn granted(
     service: &Arc<Service>,
     key: SessionKey,
-    authorization: String,
+    authorization: Authorization,
     flow: &Flow,
     endpoint: &Endpoint,
     grant: client::Grant,
@@ -292,6 +293,7 @@ pub(super) async fn granted(
     let taken = stored(service, move |service| {
         let now = service.store.clock().now();
         let source_patient = grant.patient.unwrap_or_default();
+        let asked = endpoint.scope_for(authorization.usage);
         let patient = service.lake.synced_id(owner, &endpoint.id, "Patient", &source_patient);
         let credential = Credential {
             expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
@@ -306,9 +308,9 @@ pub(super) async fn granted(
             grant: Grant {
                 patient: &patient,
                 source_patient: &source_patient,
-                scope_requested: &endpoint.scope,
+                scope_requested: &asked,
                 // A source that does not say has granted what it was asked for (RFC 6749, section 5.1).
-                scope_granted: grant.scope.as_deref().unwrap_or(&endpoint.scope),
+                scope_granted: grant.scope.as_deref().unwrap_or(&asked),
                 refreshable: credential.refresh_token.is_some(),
                 max_auth_until: endpoint
                     .max_auth_period
@@ -317,7 +319,7 @@ pub(super) async fn granted(
             },
             credential: &credential,
         };
-        service.store.source_granted(key, &authorization, &granted)
+        service.store.source_granted(key, &authorization.id, &granted)
     });
     Ok(taken.await?.map(Some))
 }

@@ -10,6 +10,7 @@ mod callback;
 mod codes;
 mod cookie;
 mod csrf;
+mod duration;
 mod ending;
 mod entry;
 mod kinds;

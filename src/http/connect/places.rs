@@ -110,6 +110,14 @@ pub(super) struct Connecting {
     authorization: Authorization,
 }
 
+/// How the places of a flow are connected.
+pub(super) fn type_of(flow: &Flow) -> AuthorizationType {
+    match flow.progress.verified {
+        Some(_) => AuthorizationType::Ial2,
+        None => AuthorizationType::Ial1,
+    }
+}
+
 /// Takes down that the patient agreed to connect the places of these endpoints.
 pub(super) async fn agreed(
     service: &Arc<Service>,
@@ -117,10 +125,7 @@ pub(super) async fn agreed(
     chosen: Vec<String>,
 ) -> Result<Result<Vec<Connecting>, FlowError>, Error> {
     let key = flow.key;
-    let ty = match flow.progress.verified {
-        Some(_) => AuthorizationType::Ial2,
-        None => AuthorizationType::Ial1,
-    };
+    let ty = type_of(flow);
     let begun = stored(service, move |service| {
         let mut endpoints = Vec::new();
         for id in &chosen {
@@ -187,7 +192,7 @@ async fn one(
         place,
         authorization,
     } = connecting;
-    let registration = registration(service, &endpoint).await?;
+    let registration = registration(service, &endpoint, authorization.usage).await?;
     let access = match configuration(service, &endpoint).await? {
         Ok(configuration) => {
             let sources = &service.sources;
@@ -198,20 +203,20 @@ async fn one(
         }
         Err(error) => Err(error),
     };
-    let (key, id) = (flow.key, authorization.id);
+    let key = flow.key;
     match access {
         Ok(grant) => {
             let grant = client::Grant {
                 patient: grant.patient.or(Some(place.patient)),
                 ..grant
             };
-            let taken = granted(service, key, id, flow, &endpoint, grant, id_token).await?;
+            let taken = granted(service, key, authorization, flow, &endpoint, grant, id_token).await?;
             Ok(taken.map(|_| ()))
         }
         Err(error) => {
             tracing::warn!(endpoint = endpoint.id, %error, "a place could not be connected");
             stored(service, move |service| {
-                service.store.source_failed(key, &id, Trouble::Down)
+                service.store.source_failed(key, &authorization.id, Trouble::Down)
             })
             .await
         }

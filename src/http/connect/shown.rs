@@ -1,23 +1,25 @@
 //! Where a session stands, as a page.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use super::duration::duration;
 use super::page::{Policy, page, see_other};
 use super::parameters::Parameters;
-use super::travel::to_session;
+use super::travel::{departure, to_session};
 use super::view::{
-    Asking, Choose, Connected, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, NoneFound,
-    Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, WaitingPage, Wrong,
+    Asking, Choose, Connected, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, Lasting,
+    NoneFound, Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, WaitingPage, Wrong,
 };
 use super::visit::{Visit, present, stored, visit};
-use super::{actions, cookie, csrf, kinds, notice, ticket};
+use super::{actions, cookie, csrf, kinds, notice, places as located, ticket};
 use crate::consent::{
-    self, Asked, AuthorizationState, AuthorizationType, Details, Display, Endpoint, Flow, IdentityProvider, SessionKey,
-    Step, Trouble, Usage, Way,
+    self, Asked, AuthorizationState, AuthorizationType, Departure, Details, Display, Endpoint, Flow, IdentityProvider,
+    SessionKey, Step, Trouble, Usage, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -225,7 +227,8 @@ async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Fo
 fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Response, Error> {
     let t = visit.texts;
     let source = display_name(endpoint);
-    let asked = visit.flow.consent.usage == Usage::Multiple;
+    let asked = visit.flow.consent.usage;
+    let usage = departure(endpoint).usage(asked);
     let days = endpoint
         .max_auth_period
         .filter(|seconds| *seconds >= DAY)
@@ -236,8 +239,9 @@ fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Respon
         what: kinds::what(t, endpoint.resources.iter().map(String::as_str)),
         app: &visit.application.name,
         source: &source,
-        ongoing: asked && endpoint.refreshable,
-        forced: asked && !endpoint.refreshable,
+        duration: duration(t, &visit.application.name, usage),
+        ongoing: usage == Usage::Multiple,
+        forced: asked != usage,
         longest: days.as_deref(),
         other: request.endpoint.is_none() || request.way == Way::Search,
     };
@@ -298,7 +302,7 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         Some(Connected {
             name: display_name(endpoint),
             what: names.join(" · "),
-            ongoing: one.usage == Usage::Multiple && one.refreshable,
+            duration: duration(t, &visit.application.name, one.usage).to_string(),
         })
     });
     // A place that failed and was connected then is no failure any more. Whoever was asked and has not answered will not.
@@ -503,12 +507,35 @@ pub(super) async fn places(service: &Arc<Service>, visit: &Visit, nothing: bool)
         what: kinds::what(t, types),
         s: shell(service, visit, title, 1),
         app: &visit.application.name,
-        // A verified identity opens records once.
-        ongoing: flow.consent.usage == Usage::Multiple && flow.progress.verified.is_none(),
         missing: missing.map(|name| t.fill(t.facilities_not_there, &name).to_string()),
+        durations: durations(visit, &endpoints),
         nothing,
     };
     Ok(page(status, &template, &policy(visit)))
+}
+
+/// For how long the places that were found share records: in one sentence, or in one for those that go on and one for the others.
+fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
+    let (t, flow) = (visit.texts, &visit.flow);
+    let ty = located::type_of(flow);
+    let mut by_usage: BTreeMap<Usage, Vec<&str>> = BTreeMap::new();
+    for place in &flow.progress.places {
+        let Some(endpoint) = endpoints.iter().find(|one| one.id == place.endpoint) else {
+            continue;
+        };
+        let to = Departure {
+            ty,
+            ..departure(endpoint)
+        };
+        let names = by_usage.entry(to.usage(flow.consent.usage)).or_default();
+        names.push(&place.name);
+    }
+    let alike = by_usage.len() == 1;
+    let lasting = by_usage.into_iter().map(|(usage, names)| Lasting {
+        places: (!alike).then(|| t.list(&names)),
+        duration: duration(t, &visit.application.name, usage).to_string(),
+    });
+    lasting.collect()
 }
 
 async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::page::see_other;
 use super::visit::stored;
-use crate::consent::{self, Departure, Endpoint, FlowError, IdentityProvider, SessionKey, Step, Trouble};
+use crate::consent::{self, Departure, Endpoint, FlowError, IdentityProvider, SessionKey, Step, Trouble, Usage};
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Mode;
@@ -63,14 +63,18 @@ fn segment(name: &str) -> PercentEncode<'_> {
     utf8_percent_encode(name, ENCODED)
 }
 
-/// As whom the service is registered with an endpoint.
-pub(super) async fn registration(service: &Arc<Service>, endpoint: &Endpoint) -> Result<Registration, Error> {
+/// As whom the service is registered with an endpoint, and what it asks for.
+pub(super) async fn registration(
+    service: &Arc<Service>,
+    endpoint: &Endpoint,
+    usage: Usage,
+) -> Result<Registration, Error> {
     let id = endpoint.id.clone();
     let secret = stored(service, move |service| service.store.endpoint_secret(&id));
     Ok(Registration {
         client_id: endpoint.client_id.clone(),
         client_secret: secret.await?.map_err(Error::internal)?,
-        scope: endpoint.asked_scope(),
+        scope: endpoint.scope_for(usage),
     })
 }
 
@@ -116,13 +120,16 @@ pub(super) async fn configuration(
     Ok(kept.and_then(|text| serde_json::from_str(text).ok()).ok_or(error))
 }
 
-/// Sends a patient to a source. When the source cannot be asked, the session's next page says so.
+/// Sends a patient to a source, for an application that asked for this usage. When the source cannot be asked, the session's next page
+/// says so.
 pub(super) async fn to_source(
     service: &Arc<Service>,
     key: SessionKey,
     endpoint: Endpoint,
+    asked: Usage,
 ) -> Result<Result<Response, FlowError>, Error> {
-    let registration = registration(service, &endpoint).await?;
+    let usage = departure(&endpoint).usage(asked);
+    let registration = registration(service, &endpoint, usage).await?;
     let redirect = match configuration(service, &endpoint).await? {
         Ok(configuration) => {
             let back = callback_of(service, &endpoint.id);

@@ -137,6 +137,8 @@ pub(super) struct Share<'a> {
     pub(super) what: What,
     pub(super) app: &'a str,
     pub(super) source: &'a str,
+    /// For how long, if the source grants what it is asked for.
+    pub(super) duration: Filled<'a>,
     pub(super) ongoing: bool,
     /// The application asked for longer than the source grants.
     pub(super) forced: bool,
@@ -170,8 +172,8 @@ pub(super) struct Connected {
     pub(super) name: String,
     /// The headings of what it shares.
     pub(super) what: String,
-    /// Whether new records are shared, too.
-    pub(super) ongoing: bool,
+    /// For how long.
+    pub(super) duration: String,
 }
 
 #[derive(Template)]
@@ -235,6 +237,14 @@ pub(super) struct PlaceView {
     pub(super) chosen: bool,
 }
 
+/// For how long places share records.
+pub(super) struct Lasting {
+    /// Their names, if other places share for longer or shorter.
+    pub(super) places: Option<String>,
+    /// In a sentence.
+    pub(super) duration: String,
+}
+
 #[derive(Template)]
 #[template(path = "connect/facilities.html")]
 pub(super) struct Facilities<'a> {
@@ -242,9 +252,10 @@ pub(super) struct Facilities<'a> {
     pub(super) app: &'a str,
     pub(super) places: Vec<PlaceView>,
     pub(super) what: What,
-    pub(super) ongoing: bool,
     /// That the place which the patient chose by name is not among them.
     pub(super) missing: Option<String>,
+    /// For how long.
+    pub(super) durations: Vec<Lasting>,
     /// Nothing was chosen.
     pub(super) nothing: bool,
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{exchange, introspect, revoke, token};
-use crate::http::oauth::described::{BODIES, count, grant, introspection, secret, tokens};
+use crate::http::oauth::described::{BODIES, count, grant, introspection, refusal, secret, tokens};
 use crate::http::routes::{Operation, Route};
 
 const JSON: [&str; 1] = ["application/json"];
@@ -42,6 +42,12 @@ pub(in crate::http) fn routes() -> Vec<Route> {
             "Tokens, of a refresh with how far the records are",
             &JSON,
             &tokens(),
+        )
+        .response(
+            422,
+            "No source gave records, and none can be asked again; the patient has to authorize again",
+            &JSON,
+            &refusal(),
         );
     let about = "End every link of the token's user to the token's endpoint, with their tokens and records";
     let revoke = Operation::new("linkRevoke", about)

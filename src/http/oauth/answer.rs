@@ -16,7 +16,7 @@ pub(in crate::http) struct TokenAnswer<'g> {
     token_type: &'static str,
     expires_in: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    scope: Option<&'g str>,
+    scope: Option<String>,
     /// The bare id, as SMART has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     patient: Option<&'g str>,
@@ -52,7 +52,7 @@ impl<'g> TokenAnswer<'g> {
         let consent = &granted.standing.consent;
         let smart = !granted.by_link;
         TokenAnswer {
-            scope: Some(consent.scope.as_str()).filter(|_| smart),
+            scope: smart.then(|| granted.standing.granted_scope()),
             patient: consent.patients.first().map(String::as_str).filter(|_| smart),
             refresh_token: granted.refresh.as_ref().map(|(token, _)| token.as_str()),
             refresh_expires_in: granted.refresh.as_ref().map(|(_, seconds)| *seconds),

@@ -39,15 +39,26 @@ pub(in crate::http) fn tokens() -> Value {
     })
 }
 
+/// The refusal of a token endpoint.
+pub(in crate::http) fn refusal() -> Value {
+    let text = json!({"type": "string"});
+    json!({
+        "type": "object",
+        "required": ["error", "error_description"],
+        "properties": {"error": text, "error_description": text},
+    })
+}
+
 /// The answer about a token.
 pub(in crate::http) fn introspection() -> Value {
     let text = json!({"type": "string"});
     let time = json!({"type": "integer", "description": "seconds since the Unix epoch"});
+    let active = json!({"type": "boolean", "description": "false also once the records of every source are over"});
     json!({
         "type": "object",
         "required": ["active"],
         "properties": {
-            "jti": text, "iat": time, "exp": time, "active": {"type": "boolean"}, "iss": text, "aud": text, "sub": text,
+            "jti": text, "iat": time, "exp": time, "active": active, "iss": text, "aud": text, "sub": text,
             "client_id": text, "patient": text, "user": {"type": ["object", "null"]}, "state": text,
             "usage": {"type": "string", "enum": ["ONE_TIME", "MULTIPLE"]}, "endpoint": {"type": ["object", "null"]},
             "sync": {"type": "object"}, "timeUntilMaxAuth": {"type": ["integer", "string"]},

@@ -27,6 +27,9 @@ pub(in crate::http) enum OAuthError {
     /// `invalid_grant`: the code or token is not good, or not for this client.
     #[error("{0}")]
     Grant(Cow<'static, str>),
+    /// `invalid_grant`, with the status of a request that is understood and cannot be carried out: nothing can be synced for it.
+    #[error("{0}")]
+    Unprocessable(String),
     /// `unsupported_grant_type`.
     #[error("grant_type must be authorization_code, refresh_token or client_credentials")]
     GrantType,
@@ -63,6 +66,7 @@ impl OAuthError {
             OAuthError::Request(_) => (INVALID_REQUEST, StatusCode::BAD_REQUEST),
             OAuthError::Client(_) => (INVALID_CLIENT, StatusCode::UNAUTHORIZED),
             OAuthError::Grant(_) => ("invalid_grant", StatusCode::BAD_REQUEST),
+            OAuthError::Unprocessable(_) => ("invalid_grant", StatusCode::UNPROCESSABLE_ENTITY),
             OAuthError::GrantType => ("unsupported_grant_type", StatusCode::BAD_REQUEST),
             OAuthError::RedirectUri(_) => ("invalid_redirect_uri", StatusCode::BAD_REQUEST),
             OAuthError::Metadata(_) => ("invalid_client_metadata", StatusCode::BAD_REQUEST),
@@ -79,6 +83,7 @@ impl From<GrantError> for OAuthError {
             GrantError::NeedsSecret => {
                 OAuthError::Client("this grant takes the client's key pair, by Authorization: Basic")
             }
+            GrantError::AccessEnded => OAuthError::Unprocessable(error.to_string()),
             GrantError::Store(error) => OAuthError::Common(Error::internal(error)),
             other => OAuthError::Grant(other.to_string().into()),
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::parts::{Endpoint, User, max_auth, sync, usage};
-use crate::consent::{AuthorizationState, Inspected, MaxAuth, Source, Standing, Usage};
+use crate::consent::{AuthorizationState, Inspected, MaxAuth, Readiness, Source, Standing, Usage};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
@@ -26,6 +26,10 @@ pub(in crate::http) fn introspection(
     let (claims, consent) = (&inspected.claims, &standing.consent);
     let primary = standing.primary();
     let now = service.store.clock().now();
+    // A token is of no use once every source's records are over, though it may be refreshed.
+    let active = inspected.active && standing.readiness(now) != Readiness::Expired;
+    // Another source's Patient may have become the primary one since the token was made.
+    let patient = consent.patients.first().map(|id| format!("Patient/{id}"));
     let subject = match (surface, primary) {
         (Surface::Link, Some(source)) => &source.authorization.id,
         _ => &claims.sub,
@@ -34,14 +38,14 @@ pub(in crate::http) fn introspection(
         "jti": claims.jti,
         "iat": claims.iat,
         "exp": claims.exp,
-        "active": inspected.active,
+        "active": active,
         "iss": claims.iss,
         "aud": claims.aud,
         "sub": subject,
         "client_id": claims.client_id,
-        "patient": claims.patient,
+        "patient": patient.as_ref().or(claims.patient.as_ref()),
         "user": User::of(consent),
-        "state": primary.map_or(consent.state.name(), |source| state(source, surface)),
+        "state": primary.map_or(consent.state.name(), |source| state(source, surface, now)),
         "usage": usage(standing),
         "endpoint": primary.map(|source| Endpoint::from(&source.endpoint)),
         "sync": sync(service, standing, None, true)?,
@@ -50,10 +54,10 @@ pub(in crate::http) fn introspection(
 }
 
 /// The state of an authorization; only the link API tells one that was refreshed.
-fn state(source: &Source, surface: Surface) -> &'static str {
+fn state(source: &Source, surface: Surface, now: i64) -> &'static str {
     let authorization = &source.authorization;
     let refreshed = authorization.refreshed_at.is_some() && authorization.usage == Usage::Multiple;
-    match authorization.state {
+    match authorization.state_at(now) {
         AuthorizationState::Exchanged if surface == Surface::Link && refreshed => "REFRESHED",
         state => state.name(),
     }

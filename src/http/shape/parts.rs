@@ -53,7 +53,7 @@ pub(in crate::http) struct Sync {
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_types: Option<Arc<ByType>>,
     last_synced_at: Option<i64>,
-    /// Left out where no job ran.
+    /// Left out where no job ran, and once the records are gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
 }
@@ -73,9 +73,10 @@ pub(in crate::http) fn sync(
         ),
         false => None,
     };
+    let now = service.store.clock().now();
     let (last_synced_at, state) = match source {
-        Some(source) => (source.synced_at, source.sync),
-        None => (standing.synced_at(), standing.sync()),
+        Some(source) => (source.synced_at, source.sync_at(now)),
+        None => (standing.synced_at(), standing.sync(now)),
     };
     Ok(Sync {
         resource_types,

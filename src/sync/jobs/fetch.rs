@@ -129,7 +129,7 @@ impl Work<'_> {
         let outcome = match result {
             Ok(None) => Outcome::Fetched(self.spool.keep(draft).map_err(internal)?),
             Ok(Some(status)) => Outcome::NotServed(status),
-            Err(trouble @ (Trouble::Over(_) | Trouble::Stopped)) => return Err(trouble),
+            Err(trouble) if trouble.ends_all() => return Err(trouble),
             Err(trouble) => Outcome::Failed(trouble),
         };
         Ok((search.ty, outcome))
@@ -150,7 +150,10 @@ impl Work<'_> {
                     return Ok(None);
                 }
                 _ if std::mem::take(&mut again) => {}
-                _ => return Err(malformed()),
+                _ => {
+                    self.source.hear(&answer.body).await;
+                    return Err(malformed());
+                }
             }
         }
     }
@@ -193,9 +196,17 @@ impl Work<'_> {
                 return Ok(Err(answer.status));
             }
             match page(&answer.body) {
-                Ok(page) => return Ok(Ok((page, answer.url))),
+                Ok(page) => {
+                    if let Some(said) = &page.said {
+                        self.source.hear(said.as_bytes()).await;
+                    }
+                    return Ok(Ok((page, answer.url)));
+                }
                 Err(NoPage) if std::mem::take(&mut again) => {}
-                Err(NoPage) => return Err(malformed()),
+                Err(NoPage) => {
+                    self.source.hear(&answer.body).await;
+                    return Err(malformed());
+                }
             }
         }
     }
@@ -294,7 +305,7 @@ impl Work<'_> {
             // A single one that is not there says nothing of its type.
             Ok(answer) if matches!(answer.status, 404 | 410) => Outcome::Fetched(0),
             Ok(answer) => Outcome::NotServed(answer.status),
-            Err(trouble @ (Trouble::Over(_) | Trouble::Stopped)) => return Err(trouble),
+            Err(trouble) if trouble.ends_all() => return Err(trouble),
             Err(trouble) => Outcome::Failed(trouble),
         };
         Ok((ty, outcome))

@@ -5,6 +5,7 @@ mod fetch;
 mod page;
 mod plan;
 mod run;
+mod said;
 mod source;
 mod spool;
 

@@ -14,6 +14,8 @@ pub(super) struct Page {
     pub(super) records: Vec<Record>,
     /// As the source wrote it.
     pub(super) next: Option<String>,
+    /// An OperationOutcome that stands among the records.
+    pub(super) said: Option<String>,
 }
 
 /// A record as a line of NDJSON.
@@ -72,10 +74,14 @@ pub(super) fn page(body: &[u8]) -> Result<Page, NoPage> {
     let mut page = Page {
         records: Vec::new(),
         next: next.filter_map(|link| link.url).next(),
+        said: None,
     };
     for entry in bundle.entry.into_iter().flatten() {
         let Some(resource) = entry.resource else { continue };
-        page.records.extend(record(resource.get())?);
+        match record(resource.get())? {
+            Some(record) => page.records.push(record),
+            None => page.said = Some(resource.get().to_owned()),
+        }
     }
     Ok(page)
 }

@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::commit::Commit;
 use super::fetch::{Fetched, Outcome, fetch};
 use super::plan::plan;
-use super::source::{Gate, Source, Trouble, blocking, internal};
+use super::said::Said;
+use super::source::{Gate, Source, Terms, Trouble, blocking, internal};
 use super::spool::Spools;
-use crate::consent::{Endpoint, Errand, Store};
+use crate::consent::{Endpoint, Errand, JobFailure, Store};
 use crate::ingest::Summary;
 use crate::lake::Lake;
 use crate::sync::client::Client;
 use crate::sync::settings::Settings;
 
+/// Seconds for which a job is put off at most, whatever its source asks for: somebody waits for the records.
+const LONGEST_WAIT: i64 = 3_600;
 /// Attempts of a job whose source gives what is no answer.
 const BROKEN_ATTEMPTS: u32 = 3;
 
@@ -80,7 +83,8 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
     };
     let attempts = errand.job.attempts;
     let last = attempts >= shop.settings.pace.attempts;
-    let result = carry_out(&shop, errand, last).await;
+    let said = Arc::new(Said::default());
+    let result = carry_out(&shop, errand, last, &said).await;
     let pace = shop.settings.pace;
     let store = shop.store.clone();
     let noted = blocking(move || match result {
@@ -91,15 +95,25 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
         Err(Trouble::Stopped) => Ok(false),
         Err(Trouble::Passing { why, retry_after }) if !last => {
             let wait = pace.again.saturating_mul(1 << (attempts.saturating_sub(1)).min(16));
-            let asked = retry_after.and_then(|seconds| i64::try_from(seconds).ok());
-            // A source may want a rest of days; a day is as much as the patient's one-time data would live.
-            let wait = wait.max(asked.unwrap_or(0)).min(86_400);
+            let asked = retry_after.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
+            let wait = wait.max(asked.unwrap_or(0)).min(LONGEST_WAIT);
             tracing::info!(job, why, wait, "a sync is put off");
-            store.return_job(&job, store.clock().now() + wait, &why)
+            let wish = match asked.filter(|seconds| *seconds > wait) {
+                Some(seconds) => format!("; the source asks to be left alone for {seconds} s"),
+                None => String::new(),
+            };
+            let told = format!("{why}{wish}; it is tried again in {wait} s");
+            store.return_job(&job, store.clock().now() + wait, &told)
         }
         Err(trouble) => {
             tracing::warn!(job, why = %trouble, "a sync failed");
-            store.fail_job(&job, &trouble.to_string())
+            let (why, outcome) = (trouble.to_string(), said.written());
+            let failure = JobFailure {
+                why: &why,
+                access_ended: matches!(trouble, Trouble::Shut(_)),
+                outcome: outcome.as_deref(),
+            };
+            store.fail_job(&job, failure)
         }
     });
     match noted.await {
@@ -112,7 +126,7 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
 }
 
 /// Fetches and commits; says what was stored.
-async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool) -> Result<String, Trouble> {
+async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool, said: &Arc<Said>) -> Result<String, Trouble> {
     let over = |why: &str| Trouble::Over(why.to_owned());
     let patient = errand.authorization.source_patient.clone();
     let patient = patient.ok_or_else(|| over("the source named no patient"))?;
@@ -124,7 +138,8 @@ async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool) -> Result<S
     .await?
     .map_err(internal)?;
     let endpoint: Endpoint = endpoint.ok_or_else(|| over("the endpoint is gone"))?;
-    let credential = credential.ok_or_else(|| over("there is no access to the source"))?;
+    let no_access = || Trouble::Shut("there is no access to the source".to_owned());
+    let credential = credential.ok_or_else(no_access)?;
     let (granted, listed) = (errand.authorization.scope_granted.clone(), endpoint.resources.clone());
     let source = Source::new(
         shop.client.clone(),
@@ -132,8 +147,11 @@ async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool) -> Result<S
         errand.authorization.clone(),
         &endpoint,
         credential,
-        shop.gate(&endpoint.id),
-        shop.settings.pace,
+        Terms {
+            gate: shop.gate(&endpoint.id),
+            pace: shop.settings.pace,
+            said: said.clone(),
+        },
     )?;
     let plan = plan(source.base(), &patient, &listed, granted.as_deref());
     let spool = shop.spools.open(&errand.job.id).map_err(internal)?;

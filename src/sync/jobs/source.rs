@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
+use super::said::Said;
 use crate::consent::{Authorization, AuthorizationType, Credential, Endpoint, Store};
 use crate::sync::client::{Answer, Client, Configuration, Error, Grant, Realm, Registration, is_passing};
 use crate::sync::settings::Pace;
@@ -31,9 +32,19 @@ pub(super) enum Trouble {
     /// Nothing more will be had.
     #[error("{0}")]
     Over(String),
+    /// Nothing more will be had, because access to the source has ended.
+    #[error("{0}")]
+    Shut(String),
     /// The job has been stopped.
     #[error("it was stopped")]
     Stopped,
+}
+
+impl Trouble {
+    /// Whether nothing else that the job wants will be had.
+    pub(super) fn ends_all(&self) -> bool {
+        matches!(self, Trouble::Over(_) | Trouble::Shut(_) | Trouble::Stopped)
+    }
 }
 
 /// What all jobs that ask one source share.
@@ -62,6 +73,15 @@ impl Gate {
     }
 }
 
+/// How one job asks a source.
+pub(super) struct Terms {
+    /// Shared with the other jobs that ask it.
+    pub(super) gate: Arc<Gate>,
+    pub(super) pace: Pace,
+    /// What it says of its failures.
+    pub(super) said: Arc<Said>,
+}
+
 /// A source as a job asks it.
 pub(super) struct Source {
     client: Client,
@@ -75,6 +95,8 @@ pub(super) struct Source {
     access: Mutex<Access>,
     gate: Arc<Gate>,
     pace: Pace,
+    /// What it says of its failures.
+    said: Arc<Said>,
 }
 
 /// By what access is renewed.
@@ -101,9 +123,9 @@ impl Source {
         authorization: Authorization,
         endpoint: &Endpoint,
         credential: Credential,
-        gate: Arc<Gate>,
-        pace: Pace,
+        terms: Terms,
     ) -> Result<Source, Trouble> {
+        let Terms { gate, pace, said } = terms;
         let secret = store.endpoint_secret(&endpoint.id).map_err(internal)?;
         let pages = store.endpoint_pages(&endpoint.id).map_err(internal)?;
         let configuration = endpoint.configuration.as_deref();
@@ -126,6 +148,7 @@ impl Source {
             authorization,
             gate,
             pace,
+            said,
         })
     }
 
@@ -149,10 +172,17 @@ impl Source {
                 let _request = self.turn().await?;
                 self.client.fetch(url, &token, &self.realm).await
             };
+            if let Ok(refusal) = answer.as_ref()
+                && refusal.status != 200
+                // The first 401 only asks for a renewal.
+                && (refusal.status != 401 || renewed)
+            {
+                self.hear(&refusal.body).await;
+            }
             let (why, retry_after) = match answer {
                 Ok(answer) if answer.status == 401 => {
                     if renewed {
-                        return Err(Trouble::Over("the source takes its access for none".to_owned()));
+                        return Err(Trouble::Shut("the source takes its access for none".to_owned()));
                     }
                     renewed = true;
                     self.renew(generation).await?;
@@ -180,6 +210,20 @@ impl Source {
             }
             tokio::time::sleep(wait).await;
         }
+    }
+
+    /// Notes what an answer without records says. Tokens that it repeats are cut out.
+    pub(super) async fn hear(&self, body: &[u8]) {
+        let access = self.access.lock().await;
+        let credential = &access.credential;
+        let secrets = [
+            Some(&credential.access_token),
+            credential.refresh_token.as_ref(),
+            credential.assertion.as_ref(),
+            self.registration.client_secret.as_ref(),
+        ];
+        let secrets: Vec<&str> = secrets.into_iter().flatten().map(String::as_str).collect();
+        self.said.hear(body, &secrets);
     }
 
     /// Leave to send a request.
@@ -229,7 +273,7 @@ impl Source {
         }
         let Some(renewal) = self.renewal(&access.credential) else {
             let why = "access has ended, and the source gave nothing to renew it with";
-            return Err(Trouble::Over(why.to_owned()));
+            return Err(Trouble::Shut(why.to_owned()));
         };
         let mut tries = 0;
         let grant = loop {
@@ -245,7 +289,7 @@ impl Source {
                     let wait = retry_after.map_or(self.pace.first, Duration::from_secs);
                     tokio::time::sleep(wait.min(self.pace.most)).await;
                 }
-                Err(error) => return Err(Trouble::Over(format!("access could not be renewed: {error}"))),
+                Err(error) => return Err(Trouble::Shut(format!("access could not be renewed: {error}"))),
             }
         };
         let now = self.store.clock().now();

@@ -1,0 +1,194 @@
+//! What a source says of its failures: the issues of its OperationOutcomes, cleaned and bounded. They are for the application whose
+//! patient asked, and never for a log.
+//!
+//! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are cut out wherever they stand, and so is every long
+//! word, since a token, an address or a dump of a record is one. Narratives, extensions and contained resources are left out.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::fhir::outcome::{IssueType, Severity};
+
+/// Bytes of an answer that are looked through.
+const LARGEST: usize = 256 << 10;
+/// Issues that are kept.
+const ISSUES: usize = 8;
+/// Letters of a text, and of one word in it.
+const LETTERS: usize = 500;
+const WORD: usize = 48;
+/// Codings of an issue, and expressions.
+const PARTS: usize = 4;
+/// A shorter text is no secret.
+const SHORTEST_SECRET: usize = 6;
+/// Stands where something is cut out.
+const CUT: &str = "…";
+
+/// The issues that one source sent during one job.
+#[derive(Default)]
+pub(super) struct Said(Mutex<Vec<Value>>);
+
+impl Said {
+    /// Keeps the issues of an answer that is an OperationOutcome, without these secrets.
+    pub(super) fn hear(&self, body: &[u8], secrets: &[&str]) {
+        let is_full = || self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= ISSUES;
+        if body.len() > LARGEST || is_full() {
+            return;
+        }
+        let Ok(outcome) = serde_json::from_slice::<Value>(body) else {
+            return;
+        };
+        if outcome["resourceType"] != "OperationOutcome" {
+            return;
+        }
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for issue in list(&outcome["issue"]) {
+            let issue = cleaned(issue, secrets);
+            if heard.len() < ISSUES && !heard.contains(&issue) {
+                heard.push(issue);
+            }
+        }
+    }
+
+    /// All of it, as a JSON array; `None` if nothing was said.
+    pub(super) fn written(&self) -> Option<String> {
+        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (!heard.is_empty()).then(|| Value::from(heard.clone()).to_string())
+    }
+}
+
+fn cleaned(issue: &Value, secrets: &[&str]) -> Value {
+    let text = |value: &Value| Some(cut(value.as_str()?, secrets)).filter(|text| !text.is_empty());
+    let severity = issue["severity"].as_str().and_then(Severity::parse);
+    let code = issue["code"].as_str().and_then(IssueType::parse);
+    let mut clean = json!({
+        "severity": severity.unwrap_or(Severity::Error).as_str(),
+        "code": code.unwrap_or(IssueType::Processing).as_str(),
+    });
+    let codings: Vec<Value> = list(&issue["details"]["coding"])
+        .take(PARTS)
+        .map(|coding| {
+            let parts = ["system", "code", "display"].into_iter();
+            let parts = parts.filter_map(|name| Some((name.to_owned(), text(&coding[name])?.into())));
+            Value::Object(parts.collect())
+        })
+        .filter(|coding| coding.as_object().is_some_and(|coding| !coding.is_empty()))
+        .collect();
+    if !codings.is_empty() {
+        clean["details"]["coding"] = codings.into();
+    }
+    if let Some(text) = text(&issue["details"]["text"]) {
+        clean["details"]["text"] = text.into();
+    }
+    if let Some(text) = text(&issue["diagnostics"]) {
+        clean["diagnostics"] = text.into();
+    }
+    let expressions: Vec<Value> = list(&issue["expression"])
+        .take(PARTS)
+        .filter_map(|expression| Some(text(expression)?.into()))
+        .collect();
+    if !expressions.is_empty() {
+        clean["expression"] = expressions.into();
+    }
+    clean
+}
+
+/// A text without secrets, long words and control characters, of so many letters at most.
+fn cut(text: &str, secrets: &[&str]) -> String {
+    let secrets = secrets.iter().filter(|secret| secret.len() >= SHORTEST_SECRET);
+    let clean = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, CUT));
+    let words = clean.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    let words = words
+        .filter(|word| !word.is_empty())
+        .map(|word| match word.chars().count() {
+            0..=WORD => word,
+            _ => CUT,
+        });
+    let mut short = String::new();
+    let mut letters = 0;
+    for word in words {
+        let length = word.chars().count() + usize::from(!short.is_empty());
+        if letters + length > LETTERS {
+            return format!("{short} {CUT}");
+        }
+        if !short.is_empty() {
+            short.push(' ');
+        }
+        short.push_str(word);
+        letters += length;
+    }
+    short
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(outcome: &Value, secrets: &[&str]) -> Value {
+        let said = Said::default();
+        said.hear(outcome.to_string().as_bytes(), secrets);
+        said.written()
+            .map_or(Value::Null, |text| serde_json::from_str(&text).unwrap())
+    }
+
+    #[test]
+    fn an_issue_keeps_what_is_meant_for_people_and_programs() {
+        let outcome = json!({"resourceType": "OperationOutcome", "id": "x", "text": {"div": "<div>no</div>"}, "issue": [
+            {"severity": "fatal", "code": "forbidden", "diagnostics": "E17\n\tmember", "expression": ["Patient.id"],
+             "details": {"coding": [{"system": "urn:codes", "code": "17", "userSelected": true}], "text": "Not eligible"},
+             "extension": [{"url": "u", "valueString": "secret"}]},
+            {"severity": "odd", "code": "odd"},
+        ]});
+        let expected = json!([
+            {"severity": "fatal", "code": "forbidden", "diagnostics": "E17 member", "expression": ["Patient.id"],
+             "details": {"coding": [{"system": "urn:codes", "code": "17"}], "text": "Not eligible"}},
+            {"severity": "error", "code": "processing"},
+        ]);
+        assert_eq!(heard(&outcome, &[]), expected);
+    }
+
+    #[test]
+    fn secrets_and_long_words_are_cut_out() {
+        let long = "x".repeat(WORD + 1);
+        let text = format!("the token sesame-1 of https://payer.example/fhir/{long} is over {long}");
+        let outcome = json!({"resourceType": "OperationOutcome", "issue": [{"diagnostics": text}]});
+        assert_eq!(
+            heard(&outcome, &["sesame-1", ""])[0]["diagnostics"],
+            "the token … of … is over …"
+        );
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let issue = |number: usize| json!({"code": "login", "details": {"text": format!("{number} ").repeat(10_000)}});
+        let issues: Vec<Value> = (0..50).map(issue).collect();
+        let outcome = json!({"resourceType": "OperationOutcome", "issue": issues[..3]});
+        let said = Said::default();
+        said.hear(outcome.to_string().as_bytes(), &[]);
+        // The same again says nothing new.
+        said.hear(outcome.to_string().as_bytes(), &[]);
+        let kept: Vec<Value> = serde_json::from_str(&said.written().unwrap()).unwrap();
+        assert_eq!(kept.len(), 3);
+        let text = kept[0]["details"]["text"].as_str().unwrap();
+        assert!(text.chars().count() <= LETTERS + 2 && text.ends_with(CUT), "{text}");
+        for issue in &issues {
+            let outcome = json!({"resourceType": "OperationOutcome", "issue": [issue]});
+            said.hear(outcome.to_string().as_bytes(), &[]);
+        }
+        let kept: Vec<Value> = serde_json::from_str(&said.written().unwrap()).unwrap();
+        assert_eq!(kept.len(), ISSUES);
+        let large = json!({"resourceType": "OperationOutcome", "issue": [{"diagnostics": " x".repeat(LARGEST)}]});
+        assert_eq!(heard(&large, &[]), Value::Null);
+        for other in [
+            json!({"resourceType": "Patient", "issue": [{}]}),
+            json!([]),
+            json!({"issue": 7}),
+        ] {
+            assert_eq!(heard(&other, &[]), Value::Null);
+        }
+    }
+}
