@@ -158,7 +158,7 @@ fn the_persons_tokens_end_and_nothing_names_them() {
         .lines()
         .map(|line| serde_json::from_str(&line.replace("ann\"", "p-erased-1\"")).unwrap())
         .collect();
-    let server = crate::harness::server::Server::imported(&resources[..2]);
+    let server = crate::harness::server::Server::imported_at(&resources[..2], tabularium::consent::Clock::System);
     let folder = server.folder();
     let (gone, stays) = (server.patient_token("p-erased-1"), server.patient_token("anna"));
     let status = |path: &str, token: &str| server.get(path, token).status;

@@ -24,9 +24,10 @@ pub struct Forgotten {
 impl Store {
     /// The store in a folder; `None` where there is none yet.
     pub fn open_existing(folder: &Path, clock: Clock) -> Result<Option<Store>, Error> {
-        match folder.join(super::store::FILE).exists() {
-            true => Store::open(folder, clock).map(Some),
-            false => Ok(None),
+        if folder.join(super::store::FILE).exists() {
+            Store::open(folder, clock).map(Some)
+        } else {
+            Ok(None)
         }
     }
 

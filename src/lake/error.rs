@@ -101,9 +101,14 @@ impl LakeError {
 
     /// What a broken catalog means for whoever opens it: SQLite's words, and what to do.
     pub(super) fn of_catalog(self, dir: &Path) -> LakeError {
-        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
         let what = match &self {
-            LakeError::Sqlite(error) if matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)) => {
+            LakeError::Sqlite(error)
+                if matches!(
+                    error.sqlite_error_code(),
+                    Some(DatabaseCorrupt | NotADatabase | Unknown)
+                ) =>
+            {
                 format!("the catalog is damaged: {error}")
             }
             // What a catalog without its tables or with other values in them leads to.

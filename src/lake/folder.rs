@@ -88,7 +88,8 @@ impl Folder {
             };
             let (from, to) = (named(&self.catalog()), named(&to));
             match std::fs::rename(&from, &to) {
-                Ok(()) => kept = kept.or(Some(to)),
+                Ok(()) if part.is_empty() => kept = Some(to),
+                Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => return Err(super::error::LakeError::io("rename", &from)(error)),
             }

@@ -72,7 +72,8 @@ fn a_lake_without_a_good_catalog_comes_back_whole() {
         let said = adopt(&lake);
         assert!(said.contains("6 resources in 5 data files"), "{said}");
         let old = kept(lake.path(), "catalog.sqlite.damaged-");
-        assert_eq!(std::fs::read(&old[0]).unwrap(), content, "the old one is kept");
+        let old = old.iter().min_by_key(|path| path.as_os_str().len()).unwrap();
+        assert!(std::fs::read(old).unwrap() == content, "the old one is kept");
         is_as(&lake, &expected);
     }
     let lake = made.copy();

@@ -87,6 +87,11 @@ impl Server {
 
     /// A server over these resources, imported as the program imports them: a live Bundle of the local application.
     pub(crate) fn imported(resources: &[serde_json::Value]) -> Server {
+        Server::imported_at(resources, Clock::at(START))
+    }
+
+    /// The same with a clock that the program's commands go by, too.
+    pub(crate) fn imported_at(resources: &[serde_json::Value], clock: Clock) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let lake = Lake::open_or_create(folder.path()).unwrap();
         let mut writer = lake.writer().unwrap();
@@ -96,7 +101,7 @@ impl Server {
         }
         assert_eq!(session.finish().unwrap().refused, 0);
         drop(writer);
-        Server::over(folder, lake, Limits::default())
+        Server::run(folder, lake, Limits::default(), Arc::default(), false, clock, None)
     }
 
     /// The same with ids rewritten, as a sync gives them.

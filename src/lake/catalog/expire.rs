@@ -98,11 +98,12 @@ pub(in crate::lake) fn scheduled(connection: &Connection, folder: &Folder) -> Re
             let (path, relative) = row?;
             let path = PathBuf::from(path);
             let inside = relative && path.components().all(|part| matches!(part, Component::Normal(_)));
-            match inside {
-                true => Ok(folder.data().join(path)),
-                false => Err(LakeError::Damaged(
+            if inside {
+                Ok(folder.data().join(path))
+            } else {
+                Err(LakeError::Damaged(
                     "it has given up a file that is not in data/".to_owned(),
-                )),
+                ))
             }
         })
         .collect()

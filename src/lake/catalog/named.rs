@@ -123,9 +123,10 @@ pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<Str
 
 /// What SQLite finds wrong with its file, a clause each. `quick` leaves out whether indexes agree with their tables.
 pub(in crate::lake) fn broken_pages(connection: &Connection, quick: bool) -> Result<Vec<String>, LakeError> {
-    let mut statement = connection.prepare(match quick {
-        true => "PRAGMA quick_check(5)",
-        false => "PRAGMA integrity_check(5)",
+    let mut statement = connection.prepare(if quick {
+        "PRAGMA quick_check(5)"
+    } else {
+        "PRAGMA integrity_check(5)"
     })?;
     let found = statement.query_map([], |row| row.get::<_, String>(0))?;
     let found: Vec<String> = found.collect::<Result<_, _>>()?;

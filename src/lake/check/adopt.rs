@@ -125,7 +125,7 @@ fn clear_up(
             remove(&table.files[*at].written.path)?;
             adopted.removed += 1;
         }
-        let erased = table.choice.erased.iter().map(|at| *at);
+        let erased = table.choice.erased.iter().copied();
         let kept = table.choice.taken.iter().map(|(at, _)| *at);
         taken.extend(erased.chain(kept).map(|at| table.files[at].written.path.clone()));
     }
@@ -174,14 +174,14 @@ fn owner_key(folder: &Folder, old: &Old, tables: &[Table]) -> Result<OwnerKey, L
     }
     // Without rows of anybody there is nothing that a key was used for.
     let is_needed = files().any(|file| file.owned.is_some() || *file.written.owners.end() > 1);
-    match is_needed {
-        false => Ok(OwnerKey::random()),
-        true => Err(LakeError::Damaged(
-            "its owner key is lost, without which nobody's records can be told from another's; it stands in catalog.mark and in \
-             every copy of catalog.sqlite: put one of them back"
-                .to_owned(),
-        )),
+    if !is_needed {
+        return Ok(OwnerKey::random());
     }
+    Err(LakeError::Damaged(
+        "its owner key is lost, without which nobody's records can be told from another's; it stands in catalog.mark and in \
+         every copy of catalog.sqlite: put one of them back"
+            .to_owned(),
+    ))
 }
 
 /// The tables of the data folder, with the files that can be taken.
@@ -244,12 +244,11 @@ fn table(
     let mut columns = Columns::new(ty);
     let mut fitting = Vec::with_capacity(files.len());
     for file in files {
-        match columns.add(&file.schema) {
-            true => fitting.push(file),
-            false => {
-                let why = "its columns contradict those of other files".to_owned();
-                adopted.unfit.push((file.written.path, why));
-            }
+        if columns.add(&file.schema) {
+            fitting.push(file);
+        } else {
+            let why = "its columns contradict those of other files".to_owned();
+            adopted.unfit.push((file.written.path, why));
         }
     }
     let mut deleted: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();

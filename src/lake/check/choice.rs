@@ -11,8 +11,6 @@ use super::candidate::Candidate;
 pub(super) struct Choice {
     /// Those with a row that stays: where in the list, and which of their rows are deleted.
     pub(super) taken: Vec<(usize, BTreeSet<u64>)>,
-    /// Those without: their rows are elsewhere, in the same or a newer version, or deleted.
-    pub(super) dead: Vec<usize>,
     /// Those from before an erasure, which hold what it erased.
     pub(super) erased: Vec<usize>,
 }
@@ -21,8 +19,10 @@ pub(super) struct Choice {
 pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<u64>>) -> Choice {
     let is_erased = |at: usize| files.iter().any(|other| files[at].was_before(other));
     let (erased, mut rest): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| is_erased(*at));
-    // Where the same version is in several files, as after a merge, the largest one has it, so that the others are dead as a whole.
-    rest.sort_by_key(|at| (std::cmp::Reverse(files[*at].rows.len()), *at));
+    // Where the same version is in several files, as after a merge, the largest and latest one has it, so that the others are
+    // not needed at all.
+    let size = |at: &usize| (files[*at].rows.len(), *files[*at].written.last_updated.end());
+    rest.sort_by_key(|at| (std::cmp::Reverse(size(at)), *at));
     let mut newest: FxHashMap<u128, (i64, i64, usize, u64)> = FxHashMap::default();
     for at in &rest {
         let deleted = deleted.entry(*at).or_default();
@@ -56,9 +56,9 @@ pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<
                 gone.insert(position as u64);
             }
         }
-        match gone.len() == files[at].rows.len() {
-            true => choice.dead.push(at),
-            false => choice.taken.push((at, gone)),
+        // Otherwise its rows are elsewhere, in the same or a newer version, or deleted.
+        if gone.len() < files[at].rows.len() {
+            choice.taken.push((at, gone));
         }
     }
     choice

@@ -109,9 +109,10 @@ fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<File, Problem> {
     file.read_exact_at(&mut end, bytes.saturating_sub(8))
         .map_err(unreadable)?;
     let length = u32::from_le_bytes([end[0], end[1], end[2], end[3]]);
-    match &end[4..] == b"PAR1" && u64::from(length) == footer_size {
-        true => Ok(file),
-        false => Err(Problem::Contents("has another footer than is recorded".to_owned())),
+    if &end[4..] == b"PAR1" && u64::from(length) == footer_size {
+        Ok(file)
+    } else {
+        Err(Problem::Contents("has another footer than is recorded".to_owned()))
     }
 }
 

@@ -2,7 +2,7 @@
 //! and the data folder against the files that are named.
 //!
 //! A check changes nothing and needs no lock. It says what is wrong, file by file ([`Finding`]); what to do about it is the operator's.
-//! [`adopt`] makes a new catalog from the files.
+//! [`adopt()`] makes a new catalog from the files.
 
 mod adopt;
 mod candidate;
