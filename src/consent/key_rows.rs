@@ -149,7 +149,7 @@ mod tests {
         let connection = Connection::open(&path).unwrap();
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         connection.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
-        migrations::migrate_to(&connection, migrations::BEFORE_SEALED_KEYS);
+        migrations::migrate_before_sealed_keys(&connection);
         let insert = |pkcs8: &[u8], created_at: i64, retired_at: Option<i64>| {
             let kid = SigningKey::from_pkcs8(pkcs8).unwrap().kid;
             let sql = "INSERT INTO signing_key (kid, pkcs8, created_at, retired_at) VALUES (?1, ?2, ?3, ?4)";

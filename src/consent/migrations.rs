@@ -425,17 +425,16 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many steps an earlier release knew, whose signing keys lay in the clear.
+/// Takes the steps of an earlier release only, whose signing keys lay in the clear.
 #[cfg(test)]
-pub(super) const BEFORE_SEALED_KEYS: usize = 3;
-
-/// Takes the first steps only, as an earlier release did.
-#[cfg(test)]
-pub(super) fn migrate_to(connection: &Connection, steps: usize) {
-    for step in &STEPS[..steps] {
+pub(super) fn migrate_before_sealed_keys(connection: &Connection) {
+    let known = STEPS.iter().take_while(|step| **step != SEALED_KEYS);
+    for step in known.clone() {
         connection.execute_batch(step).unwrap();
     }
-    connection.pragma_update(None, "user_version", steps as i64).unwrap();
+    connection
+        .pragma_update(None, "user_version", known.count() as i64)
+        .unwrap();
 }
 
 fn version(connection: &Connection) -> Result<i64, rusqlite::Error> {
