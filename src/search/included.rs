@@ -134,8 +134,11 @@ pub(super) struct Sources<'a> {
     /// What the includes that follow them read.
     leaves: LeafSet,
     /// Their columns and owners, found out when first asked for.
-    columns: Option<(RecordBatch, Vec<Option<i64>>)>,
+    columns: Option<Columns>,
 }
+
+/// Columns of resources, and under whom each of them lies.
+type Columns = (RecordBatch, Vec<Option<i64>>);
 
 impl<'a> Sources<'a> {
     pub(super) fn new<'i>(ty: TypeId, rows: &'a [Source], includes: impl Iterator<Item = &'i Include>) -> Sources<'a> {
@@ -185,7 +188,7 @@ impl Sources<'_> {
         Ok(asked)
     }
 
-    fn columns(&mut self, table: &ScopedTable) -> Result<Option<&(RecordBatch, Vec<Option<i64>>)>, SearchError> {
+    fn columns(&mut self, table: &ScopedTable) -> Result<Option<&Columns>, SearchError> {
         if self.columns.is_none() {
             let owners = owners(table, self.rows)?;
             self.columns = Some((columns(self.ty, self.rows, &self.leaves)?, owners));

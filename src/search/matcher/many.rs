@@ -70,7 +70,7 @@ pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) 
 }
 
 /// Fewer values of a kind are compared one by one, which begins sooner.
-const FEW_VALUES: usize = 16;
+const FEW_VALUES: usize = 5;
 
 /// Longer URIs are not looked for all at once.
 const LONGEST_TREE: usize = 4_096;

@@ -150,13 +150,16 @@ pub(crate) struct QuantitySet {
     /// Those of any unit.
     of_any: Option<NumberSet>,
     /// The others by what they ask of the unit.
-    by_unit: FxHashMap<String, (Option<String>, Option<String>, NumberSet)>,
+    by_unit: ByUnit<NumberSet>,
 }
+
+/// System and code that are asked for, with their numbers, by both of them in one.
+type ByUnit<T> = FxHashMap<String, (Option<String>, Option<String>, T)>;
 
 impl QuantitySet {
     /// These quantities.
     pub(crate) fn of(values: Vec<QuantityValue>) -> QuantitySet {
-        let mut by_unit: FxHashMap<String, (Option<String>, Option<String>, Vec<NumberValue>)> = FxHashMap::default();
+        let mut by_unit: ByUnit<Vec<NumberValue>> = FxHashMap::default();
         let mut of_any = Vec::new();
         for QuantityValue { number, system, code } in values {
             if system.is_none() && code.is_none() {
