@@ -64,6 +64,7 @@ const STEPS: &[&str] = &[
     UNBEGUN_FLOWS,
     AUDIT_ARCHIVE,
     USAGE_BY_GRANT,
+    PUBLIC_REFRESH,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -403,6 +404,12 @@ const USAGE_BY_GRANT: &str = "
     UPDATE patient_authorization SET usage = 'ONE_TIME', data_until = exchanged_at + 86400
         WHERE usage = 'MULTIPLE' AND refreshable = 0 AND type <> 'IAL1' AND data_erased_at IS NULL
           AND state IN ('AUTHORIZED', 'EXCHANGED', 'ERRORED');
+";
+
+/// Refresh tokens of public clients, which may come back without naming their client.
+const PUBLIC_REFRESH: &str = "
+    -- The publishable key of a client that got the token without its secret key; NULL if it showed the secret, and for older tokens.
+    ALTER TABLE refresh_token ADD COLUMN public_client TEXT REFERENCES client (id);
 ";
 
 /// Brings the store to the newest version, in one transaction that a second process waits for.

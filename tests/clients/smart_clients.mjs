@@ -42,6 +42,10 @@ async function openidClient(authentication) {
   const config = await client.discovery(new URL(`${base}/`), publishableKey, undefined, authentication, {
     execute: [client.allowInsecureRequests],
   });
+  await connects(config);
+}
+
+async function connects(config) {
   const verifier = client.randomPKCECodeVerifier();
   const state = client.randomState();
   const url = client.buildAuthorizationUrl(config, {
@@ -85,6 +89,20 @@ async function registered() {
   };
   const config = await client.dynamicClientRegistration(new URL(`${base}/`), metadata, client.None(), options);
   assert.match(config.clientMetadata().client_id, /^pk_test_/);
+  await connects(config);
+}
+
+// By its default it sends the key pair in the body, whether it asked for that or left it open.
+async function registeredWithSecret(asked) {
+  const options = { execute: [client.allowInsecureRequests] };
+  const metadata = { client_name: "Registered", redirect_uris: [redirect], ...asked };
+  const config = await client.dynamicClientRegistration(new URL(`${base}/`), metadata, undefined, options);
+  const { client_secret: secret, token_endpoint_auth_method: method } = config.clientMetadata();
+  assert.match(secret, /^sk_test_/);
+  assert.equal(method, asked.token_endpoint_auth_method ?? "client_secret_basic");
+  await connects(config);
+  const tokens = await client.clientCredentialsGrant(config);
+  assert.equal(tokens.expires_in, 1800);
 }
 
 async function oauth4webapi() {
@@ -134,9 +152,8 @@ async function fhirclient(extra) {
   const backend = createServer((request, response) => {
     request.session = session;
     response.setHeader("connection", "close");
+    // Without a secret it refreshes with the refresh token alone, by its default.
     const api = smart(request, response);
-    // By its default it sends no client_id with a refresh, which only a client with a secret can do without.
-    api.options.refreshTokenWithClientId = !extra.clientSecret;
     const work = request.url.startsWith("/launch")
       ? api.authorize({ iss: `${base}/fhir`, clientId: publishableKey, scope: SCOPE, redirectUri: redirect, ...extra })
       : api.ready().then((client) => {
@@ -165,8 +182,11 @@ async function fhirclient(extra) {
 
 await openidClient(client.None());
 await openidClient(client.ClientSecretBasic(secretKey));
+await openidClient(client.ClientSecretPost(secretKey));
 await applicationToken();
 await registered();
+await registeredWithSecret({});
+await registeredWithSecret({ token_endpoint_auth_method: "client_secret_post" });
 console.log("npm openid-client discovers, registers, connects, reads and refreshes");
 await oauth4webapi();
 console.log("npm oauth4webapi discovers, connects, reads and refreshes");

@@ -40,7 +40,7 @@ impl Walk<'_> {
         let Some((token, until)) = self.refresh.clone() else {
             return;
         };
-        let outcome = self.room.tokens.refresh(&self.room.caller, &token, resync);
+        let outcome = self.room.tokens.refresh(Some(&self.room.caller), &token, resync);
         let stands = self.consent == "EXCHANGED" && (self.has("EXCHANGED") || self.has("ERRORED"));
         let may_retry = |source: &Source| {
             let given = source.state == "ERRORED" && source.been.contains(&"EXCHANGED");

@@ -42,7 +42,7 @@ fn the_authorization_servers_metadata_has_the_fields_of_rfc_8414() {
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],
         "code_challenge_methods_supported": ["S256"],
-        "token_endpoint_auth_methods_supported": ["client_secret_basic", "none"],
+        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
         "scopes_supported": ["launch/patient", "offline_access"],
     });
     assert_eq!(document(&server, AUTHORIZATION_SERVER), expected);

@@ -89,8 +89,15 @@ fn a_missing_grant_type_is_named_before_the_client() {
         );
         assert_eq!(answer.json()["error_description"], "the field grant_type is missing");
     }
-    let named = server.post("/oauth/token", &[], &json!({"grant_type": "refresh_token"}));
+    let named = server.post("/oauth/token", &[], &json!({"grant_type": "client_credentials"}));
     assert_eq!(named.oauth_error(), (401, "invalid_client".to_owned()));
+    // A refresh needs no client where the refresh token is a public client's, and none is here.
+    let refresh = server.post("/oauth/token", &[], &json!({"grant_type": "refresh_token"}));
+    assert_eq!(refresh.oauth_error(), (400, "invalid_request".to_owned()));
+    assert_eq!(
+        refresh.json()["error_description"],
+        "the field refresh_token is missing"
+    );
 }
 
 #[test]

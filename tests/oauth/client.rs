@@ -132,10 +132,17 @@ fn a_client_names_itself_in_exactly_one_way() {
     );
     let mut in_body = finished.exchange();
     in_body["client_secret"] = json!(app.test.secret);
+    let answer = server.post("/oauth/token", &[("authorization", &basic)], &in_body);
     assert_eq!(
-        server.post("/oauth/token", &[], &in_body).oauth_error(),
-        (400, "invalid_request".to_owned())
+        answer.oauth_error(),
+        (400, "invalid_request".to_owned()),
+        "the key pair twice"
     );
+    in_body.as_object_mut().unwrap().remove("client_id");
+    for headers in [&[][..], &[("authorization", basic.as_str())]] {
+        let answer = server.post("/oauth/token", headers, &in_body);
+        assert_eq!(answer.oauth_error(), (400, "invalid_request".to_owned()));
+    }
     let mut unknown = finished.exchange();
     unknown["client_id"] = json!("pk_test_unknown");
     assert_eq!(
@@ -143,4 +150,44 @@ fn a_client_names_itself_in_exactly_one_way() {
         (401, "invalid_client".to_owned())
     );
     finished.tokens(&server);
+}
+
+/// RFC 6749, section 2.3.1: what many libraries send unless they are told otherwise.
+#[test]
+fn the_key_pair_may_come_in_the_body() {
+    let (server, app) = server();
+    let other = App::register(&server.store, "other");
+    let own = |client: &str, secret: &str| json!({"grant_type": "client_credentials", "client_id": client, "client_secret": secret});
+    for path in ["/oauth/token", "/link/token"] {
+        for mode in [Mode::Live, Mode::Test] {
+            let keys = app.keys(mode);
+            let body = own(&keys.publishable, &keys.secret);
+            for answer in [server.post(path, &[], &body), server.post_form(path, &[], &body)] {
+                assert_eq!(answer.status, 200, "{}", answer.text);
+                let claims = claims(answer.json()["access_token"].as_str().unwrap());
+                assert_eq!(claims["client_id"], *keys.publishable);
+            }
+        }
+        for (client, secret) in [
+            (app.test.publishable.as_str(), "sk_test_unknown"),
+            (&app.test.publishable, &app.live.secret),
+            (&app.test.publishable, &other.test.secret),
+            (&app.test.secret, &app.test.publishable),
+            ("pk_test_unknown", &app.test.secret),
+        ] {
+            let answer = server.post(path, &[], &own(client, secret));
+            assert_eq!(answer.oauth_error(), (401, "invalid_client".to_owned()), "{client}");
+        }
+    }
+    // A code is exchanged for the client that shows its secret key, and for no other.
+    let finished = Flow::of(&app).finish(&server);
+    let mut body = finished.exchange();
+    body["client_secret"] = json!(other.test.secret);
+    assert_eq!(
+        server.post("/oauth/token", &[], &body).oauth_error(),
+        (401, "invalid_client".to_owned())
+    );
+    body["client_secret"] = json!(app.test.secret);
+    let answer = server.post_form("/oauth/token", &[], &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
 }

@@ -63,6 +63,8 @@ struct Room {
 
 fn play(room: &Room, finished: &Finished, events: &[Event]) {
     let Room { store, tokens, caller } = room;
+    // A public client may name itself or not; either way the same tokens are good.
+    let named = Some(caller).filter(|_| events.len() % 2 == 0);
     let mut model = Model::default();
     let issued = store.clock().now();
     for event in events {
@@ -89,12 +91,12 @@ fn play(room: &Room, finished: &Finished, events: &[Event]) {
                 }
             }
             Event::Refresh(at) if model.refresh.is_empty() => {
-                assert!(tokens.refresh(caller, &format!("rt_{at}"), Resync::Never).is_err());
+                assert!(tokens.refresh(named, &format!("rt_{at}"), Resync::Never).is_err());
             }
             Event::Refresh(at) => {
                 let at = at % model.refresh.len();
                 let (text, end, used) = model.refresh[at].clone();
-                let got = tokens.refresh(caller, &text, Resync::Never);
+                let got = tokens.refresh(named, &text, Resync::Never);
                 let good = used.is_none() && now < end && !model.ended && !model.revoked;
                 assert_eq!(got.is_ok(), good, "{:?}", got.err());
                 match got {

@@ -229,3 +229,101 @@ fn an_unknown_refresh_token_is_refused() {
         (400, "invalid_request".to_owned())
     );
 }
+
+/// npm fhirclient sends no client_id with a refresh unless it is told to.
+#[test]
+fn a_public_client_refreshes_without_naming_itself() {
+    for path in ["/oauth/token", "/link/token"] {
+        let (server, _app, finished, first) = exchanged(Usage::Multiple);
+        let unnamed = |token: &Value| {
+            let body = json!({"grant_type": "refresh_token", "refresh_token": token});
+            server.post_form(path, &[], &body)
+        };
+        let answer = unnamed(&first["refresh_token"]);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let second = answer.json();
+        let claims = claims(second["access_token"].as_str().unwrap());
+        assert_eq!(
+            (&claims["client_id"], &claims["sub"]),
+            (&json!(finished.client), &json!(finished.consent))
+        );
+        let third = unnamed(&second["refresh_token"]).json();
+        let fourth = refresh(&server, &third["refresh_token"], &finished.client).json();
+        let fifth = unnamed(&fourth["refresh_token"]).json();
+        assert!(is_active(&server, &fifth));
+        // What comes again is refused, and ends the family after a moment.
+        refused(&unnamed(&first["refresh_token"]));
+        refused(&unnamed(&json!("rt_unknown")));
+        server.store.clock().advance(11);
+        refused(&unnamed(&first["refresh_token"]));
+        refused(&unnamed(&fifth["refresh_token"]));
+        assert!(!is_active(&server, &fifth));
+    }
+}
+
+#[test]
+fn whose_tokens_came_by_the_secret_key_names_itself_to_refresh() {
+    let (server, app, _finished, public) = exchanged(Usage::Multiple);
+    let finished = Flow::of(&app).finish(&server);
+    let mut body = finished.exchange();
+    body.as_object_mut().unwrap().remove("client_id");
+    let basic = app.test.basic();
+    let by_secret = server.post("/oauth/token", &[("authorization", &basic)], &body);
+    assert_eq!(by_secret.status, 200, "{}", by_secret.text);
+    let unnamed = |tokens: &Value| {
+        let body = json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]});
+        server.post("/oauth/token", &[], &body)
+    };
+    let unnamed_is_refused = |tokens: &Value| {
+        let answer = unnamed(tokens);
+        assert_eq!(
+            answer.oauth_error(),
+            (401, "invalid_client".to_owned()),
+            "{}",
+            answer.text
+        );
+    };
+    let by_secret = by_secret.json();
+    unnamed_is_refused(&by_secret);
+    // Naming itself is enough, as before, and makes no public client of it.
+    let next = refresh(&server, &by_secret["refresh_token"], &finished.client).json();
+    unnamed_is_refused(&next);
+    // A public client that has shown a secret key is none any more.
+    let body = json!({"grant_type": "refresh_token", "refresh_token": public["refresh_token"]});
+    let shown = server.post("/oauth/token", &[("authorization", &basic)], &body).json();
+    unnamed_is_refused(&shown);
+    // A link's tokens always need the key pair.
+    let linked = Flow::link(&app).finish(&server).link_tokens(&server, &app.test);
+    unnamed_is_refused(&linked);
+}
+
+#[test]
+fn a_public_client_whose_key_was_retired_refreshes_no_more() {
+    let (server, app, _finished, tokens) = exchanged(Usage::Multiple);
+    server
+        .store
+        .rotate_keys(&app.id, Mode::Test, 0, Actor::Operator)
+        .unwrap();
+    let body = json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]});
+    assert_eq!(
+        server.post("/oauth/token", &[], &body).oauth_error(),
+        (401, "invalid_client".to_owned())
+    );
+}
+
+/// A store of before knows nothing of how its refresh tokens came: their clients name themselves, as they did.
+#[test]
+fn refresh_tokens_of_an_older_store_are_good_for_clients_that_name_themselves() {
+    let (server, _app, finished, tokens) = exchanged(Usage::Multiple);
+    let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
+    store.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+    store
+        .execute("UPDATE refresh_token SET public_client = NULL", [])
+        .unwrap();
+    let body = json!({"grant_type": "refresh_token", "refresh_token": tokens["refresh_token"]});
+    assert_eq!(
+        server.post("/oauth/token", &[], &body).oauth_error(),
+        (401, "invalid_client".to_owned())
+    );
+    assert_eq!(refresh(&server, &tokens["refresh_token"], &finished.client).status, 200);
+}

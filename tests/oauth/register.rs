@@ -47,6 +47,24 @@ fn a_client_is_registered_for_test_mode_with_its_metadata() {
     assert_eq!(server.store.client(id).unwrap().unwrap().mode, Mode::Test);
 }
 
+/// What most libraries do by default after a registration: the keys go into the body.
+#[test]
+fn a_client_that_registers_for_client_secret_post_gets_what_it_asked_for() {
+    let server = Server::start(&[]);
+    let mut body = metadata();
+    body["token_endpoint_auth_method"] = json!("client_secret_post");
+    let answer = server.post("/oauth/register", &[], &body);
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    let client = answer.json();
+    assert_eq!(client["token_endpoint_auth_method"], "client_secret_post");
+    let own = json!({"grant_type": "client_credentials", "client_id": client["client_id"],
+        "client_secret": client["client_secret"]});
+    for path in ["/oauth/token", "/link/token"] {
+        let answer = server.post_form(path, &[], &own);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    }
+}
+
 #[test]
 fn a_public_client_gets_no_secret() {
     let server = Server::start(&[]);
@@ -127,7 +145,6 @@ fn bad_metadata_is_invalid_client_metadata() {
     let server = Server::start(&[]);
     for (name, value) in [
         ("token_endpoint_auth_method", json!("private_key_jwt")),
-        ("token_endpoint_auth_method", json!("client_secret_post")),
         ("token_endpoint_auth_method", json!(1)),
         ("grant_types", json!(["implicit"])),
         ("grant_types", json!("authorization_code")),
@@ -177,6 +194,7 @@ fn the_grants_that_are_answered_are_those_that_the_token_endpoint_gives() {
         json!({}),
         json!({"grant_types": ["authorization_code"]}),
         json!({"grant_types": ["client_credentials"]}),
+        json!({"token_endpoint_auth_method": "client_secret_post"}),
         json!({"token_endpoint_auth_method": "none"}),
         json!({"token_endpoint_auth_method": "none", "grant_types": ["authorization_code"]}),
         json!({"grant_types": ["client_credentials"], "redirect_uris": []}),
@@ -186,10 +204,7 @@ fn the_grants_that_are_answered_are_those_that_the_token_endpoint_gives() {
         let client = server.post("/oauth/register", &[], &body).json();
         let listed = |grant: &str| client["grant_types"].as_array().unwrap().contains(&json!(grant));
         let (id, secret) = (client["client_id"].as_str().unwrap(), client["client_secret"].as_str());
-        assert_eq!(
-            secret.is_some(),
-            client["token_endpoint_auth_method"] == "client_secret_basic"
-        );
+        assert_eq!(secret.is_some(), client["token_endpoint_auth_method"] != "none");
         let own = json!({"grant_type": "client_credentials"});
         let pair = basic(id, secret.unwrap_or("anything"));
         let answer = server.post("/oauth/token", &[("authorization", &pair)], &own);

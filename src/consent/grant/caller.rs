@@ -1,6 +1,6 @@
 //! Which client calls, and whether it has proved it.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::GrantError;
 use crate::consent::error::Error;
@@ -17,19 +17,24 @@ pub struct Caller {
     pub proven: bool,
 }
 
+impl Caller {
+    /// The client of this publishable key, which must be in use, as one that showed no secret key.
+    pub(super) fn unproven(connection: &Connection, now: i64, client: &str) -> Result<Caller, GrantError> {
+        let (client, _) = in_use(connection, now, client)?.ok_or(GrantError::Client)?;
+        Ok(Caller { client, proven: false })
+    }
+
+    /// The publishable key, if the client showed no secret key.
+    pub(super) fn public_key(&self) -> Option<&str> {
+        Some(&*self.client.id).filter(|_| !self.proven)
+    }
+}
+
 impl Store {
     /// The client of this publishable key, which must be in use, and of this secret key where one came.
     pub fn authenticate(&self, client: &str, secret: Option<&str>) -> Result<Caller, GrantError> {
         let now = self.clock().now();
-        let found = self.read(|connection| {
-            let sql = "SELECT id, application, mode, secret FROM client
-                       WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
-            let mut statement = connection.prepare_cached(sql)?;
-            let row = statement.query_row(params![client, now], |row| {
-                Ok((of_row(row)?, row.get::<_, Option<Vec<u8>>>(3)?))
-            });
-            Ok(row.optional()?)
-        })?;
+        let found = self.read(|connection| in_use(connection, now, client))?;
         let (client, kept) = found.ok_or(GrantError::Client)?;
         let proven = match (secret, kept) {
             (None, _) => false,
@@ -56,6 +61,15 @@ impl Store {
         let client = self.client_of_secret(shown)?;
         Ok(client.is_some_and(|client| *client.application == *application && client.mode == mode))
     }
+}
+
+/// The client of a publishable key that is in use, with the digest of its secret key.
+fn in_use(connection: &Connection, now: i64, client: &str) -> Result<Option<(Client, Option<Vec<u8>>)>, Error> {
+    let sql = "SELECT id, application, mode, secret FROM client
+               WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
+    let mut statement = connection.prepare_cached(sql)?;
+    let row = statement.query_row(params![client, now], |row| Ok((of_row(row)?, row.get(3)?)));
+    Ok(row.optional()?)
 }
 
 fn of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Client> {

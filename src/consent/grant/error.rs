@@ -8,6 +8,9 @@ pub enum GrantError {
     /// No such client, or the secret key is not its own.
     #[error("the client is not known, or the secret key is not its own")]
     Client,
+    /// No client is named, and the grant is no public client's own.
+    #[error("the client is not named")]
+    Unnamed,
     /// The grant is for clients that prove who they are.
     #[error("this grant takes the client's key pair")]
     NeedsSecret,

@@ -74,7 +74,7 @@ impl Tokens {
             {
                 return Err(GrantError::Verifier);
             }
-            self.exchange(connection, now, &code, &caller.client, Surface::Oauth)
+            self.exchange(connection, now, &code, caller, Surface::Oauth)
         })
     }
 
@@ -87,7 +87,11 @@ impl Tokens {
             if consent.application != *client.application || consent.mode != client.mode {
                 return Err(GrantError::PublicToken);
             }
-            self.exchange(connection, now, &code, client, Surface::Link)
+            let caller = Caller {
+                client: client.clone(),
+                proven: true,
+            };
+            self.exchange(connection, now, &code, &caller, Surface::Link)
         })
     }
 
@@ -136,7 +140,7 @@ impl Tokens {
         connection: &Connection,
         now: i64,
         code: &Code,
-        client: &Client,
+        caller: &Caller,
         surface: Surface,
     ) -> Result<Outcome, GrantError> {
         let mut consent = Consent::get(connection, &code.consent)?.ok_or(Error::Lost("consent"))?;
@@ -166,11 +170,18 @@ impl Tokens {
         let standing = Standing::of(connection, consent)?;
         // A link that is for one time has no right to come back; a code's tokens can always be refreshed.
         let refresh = match surface == Surface::Oauth || multiple {
-            true => Some(add_refresh_token(connection, now, &family, &standing, surface)?),
+            true => Some(add_refresh_token(
+                connection,
+                now,
+                &family,
+                &standing,
+                surface,
+                caller.public_key(),
+            )?),
             false => None,
         };
         let standing = standing.again(connection)?;
-        let claims = self.draft(&standing.consent, client)?;
+        let claims = self.draft(&standing.consent, &caller.client)?;
         let id = &standing.consent.id;
         add_access_token(connection, now, &family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {

@@ -26,6 +26,8 @@ pub(super) struct RefreshToken {
     pub(super) family: String,
     pub(super) consent: String,
     pub(super) surface: Surface,
+    /// The publishable key of the client that got it, if that showed no secret key.
+    pub(super) public_client: Option<String>,
     pub(super) expires_at: i64,
     pub(super) used_at: Option<i64>,
     pub(super) revoked_at: Option<i64>,
@@ -43,8 +45,8 @@ impl Surface {
 impl RefreshToken {
     /// The refresh token whose text this is.
     pub(super) fn find(connection: &Connection, text: &str) -> Result<Option<RefreshToken>, Error> {
-        let sql =
-            "SELECT family, consent, surface, expires_at, used_at, revoked_at FROM refresh_token WHERE digest = ?1";
+        let sql = "SELECT family, consent, surface, public_client, expires_at, used_at, revoked_at FROM refresh_token
+                   WHERE digest = ?1";
         let digest = secret::digest(text);
         let mut statement = connection.prepare_cached(sql)?;
         let token = statement.query_row([digest], |row| {
@@ -55,9 +57,10 @@ impl RefreshToken {
                 family: row.get(0)?,
                 consent: row.get(1)?,
                 surface: if link { Surface::Link } else { Surface::Oauth },
-                expires_at: row.get(3)?,
-                used_at: row.get(4)?,
-                revoked_at: row.get(5)?,
+                public_client: row.get(3)?,
+                expires_at: row.get(4)?,
+                used_at: row.get(5)?,
+                revoked_at: row.get(6)?,
             })
         });
         Ok(token.optional()?)
@@ -71,22 +74,23 @@ impl RefreshToken {
 }
 
 /// Adds the next refresh token of a family, and with it moves the end of the consent's refresh window. Gives the token with the seconds
-/// it lives.
+/// it lives. A public client is one that showed no secret key.
 pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,
     family: &str,
     standing: &Standing,
     surface: Surface,
+    public_client: Option<&str>,
 ) -> Result<(String, i64), Error> {
     let text = secret::random("rt_")?;
     let (consent, until) = (&standing.consent.id, standing.refresh_until(now));
-    let sql = "INSERT INTO refresh_token (digest, family, consent, surface, created_at, expires_at)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let sql = "INSERT INTO refresh_token (digest, family, consent, surface, public_client, created_at, expires_at)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let digest = secret::digest(&text);
     let surface = surface.name();
     let mut statement = connection.prepare_cached(sql)?;
-    statement.execute(params![digest, family, consent, surface, now, until])?;
+    statement.execute(params![digest, family, consent, surface, public_client, now, until])?;
     let sql = "UPDATE consent SET refresh_until = max(COALESCE(refresh_until, 0), ?2) WHERE id = ?1";
     connection.prepare_cached(sql)?.execute(params![consent, until])?;
     Ok((text, until - now))

@@ -25,11 +25,19 @@ pub enum Resync {
 }
 
 impl Tokens {
-    /// Uses a refresh token. One that comes again is refused, and after a moment ends its family.
-    pub fn refresh(&self, caller: &Caller, token: &str, resync: Resync) -> Result<Granted, GrantError> {
+    /// Uses a refresh token. One that comes again is refused, and after a moment ends its family. Without a caller it must be a public
+    /// client's own, which RFC 6749 (section 6) lets refresh without naming itself.
+    pub fn refresh(&self, caller: Option<&Caller>, token: &str, resync: Resync) -> Result<Granted, GrantError> {
         self.grant(|connection, now| {
             let token = RefreshToken::find(connection, token)?.ok_or(GrantError::RefreshToken)?;
             let consent = Consent::get(connection, &token.consent)?.ok_or(Error::Lost("consent"))?;
+            let caller = match caller {
+                Some(caller) => caller.clone(),
+                None => {
+                    let client = token.public_client.as_deref().ok_or(GrantError::Unnamed)?;
+                    Caller::unproven(connection, now, client)?
+                }
+            };
             // Bound to application and mode rather than to a key, so that keys may be rotated.
             if consent.application != *caller.client.application || consent.mode != caller.client.mode {
                 return Err(GrantError::OtherClient);
@@ -37,7 +45,7 @@ impl Tokens {
             if token.surface == Surface::Link && !caller.proven {
                 return Err(GrantError::NeedsSecret);
             }
-            self.refreshed(connection, now, &token, consent, caller, resync)
+            self.refreshed(connection, now, &token, consent, &caller, resync)
         })
     }
 
@@ -77,7 +85,9 @@ impl Tokens {
             }
         }
         let (family, id) = (&token.family, &standing.consent.id);
-        let refresh = add_refresh_token(connection, now, family, &standing, token.surface)?;
+        // A family that began with the secret key, or showed it once, does without it no more.
+        let public = caller.public_key().filter(|_| token.public_client.is_some());
+        let refresh = add_refresh_token(connection, now, family, &standing, token.surface, public)?;
         let standing = standing.again(connection)?;
         let claims = self.draft(&standing.consent, &caller.client)?;
         add_access_token(connection, now, family, id, &claims.jti, claims.exp)?;

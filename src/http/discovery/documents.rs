@@ -6,7 +6,8 @@ use crate::consent::issuer;
 
 const GRANTS: [&str; 3] = ["authorization_code", "refresh_token", "client_credentials"];
 const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
-const METHODS: [&str; 2] = ["client_secret_basic", "none"];
+/// The first is the one to prefer.
+const METHODS: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
 
 /// Where SMART apps send the patient. `/oauth/authorize` wants an identifier for the user, which SMART apps do not send.
 pub(in crate::http) fn authorization_address(base_url: &str) -> String {

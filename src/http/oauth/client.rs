@@ -1,5 +1,6 @@
-//! Which client a request to a token endpoint names, and how: `Authorization: Basic` with its key pair, or `client_id` in the body.
-//! Exactly one of the two; whether what is named exists is not asked here.
+//! Which client a request to a token endpoint names, and how (RFC 6749, section 2.3.1): its key pair by `Authorization: Basic`, or
+//! `client_id` in the body, with `client_secret` beside it or without. The header and the body never both; whether the client exists is
+//! not asked here.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -34,26 +35,20 @@ pub(in crate::http) enum Identity {
 }
 
 impl Identity {
-    /// The client of a request with these headers and fields.
-    pub(in crate::http) fn of(headers: &HeaderMap, fields: &Fields) -> Result<Identity, OAuthError> {
+    /// The client of a request with these headers and fields; `None` if it names none.
+    pub(in crate::http) fn of(headers: &HeaderMap, fields: &Fields) -> Result<Option<Identity>, OAuthError> {
         let basic = basic(headers)?;
-        let named = fields.get("client_id")?;
-        if fields.get("client_secret")?.is_some() {
-            return Err(OAuthError::request(
-                "the secret key comes by Authorization: Basic, not as client_secret in the body",
-            ));
-        }
-        match (basic, named) {
-            (Some(_), Some(_)) => Err(OAuthError::request(
-                "the client is named twice, by Authorization: Basic and by client_id in the body",
+        let named = fields.get("client_id")?.map(str::to_owned);
+        let secret = fields.get("client_secret")?.map(str::to_owned);
+        match (basic, named, secret) {
+            (Some((client, secret)), None, None) => Ok(Some(Identity::Confidential { client, secret })),
+            (Some(_), _, _) => Err(OAuthError::request(
+                "the client is named twice, by Authorization: Basic and in the body",
             )),
-            (Some((client, secret)), None) => Ok(Identity::Confidential { client, secret }),
-            (None, Some(client)) => Ok(Identity::Public {
-                client: client.to_owned(),
-            }),
-            (None, None) => Err(OAuthError::Client(
-                "the client is not named: send its key pair by Authorization: Basic or client_id in the body",
-            )),
+            (None, Some(client), Some(secret)) => Ok(Some(Identity::Confidential { client, secret })),
+            (None, Some(client), None) => Ok(Some(Identity::Public { client })),
+            (None, None, Some(_)) => Err(OAuthError::request("client_secret needs client_id beside it")),
+            (None, None, None) => Ok(None),
         }
     }
 
@@ -119,18 +114,17 @@ mod tests {
 
     use super::*;
 
-    fn request(authorization: &[&str], client_id: Option<&str>) -> Result<Identity, OAuthError> {
+    fn request(authorization: &[&str], body: &str) -> Result<Option<Identity>, OAuthError> {
         let mut headers = HeaderMap::new();
         for value in authorization {
             headers.append(AUTHORIZATION, value.parse().unwrap());
         }
-        let body = client_id.map_or(String::new(), |id| format!("client_id={id}"));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         let (none, limits) = (HeaderMap::new(), crate::http::Limits::default());
-        let read = Fields::read(&none, axum::body::Body::from(body), &limits);
+        let read = Fields::read(&none, axum::body::Body::from(body.to_owned()), &limits);
         Identity::of(&headers, &runtime.block_on(read).unwrap())
     }
 
@@ -141,24 +135,39 @@ mod tests {
                 BASE64.encode(pair),
                 BASE64.encode(pair).trim_end_matches('=').to_owned(),
             ] {
-                let identity = request(&[&format!("bAsIc {encoded}")], None).unwrap();
+                let identity = request(&[&format!("bAsIc {encoded}")], "").unwrap().unwrap();
                 assert_eq!((identity.client(), identity.secret()), ("pk_test_a", Some("sk_test_b")));
             }
         }
-        let odd = request(&[&format!("Basic {}", BASE64.encode("a%3Ab:c:d"))], None).unwrap();
+        let odd = request(&[&format!("Basic {}", BASE64.encode("a%3Ab:c:d"))], "")
+            .unwrap()
+            .unwrap();
         assert_eq!((odd.client(), odd.secret()), ("a:b", Some("c:d")));
     }
 
     #[test]
-    fn exactly_one_way_of_client_identity() {
+    fn the_header_and_the_body_never_both() {
         let basic = format!("Basic {}", BASE64.encode("pk_test_a:sk_test_b"));
+        for body in [
+            "client_id=pk_test_a",
+            "client_secret=sk_test_b",
+            "client_id=pk_test_a&client_secret=sk_test_b",
+        ] {
+            assert!(
+                matches!(request(&[&basic], body), Err(OAuthError::Request(_))),
+                "{body}"
+            );
+        }
+        assert!(matches!(request(&[&basic, &basic], ""), Err(OAuthError::Request(_))));
         assert!(matches!(
-            request(&[&basic], Some("pk_test_a")),
+            request(&[], "client_secret=sk_test_b"),
             Err(OAuthError::Request(_))
         ));
-        assert!(matches!(request(&[&basic, &basic], None), Err(OAuthError::Request(_))));
-        assert!(matches!(request(&[], None), Err(OAuthError::Client(_))));
-        assert_eq!(request(&[], Some("pk_test_a")).unwrap().secret(), None);
+        assert_eq!(request(&[], "").unwrap(), None);
+        assert_eq!(request(&[], "client_id=pk_test_a").unwrap().unwrap().secret(), None);
+        let posted = request(&[], "client_id=pk_test_a&client_secret=sk_test_b").unwrap();
+        let posted = posted.unwrap();
+        assert_eq!((posted.client(), posted.secret()), ("pk_test_a", Some("sk_test_b")));
     }
 
     #[test]
@@ -173,7 +182,7 @@ mod tests {
             "Basic YQ==",
             "Basic /w==",
         ] {
-            assert!(matches!(request(&[value], None), Err(OAuthError::Client(_))), "{value}");
+            assert!(matches!(request(&[value], ""), Err(OAuthError::Client(_))), "{value}");
         }
     }
 }

@@ -53,6 +53,13 @@ impl OAuthError {
         OAuthError::Request(problem.into())
     }
 
+    /// No client is named.
+    pub(super) fn unnamed() -> OAuthError {
+        OAuthError::Client(
+            "the client is not named: send its key pair by Authorization: Basic or client_id in the body",
+        )
+    }
+
     /// The body is of no type that is read here.
     pub(super) fn media_type() -> OAuthError {
         OAuthError::Common(Error::MediaType(
@@ -80,9 +87,10 @@ impl From<GrantError> for OAuthError {
     fn from(error: GrantError) -> OAuthError {
         match error {
             GrantError::Client => OAuthError::Client("the client is not known, or the secret key is not its own"),
-            GrantError::NeedsSecret => {
-                OAuthError::Client("this grant takes the client's key pair, by Authorization: Basic")
-            }
+            GrantError::NeedsSecret => OAuthError::Client(
+                "this grant takes the client's key pair: by Authorization: Basic, or as client_id and client_secret",
+            ),
+            GrantError::Unnamed => OAuthError::unnamed(),
             GrantError::AccessEnded => OAuthError::Unprocessable(error.to_string()),
             GrantError::Store(error) => OAuthError::Common(Error::internal(error)),
             other => OAuthError::Grant(other.to_string().into()),

@@ -38,11 +38,12 @@ impl Metadata {
     pub(super) fn of(object: &Map<String, Value>) -> Result<Metadata, OAuthError> {
         let method = match text(object, "token_endpoint_auth_method")? {
             None | Some("client_secret_basic") => "client_secret_basic",
+            Some("client_secret_post") => "client_secret_post",
             Some("none") => "none",
             Some(_) => {
                 return Err(wrong(
                     "token_endpoint_auth_method",
-                    "must be client_secret_basic or none",
+                    "must be client_secret_basic, client_secret_post or none",
                 ));
             }
         };

@@ -90,29 +90,31 @@ impl Grant {
         }
     }
 
-    fn carry_out(&self, service: &Service, caller: &Caller, resync: Resync) -> Result<Given, OAuthError> {
+    fn carry_out(&self, service: &Service, caller: Option<&Caller>, resync: Resync) -> Result<Given, OAuthError> {
         let tokens = &service.tokens;
+        let named = || caller.ok_or_else(OAuthError::unnamed);
         match self {
             Grant::Code {
                 code,
                 redirect_uri,
                 verifier,
             } => {
-                let granted = tokens.exchange_code(caller, code, redirect_uri, verifier)?;
+                let granted = tokens.exchange_code(named()?, code, redirect_uri, verifier)?;
                 Ok(Given::Consent(Box::new(granted)))
             }
             Grant::Refresh { token } => {
                 let granted = tokens.refresh(caller, token, resync)?;
                 Ok(Given::Consent(Box::new(granted)))
             }
-            Grant::Client => Ok(Given::Application(tokens.client_credentials(caller)?)),
+            Grant::Client => Ok(Given::Application(tokens.client_credentials(named()?)?)),
         }
     }
 }
 
 /// A request to a token endpoint.
 pub(in crate::http) struct Asked {
-    identity: Identity,
+    /// Of a refresh it may be missing: the token then tells whose it is.
+    identity: Option<Identity>,
     /// What it asks for.
     pub(in crate::http) grant: Grant,
     extensions: Extensions,
@@ -126,6 +128,9 @@ impl Asked {
         // Which grant it is comes first: a request that names none is malformed, whoever sent it.
         let ty = GrantType::of(&fields)?;
         let identity = Identity::of(&parts.headers, &fields)?;
+        if identity.is_none() && ty != GrantType::Refresh {
+            return Err(OAuthError::unnamed());
+        }
         Ok(Asked {
             identity,
             grant: Grant::of(ty, &fields)?,
@@ -133,18 +138,16 @@ impl Asked {
         })
     }
 
-    /// Carries out what it asks for: the client is known, and has shown its secret key if it named itself by Basic. It waits for the
-    /// store.
+    /// Carries out what it asks for: the client is known, and its secret key is its own if it showed one. It waits for the store.
     pub(in crate::http) fn carry_out(&self, service: &Service, resync: Resync) -> Result<Given, OAuthError> {
-        let caller = service
-            .store
-            .authenticate(self.identity.client(), self.identity.secret())?;
-        if caller.proven {
+        let authenticate = |identity: &Identity| service.store.authenticate(identity.client(), identity.secret());
+        let caller = self.identity.as_ref().map(authenticate).transpose()?;
+        if let Some(caller) = caller.as_ref().filter(|caller| caller.proven) {
             service
                 .throttle
                 .charge_credential(&caller.client.id, &self.extensions)?;
         }
-        self.grant.carry_out(service, &caller, resync)
+        self.grant.carry_out(service, caller.as_ref(), resync)
     }
 }
 
