@@ -161,6 +161,9 @@ pub(super) fn serve(
     settings: Settings,
     until_stdin_ends: bool,
 ) -> Result<(), Failure> {
+    if let Err(error) = crate::http::raise_file_limit() {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
     // `token` makes tokens for this address from now on.
     options.store.set_base_url(&options.base_url).map_err(Failure::other)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -6,6 +6,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 
+use super::admission::Broken;
 use super::coding::Coding;
 use super::error::Error;
 use super::limits::Limits;
@@ -62,13 +63,20 @@ async fn collect(body: Body, limit: usize) -> Result<Bytes, Error> {
     let mut stream = body.into_data_stream();
     let mut whole = BytesMut::new();
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|_| Error::LostBody)?;
+        let chunk = chunk.map_err(broken)?;
         if whole.len() + chunk.len() > limit {
             return Err(Error::LongBody(limit));
         }
         whole.extend_from_slice(&chunk);
     }
     Ok(whole.freeze())
+}
+
+fn broken(error: axum::Error) -> Error {
+    match error.into_inner().downcast_ref() {
+        Some(Broken::Busy) => Error::Busy,
+        _ => Error::LostBody,
+    }
 }
 
 /// Whether the body says that it is of one of these media types; one that says nothing is taken to be.

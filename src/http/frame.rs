@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::coding::Taken;
 use super::compress::compressed;
 use super::error::{Cause, Error};
+use super::places::Seat;
 use super::protection::{keep_personal, protect};
 use super::request_id::RequestId;
 use super::routes::Refusals;
@@ -104,9 +105,13 @@ async fn guarded(service: &Service, request: Request, next: Next) -> Response {
     {
         return Error::Invalid("the path is not UTF-8".to_owned()).into_response();
     }
-    let Ok(_slot) = service.requests.try_acquire() else {
+    let (headers, extensions) = (request.headers(), request.extensions());
+    let address = client_address(headers, extensions, service.limits.rates.behind_proxy);
+    let Some(admitted) = service.admission.admit(address) else {
         return Error::Busy.into_response();
     };
+    let seat = extensions.get::<Arc<Seat>>().cloned();
+    let request = request.map(|body| admitted.body(body, seat));
     // A handler shares nothing mutable with the next request but through locks, which recover from poisoning.
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
         Ok(response) => response,

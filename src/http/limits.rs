@@ -6,9 +6,10 @@ use std::time::Duration;
 /// The bounds that a server holds to. What exceeds one is answered with an OperationOutcome and costs nothing more.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open connections; further ones wait to be accepted.
+    /// Open connections, or a quarter of the files that the system lets the process have open, if that is less. A further one takes the
+    /// place of one that waits for its client.
     pub connections: usize,
-    /// Requests being answered at once.
+    /// Requests being answered at once, half of them for one address at most. One whose body is on its way is not counted.
     pub requests: usize,
     /// Searches at work at once; further ones wait for `patience`.
     pub queries: usize,
@@ -22,6 +23,8 @@ pub struct Limits {
     pub headers: usize,
     /// Bytes of a request's body.
     pub body: usize,
+    /// Bytes of all bodies that have not come as a whole.
+    pub bodies: usize,
     /// How long a client may take to send its request's headers, and how long an idle connection stays open.
     pub header_time: Duration,
     /// How long a client may take to send its request's body.
@@ -106,6 +109,7 @@ impl Default for Limits {
             url: 60 * 1_024,
             headers: 96 * 1_024,
             body: 2 * 1_024 * 1_024,
+            bodies: 256 * 1_024 * 1_024,
             header_time: Duration::from_secs(30),
             body_time: Duration::from_secs(30),
             write_time: Duration::from_secs(60),

@@ -4,6 +4,8 @@
 //! request. What is found and who may see it is decided below, in `search`, `views`, `lake` and `consent`.
 
 mod accept;
+mod admission;
+mod answer;
 mod auth;
 mod body;
 mod capability;
@@ -11,10 +13,12 @@ mod coding;
 mod compress;
 mod conditional;
 mod connect;
+mod described;
 mod directory;
 mod discovery;
 mod error;
 mod explain;
+mod file_limit;
 mod frame;
 mod home;
 mod limits;
@@ -24,6 +28,7 @@ mod negotiate;
 mod oauth;
 mod parameters;
 mod patient_wildcard;
+mod places;
 mod pretty;
 mod protection;
 mod read;
@@ -46,6 +51,7 @@ mod view_source;
 mod view_validate;
 mod workers;
 
+pub use file_limit::raise_file_limit;
 pub use limits::{Limits, Rate, Rates};
 pub use server::{ServeError, serve};
 pub use service::{Options, Service};

@@ -1,5 +1,6 @@
 //! Accepting connections, and letting them finish when the server is told to stop.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +13,16 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
+use super::answer::Answer;
+use super::file_limit;
 use super::limits::Limits;
+use super::places::{Place, Places, Seat};
 use super::routes::router;
 use super::service::Service;
 use super::stream::Stream;
-use super::throttle::Peer;
+use super::throttle::{Peer, subscriber};
 use crate::lake::REFRESH;
 
 /// How long accepting rests after the system ran out of something.
@@ -40,62 +44,78 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     let limits = service.limits.clone();
     let router = router(service.clone());
-    let slots = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(file_limit::connections(limits.connections), limits.rates.behind_proxy);
     let (stopping, stopped) = watch::channel(false);
     let refreshing = tokio::spawn(refresh(service));
     tokio::pin!(stop);
     loop {
         let accepted = tokio::select! {
             () = &mut stop => break,
-            accepted = accept(&listener, &slots) => accepted,
+            accepted = accept(&listener, &places) => accepted,
         };
-        let Some((stream, slot)) = accepted else { continue };
+        let Some((stream, place)) = accepted else { continue };
         let (router, limits, stopped) = (router.clone(), limits.clone(), stopped.clone());
         tokio::spawn(async move {
-            converse(stream, router, &limits, stopped).await;
-            drop(slot);
+            converse(stream, place.seat(), router, &limits, stopped).await;
+            drop(place);
         });
     }
     drop(listener);
     refreshing.abort();
     // Nobody listens when no connection is open.
     let _ = stopping.send(true);
-    // Every connection holds a slot until it is done.
-    let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
-    match tokio::time::timeout(limits.grace, slots.acquire_many(all)).await {
-        Ok(_) => Ok(()),
+    match tokio::time::timeout(limits.grace, places.emptied()).await {
+        Ok(()) => Ok(()),
         Err(_) => Err(ServeError::CutOff),
     }
 }
 
-/// The next connection, once there is room for it.
-async fn accept(
-    listener: &TcpListener,
-    slots: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let slot = slots.clone().acquire_owned().await.ok()?;
+/// The next connection, once there is a place for it.
+async fn accept(listener: &TcpListener, places: &Arc<Places>) -> Option<(TcpStream, Place)> {
     match listener.accept().await {
-        Ok((stream, _)) => Some((stream, slot)),
+        Ok((stream, peer)) => {
+            let place = places.take(subscriber(peer.ip())).await;
+            Some((stream, place))
+        }
         Err(error) => {
             tracing::warn!(%error, "a connection could not be accepted");
+            // The system may have run out of what connections take.
+            places.evict();
             tokio::time::sleep(REST).await;
             None
         }
     }
 }
 
-/// One connection, from its first request to its last.
-async fn converse(stream: TcpStream, router: Router, limits: &Limits, mut stopped: watch::Receiver<bool>) {
+/// One connection, from its first request to its last, or until its place is given to another.
+async fn converse(
+    stream: TcpStream,
+    seat: &Arc<Seat>,
+    router: Router,
+    limits: &Limits,
+    mut stopped: watch::Receiver<bool>,
+) {
     let peer = stream.peer_addr().ok().map(|address| Peer(address.ip()));
-    let answer = service_fn(move |mut request: Request<Incoming>| {
+    let answer = service_fn(|mut request: Request<Incoming>| {
         if let Some(peer) = peer {
             request.extensions_mut().insert(peer);
         }
-        TowerToHyperService::new(router.clone()).call(request)
+        request.extensions_mut().insert(seat.clone());
+        let answering = seat
+            .answers()
+            .then(|| TowerToHyperService::new(router.clone()).call(request));
+        async {
+            let Some(answering) = answering else {
+                // The place was given to another: the connection is about to be closed.
+                return std::future::pending().await;
+            };
+            let response = answering.await?;
+            Ok::<_, Infallible>(response.map(|body| Answer::new(body, seat.clone())))
+        }
     });
     // A failure only costs latency.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Stream::new(stream, limits.write_time));
+    let io = TokioIo::new(Stream::new(stream, seat.clone(), limits.write_time));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
@@ -104,6 +124,7 @@ async fn converse(stream: TcpStream, router: Router, limits: &Limits, mut stoppe
     tokio::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,
+        () = seat.evicted() => return,
         () = told(&mut stopped) => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -114,7 +135,7 @@ async fn converse(stream: TcpStream, router: Router, limits: &Limits, mut stoppe
     }
 }
 
-/// Waits until the server stops, be it that nobody is left to say so.
+/// Waits until the server stops.
 async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::admission::Admission;
 use super::capability::Capability;
 use super::error::Error;
 use super::limits::Limits;
@@ -56,7 +57,7 @@ pub struct Service {
     pub(super) limits: Limits,
     pub(super) explain: bool,
     pub(super) sources: Client,
-    pub(super) requests: Arc<Semaphore>,
+    pub(super) admission: Arc<Admission>,
     pub(super) throttle: Throttle,
     /// Routes that need no credential.
     pub(super) open_paths: FxHashSet<&'static str>,
@@ -97,7 +98,7 @@ impl Service {
             counts: Counts::default(),
             fhir_base: format!("{}/fhir/", base_url.trim_end_matches('/')),
             base_url: base_url.trim_end_matches('/').to_owned(),
-            requests: Arc::new(Semaphore::new(limits.requests)),
+            admission: Admission::new(&limits),
             throttle: Throttle::new(&limits.rates),
             open_paths: open_paths(),
             queries: Arc::new(Semaphore::new(limits.queries)),
@@ -111,9 +112,9 @@ impl Service {
 
     /// Tells whether as many requests are being answered as there are processors: what can wait then does.
     pub fn busy(&self) -> impl Fn() -> bool + Send + 'static + use<> {
-        let (requests, limit) = (self.requests.clone(), self.limits.requests);
+        let admission = self.admission.clone();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        move || limit.saturating_sub(requests.available_permits()) >= processors
+        move || admission.answering() >= processors
     }
 
     /// What calls sources, identity providers and record locators.

@@ -1,8 +1,9 @@
-//! A TCP connection that gives up on a client that does not read, as an unread answer keeps its memory; and that gives an id and an
-//! OperationOutcome to what hyper answers by itself, to requests that it cannot read.
+//! A TCP connection that gives up on a client that does not read, as an unread answer keeps its memory; that tells its place whether the
+//! client is awaited; and that gives an id and an OperationOutcome to what hyper answers by itself, to requests that it cannot read.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,11 +13,13 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 use uuid::Uuid;
 
+use super::places::Seat;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 
 /// A connection whose writes fail once the client has left them waiting for `patience`.
 pub(super) struct Stream {
     inner: TcpStream,
+    seat: Arc<Seat>,
     patience: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
@@ -30,9 +33,10 @@ struct Amended {
 }
 
 impl Stream {
-    pub(super) fn new(inner: TcpStream, patience: Duration) -> Stream {
+    pub(super) fn new(inner: TcpStream, seat: Arc<Seat>, patience: Duration) -> Stream {
         Stream {
             inner,
+            seat,
             patience,
             waiting: None,
             amended: None,
@@ -41,6 +45,7 @@ impl Stream {
 
     /// Passes a write's outcome on, or ends it when the client has had its time.
     fn timed<T>(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.seat.is_unread(outcome.is_pending());
         if outcome.is_ready() {
             self.waiting = None;
             return outcome;
@@ -123,7 +128,12 @@ fn amended(head: &[u8]) -> Vec<u8> {
 
 impl AsyncRead for Stream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let outcome = Pin::new(&mut self.inner).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.seat.heard();
+        }
+        outcome
     }
 }
 

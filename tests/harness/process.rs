@@ -15,12 +15,17 @@ pub(crate) struct Process {
 impl Process {
     /// Starts a command and reads what it prints up to the line that names its address.
     pub(crate) fn start(arguments: &[&str]) -> Process {
-        let child = Command::new(PROGRAM)
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        Process::run(Command::new(PROGRAM).args(arguments))
+    }
+
+    /// The same in a shell that has run this before.
+    pub(crate) fn limited(before: &str, arguments: &[&str]) -> Process {
+        let script = format!("{before} && exec \"$0\" \"$@\"");
+        Process::run(Command::new("sh").args(["-c", &script, PROGRAM]).args(arguments))
+    }
+
+    fn run(command: &mut Command) -> Process {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let printed = Vec::new();
         let mut process = Process { child, printed };
         let lines = BufReader::new(process.child.stdout.take().unwrap()).lines();

@@ -1,8 +1,10 @@
 //! The service over real HTTP: routes and bounds, versions that a client holds, codings, what the server says of itself.
 
+mod answers;
 mod coding;
 mod compartment;
 mod conditional;
+mod crowds;
 mod directory;
 mod discovery;
 mod drawn;

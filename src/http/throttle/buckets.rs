@@ -13,7 +13,7 @@ use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 
 use super::allowance::{Allowance, Meter};
-use super::peer::ClientAddress;
+use super::peer::{ClientAddress, subscriber};
 use crate::http::error::Error;
 use crate::http::limits::{Rate, Rates};
 
@@ -108,17 +108,6 @@ fn noted(charged: Result<Option<Allowance>, Allowance>, extensions: &Extensions)
         meter.note(allowance);
     }
     Ok(())
-}
-
-/// Who has an address: of IPv6 the network of 64 bits, in which a subscriber has as many addresses as they like.
-fn subscriber(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
-        }
-        address => address,
-    }
 }
 
 impl<K: Hash + Eq + Clone> Buckets<K> {

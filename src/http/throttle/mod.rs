@@ -11,4 +11,4 @@ mod peer;
 
 pub(super) use allowance::{Allowance, Meter};
 pub(super) use buckets::Throttle;
-pub(super) use peer::{ClientAddress, Peer, client_address};
+pub(super) use peer::{ClientAddress, Peer, client_address, subscriber};

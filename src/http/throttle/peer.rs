@@ -29,6 +29,17 @@ pub(in crate::http) fn client_address(
     last.or(peer)
 }
 
+/// Who has an address: of IPv6 the network of 64 bits, in which a subscriber has as many addresses as they like.
+pub(in crate::http) fn subscriber(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        address => address,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
