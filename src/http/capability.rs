@@ -13,13 +13,15 @@ use bytes::Bytes;
 use chrono::{DateTime, NaiveDate};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use serde_json::json;
 
 use super::coding::{Coding, Taken};
+use super::described;
 use super::discovery;
 use super::error::Error;
 use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
 use super::pretty::pretty;
-use super::routes::{Operation, Route};
+use super::routes::{Operation, Route, list, named, object};
 use super::service::Service;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::{TypeId, facts};
@@ -42,7 +44,17 @@ struct Made {
 /// The route of the statement.
 pub(super) fn routes() -> Vec<Route> {
     let operation = Operation::new("metadata", "What this server can do, as a CapabilityStatement").open();
-    vec![Route::at("/fhir/metadata").get(metadata, operation.answers(&["application/fhir+json"]))]
+    let mut schema = object(
+        &["resourceType", "fhirVersion", "rest"],
+        json!({
+            "resourceType": {"type": "string", "const": "CapabilityStatement"},
+            "fhirVersion": {"type": "string"},
+            "rest": list(&json!({"type": "object", "additionalProperties": true})),
+        }),
+    );
+    schema["additionalProperties"] = json!(true);
+    let schema = named("CapabilityStatement", schema);
+    vec![Route::at("/fhir/metadata").get(metadata, operation.answers(&[described::FHIR], &schema))]
 }
 
 /// `GET /fhir/metadata`: the one FHIR route that needs no token.

@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::auth::Caller;
 use super::conditional::Version;
+use super::described::{FHIR, resource};
 use super::error::Error;
 use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
 use super::patient_wildcard;
@@ -33,7 +34,7 @@ pub(super) fn routes() -> Vec<Route> {
             "If-Modified-Since",
             "when the client's version was made; without If-None-Match",
         )
-        .answers(&["application/fhir+json"])
+        .answers(&[FHIR], &resource())
         .response(304, "The client has this version", &[], &serde_json::Value::Null);
     let operation = [200, 304].into_iter().fold(operation, |operation, status| {
         operation.response_header(status, "ETag", tag).response_header(

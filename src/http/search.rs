@@ -11,6 +11,7 @@ use axum::response::Response;
 use bytes::Bytes;
 
 use super::auth::Caller;
+use super::described::{FHIR, bundle};
 use super::error::Error;
 use super::negotiate::{FHIR_JSON, Preferred, json_admitted, pretty_value};
 use super::pretty::pretty;
@@ -25,7 +26,6 @@ use crate::search::raw::{self, RawParameter};
 use crate::search::{Explanation, Request, SystemRequest};
 
 const FORM: &str = "application/x-www-form-urlencoded";
-const FHIR: &str = "application/fhir+json";
 
 /// The routes of searches.
 pub(super) fn routes() -> Vec<Route> {
@@ -55,15 +55,15 @@ fn described_get(id: &'static str, summary: &'static str) -> Operation {
             "_sort",
             schema("string", "search parameters, each with - before it for descending"),
         );
-    with_wishes(operation).answers(&[FHIR])
+    with_wishes(operation).answers(&[FHIR], &bundle())
 }
 
 fn described_post(id: &'static str) -> Operation {
     let operation = Operation::new(id, "The same with the parameters in a form");
-    let form = serde_json::json!({"type": "object"});
+    let form = serde_json::json!({"type": "object", "additionalProperties": true});
     with_wishes(operation)
         .body(&[FORM], "The parameters", &form)
-        .answers(&[FHIR])
+        .answers(&[FHIR], &bundle())
 }
 
 fn with_wishes(operation: Operation) -> Operation {

@@ -16,7 +16,7 @@ use super::auth::Caller;
 use super::error::Error;
 use super::negotiate::Preferred;
 use super::request_id::RequestId;
-use super::routes::{Operation, Route, schema};
+use super::routes::{Operation, Route, list, named, object, schema};
 use super::run_request::{RunRequest, Sent};
 use super::service::Service;
 use super::view_source::Work;
@@ -56,6 +56,17 @@ fn described(id: &'static str, view: &str) -> Operation {
         "A Parameters resource: {view} is the ViewDefinition; resource, repeated, brings resources to run over; the \
          parameters of the query may stand here instead"
     );
+    let mut sent = schema("object", "Parameters");
+    sent["additionalProperties"] = json!(true);
+    let row =
+        json!({"type": "object", "additionalProperties": true, "description": "a row, by the names of its columns"});
+    let text = json!({"type": "string"});
+    let rows = json!({
+        "resourceCount": {"type": "integer", "minimum": 0},
+        "link": list(&object(&["relation", "url"], json!({"relation": text, "url": text}))),
+        "rows": list(&named("Row", row)),
+    });
+    let rows = named("Rows", object(&["resourceCount", "rows"], rows));
     Operation::new(id, "The rows of a view")
         .query("patient", references("Patient"))
         .query("group", references("Group"))
@@ -68,12 +79,18 @@ fn described(id: &'static str, view: &str) -> Operation {
         .query("header", json!({"type": "boolean", "default": true}))
         .query("_count", whole(1))
         .query("_offset", whole(0))
-        .body(&["application/fhir+json"], &body, &schema("object", "Parameters"))
-        .answers(&[
-            "application/json",
-            "text/csv",
-            "application/x-ndjson",
-            "application/vnd.apache.parquet",
+        .body(&["application/fhir+json"], &body, &sent)
+        .answers_as(&[
+            ("application/json", rows),
+            ("text/csv", schema("string", "a line for each row")),
+            (
+                "application/x-ndjson",
+                schema("string", "a JSON object on a line for each row"),
+            ),
+            (
+                "application/vnd.apache.parquet",
+                json!({"type": "string", "format": "binary"}),
+            ),
         ])
 }
 

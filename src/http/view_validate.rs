@@ -17,14 +17,14 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::auth::Caller;
-use super::body;
 use super::error::Error;
 use super::negotiate::{FHIR_JSON, Preferred, json_admitted, parameter, wants_pretty};
 use super::parameters::{self, Given, Parameter};
 use super::pretty::pretty;
-use super::routes::{Operation, Route, schema};
+use super::routes::{Operation, Route, list, named, object, schema};
 use super::service::Service;
 use super::view_run::other_method;
+use super::{body, described};
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::fhir::terminology::Terminology;
 use crate::lake::json::Tape;
@@ -43,10 +43,23 @@ pub(super) fn routes() -> Vec<Route> {
     let summary =
         "Everything that is to be said about a ViewDefinition, as an OperationOutcome, and the columns it gives";
     let body = "A ViewDefinition, or a Parameters resource with it as the parameter resource";
+    let mut sent = schema("object", "ViewDefinition or Parameters");
+    sent["additionalProperties"] = json!(true);
+    let parameters = object(
+        &["resourceType", "parameter"],
+        json!({
+            "resourceType": {"type": "string", "const": "Parameters"},
+            "parameter": list(&json!({"type": "object", "additionalProperties": true})),
+        }),
+    );
+    let parameters = named("Parameters", parameters);
     let operation = Operation::new("validate", summary)
         .query("columns", columns)
-        .body(&JSON, body, &schema("object", "ViewDefinition or Parameters"))
-        .answers(&["application/fhir+json"]);
+        .body(&JSON, body, &sent)
+        .answers(
+            &[described::FHIR],
+            &json!({"oneOf": [described::outcome(), parameters]}),
+        );
     let route = Route::at("/fhir/ViewDefinition/$validate");
     vec![route.post(by_post, operation).otherwise(other_method)]
 }

@@ -15,12 +15,10 @@ import http.server
 import json
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import urllib.request
 
 import fhirclient.client
@@ -29,6 +27,7 @@ from fhirclient.models.coverage import Coverage
 from fhirclient.models.patient import Patient as PatientResource
 
 from patient import Patient
+from serving import answers, expect, free_port, output, until
 
 ORGANIZATION = "Lakeshore Health Plan"
 
@@ -143,43 +142,9 @@ class Walks:
         self.server.shutdown()
 
 
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
-def answers(url):
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
-
-
 def get(url):
     with urllib.request.urlopen(url, timeout=30) as answer:
         return json.load(answer)
-
-
-def until(done, seconds):
-    """What `done` gives once it gives something."""
-    end = time.monotonic() + seconds
-    while True:
-        got = done()
-        if got:
-            return got
-        expect(time.monotonic() < end, "it comes about in time")
-        time.sleep(0.2)
-
-
-def output(*command):
-    return subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
-def expect(holds, what):
-    if not holds:
-        raise AssertionError(f"not so: {what}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ pub(crate) mod records;
 pub(crate) mod report;
 #[allow(dead_code)]
 pub(crate) mod rogue;
+pub(crate) mod schema;
 pub(crate) mod server;
 pub(crate) mod stored;
 pub(crate) mod surfer;

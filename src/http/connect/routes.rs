@@ -2,7 +2,7 @@
 //! describes.
 
 use axum::handler::Handler;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{actions, asset, callback, codes, entry, shown};
 use crate::http::routes::{Operation, Route, schema};
@@ -22,20 +22,20 @@ pub(in crate::http) fn routes() -> Vec<Route> {
                 "The link component, a script for an application's pages",
             )
             .open()
-            .answers(&["text/javascript"]),
+            .answers(&["text/javascript"], &schema("string", "the script")),
         ),
         Route::at("/errors").get(
             codes::index,
             Operation::new("errorCodes", "The error codes of the flow")
                 .open()
-                .answers(HTML),
+                .answers(HTML, &page()),
         ),
         Route::at("/errors/{code}").get(
             codes::one,
             Operation::new("errorCode", "What an error code means: the page that error_uri names")
                 .open()
-                .answers(HTML)
-                .response(404, "There is no such code", HTML, &json!({})),
+                .answers(HTML, &page())
+                .response(404, "There is no such code", HTML, &page()),
         ),
         Route::at("/connect").also_get(shown::page_of_session),
         Route::at("/connect/find").also_get(shown::find_page),
@@ -59,6 +59,10 @@ pub(in crate::http) fn routes() -> Vec<Route> {
         form("/connect/leave", actions::leave),
         form("/connect/drop", actions::give_up),
     ]
+}
+
+fn page() -> Value {
+    schema("string", "a page")
 }
 
 fn form<H, T>(path: &'static str, handler: H) -> Route
@@ -118,7 +122,7 @@ fn authorize(id: &'static str, external_id: bool) -> Operation {
             400,
             "A page, where the client or its redirect URI is not known",
             HTML,
-            &json!({}),
+            &page(),
         )
 }
 
@@ -152,6 +156,6 @@ fn link_start() -> Operation {
             400,
             "A page, where the application or the origin is not known",
             HTML,
-            &json!({}),
+            &page(),
         )
 }

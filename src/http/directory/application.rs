@@ -12,7 +12,8 @@ use url::Url;
 
 use crate::http::body;
 use crate::http::error::Error;
-use crate::http::routes::{Operation, Route};
+use crate::http::limits::Limits;
+use crate::http::routes::{Operation, Route, named, object};
 use crate::http::service::Service;
 
 const JSON: &str = "application/json";
@@ -23,12 +24,17 @@ const LINKS: [&str; 2] = ["resume", "website"];
 /// The longest value, in letters; of `why`, which may be a letter.
 const LONGEST: usize = 500;
 const LONGEST_WHY: usize = 10_000;
+/// Bytes of an application: more than the longest one has.
+const LONGEST_BODY: usize = 256 * 1_024;
 
 pub(super) fn routes() -> Vec<Route> {
     let text = |name: &&str| ((*name).to_owned(), json!({"type": "string"}));
     let properties: Map<String, Value> = REQUIRED.iter().chain(&OPTIONAL).map(text).collect();
-    let schema = json!({"type": "object", "required": REQUIRED, "properties": properties});
-    let answer = json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}});
+    let schema = named("AccessApplication", object(&REQUIRED, properties.into()));
+    let answer = named(
+        "ReceivedApplication",
+        object(&["id"], json!({"id": {"type": "string"}})),
+    );
     let operation = Operation::new("apply", "Apply for access")
         .open()
         .body(&[JSON], "Who applies, and why", &schema)
@@ -38,7 +44,11 @@ pub(super) fn routes() -> Vec<Route> {
 
 async fn apply(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Error> {
     let (parts, sent) = request.into_parts();
-    let sent = body::read(&parts.headers, sent, &service.limits).await?;
+    let limits = Limits {
+        body: service.limits.body.min(LONGEST_BODY),
+        ..service.limits.clone()
+    };
+    let sent = body::read(&parts.headers, sent, &limits).await?;
     if !body::is_typed(&parts.headers, &[JSON]) {
         return Err(Error::MediaType(JSON));
     }

@@ -6,12 +6,13 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::consent::{AuthorizationType, Endpoint, EndpointStatus, Organization};
 use crate::http::error::Error;
-use crate::http::routes::{Operation, Route};
+use crate::http::routes::{Operation, Route, list, named, object, one_of};
 use crate::http::service::Service;
+use crate::http::shape::described::{authorization_type, mode};
 use crate::lake::Mode;
 
 const JSON: &str = "application/json";
@@ -49,22 +50,71 @@ struct Owner<'a> {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    let list = json!({"type": "array", "items": {"type": "object"}});
-    let described = |id, summary, about| Operation::new(id, summary).open().response(200, about, &[JSON], &list);
+    let described = |id, summary, about, one: Value| {
+        let operation = Operation::new(id, summary).open();
+        operation.response(200, about, &[JSON], &list(&one))
+    };
     vec![
         Route::at("/organizations").get(
             organizations,
-            described("organizations", "The organizations", "Each with name, id, note and type"),
+            described(
+                "organizations",
+                "The organizations",
+                "Every organization, by name",
+                organization(),
+            ),
         ),
         Route::at("/endpoints").get(
             endpoints,
             described(
                 "endpoints",
                 "The endpoints that patients can connect",
-                "Each with name, id, mode, type (OAUTH, CREDENTIALS, IAL1 or IAL2), label, refreshable, refreshValidFor, maxAuthPeriod, status, resources and organization",
+                "Every endpoint, by name",
+                endpoint(),
             ),
         ),
     ]
+}
+
+/// A [`ShownOrganization`] as the OpenAPI document describes it.
+fn organization() -> Value {
+    let text = json!({"type": "string"});
+    let properties = json!({"name": text, "id": text, "note": text, "type": text});
+    named("Organization", object(&["name", "id", "note", "type"], properties))
+}
+
+/// A [`ShownEndpoint`] as the OpenAPI document describes it.
+fn endpoint() -> Value {
+    let text = json!({"type": "string"});
+    let seconds = |about: &str| json!({"type": ["integer", "null"], "description": about});
+    let owner = json!({"id": text, "name": text});
+    let properties = json!({
+        "name": text,
+        "id": text,
+        "mode": mode(),
+        "type": authorization_type(),
+        "label": list(&text),
+        "refreshable": {"type": "boolean"},
+        "refreshValidFor": seconds("how long access can be refreshed; 0 is without end, null is unknown"),
+        "maxAuthPeriod": seconds("how long a patient stays authorized; 0 is without end, null is unknown"),
+        "status": one_of(EndpointStatus::ALL.iter().map(|status| status.name())),
+        "resources": list(&text),
+        "organization": object(&["id", "name"], owner),
+    });
+    let required = [
+        "name",
+        "id",
+        "mode",
+        "type",
+        "label",
+        "refreshable",
+        "refreshValidFor",
+        "maxAuthPeriod",
+        "status",
+        "resources",
+        "organization",
+    ];
+    named("Endpoint", object(&required, properties))
 }
 
 async fn organizations(State(service): State<Arc<Service>>) -> Result<Response, Error> {

@@ -1,6 +1,7 @@
 //! What clients find out by themselves: where to authorize, what is supported, and the keys that verify tokens. These documents, and
 //! these alone, may be read by the scripts of any page.
 
+mod described;
 mod documents;
 mod keys;
 mod routes;

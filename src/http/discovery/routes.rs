@@ -7,7 +7,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::{documents, keys};
+use super::{described, documents, keys};
 use crate::http::routes::{Operation, Route};
 use crate::http::service::Service;
 
@@ -17,24 +17,45 @@ const KEPT: &str = "public, max-age=300";
 
 /// The routes of discovery.
 pub(in crate::http) fn routes() -> Vec<Route> {
-    let described = |id, summary| Operation::new(id, summary).open().answers(&[JSON]);
+    let described = |id, summary, schema: &Value| Operation::new(id, summary).open().answers(&[JSON], schema);
     let smart = "SMART App Launch: where to authorize, and what is supported";
     let routes = [
         Route::at("/.well-known/oauth-authorization-server").get(
             authorization_server,
-            described("authorizationServer", "The authorization server's metadata (RFC 8414)"),
+            described(
+                "authorizationServer",
+                "The authorization server's metadata (RFC 8414)",
+                &described::authorization_server(),
+            ),
         ),
         Route::at("/.well-known/openid-configuration").get(
             openid_configuration,
-            described("openidConfiguration", "The same for OpenID Connect discovery"),
+            described(
+                "openidConfiguration",
+                "The same for OpenID Connect discovery",
+                &described::openid(),
+            ),
         ),
-        Route::at("/.well-known/smart-configuration").get(smart_configuration, described("smartConfiguration", smart)),
+        Route::at("/.well-known/smart-configuration").get(
+            smart_configuration,
+            described("smartConfiguration", smart, &described::smart()),
+        ),
         Route::at("/fhir/.well-known/smart-configuration").get(
             smart_configuration,
-            described("fhirSmartConfiguration", "The same, where FHIR clients look for it"),
+            described(
+                "fhirSmartConfiguration",
+                "The same, where FHIR clients look for it",
+                &described::smart(),
+            ),
         ),
-        Route::at("/.well-known/jwks.json")
-            .get(jwks, described("jwks", "The keys that verify access tokens (RFC 7517)")),
+        Route::at("/.well-known/jwks.json").get(
+            jwks,
+            described(
+                "jwks",
+                "The keys that verify access tokens (RFC 7517)",
+                &described::keys(),
+            ),
+        ),
     ];
     routes.into_iter().map(Route::readable_anywhere).collect()
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::page::{STYLE, page};
 use crate::http::error::Error;
-use crate::http::routes::{Operation, Route};
+use crate::http::routes::{Operation, Route, resolved, schema};
 use crate::http::service::Service;
 
 const HTML: &str = "text/html";
@@ -83,7 +83,10 @@ struct Answer<'a> {
 
 /// The routes of the pages.
 pub(in crate::http) fn routes() -> Vec<Route> {
-    let described = |id, summary| Operation::new(id, summary).open().answers(&[HTML]);
+    let described = |id, summary| {
+        let operation = Operation::new(id, summary).open();
+        operation.answers(&[HTML], &schema("string", "a page"))
+    };
     vec![
         Route::at("/").get(home, described("home", "What this is, for people")),
         Route::at("/docs").get(docs, described("docs", "These routes, for people")),
@@ -112,14 +115,16 @@ impl Docs<'_> {
             version: text(&document["info"]["version"]),
             base_url: text(&document["servers"][0]["url"]),
             families: families.iter().map(|family| Family::of(family, document)).collect(),
-            refusals: responses.map(|(name, response)| refusal(name, response)).collect(),
+            refusals: responses
+                .map(|(name, response)| refusal(document, name, response))
+                .collect(),
         }
     }
 }
 
-fn refusal<'a>(name: &'a str, response: &'a Value) -> (&'a str, &'a str, String) {
+fn refusal<'a>(document: &'a Value, name: &'a str, response: &'a Value) -> (&'a str, &'a str, String) {
     let (media, content) = members(&response["content"]).next().unwrap_or(("", &Value::Null));
-    let names: Vec<&str> = strings(&content["schema"]["required"]).collect();
+    let names: Vec<&str> = strings(&resolved(document, &content["schema"])["required"]).collect();
     (
         name,
         text(&response["description"]),
@@ -140,14 +145,14 @@ impl<'a> Family<'a> {
             name,
             about: text(&family["description"]),
             operations: own
-                .map(|(path, method, operation)| Shown::of(path, method, operation))
+                .map(|(path, method, operation)| Shown::of(document, path, method, operation))
                 .collect(),
         }
     }
 }
 
 impl<'a> Shown<'a> {
-    fn of(path: &'a str, method: &str, operation: &'a Value) -> Shown<'a> {
+    fn of(document: &'a Value, path: &'a str, method: &str, operation: &'a Value) -> Shown<'a> {
         let parameters = operation["parameters"]
             .as_array()
             .map(Vec::as_slice)
@@ -169,7 +174,7 @@ impl<'a> Shown<'a> {
             summary: text(&operation["summary"]),
             credential: credential(&operation["security"]),
             parameters: parameters.iter().map(Parameter::of).collect(),
-            body: operation.get("requestBody").map(Body::of),
+            body: operation.get("requestBody").map(|body| Body::of(document, body)),
             answers: answers.collect(),
         }
     }
@@ -193,11 +198,11 @@ impl Parameter<'_> {
     }
 }
 
-impl Body<'_> {
-    fn of(body: &Value) -> Body<'_> {
+impl<'a> Body<'a> {
+    fn of(document: &'a Value, body: &'a Value) -> Body<'a> {
         let schema = members(&body["content"])
             .next()
-            .map_or(&Value::Null, |(_, content)| &content["schema"]);
+            .map_or(&Value::Null, |(_, content)| resolved(document, &content["schema"]));
         let required: Vec<&str> = strings(&schema["required"]).collect();
         let member = |(name, schema)| Member {
             name,
@@ -219,7 +224,7 @@ fn credential(security: &Value) -> &'static str {
         None => "access token",
         Some([]) => "none",
         Some([_]) => "key pair (Basic)",
-        Some(_) => "key pair (Basic), or client_id in the body",
+        Some(_) => "key pair (Basic or in the body), or client_id alone",
     }
 }
 
@@ -228,6 +233,9 @@ fn ty(schema: &Value) -> String {
     let values: Vec<&str> = strings(&schema["enum"]).collect();
     if !values.is_empty() {
         return values.join(" | ");
+    }
+    if let Some((_, name)) = text(&schema["$ref"]).rsplit_once('/') {
+        return name.to_owned();
     }
     match (text(&schema["type"]), text(&schema["format"])) {
         ("array", _) => format!("list of {}", ty(&schema["items"])),

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{exchange, introspect, revoke, token};
-use crate::http::oauth::described::{BODIES, count, grant, introspection, refusal, secret, tokens};
-use crate::http::routes::{Operation, Route};
+use crate::http::described::oauth_error;
+use crate::http::oauth::described::{BODIES, count, grant, introspection, link_tokens, secret};
+use crate::http::routes::{Operation, Route, named, object, or_null};
+use crate::http::shape::described::{endpoint, max_auth, sync, usage, user};
 
 const JSON: [&str; 1] = ["application/json"];
 
@@ -17,12 +19,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
             "The public token, and the secret key of the application",
             &public_token(),
         )
-        .response(
-            200,
-            "Tokens, and how far the records are",
-            &JSON,
-            &json!({"type": "object"}),
-        );
+        .response(200, "Tokens, and how far the records are", &JSON, &exchanged());
     let introspect = Operation::new(
         "linkIntrospect",
         "What a patient token stands for, and whether it is good still",
@@ -41,13 +38,13 @@ pub(in crate::http) fn routes() -> Vec<Route> {
             200,
             "Tokens, of a refresh with how far the records are",
             &JSON,
-            &tokens(),
+            &link_tokens(),
         )
         .response(
             422,
             "No source gave records, and none can be asked again; the patient has to authorize again",
             &JSON,
-            &refusal(),
+            &oauth_error(),
         );
     let about = "End every link of the token's user to the token's endpoint, with their tokens and records";
     let revoke = Operation::new("linkRevoke", about)
@@ -62,9 +59,35 @@ pub(in crate::http) fn routes() -> Vec<Route> {
 }
 
 fn public_token() -> Value {
-    json!({
-        "type": "object",
-        "required": ["public_token", "secret_key"],
-        "properties": {"public_token": {"type": "string"}, "secret_key": {"type": "string"}},
-    })
+    let properties = json!({"public_token": {"type": "string"}, "secret_key": {"type": "string"}});
+    named("PublicToken", object(&["public_token", "secret_key"], properties))
+}
+
+/// The answer to the exchange of a public token.
+fn exchanged() -> Value {
+    let seconds = "seconds for which the token can be refreshed; null where there is nothing to refresh";
+    let properties = json!({
+        "access_token": {"type": "string"},
+        "expires_in": {"type": "integer"},
+        "usage": usage(),
+        "refresh_token": {"type": "string", "description": "for MULTIPLE usage"},
+        "refresh_expires_in": {"type": ["integer", "null"], "description": seconds},
+        "patient": {"type": ["string", "null"], "description": "Patient/id"},
+        "user": or_null(&user()),
+        "endpoint": or_null(&endpoint()),
+        "sync": sync(),
+        "timeUntilMaxAuth": max_auth(),
+    });
+    let required = [
+        "access_token",
+        "expires_in",
+        "usage",
+        "refresh_expires_in",
+        "patient",
+        "user",
+        "endpoint",
+        "sync",
+        "timeUntilMaxAuth",
+    ];
+    named("LinkExchange", object(&required, properties))
 }

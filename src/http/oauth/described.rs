@@ -2,51 +2,40 @@
 
 use serde_json::{Value, json};
 
+use crate::http::routes::{list, named, object, one_of, or_null};
+use crate::http::shape::described::{endpoint, max_auth, sync, usage, user};
+
 /// What token endpoints read.
 pub(in crate::http) const BODIES: [&str; 2] = ["application/x-www-form-urlencoded", "application/json"];
 
 /// A grant's fields.
 pub(in crate::http) fn grant() -> Value {
     let text = |about: &str| json!({"type": "string", "description": about});
-    json!({
-        "type": "object",
-        "required": ["grant_type"],
-        "properties": {
-            "grant_type": {"type": "string", "enum": ["authorization_code", "refresh_token", "client_credentials"]},
-            "code": text("for authorization_code"),
-            "redirect_uri": text("for authorization_code: as the authorization request named it"),
-            "code_verifier": text("for authorization_code: 43 to 128 letters"),
-            "client_id": text("the publishable key, unless the key pair comes by Authorization: Basic"),
-            "refresh_token": text("for refresh_token"),
-        },
-    })
+    let grants = one_of(["authorization_code", "refresh_token", "client_credentials"]);
+    let properties = json!({
+        "grant_type": grants,
+        "code": text("for authorization_code"),
+        "redirect_uri": text("for authorization_code: as the authorization request named it"),
+        "code_verifier": text("for authorization_code: 43 to 128 letters"),
+        "client_id": text("the publishable key, unless the key pair comes by Authorization: Basic; a public client's refresh_token \
+                           does without"),
+        "client_secret": text("the secret key, unless the key pair comes by Authorization: Basic"),
+        "refresh_token": text("for refresh_token"),
+    });
+    named("Grant", object(&["grant_type"], properties))
 }
 
 /// The answer to a grant.
 pub(in crate::http) fn tokens() -> Value {
-    json!({
-        "type": "object",
-        "required": ["access_token", "token_type", "expires_in"],
-        "properties": {
-            "access_token": {"type": "string"},
-            "token_type": {"type": "string", "const": "Bearer"},
-            "expires_in": {"type": "integer", "description": "86400 for patient tokens, 1800 for application tokens"},
-            "scope": {"type": "string"},
-            "patient": {"type": "string", "description": "the id of the consent's primary Patient"},
-            "refresh_token": {"type": "string"},
-            "refresh_expires_in": {"type": "integer"},
-        },
-    })
+    named("Tokens", object(&TOKENS, token_properties()))
 }
 
-/// The refusal of a token endpoint.
-pub(in crate::http) fn refusal() -> Value {
-    let text = json!({"type": "string"});
-    json!({
-        "type": "object",
-        "required": ["error", "error_description"],
-        "properties": {"error": text, "error_description": text},
-    })
+/// The answer of the link API to a grant.
+pub(in crate::http) fn link_tokens() -> Value {
+    let mut properties = token_properties();
+    properties["sync"] = sync();
+    properties["timeUntilMaxAuth"] = max_auth();
+    named("LinkTokens", object(&TOKENS, properties))
 }
 
 /// The answer about a token.
@@ -54,41 +43,78 @@ pub(in crate::http) fn introspection() -> Value {
     let text = json!({"type": "string"});
     let time = json!({"type": "integer", "description": "seconds since the Unix epoch"});
     let active = json!({"type": "boolean", "description": "false also once the records of every source are over"});
-    json!({
-        "type": "object",
-        "required": ["active"],
-        "properties": {
-            "jti": text, "iat": time, "exp": time, "active": active, "iss": text, "aud": text, "sub": text,
-            "client_id": text, "patient": text, "user": {"type": ["object", "null"]}, "state": text,
-            "usage": {"type": "string", "enum": ["ONE_TIME", "MULTIPLE"]}, "endpoint": {"type": ["object", "null"]},
-            "sync": {"type": "object"}, "timeUntilMaxAuth": {"type": ["integer", "string"]},
-        },
-    })
+    let properties = json!({
+        "jti": text, "iat": time, "exp": time, "active": active, "iss": text, "aud": text, "sub": text,
+        "client_id": text, "patient": text, "user": or_null(&user()), "state": text, "usage": usage(),
+        "endpoint": or_null(&endpoint()), "sync": sync(), "timeUntilMaxAuth": max_auth(),
+    });
+    let mut schema = object(&["active"], properties);
+    schema["description"] = json!("only active, which is false, where nothing is left of what the token stood for");
+    named("Introspection", schema)
 }
 
 /// A body with the secret key.
 pub(in crate::http) fn secret() -> Value {
-    json!({"type": "object", "required": ["secret_key"], "properties": {"secret_key": {"type": "string"}}})
+    named(
+        "SecretKey",
+        object(&["secret_key"], json!({"secret_key": {"type": "string"}})),
+    )
 }
 
 /// The answer of a revocation.
 pub(in crate::http) fn count() -> Value {
-    json!({"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}})
+    named("Revoked", object(&["count"], json!({"count": {"type": "integer"}})))
 }
 
 /// A client's metadata.
 pub(in crate::http) fn registration() -> Value {
-    let (text, texts) = (
-        json!({"type": "string"}),
-        json!({"type": "array", "items": {"type": "string"}}),
-    );
+    named("ClientMetadata", object(&[], metadata()))
+}
+
+/// A client with its keys.
+pub(in crate::http) fn registered() -> Value {
+    let mut properties = metadata();
+    properties["client_id"] = json!({"type": "string", "description": "the publishable key"});
+    properties["client_secret"] = json!({"type": "string", "description": "the secret key; not for public clients"});
+    properties["client_id_issued_at"] = json!({"type": "integer", "description": "seconds since the Unix epoch"});
+    properties["client_secret_expires_at"] = json!({"type": "integer", "const": 0});
+    let required = [
+        "client_id",
+        "client_id_issued_at",
+        "client_secret_expires_at",
+        "redirect_uris",
+        "token_endpoint_auth_method",
+        "grant_types",
+        "response_types",
+        "client_name",
+    ];
+    named("RegisteredClient", object(&required, properties))
+}
+
+const TOKENS: [&str; 3] = ["access_token", "token_type", "expires_in"];
+
+fn token_properties() -> Value {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let seconds = |about: &str| json!({"type": "integer", "description": about});
     json!({
-        "type": "object",
-        "properties": {
-            "redirect_uris": texts, "token_endpoint_auth_method": {"enum": ["client_secret_basic", "none"]},
-            "grant_types": texts, "response_types": texts, "client_name": text, "scope": text, "client_uri": text,
-            "logo_uri": text, "tos_uri": text, "policy_uri": text, "contacts": texts, "software_id": text,
-            "software_version": text,
-        },
+        "access_token": text("to be sent as Authorization: Bearer"),
+        "token_type": {"type": "string", "const": "Bearer"},
+        "expires_in": seconds("86400 for patient tokens, 1800 for application tokens"),
+        "scope": text("of patient tokens: what was granted"),
+        "patient": text("of patient tokens: the id of the consent's primary Patient"),
+        "refresh_token": text("of patient tokens"),
+        "refresh_expires_in": seconds("of patient tokens: how long they can be refreshed"),
+    })
+}
+
+fn metadata() -> Value {
+    let text = json!({"type": "string"});
+    let texts = list(&text);
+    json!({
+        "redirect_uris": texts,
+        "token_endpoint_auth_method": one_of(["client_secret_basic", "client_secret_post", "none"]),
+        "grant_types": texts, "response_types": texts, "client_name": text, "scope": text, "client_uri": text,
+        "logo_uri": text, "tos_uri": text, "policy_uri": text, "contacts": texts, "software_id": text,
+        "software_version": text,
     })
 }

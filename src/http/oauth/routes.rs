@@ -1,6 +1,6 @@
 //! The routes of the OAuth API, and what the OpenAPI document says of them.
 
-use super::described::{BODIES, count, grant, introspection, registration, secret, tokens};
+use super::described::{BODIES, count, grant, introspection, registered, registration, secret, tokens};
 use super::{introspect, register, revoke, token};
 use crate::http::routes::{Operation, Route};
 
@@ -39,7 +39,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
             201,
             "The client with its keys, which are told this once",
             &JSON,
-            &registration(),
+            &registered(),
         );
     vec![
         Route::at("/oauth/token").post(token::token, token),

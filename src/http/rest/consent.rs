@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 
+use super::described;
 use super::shown::{Extent, ShownConsent};
 use crate::consent::Access;
 use crate::http::auth::AnyToken;
@@ -25,7 +26,7 @@ pub(super) fn routes() -> Vec<Route> {
     let skip = json!({"type": "boolean", "default": false, "description": "leave out how many resources there are"});
     let described = |id, summary| {
         let operation = Operation::new(id, summary).query(SKIP, skip.clone());
-        operation.answers(&[JSON])
+        operation.answers(&[JSON], &described::consent())
     };
     vec![
         Route::at("/rest/consent").get(

@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::cursor::Cursor;
+use super::described;
 use super::shown::{Extent, ShownConsent};
 use crate::consent::{Access, ConsentFilter, ConsentState};
 use crate::http::auth::AnyToken;
@@ -25,7 +26,6 @@ const LARGEST_PAGE: u32 = 100;
 pub(super) fn routes() -> Vec<Route> {
     let states: Vec<&str> = ConsentState::ALL.iter().map(|state| state.name()).collect();
     let limit = json!({"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": PAGE});
-    let answer = json!({"type": "object", "required": ["consents", "meta"]});
     let operation = Operation::new(
         "consents",
         "The consents of the application and mode of the token, newest first",
@@ -36,7 +36,12 @@ pub(super) fn routes() -> Vec<Route> {
         schema("string", "meta.nextCursor of the page before; it carries the state"),
     )
     .query("state", json!({"type": "string", "enum": states}))
-    .response(200, "Consents in summary, and in meta how to go on", &[JSON], &answer);
+    .response(
+        200,
+        "Consents in summary, and in meta how to go on",
+        &[JSON],
+        &described::consents(),
+    );
     vec![Route::at("/rest/consents").get(list, operation)]
 }
 

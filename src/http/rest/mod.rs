@@ -4,6 +4,7 @@
 
 mod consent;
 mod cursor;
+mod described;
 mod list;
 mod shown;
 

@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::operation::Operation;
 use super::route::Route;
+use super::schema::take_named;
 use super::table::{Family, table};
+use crate::http::described;
 use crate::http::service::Service;
 
 const JSON: &str = "application/json";
@@ -46,7 +48,13 @@ impl Document {
 /// The route of the document.
 pub(super) fn routes() -> Vec<Route> {
     let operation = Operation::new("openapi", "These routes, as an OpenAPI document").open();
-    vec![Route::at("/openapi.json").get(document, operation.answers(&[JSON]))]
+    let schema = json!({
+        "type": "object",
+        "required": ["openapi", "info", "paths", "components"],
+        "additionalProperties": true,
+        "description": "OpenAPI 3.1",
+    });
+    vec![Route::at("/openapi.json").get(document, operation.answers(&[JSON], &schema))]
 }
 
 async fn document(State(service): State<Arc<Service>>) -> Response {
@@ -55,6 +63,16 @@ async fn document(State(service): State<Arc<Service>>) -> Response {
 }
 
 fn described(base_url: &str, families: &[Family]) -> Value {
+    let mut document = with_schemas_in_place(base_url, families);
+    let mut schemas = Map::new();
+    for part in ["paths", "components"] {
+        take_named(&mut document[part], &mut schemas);
+    }
+    document["components"]["schemas"] = schemas.into();
+    document
+}
+
+fn with_schemas_in_place(base_url: &str, families: &[Family]) -> Value {
     let tags = families
         .iter()
         .map(|family| json!({"name": family.name, "description": family.about}));
@@ -78,9 +96,9 @@ fn described(base_url: &str, families: &[Family]) -> Value {
                     "description": "The publishable key as user name, the secret key as password"},
             },
             "responses": {
-                "outcome": refused("Why not, as an OperationOutcome", "application/fhir+json", &["resourceType", "issue"]),
-                "oauth": refused("Why not, as OAuth says it", JSON, &["error", "error_description"]),
-                "message": refused("Why not, in a sentence", JSON, &["message"]),
+                "outcome": refused("Why not, as an OperationOutcome", described::FHIR, &described::outcome()),
+                "oauth": refused("Why not, as OAuth says it", JSON, &described::oauth_error()),
+                "message": refused("Why not, in a sentence", JSON, &described::message()),
             },
         },
     })
@@ -105,8 +123,8 @@ fn oauth2(base_url: &str) -> Value {
     })
 }
 
-fn refused(description: &str, media: &str, members: &[&str]) -> Value {
-    json!({"description": description, "content": {media: {"schema": {"type": "object", "required": members}}}})
+fn refused(description: &str, media: &str, schema: &Value) -> Value {
+    json!({"description": description, "content": {media: {"schema": schema}}})
 }
 
 fn paths(families: &[Family]) -> Map<String, Value> {
@@ -140,6 +158,7 @@ fn add_head(path: &mut Map<String, Value>) {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::schema::resolved;
     use super::*;
 
     #[test]
@@ -153,6 +172,14 @@ mod tests {
                 assert!(!operation["summary"].as_str().unwrap().is_empty());
                 let responses = operation["responses"].as_object().unwrap();
                 assert!(responses.len() > 1, "{method} {path} has no answer but refusals");
+                let content = responses
+                    .values()
+                    .filter_map(|response| response["content"].as_object());
+                for (media, content) in content.flatten() {
+                    let schema = resolved(&document, &content["schema"]);
+                    let is_one = ["type", "oneOf"].iter().any(|name| schema.get(name).is_some());
+                    assert!(is_one, "{method} {path} does not say what its {media} is");
+                }
                 let refusal = responses["default"]["$ref"].as_str().unwrap().replace("#/", "/");
                 assert!(document.pointer(&refusal).is_some(), "{refusal}");
             }

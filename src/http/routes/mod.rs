@@ -11,11 +11,13 @@ mod operation;
 mod refusals;
 mod route;
 mod router;
+mod schema;
 mod table;
 
 pub(super) use document::Document;
-pub(super) use operation::{Operation, schema};
+pub(super) use operation::Operation;
 pub(super) use refusals::Refusals;
 pub(super) use route::Route;
 pub(super) use router::router;
+pub(super) use schema::{list, named, object, one_of, or_null, resolved, schema};
 pub(super) use table::open_paths;

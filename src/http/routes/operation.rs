@@ -74,16 +74,25 @@ impl Operation {
         self
     }
 
-    /// Answers 200 in one of these media types.
-    pub(in crate::http) fn answers(self, media: &[&str]) -> Operation {
-        self.response(200, "The answer", media, &json!({}))
+    /// Answers 200 with such a body, in one of these media types.
+    pub(in crate::http) fn answers(self, media: &[&str], schema: &Value) -> Operation {
+        self.response(200, "The answer", media, schema)
+    }
+
+    /// Answers 200 in one of these media types, each with a schema of its own.
+    pub(in crate::http) fn answers_as(mut self, media: &[(&str, Value)]) -> Operation {
+        let content = media.iter().map(|(media, schema)| content(&[media], schema));
+        let content: Map<String, Value> = content.flatten().collect();
+        let response = json!({"description": "The answer", "content": content});
+        self.responses.insert("200".to_owned(), response);
+        self
     }
 
     /// Answers with this status; without media types, without a body.
     pub(in crate::http) fn response(mut self, status: u16, about: &str, media: &[&str], schema: &Value) -> Operation {
         let mut response = json!({"description": about});
         if !media.is_empty() {
-            response["content"] = content(media, schema);
+            response["content"] = content(media, schema).into();
         }
         self.responses.insert(status.to_string(), response);
         self
@@ -123,18 +132,9 @@ impl Operation {
     }
 }
 
-/// A schema: a type and what it is about.
-pub(in crate::http) fn schema(ty: &str, description: &str) -> Value {
-    json!({"type": ty, "description": description})
-}
-
-fn content(media: &[&str], schema: &Value) -> Value {
-    let one = |media: &&str| {
-        let empty = schema.as_object().is_none_or(Map::is_empty);
-        let value = if empty { json!({}) } else { json!({"schema": schema}) };
-        ((*media).to_owned(), value)
-    };
-    media.iter().map(one).collect::<Map<_, _>>().into()
+fn content(media: &[&str], schema: &Value) -> Map<String, Value> {
+    let one = |media: &&str| ((*media).to_owned(), json!({"schema": schema}));
+    media.iter().map(one).collect()
 }
 
 /// The names in braces of a path.

@@ -5,6 +5,7 @@
 //! the answer is made.
 
 mod counts;
+pub(super) mod described;
 mod introspection;
 mod json;
 mod parts;

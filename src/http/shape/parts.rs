@@ -10,6 +10,10 @@ use crate::consent::{ChosenEndpoint, Consent, JobState, MaxAuth, Source, Standin
 use crate::http::error::Error;
 use crate::http::service::Service;
 
+pub(super) const UNKNOWN: &str = "unknown";
+pub(super) const INDEFINITE: &str = "indefinite";
+pub(super) const UNSUPPORTED: &str = "unsupported";
+
 /// `user`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,8 +100,8 @@ pub(in crate::http) fn usage(standing: &Standing) -> Usage {
 pub(in crate::http) fn max_auth(max: MaxAuth) -> Value {
     match max {
         MaxAuth::Seconds(seconds) => seconds.into(),
-        MaxAuth::Unknown => "unknown".into(),
-        MaxAuth::Indefinite => "indefinite".into(),
-        MaxAuth::Unsupported => "unsupported".into(),
+        MaxAuth::Unknown => UNKNOWN.into(),
+        MaxAuth::Indefinite => INDEFINITE.into(),
+        MaxAuth::Unsupported => UNSUPPORTED.into(),
     }
 }

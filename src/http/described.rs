@@ -1,0 +1,89 @@
+//! Bodies that several families of routes have, as the OpenAPI document describes them: FHIR's resources, of which it says no more than
+//! every one has, and the ways in which requests are refused.
+
+use serde_json::{Value, json};
+
+use super::routes::{list, named, object};
+
+/// The media type of resources.
+pub(super) const FHIR: &str = "application/fhir+json";
+
+/// Any resource.
+pub(super) fn resource() -> Value {
+    let mut schema = object(
+        &["resourceType"],
+        json!({
+            "resourceType": {"type": "string"},
+            "id": {"type": "string"},
+            "meta": meta(),
+        }),
+    );
+    schema["additionalProperties"] = json!(true);
+    named("Resource", schema)
+}
+
+/// The page of a search.
+pub(super) fn bundle() -> Value {
+    let text = json!({"type": "string"});
+    let link = object(&["relation", "url"], json!({"relation": text, "url": text}));
+    let search = object(
+        &["mode"],
+        json!({"mode": {"type": "string", "enum": ["match", "include", "outcome"]}}),
+    );
+    let entry = object(
+        &["resource", "search"],
+        json!({"fullUrl": text, "resource": resource(), "search": search}),
+    );
+    let properties = json!({
+        "resourceType": {"type": "string", "const": "Bundle"},
+        "id": text,
+        "meta": meta(),
+        "type": {"type": "string", "const": "searchset"},
+        "total": {"type": "integer", "minimum": 0},
+        "link": list(&link),
+        "entry": list(&entry),
+    });
+    named("Bundle", object(&["resourceType", "id", "type", "link"], properties))
+}
+
+/// What went wrong, or is worth saying.
+pub(super) fn outcome() -> Value {
+    let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
+    let issue = object(
+        &["severity", "code"],
+        json!({
+            "severity": {"type": "string", "enum": ["fatal", "error", "warning", "information"]},
+            "code": {"type": "string", "description": "of http://hl7.org/fhir/issue-type"},
+            "details": object(&["text"], json!({"text": text})),
+            "diagnostics": text,
+            "expression": texts,
+        }),
+    );
+    let properties = json!({
+        "resourceType": {"type": "string", "const": "OperationOutcome"},
+        "issue": {"type": "array", "minItems": 1, "items": named("OperationOutcomeIssue", issue)},
+    });
+    named("OperationOutcome", object(&["resourceType", "issue"], properties))
+}
+
+/// A refusal outside of FHIR and OAuth.
+pub(super) fn message() -> Value {
+    named("Message", object(&["message"], json!({"message": {"type": "string"}})))
+}
+
+/// A refusal of a token endpoint (RFC 6749, section 5.2; RFC 7591, section 3.2.2).
+pub(super) fn oauth_error() -> Value {
+    let text = json!({"type": "string"});
+    let properties = json!({"error": text, "error_description": text});
+    named("OAuthError", object(&["error", "error_description"], properties))
+}
+
+fn meta() -> Value {
+    let properties = json!({
+        "versionId": {"type": "string"},
+        "lastUpdated": {"type": "string", "format": "date-time"},
+    });
+    let mut schema = object(&[], properties);
+    schema["additionalProperties"] = json!(true);
+    named("Meta", schema)
+}

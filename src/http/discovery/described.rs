@@ -1,0 +1,61 @@
+//! The documents as the OpenAPI document describes them.
+
+use serde_json::{Value, json};
+
+use crate::http::routes::{list, named, object};
+
+/// RFC 8414.
+pub(super) fn authorization_server() -> Value {
+    let properties = common();
+    named("AuthorizationServer", all_of(&properties))
+}
+
+/// OpenID Connect discovery.
+pub(super) fn openid() -> Value {
+    let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
+    let mut properties = common();
+    properties["subject_types_supported"] = texts.clone();
+    properties["id_token_signing_alg_values_supported"] = texts;
+    properties["service_documentation"] = text;
+    named("OpenIdConfiguration", all_of(&properties))
+}
+
+/// SMART App Launch.
+pub(super) fn smart() -> Value {
+    let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
+    let properties = json!({
+        "issuer": text, "authorization_endpoint": text, "token_endpoint": text, "jwks_uri": text,
+        "grant_types_supported": texts, "response_types_supported": texts, "scopes_supported": texts,
+        "code_challenge_methods_supported": texts, "token_endpoint_auth_methods_supported": texts, "capabilities": texts,
+    });
+    named("SmartConfiguration", all_of(&properties))
+}
+
+/// RFC 7517: public RSA keys.
+pub(super) fn keys() -> Value {
+    let text = json!({"type": "string"});
+    let key = json!({"kty": text, "kid": text, "use": text, "alg": text, "n": text, "e": text});
+    let key = named("JsonWebKey", all_of(&key));
+    named("JsonWebKeySet", object(&["keys"], json!({"keys": list(&key)})))
+}
+
+fn common() -> Value {
+    let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
+    json!({
+        "issuer": text, "authorization_endpoint": text, "token_endpoint": text, "registration_endpoint": text,
+        "jwks_uri": text, "response_types_supported": texts, "response_modes_supported": texts,
+        "grant_types_supported": texts, "code_challenge_methods_supported": texts,
+        "token_endpoint_auth_methods_supported": texts, "scopes_supported": texts,
+    })
+}
+
+/// An object that always has all of these.
+fn all_of(properties: &Value) -> Value {
+    let names: Vec<&str> = properties
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    object(&names, properties.clone())
+}

@@ -1,0 +1,63 @@
+//! The structures as the OpenAPI document describes them.
+
+use serde_json::{Value, json};
+
+use super::parts::{INDEFINITE, UNKNOWN, UNSUPPORTED};
+use crate::consent::{AuthorizationType, JobState, Usage};
+use crate::http::routes::{list, named, object, one_of};
+
+/// `user`.
+pub(in crate::http) fn user() -> Value {
+    named(
+        "User",
+        object(&["externalId"], json!({"externalId": {"type": "string"}})),
+    )
+}
+
+/// `endpoint`.
+pub(in crate::http) fn endpoint() -> Value {
+    let text = json!({"type": "string"});
+    let properties = json!({"id": text, "name": text, "label": list(&text), "refreshable": {"type": "boolean"}});
+    named(
+        "ConnectedEndpoint",
+        object(&["id", "name", "label", "refreshable"], properties),
+    )
+}
+
+/// `mode`.
+pub(in crate::http) fn mode() -> Value {
+    named("Mode", one_of(["TEST", "LIVE"]))
+}
+
+/// `type` of a patient authorization.
+pub(in crate::http) fn authorization_type() -> Value {
+    named(
+        "AuthorizationType",
+        one_of(AuthorizationType::ALL.iter().map(|ty| ty.name())),
+    )
+}
+
+/// `usage`.
+pub(in crate::http) fn usage() -> Value {
+    named("Usage", one_of(Usage::ALL.iter().map(|usage| usage.name())))
+}
+
+/// `sync`.
+pub(in crate::http) fn sync() -> Value {
+    let properties = json!({
+        "resourceTypes": {"type": "object", "additionalProperties": {"type": "integer"},
+            "description": "how many resources of each type there are"},
+        "lastSyncedAt": {"type": ["integer", "null"], "description": "seconds since the Unix epoch"},
+        "state": one_of(JobState::ALL.iter().map(|state| state.name())),
+    });
+    named("Sync", object(&["lastSyncedAt"], properties))
+}
+
+/// `timeUntilMaxAuth`.
+pub(in crate::http) fn max_auth() -> Value {
+    let seconds = json!({"type": "integer", "description": "seconds, below zero when the time is over"});
+    named(
+        "TimeUntilMaxAuth",
+        json!({"oneOf": [seconds, one_of([UNKNOWN, INDEFINITE, UNSUPPORTED])]}),
+    )
+}
