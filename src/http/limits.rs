@@ -13,7 +13,8 @@ pub struct Limits {
     pub requests: usize,
     /// Searches at work at once; further ones wait for `patience`.
     pub queries: usize,
-    /// Views whose rows are on their way at once; further ones wait for `patience`.
+    /// Views whose rows are on their way at once, beside the first one of each credential; further ones wait for `patience`. One
+    /// credential runs half as many at most.
     pub views: usize,
     /// How long a search or view waits for its turn.
     pub patience: Duration,

@@ -48,6 +48,7 @@ mod view_format;
 mod view_inline;
 mod view_run;
 mod view_source;
+mod view_turns;
 mod view_validate;
 mod workers;
 

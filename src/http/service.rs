@@ -12,6 +12,7 @@ use super::limits::Limits;
 use super::routes::{Document, open_paths};
 use super::shape::Counts;
 use super::throttle::Throttle;
+use super::view_turns::{ViewTurn, ViewTurns};
 use super::workers::Workers;
 use crate::consent::{Store, Tokens};
 use crate::fhir::search_parameter::SearchParameters;
@@ -63,7 +64,7 @@ pub struct Service {
     pub(super) open_paths: FxHashSet<&'static str>,
     pub(super) workers: Workers,
     queries: Arc<Semaphore>,
-    views: Arc<Semaphore>,
+    views: ViewTurns,
 }
 
 impl std::fmt::Debug for Service {
@@ -102,7 +103,7 @@ impl Service {
             throttle: Throttle::new(&limits.rates),
             open_paths: open_paths(),
             queries: Arc::new(Semaphore::new(limits.queries)),
-            views: Arc::new(Semaphore::new(limits.views)),
+            views: ViewTurns::new(limits.views),
             limits,
             explain,
             sources,
@@ -136,10 +137,10 @@ impl Service {
         }
     }
 
-    /// A turn for a view, to be held until its rows are out.
-    pub(super) async fn view_turn(&self) -> Result<OwnedSemaphorePermit, Error> {
-        match tokio::time::timeout(self.limits.patience, self.views.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
+    /// A turn for a view of a credential, to be held until its rows are out.
+    pub(super) async fn view_turn(&self, credential: &str) -> Result<ViewTurn, Error> {
+        match tokio::time::timeout(self.limits.patience, self.views.take(credential)).await {
+            Ok(Some(turn)) => Ok(turn),
             _ => Err(Error::Busy),
         }
     }

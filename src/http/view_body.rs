@@ -7,7 +7,7 @@ use std::io;
 
 use axum::body::Body;
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
 use super::error::Error;
 use super::request_id::RequestId;
@@ -39,7 +39,7 @@ pub(super) async fn stream(
     stop: Stop,
     format: Format,
     around: (Vec<u8>, Vec<u8>),
-    (turn, id): (OwnedSemaphorePermit, RequestId),
+    (turn, id): (impl Send + 'static, RequestId),
 ) -> Result<Body, Error> {
     let (begun, first) = oneshot::channel();
     let (sender, receiver) = mpsc::channel(WAITING);

@@ -53,10 +53,10 @@ fn described(id: &'static str, view: &str) -> Operation {
         |of: &str| json!({"type": "array", "items": {"type": "string"}, "description": format!("{of}/id")});
     let whole = |least: usize| json!({"type": "integer", "minimum": least});
     let body = format!(
-        "A Parameters resource: {view} is the ViewDefinition; resource, repeated, brings resources to run over; the \
-         parameters of the query may stand here instead"
+        "A ViewDefinition, or a Parameters resource: {view} is the ViewDefinition; resource, repeated, brings \
+         resources to run over; the parameters of the query may stand here instead"
     );
-    let mut sent = schema("object", "Parameters");
+    let mut sent = schema("object", "ViewDefinition or Parameters");
     sent["additionalProperties"] = json!(true);
     let row =
         json!({"type": "object", "additionalProperties": true, "description": "a row, by the names of its columns"});
@@ -170,7 +170,7 @@ impl Asked {
             Format::Csv { .. } => Format::Csv { header: request.header },
             other => other,
         };
-        let turn = service.view_turn().await?;
+        let turn = service.view_turn(&caller.0.subject).await?;
         let work = tokio::task::spawn_blocking(move || Work::plan(&service, &caller.0, request, &path));
         let work = work.await.map_err(Error::internal)??;
         let mut response = head(&work, format)?;
@@ -191,7 +191,7 @@ pub(super) async fn other_method(_: Caller, request: Request) -> Response {
         return StatusCode::NO_CONTENT.into_response();
     }
     Error::NotSupported(format!(
-        "{} is not supported here: POST a Parameters resource that holds the ViewDefinition",
+        "{} is not supported here: POST the ViewDefinition, or a Parameters resource that holds it",
         request.method()
     ))
     .into_response()
@@ -200,8 +200,8 @@ pub(super) async fn other_method(_: Caller, request: Request) -> Response {
 /// What an operation on one stored view answers.
 async fn instance(_: Caller) -> Error {
     Error::NotSupported(
-        "no views are kept here: POST a Parameters resource that holds the ViewDefinition to ViewDefinition/$run or \
-         ViewDefinition/$validate"
+        "no views are kept here: POST the ViewDefinition, or a Parameters resource that holds it, to \
+         ViewDefinition/$run or ViewDefinition/$validate"
             .to_owned(),
     )
 }

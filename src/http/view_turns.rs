@@ -1,0 +1,155 @@
+//! Who runs views, and how many at once. A credential holds at most half of the places, and its first view does not wait for those
+//! that other credentials hold.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How many credentials may have a first view under way, for each place that further views share.
+const FIRST_FOR_EACH: usize = 4;
+
+/// The places for views of a server.
+#[derive(Clone)]
+pub(super) struct ViewTurns(Arc<Places>);
+
+struct Places {
+    /// For the first view of each credential.
+    first: Arc<Semaphore>,
+    /// For the further ones.
+    further: Arc<Semaphore>,
+    /// How many views one credential may run.
+    each: usize,
+    /// The credentials that run or wait.
+    shares: Mutex<FxHashMap<Box<str>, Arc<Share>>>,
+}
+
+/// What one credential holds.
+struct Share {
+    own: Arc<Semaphore>,
+    has_first: AtomicBool,
+}
+
+/// A place for a view, given back when it is dropped.
+pub(super) struct ViewTurn {
+    _place: OwnedSemaphorePermit,
+    _first: Option<First>,
+    _own: OwnedSemaphorePermit,
+    _member: Member,
+}
+
+/// A credential that runs or waits.
+struct Member {
+    places: Arc<Places>,
+    credential: Box<str>,
+    share: Arc<Share>,
+}
+
+/// The credential's claim on a place for first views.
+struct First(Arc<Share>);
+
+impl ViewTurns {
+    /// So many places.
+    pub(super) fn new(places: usize) -> ViewTurns {
+        ViewTurns(Arc::new(Places {
+            first: Arc::new(Semaphore::new(places.max(1) * FIRST_FOR_EACH)),
+            further: Arc::new(Semaphore::new(places)),
+            each: (places / 2).max(1),
+            shares: Mutex::default(),
+        }))
+    }
+
+    /// A place for a view of this credential, once there is one.
+    pub(super) async fn take(&self, credential: &str) -> Option<ViewTurn> {
+        let member = self.member(credential);
+        let own = member.share.own.clone().acquire_owned().await.ok()?;
+        let first = First::claim(&member.share);
+        let of = match first {
+            Some(_) => &self.0.first,
+            None => &self.0.further,
+        };
+        let place = of.clone().acquire_owned().await.ok()?;
+        Some(ViewTurn {
+            _place: place,
+            _first: first,
+            _own: own,
+            _member: member,
+        })
+    }
+
+    fn member(&self, credential: &str) -> Member {
+        let mut shares = self.0.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let share = shares.entry(credential.into()).or_insert_with(|| {
+            Arc::new(Share {
+                own: Arc::new(Semaphore::new(self.0.each)),
+                has_first: AtomicBool::new(false),
+            })
+        });
+        Member {
+            places: self.0.clone(),
+            credential: credential.into(),
+            share: share.clone(),
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        let mut shares = self.places.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        // The map's and this one: shares are taken under the lock only. A permit holds the semaphore alone, a claim is gone first.
+        if Arc::strong_count(&self.share) <= 2 {
+            shares.remove(&self.credential);
+        }
+    }
+}
+
+impl First {
+    fn claim(share: &Arc<Share>) -> Option<First> {
+        let free = !share.has_first.swap(true, Ordering::Relaxed);
+        free.then(|| First(share.clone()))
+    }
+}
+
+impl Drop for First {
+    fn drop(&mut self) {
+        self.0.has_first.store(false, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn now(turns: &ViewTurns, credential: &str) -> Option<ViewTurn> {
+        turns.take(credential).now_or_never().flatten()
+    }
+
+    /// Six costly views of one patient's token kept every other view waiting for ten seconds.
+    #[test]
+    fn one_credential_keeps_no_other_waiting() {
+        let turns = ViewTurns::new(4);
+        let held: Vec<ViewTurn> = std::iter::from_fn(|| now(&turns, "greedy")).collect();
+        assert_eq!(held.len(), 2);
+        let others: Vec<Option<ViewTurn>> = (0..8).map(|at| now(&turns, &format!("other {at}"))).collect();
+        assert!(others.iter().all(Option::is_some));
+        assert!(now(&turns, "greedy").is_none());
+        assert!(now(&turns, "other 0").is_some());
+        drop(held);
+        assert!(now(&turns, "greedy").is_some());
+    }
+
+    #[test]
+    fn nothing_is_kept_of_who_is_gone() {
+        let turns = ViewTurns::new(2);
+        let held = now(&turns, "a");
+        assert!(held.is_some() && now(&turns, "a").is_none());
+        assert_eq!(turns.0.shares.lock().unwrap().len(), 1);
+        drop(held);
+        assert!(turns.0.shares.lock().unwrap().is_empty());
+        assert!(now(&turns, "a").is_some());
+        assert_eq!(turns.0.first.available_permits(), 2 * FIRST_FOR_EACH);
+    }
+}
