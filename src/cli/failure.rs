@@ -5,6 +5,12 @@ use std::process::ExitCode;
 use super::columns::plain;
 use crate::lake::LakeError;
 
+/// Says on standard error what is doubtful and changes nothing.
+pub(super) fn warn(message: &str) {
+    // What was typed or read may stand in it.
+    eprintln!("tabularium: warning: {}", plain(message));
+}
+
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
 pub(super) struct Failure {

@@ -25,6 +25,9 @@ pub(super) struct Args {
     /// Write a JSON array with an object for each view instead of text
     #[arg(long)]
     json: bool,
+    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, as run --strict does
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     terminology: TerminologyArgument,
 }
@@ -41,7 +44,10 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
                 continue;
             }
         };
-        let checked = View::check_with(&text, terminology.clone());
+        let checked = match arguments.strict {
+            true => View::check_strictly(&text, terminology.clone()),
+            false => View::check_with(&text, terminology.clone()),
+        };
         match arguments.json {
             true => objects.push(object(file, &checked)),
             false => {

@@ -94,6 +94,8 @@ pub enum Literal {
     Boolean(bool),
     String(String),
     Integer(String),
+    /// A whole number of 64 bits, without the `L` that it is written with.
+    Long(String),
     Decimal(String),
     Date(String),
     DateTime(String),

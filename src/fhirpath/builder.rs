@@ -15,6 +15,7 @@ use super::values::Values;
 pub(super) enum Computed {
     Boolean(bool),
     Integer(i32),
+    Long(i64),
     Decimal(Number),
     String(String),
     Date(String),
@@ -54,17 +55,18 @@ pub(super) struct Builder {
     places: Vec<(u32, u32)>,
     booleans: Vec<bool>,
     integers: Vec<i32>,
-    /// Texts of Decimal, String, Date, DateTime, Time.
-    texts: [Vec<String>; 5],
+    /// Texts of Decimal, String, Date, DateTime, Time, Long.
+    texts: [Vec<String>; 6],
     quantities: (Vec<String>, Vec<Option<String>>),
 }
 
-const TEXTS: [System; 5] = [
+const TEXTS: [System; 6] = [
     System::Decimal,
     System::String,
     System::Date,
     System::DateTime,
     System::Time,
+    System::Long,
 ];
 
 impl Builder {
@@ -98,18 +100,19 @@ impl Builder {
             Computed::Date(date) => text(2, date),
             Computed::DateTime(date) => text(3, date),
             Computed::Time(time) => text(4, time),
+            Computed::Long(value) => text(5, value.to_string()),
             Computed::Boolean(value) => {
                 self.booleans.push(value);
-                (5, self.booleans.len())
+                (6, self.booleans.len())
             }
             Computed::Integer(value) => {
                 self.integers.push(value);
-                (6, self.integers.len())
+                (7, self.integers.len())
             }
             Computed::Quantity { value, unit } => {
                 self.quantities.0.push(value.to_string());
                 self.quantities.1.push(unit);
-                (7, self.quantities.0.len())
+                (8, self.quantities.0.len())
             }
         };
         self.places.push((part, count as u32 - 1));
@@ -153,7 +156,7 @@ impl Builder {
 fn texts_of(system: System, texts: Vec<String>) -> Items {
     let text = StringArray::from(texts);
     let values = match system {
-        System::Decimal => Values::Decimal {
+        System::Decimal | System::Long => Values::Decimal {
             text: Some(text),
             number: None,
         },

@@ -105,6 +105,16 @@ pub enum FhirPathError {
         /// The type or types it was looked for in.
         ty: String,
     },
+    /// JSON's name of an element stands where only FHIRPath's is taken.
+    #[error("'{name}' is JSON's name; FHIRPath has {standard} ({at})")]
+    JsonName {
+        /// Where.
+        at: Position,
+        /// The name.
+        name: String,
+        /// What FHIRPath has in its place.
+        standard: String,
+    },
     /// A path begins with a type that the context is not of.
     #[error("a path that begins with {name} has no meaning in the context of {ty} ({at})")]
     WrongContext {
@@ -213,6 +223,9 @@ pub enum FhirPathError {
         /// How many there is room for.
         most: usize,
     },
+    /// The evaluation costs more work than its data account for and its run has to spend.
+    #[error("evaluating the expression costs more work than there is for it")]
+    TooCostly,
     /// The evaluation grew beyond what one batch may hold.
     #[error("evaluating the expression yields more than a batch may hold")]
     TooLarge,
@@ -232,6 +245,7 @@ impl FhirPathError {
             | FhirPathError::TooDeep { at, .. }
             | FhirPathError::TooComplex { at }
             | FhirPathError::UnknownElement { at, .. }
+            | FhirPathError::JsonName { at, .. }
             | FhirPathError::WrongContext { at, .. }
             | FhirPathError::Unordered { at, .. }
             | FhirPathError::UnknownType { at, .. }
@@ -245,8 +259,20 @@ impl FhirPathError {
             | FhirPathError::Value { at, .. } => Some(*at),
             FhirPathError::TooLong { .. }
             | FhirPathError::TooMany { .. }
+            | FhirPathError::TooCostly
             | FhirPathError::TooLarge
             | FhirPathError::TooManySteps { .. } => None,
         }
+    }
+
+    /// Whether evaluating it is too much for what it is evaluated on, so that the same again ends alike.
+    pub fn is_too_costly(&self) -> bool {
+        matches!(
+            self,
+            FhirPathError::TooCostly
+                | FhirPathError::TooMany { .. }
+                | FhirPathError::TooLarge
+                | FhirPathError::TooManySteps { .. }
+        )
     }
 }

@@ -14,9 +14,10 @@ use chrono::{DateTime, Utc};
 use super::collection::{Collection, Offsets};
 use super::error::{FhirPathError, Position};
 use super::focus::Focus;
+use super::functions::Need;
 use super::invocation::Invocation;
 use super::items::Items;
-use super::navigate::{Branch, branches};
+use super::navigate::{Branch, branches, named};
 use super::node::{ALL_CHILDREN, Call, Node};
 use super::opening;
 use super::operators;
@@ -24,6 +25,7 @@ use super::program::{Evaluation, Fault, Inner};
 use super::truth::Truth;
 use super::types::{ItemType, System};
 use super::values::Values;
+use super::work::Work;
 use crate::fhir::{TypeId, facts};
 
 /// Greatest number of items that a single step of an evaluation may yield, and how many more each row may add; beyond it the
@@ -34,6 +36,10 @@ const MAX_ITEMS_PER_ROW: usize = 256;
 const STEPS_PER_RESULT: usize = 4;
 /// How many nodes an evaluation may run, each over all rows: folds within folds multiply them.
 const MAX_STEPS: usize = 1 << 18;
+/// The work that running a node is, whatever it runs on.
+const WORK_OF_NODE: usize = 64;
+/// The work that a column is which items lie in, where several do.
+const WORK_OF_COLUMN: usize = 32;
 /// What offsets, and twice as many of them, can count.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
@@ -210,6 +216,15 @@ impl<'a> Frame<'a> {
         if steps > MAX_STEPS {
             return Err(FhirPathError::TooManySteps { limit: MAX_STEPS });
         }
+        self.spend(WORK_OF_NODE + self.rows() / 4)?;
+        let output = self.run(node)?;
+        if let Output::Items(collection) = &output {
+            self.spend(collection.len() + (collection.columns().len() - 1) * WORK_OF_COLUMN)?;
+        }
+        Ok(output)
+    }
+
+    fn run(&self, node: &Node) -> Result<Output, FhirPathError> {
         Ok(Output::Items(match node {
             Node::Empty => Collection::empty(self.rows()),
             Node::Fixed(node) => self.each_row(&self.once(node)?)?,
@@ -225,10 +240,17 @@ impl<'a> Frame<'a> {
                 len: self.rows(),
                 ..value.clone()
             }),
-            Node::Step { on, name, by, open, at } => {
+            Node::Step {
+                on,
+                name,
+                by,
+                open,
+                json,
+                at,
+            } => {
                 let on = self.items(on)?;
                 self.refuse_targets(&on, *at);
-                step(&on, name, by, *open, self.limit)?
+                step(&on, name, by, open.then_some(*json), self.limit)?
             }
             Node::OfType { on, test } => operators::types::of_type(&self.items(on)?, test),
             Node::Is { on, test, at } => {
@@ -250,11 +272,31 @@ impl<'a> Frame<'a> {
 
     fn call(&self, call: &Call) -> Result<Output, FhirPathError> {
         let input = self.items(&call.on)?;
-        (call.function.run)(&Invocation {
+        let computes = call.function.reads == Need::Value;
+        if computes {
+            self.spend(input.len() * 8 + input.text_bytes() / 2)?;
+        }
+        let output = (call.function.run)(&Invocation {
             frame: self,
             call,
             input,
-        })
+        })?;
+        if let Output::Items(found) = &output
+            && computes
+        {
+            self.spend(found.len() * 4 + found.text_bytes() / 4)?;
+        }
+        Ok(output)
+    }
+
+    /// Notes work; an error where it is more than there is room for.
+    pub(super) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
+        self.focus.work.spend(work)
+    }
+
+    /// The work that is being done.
+    pub(super) fn work(&self) -> &Work {
+        &self.focus.work
     }
 
     /// Evaluates a node with the items of `over`, whose rows are this frame's, as rows.
@@ -496,25 +538,25 @@ pub(super) fn repeated(collection: &Collection, rows: &[u32]) -> Collection {
     collection.take(Offsets::list(offsets), places)
 }
 
-/// The children of this name. `by` says which columns they are for the types that are known, the facts for the others if the
-/// step is open.
+/// The children of this name. `by` says which columns they are for the types that are known. An open step (`open` is not `None`)
+/// asks the facts for the others, JSON's names among them where it says so.
 pub(super) fn step(
     on: &Collection,
     name: &str,
     by: &[(TypeId, Vec<Branch>)],
-    open: bool,
+    open: Option<bool>,
     limit: usize,
 ) -> Result<Collection, FhirPathError> {
     let known = |ty: TypeId| by.iter().find(|(from, _)| *from == ty).map(|(_, branches)| branches);
-    let wanted =
-        |ty: TypeId| known(ty).is_some() || open && (name == ALL_CHILDREN || facts().element(ty, name).is_some());
+    let has = |ty: TypeId, json: bool| name == ALL_CHILDREN || !named(ty, name, json).is_empty();
+    let wanted = |ty: TypeId| known(ty).is_some() || open.is_some_and(|json| has(ty, json));
     let on = opening::opened(on, &wanted);
     let branches = |items: &Items| {
         let ty = items.ty().fhir()?;
-        match known(ty) {
-            Some(branches) => Some(Cow::Borrowed(branches.as_slice())),
-            None if open => Some(Cow::Owned(branches_of(ty, name))),
-            None => None,
+        match (known(ty), open) {
+            (Some(branches), _) => Some(Cow::Borrowed(branches.as_slice())),
+            (None, Some(json)) => Some(Cow::Owned(branches_of(ty, name, json))),
+            (None, None) => None,
         }
     };
     for items in on.columns() {
@@ -552,9 +594,9 @@ fn quantity_part(items: &Items, name: &str) -> Collection {
     Collection::new(Offsets::list(offsets), parts.take(slots))
 }
 
-fn branches_of(ty: TypeId, name: &str) -> Vec<Branch> {
+fn branches_of(ty: TypeId, name: &str, json: bool) -> Vec<Branch> {
     match name {
         ALL_CHILDREN => facts().get(ty).elements.iter().flat_map(branches).collect(),
-        _ => facts().element(ty, name).map(branches).unwrap_or_default(),
+        _ => named(ty, name, json),
     }
 }

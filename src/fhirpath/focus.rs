@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
 use chrono::{DateTime, Utc};
 
 use super::collection::{Body, Collection, Offsets};
@@ -10,6 +12,7 @@ use super::items::Items;
 use super::lineage::{Place, resources};
 use super::types::ItemType;
 use super::values::Values;
+use super::work::Work;
 use crate::fhir::TypeId;
 
 /// The contexts that a program is evaluated on, one result row each.
@@ -25,6 +28,8 @@ pub struct Focus {
     pub(super) places: Option<Arc<[u32]>>,
     /// What `now()` is, from the first time that it is asked for: the same for all that is evaluated from here on.
     pub(super) clock: Arc<OnceLock<DateTime<Utc>>>,
+    /// The work of all that is evaluated from here on.
+    pub(super) work: Arc<Work>,
 }
 
 impl Focus {
@@ -37,6 +42,25 @@ impl Focus {
             rows: None,
             places: None,
             clock: Arc::default(),
+            work: Work::alone(batch),
+        }
+    }
+
+    /// A single context with nothing in it, for what is asked of no resource.
+    pub fn nothing(ty: TypeId) -> Result<Focus, ArrowError> {
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
+        Ok(Focus {
+            items: Collection::empty(1),
+            ..Focus::root(&batch, ty)
+        })
+    }
+
+    /// The same contexts, with what is evaluated from here on counted as work of a run over the batch.
+    pub fn within(self, work: &Arc<Work>) -> Focus {
+        Focus {
+            work: work.clone(),
+            ..self
         }
     }
 
@@ -66,6 +90,7 @@ impl Focus {
             rows: Some(rows.into()),
             places: Some(places.into()),
             clock: self.clock.clone(),
+            work: self.work.clone(),
         }
     }
 
@@ -99,6 +124,7 @@ impl Focus {
             rows: Some(rows),
             places: Some(places.into()),
             clock: self.clock.clone(),
+            work: self.work.clone(),
         }
     }
 
@@ -134,6 +160,7 @@ impl Focus {
             rows: Some(rows),
             places: self.places.as_ref().map(|places| places[start..start + length].into()),
             clock: self.clock.clone(),
+            work: self.work.clone(),
         }
     }
 

@@ -40,7 +40,9 @@ impl Invocation<'_> {
 
     /// The argument evaluated once per row.
     pub(super) fn value(&self, argument: usize) -> Result<Collection, FhirPathError> {
-        self.frame.items(self.node(argument))
+        let value = self.frame.items(self.node(argument))?;
+        self.frame.spend(value.len() + value.text_bytes() / 2)?;
+        Ok(value)
     }
 
     /// The argument's truth for each item of the input.
@@ -111,6 +113,7 @@ impl Invocation<'_> {
             }
             builder.end_row();
         }
+        self.frame.work().check()?;
         Ok(Output::Items(builder.finish()?))
     }
 
@@ -119,11 +122,18 @@ impl Invocation<'_> {
         &self,
         mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<bool>,
     ) -> Result<Output, FhirPathError> {
-        Ok(Output::Truth(Truth::collect(self.input.rows(), |row| {
+        let truth = Truth::collect(self.input.rows(), |row| {
             let (items, item) = self.single(&self.input, row)?;
             let value = items.scalar(item)?;
             self.settle(row, of(row, value))
-        })))
+        });
+        self.frame.work().check()?;
+        Ok(Output::Truth(truth))
+    }
+
+    /// Notes the work of a row in the midst of `map` or `judge`; where there is too much, they end in an error.
+    pub(super) fn charge(&self, work: usize) -> Result<(), String> {
+        self.frame.spend(work).map_err(|error| error.to_string())
     }
 
     /// The single value of a row of an argument.

@@ -58,6 +58,7 @@ impl Items {
                 System::Boolean => "boolean",
                 System::String => "string",
                 System::Integer => "integer",
+                System::Long => "integer64",
                 System::Decimal => "decimal",
                 System::Date => "date",
                 System::DateTime => "dateTime",

@@ -27,6 +27,7 @@ pub(super) fn items(literal: &Literal, at: Position) -> Result<Items, FhirPathEr
             Ok(value) => Computed::Integer(value),
             Err(_) => Computed::Decimal(number(text)?),
         },
+        Literal::Long(text) => Computed::Long(text.parse().map_err(|_| wrong("Long", text))?),
         Literal::Decimal(text) => Computed::Decimal(number(text)?),
         Literal::Date(text) => Computed::Date(checked(System::Date, text)?),
         Literal::DateTime(text) => Computed::DateTime(checked(System::DateTime, text)?),

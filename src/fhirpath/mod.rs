@@ -36,6 +36,7 @@ mod typed;
 mod types;
 mod units;
 mod values;
+mod work;
 
 pub use ast::{Expr, ExprKind, Literal, Operator, TypeName};
 pub use collection::{Collection, Offsets, Typed};
@@ -47,7 +48,8 @@ pub use necessary::{Necessary, necessary};
 pub use options::{CompileOptions, Constant, ExtraLeaves};
 pub use origin::{Origin, Selection};
 pub use parse::{MAX_HEIGHT, MAX_LENGTH, parse};
-pub use program::{Evaluation, Fault, Program, compile};
+pub use program::{Evaluation, Fault, JsonName, Program, compile};
 pub use typed::{Part, typed};
 pub use types::{ItemType, System};
 pub use values::Values;
+pub use work::{Work, WorkBudget};

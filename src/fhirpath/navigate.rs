@@ -43,6 +43,18 @@ pub(super) fn branches(element: &Element) -> Vec<Branch> {
     element.types.iter().map(branch).collect()
 }
 
+/// The columns that a name means in a type: those of the element, or with `json` the one that JSON names so (`valueQuantity`).
+/// None at all where the type has nothing of the name.
+pub(super) fn named(ty: TypeId, name: &str, json: bool) -> Vec<Branch> {
+    if let Some(element) = facts().element(ty, name) {
+        return branches(element);
+    }
+    let choice = facts().child(ty, name).filter(|child| json && child.element.choice);
+    let mut found = choice.map(|child| branches(child.element)).unwrap_or_default();
+    found.retain(|branch| branch.column == name);
+    found
+}
+
 fn has_child(ty: TypeId, name: &str) -> bool {
     facts().child(ty, name).is_some() || facts().element(ty, name).is_some()
 }

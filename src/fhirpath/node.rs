@@ -47,6 +47,8 @@ pub(super) enum Node {
         by: Vec<(TypeId, Vec<Branch>)>,
         /// Whether it leads into resources whose types only the data tell.
         open: bool,
+        /// Whether the name may be JSON's of a choice and its type.
+        json: bool,
         at: Position,
     },
     /// Items of a type only.

@@ -213,12 +213,35 @@ impl Number {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 
-    /// The nearest decimal to what floating point computed.
+    /// The power, if it can be had without rounding.
+    pub(super) fn to_the_power(self, exponent: u32) -> Option<Number> {
+        let (mut power, mut square, mut left) = (Number::whole(1), self, exponent);
+        loop {
+            if left & 1 == 1 {
+                power = power.multiply_exactly(square)?;
+            }
+            left >>= 1;
+            if left == 0 {
+                return Some(power);
+            }
+            square = square.multiply_exactly(square)?;
+        }
+    }
+
+    fn multiply_exactly(self, other: Number) -> Option<Number> {
+        let product = Number {
+            mantissa: self.mantissa.checked_mul(other.mantissa)?,
+            scale: self.scale + other.scale,
+        };
+        (product.scale <= MAX_SCALE).then_some(product)
+    }
+
+    /// What floating point computed, as a decimal of the 15 digits that every double holds.
     pub(super) fn from_f64(value: f64) -> Option<Number> {
         if !value.is_finite() {
             return None;
         }
-        Number::parse(&format!("{value}"))
+        Number::parse(&format!("{value:.14e}")).map(Number::trimmed)
     }
 }
 

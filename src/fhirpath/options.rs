@@ -27,6 +27,9 @@ pub struct CompileOptions<'a> {
     /// `resolve()` goes by the reference alone: it looks for no target among contained resources, and so does not read their
     /// column.
     pub references_alone: bool,
+    /// JSON's names are taken where FHIRPath has others: a choice's property (`valueCoding`) means the choice as that type, and
+    /// `resourceType` the type of a resource. [`Program::json_names`] says which were met. Without it they are errors.
+    pub json_names: bool,
     /// Functions that depend on the order of items are errors after those that leave it open: `children().first()`.
     pub ordered: bool,
     /// Code systems and value sets for `memberOf`, `subsumes` and `subsumedBy`.
@@ -53,6 +56,7 @@ impl fmt::Debug for CompileOptions<'_> {
             .field("lenient", &self.lenient)
             .field("search", &self.search)
             .field("references_alone", &self.references_alone)
+            .field("json_names", &self.json_names)
             .field("ordered", &self.ordered)
             .field("terminology", &self.terminology.is_some())
             .field("constants", &self.constants)

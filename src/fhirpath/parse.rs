@@ -258,6 +258,7 @@ impl<'a> Builder<'a> {
             Rule::boolean => Literal::Boolean(text == "true"),
             Rule::string => Literal::String(self.quoted(part)?),
             Rule::number => number(text),
+            Rule::long => Literal::Long(text.trim_end_matches('L').to_string()),
             Rule::date => Literal::Date(temporal.to_string()),
             Rule::datetime => Literal::DateTime(temporal.to_string()),
             Rule::time => Literal::Time(temporal.trim_start_matches('T').to_string()),
@@ -408,6 +409,7 @@ mod tests {
                 Literal::Boolean(value) => value.to_string(),
                 Literal::String(text) => format!("'{text}'"),
                 Literal::Integer(text) | Literal::Decimal(text) => text.clone(),
+                Literal::Long(text) => format!("{text}L"),
                 Literal::Date(text) | Literal::DateTime(text) | Literal::Time(text) => format!("@{text}"),
                 Literal::Quantity { value, unit, .. } => format!("{value}_{unit}"),
             },
@@ -477,6 +479,7 @@ mod tests {
 
     #[test]
     fn literals() {
+        check("7L + 07L", "(+ 7L 07L)");
         check("@2015", "@2015");
         check("@2015-02-04T14:34:28.5+09:00", "@2015-02-04T14:34:28.5+09:00");
         check("@2015T", "@2015T");

@@ -1,11 +1,12 @@
 //! A compiled expression: what callers hold, share and run.
 
+use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
 use super::collection::Collection;
-use super::error::FhirPathError;
+use super::error::{FhirPathError, Position};
 use super::eval;
 use super::focus::Focus;
 use super::node::{Node, Shape};
@@ -27,6 +28,27 @@ pub(super) struct Inner {
     pub(super) node: Node,
     pub(super) shape: Shape,
     pub(super) leaves: LeafSet,
+    /// How many parts were resolved.
+    pub(super) parts: usize,
+    pub(super) json_names: Vec<JsonName>,
+}
+
+/// A name of JSON's where FHIRPath has another: see [`CompileOptions::json_names`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonName {
+    /// Where it stands.
+    pub at: Position,
+    /// The name.
+    pub name: String,
+    /// What FHIRPath has in its place.
+    pub standard: String,
+}
+
+impl fmt::Display for JsonName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let JsonName { at, name, standard } = self;
+        write!(formatter, "'{name}' is JSON's name, and FHIRPath has {standard} ({at})")
+    }
 }
 
 /// Compiles an expression for the rows of a table of `root` (or, with [`CompileOptions::context`], for the items that another
@@ -78,6 +100,16 @@ impl Program {
     /// The columns that it reads, from the root of the table.
     pub fn leaves(&self) -> &LeafSet {
         &self.inner.leaves
+    }
+
+    /// How large it is: how many parts were resolved.
+    pub fn parts(&self) -> usize {
+        self.inner.parts
+    }
+
+    /// JSON's names in it, in the order in which they were resolved, each once.
+    pub fn json_names(&self) -> &[JsonName] {
+        &self.inner.json_names
     }
 
     /// The types that its result may have, none twice; none at all where it is empty whatever the data.

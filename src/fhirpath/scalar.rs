@@ -17,6 +17,7 @@ use crate::fhir::storage::{NUMBER, NUMBER_SCALE};
 pub(super) enum Scalar<'a> {
     Boolean(bool),
     Integer(i32),
+    Long(i64),
     Decimal(Number),
     Text(&'a str),
     /// A date, dateTime or time.
@@ -42,6 +43,9 @@ impl Items {
             Values::Boolean(array) => Scalar::Boolean(array.value(slot)),
             Values::Integer(array) => Scalar::Integer(array.value(slot)),
             Values::Text(array) => Scalar::Text(array.value(slot)),
+            Values::Decimal { text: Some(text), .. } if self.ty == ItemType::System(System::Long) => {
+                text.value(slot).parse().map_or(Scalar::Other, Scalar::Long)
+            }
             Values::Decimal { text, number } => {
                 let text = text
                     .as_ref()
@@ -132,6 +136,7 @@ impl<'a> Scalar<'a> {
     pub(super) fn number(self) -> Option<Number> {
         match self {
             Scalar::Integer(value) => Some(Number::whole(value.into())),
+            Scalar::Long(value) => Some(Number::whole(value)),
             Scalar::Decimal(value) => Some(value),
             _ => None,
         }
@@ -157,6 +162,7 @@ impl<'a> Scalar<'a> {
         Some(match self {
             Scalar::Boolean(value) => Computed::Boolean(value),
             Scalar::Integer(value) => Computed::Integer(value),
+            Scalar::Long(value) => Computed::Long(value),
             Scalar::Decimal(value) => Computed::Decimal(value),
             Scalar::Text(text) => Computed::String(text.to_string()),
             Scalar::Temporal(System::Date, text) => Computed::Date(text.to_string()),
@@ -172,6 +178,7 @@ impl<'a> Scalar<'a> {
         Some(match self {
             Scalar::Boolean(_) => System::Boolean,
             Scalar::Integer(_) => System::Integer,
+            Scalar::Long(_) => System::Long,
             Scalar::Decimal(_) => System::Decimal,
             Scalar::Text(_) => System::String,
             Scalar::Temporal(system, _) | Scalar::Beyond(system, _) => system,
@@ -196,6 +203,7 @@ impl Scalar<'_> {
         Some(match self {
             Scalar::Boolean(value) => value.to_string(),
             Scalar::Integer(value) => value.to_string(),
+            Scalar::Long(value) => value.to_string(),
             Scalar::Decimal(value) => value.to_string(),
             Scalar::Text(text) | Scalar::Temporal(_, text) => text.to_string(),
             Scalar::Beyond(System::Decimal, text) => text.to_string(),

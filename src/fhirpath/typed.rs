@@ -86,6 +86,7 @@ fn written(literal: &Literal) -> String {
         Literal::Boolean(value) => value.to_string(),
         Literal::String(text) => format!("'{}'", text.escape_default()),
         Literal::Integer(text) | Literal::Decimal(text) => text.clone(),
+        Literal::Long(text) => format!("{text}L"),
         Literal::Date(text) | Literal::DateTime(text) => format!("@{text}"),
         Literal::Time(text) => format!("@T{text}"),
         Literal::Quantity {

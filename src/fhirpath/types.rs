@@ -23,6 +23,8 @@ pub enum System {
     String,
     /// `Integer`.
     Integer,
+    /// `Long`, of FHIRPath 3.0 (ballot).
+    Long,
     /// `Decimal`.
     Decimal,
     /// `Date`.
@@ -46,6 +48,7 @@ impl System {
             System::Boolean => "Boolean",
             System::String => "String",
             System::Integer => "Integer",
+            System::Long => "Long",
             System::Decimal => "Decimal",
             System::Date => "Date",
             System::DateTime => "DateTime",
@@ -57,10 +60,11 @@ impl System {
     }
 
     pub(super) fn lookup(name: &str) -> Option<System> {
-        const NAMED: [System; 8] = [
+        const NAMED: [System; 9] = [
             System::Boolean,
             System::String,
             System::Integer,
+            System::Long,
             System::Decimal,
             System::Date,
             System::DateTime,

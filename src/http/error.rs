@@ -96,7 +96,7 @@ pub(super) enum Error {
     /// The body did not come in time, or broke off.
     #[error("the request's body did not arrive")]
     LostBody,
-    /// More would have to be answered than one page holds.
+    /// More would have to be answered than one page holds, or more work done than one may ask for.
     #[error("{0}")]
     TooCostly(String),
     /// The snapshot that a page link names is no longer kept.
@@ -253,6 +253,9 @@ impl From<SearchError> for Error {
             | SearchError::TooManyJoined(_)
             | SearchError::TooManyContained(_)
             | SearchError::LongLinks(_) => Error::TooCostly(error.to_string()),
+            error if error.is_too_costly() => Error::TooCostly(
+                "the expression of a search parameter costs more over these records than there is for it".to_owned(),
+            ),
             SearchError::NoCompartment(_) => Error::NotSupported(error.to_string()),
             SearchError::Expired => Error::Gone(error.to_string()),
             error => Error::internal(error),
@@ -264,6 +267,7 @@ impl From<RunError> for Error {
     fn from(error: RunError) -> Error {
         match error {
             RunError::Lake(LakeError::SnapshotGone(_)) => SearchError::Expired.into(),
+            error if error.is_too_costly() => Error::TooCostly(error.to_string()),
             error if error.is_of_view() => Error::Processing(error.to_string()),
             error => Error::internal(error),
         }

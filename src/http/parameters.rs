@@ -39,6 +39,36 @@ pub(super) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Value<'t>, 
     }
 }
 
+/// Refuses a body in which an object has a property twice, as imports do: readers would disagree on what it says.
+pub(super) fn refuse_duplicates(root: Value<'_>) -> Result<(), Error> {
+    match duplicate(root) {
+        None => Ok(()),
+        Some(name) => {
+            let name = shortened(&name);
+            Err(Error::Invalid(format!(
+                "the property `{name}` stands twice in one object of the body"
+            )))
+        }
+    }
+}
+
+/// A property that stands twice in one object of a value. How deep it goes is bounded by the tape.
+fn duplicate(value: Value<'_>) -> Option<String> {
+    if value.is_array() {
+        return value.items().find_map(duplicate);
+    }
+    if !value.is_object() {
+        return None;
+    }
+    let mut names: Vec<Cow<'_, str>> = value.entries().map(|(key, _)| key.name()).collect();
+    names.sort_unstable();
+    let twice = names
+        .windows(2)
+        .find(|pair| pair[0] == pair[1])
+        .map(|pair| pair[0].to_string());
+    twice.or_else(|| value.entries().find_map(|(_, inner)| duplicate(inner)))
+}
+
 /// The parameters of a Parameters resource.
 pub(super) fn of_body<'t>(root: Value<'t>) -> Result<Vec<Parameter<'t>>, Error> {
     match root.get_str("resourceType").as_deref() {

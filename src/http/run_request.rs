@@ -50,6 +50,8 @@ pub(super) struct RunRequest {
     pub(super) offset: usize,
     /// The snapshot that a link keeps to.
     pub(super) pin: Option<Pin>,
+    /// Whether JSON's names of elements are refused.
+    pub(super) handling: Handling,
     /// What else stood in the query and counts, for the link to the next page to repeat.
     pub(super) repeated: Vec<(String, String)>,
 }
@@ -122,7 +124,7 @@ impl RunRequest {
             Some(body) => carried.read(body, sent.fhir_base)?,
         };
         let view = carried.view.ok_or_else(|| {
-            let problem = "is missing: POST a Parameters resource that holds the ViewDefinition itself";
+            let problem = "is missing: POST the ViewDefinition, or a Parameters resource that holds it";
             Error::parameter(sent.view_name, IssueType::Required, problem)
         })?;
         let linked = pin.is_some();
@@ -142,6 +144,7 @@ impl RunRequest {
             count: page("_count", of_body.count, of_query.count)?,
             offset: page("_offset", of_body.offset, of_query.offset)?.unwrap_or(0),
             pin,
+            handling: sent.handling,
             repeated,
         })
     }
@@ -160,7 +163,13 @@ impl Carried {
         let mut tape = Tape::new();
         let mut simple = Simple::default();
         let mut unknown = Vec::new();
-        for Parameter { name, value } in parameters::of_body(parameters::json(body, &mut tape)?)? {
+        let root = parameters::json(body, &mut tape)?;
+        parameters::refuse_duplicates(root)?;
+        if is_view(root) {
+            self.view = Some(body.clone());
+            return Ok(simple);
+        }
+        for Parameter { name, value } in parameters::of_body(root)? {
             refuse_foreign(&name)?;
             match &*name {
                 name if VIEW_NAMES.contains(&name) => {
@@ -253,6 +262,14 @@ fn refuse_foreign(name: &str) -> Result<(), Error> {
         _ => IssueType::NotSupported,
     };
     Err(Error::parameter(name, code, problem))
+}
+
+/// Whether a body is the view itself, and no Parameters resource that holds it. Not all that are written say what they are.
+fn is_view(root: Value<'_>) -> bool {
+    match root.get_str("resourceType") {
+        Some(name) => name.rsplit('/').next() == Some("ViewDefinition"),
+        None => root.get("select").is_some() && root.get("resource").is_some(),
+    }
 }
 
 fn is_resource(name: &str) -> bool {
@@ -428,7 +445,7 @@ mod tests {
         }
         assert_eq!(
             reason("", ""),
-            "the parameter viewResource is missing: POST a Parameters resource that holds the ViewDefinition itself"
+            "the parameter viewResource is missing: POST the ViewDefinition, or a Parameters resource that holds it"
         );
         assert!(reason(r#"{"name":"viewResource","valueString":"{}"}"#, "").ends_with("it came as valueString"));
     }

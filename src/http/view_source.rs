@@ -11,7 +11,7 @@ use crate::consent::Access;
 use crate::fhir::facts;
 use crate::fhir::temporal::Temporal;
 use crate::lake::Picture;
-use crate::search::{Pin, SearchError};
+use crate::search::{Handling, Pin, SearchError};
 use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
 
 /// A view ready to run, with what the answer says beside the rows.
@@ -27,12 +27,15 @@ pub(super) struct Work {
 impl Work {
     /// Plans the view; `path` is the operation's place under the base address.
     pub(super) fn plan(service: &Service, access: &Access, request: RunRequest, path: &str) -> Result<Work, Error> {
-        let view = View::check_with(&request.view, Some(service.terminology.clone()))
-            .into_view()
-            .map_err(|mut findings| {
-                findings.retain(Finding::is_error);
-                Error::Faulty(findings)
-            })?;
+        let terminology = Some(service.terminology.clone());
+        let checked = match request.handling {
+            Handling::Strict => View::check_strictly(&request.view, terminology),
+            Handling::Lenient => View::check_with(&request.view, terminology),
+        };
+        let view = checked.into_view().map_err(|mut findings| {
+            findings.retain(Finding::is_error);
+            Error::Faulty(findings)
+        })?;
         // Where nothing of the lake is read, it does not matter whether a link's snapshot is still there.
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
         let picture = match request.pin.filter(|_| reads_lake) {

@@ -152,6 +152,15 @@ impl SearchError {
         SearchError::Plan(DataFusionError::ExecutionJoin(Box::new(error)))
     }
 
+    /// Whether a parameter's expression costs more over the records than one may. Where it was evaluated inside a scan, other errors
+    /// stand around it.
+    pub fn is_too_costly(&self) -> bool {
+        let first: &(dyn std::error::Error + 'static) = self;
+        std::iter::successors(Some(first), |error| error.source())
+            .filter_map(|error| error.downcast_ref::<FhirPathError>())
+            .any(FhirPathError::is_too_costly)
+    }
+
     /// Whether the request is at fault rather than the lake or the engine.
     pub fn is_input(&self) -> bool {
         matches!(
@@ -172,5 +181,24 @@ impl SearchError {
                 | SearchError::LongLinks(_)
                 | SearchError::Expired
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_costs_too_much_is_known_inside_a_plan_too() {
+        let expression = |source| SearchError::Expression {
+            parameter: "p".to_owned(),
+            source,
+        };
+        let planned = |error| SearchError::Plan(DataFusionError::External(Box::new(error)));
+        for costly in [FhirPathError::TooCostly, FhirPathError::TooLarge] {
+            assert!(expression(costly.clone()).is_too_costly() && planned(expression(costly)).is_too_costly());
+        }
+        let other = FhirPathError::TooLong { length: 2, limit: 1 };
+        assert!(!expression(other.clone()).is_too_costly() && !planned(expression(other)).is_too_costly());
     }
 }

@@ -9,7 +9,7 @@ use super::read::nearest;
 use super::sql_type::SqlType;
 use crate::fhir::outcome::IssueType;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
-use crate::fhirpath::{Expr, ExprKind, FhirPathError, ItemType, Program, System, parse};
+use crate::fhirpath::{Expr, ExprKind, FhirPathError, ItemType, JsonName, Program, System, parse};
 
 /// The FHIR type that items are, or come nearest to.
 pub(super) fn fhir_name(ty: ItemType) -> &'static str {
@@ -19,6 +19,7 @@ pub(super) fn fhir_name(ty: ItemType) -> &'static str {
             System::Boolean => "boolean",
             System::String => "string",
             System::Integer => "integer",
+            System::Long => "integer64",
             System::Decimal => "decimal",
             System::Date => "date",
             System::DateTime => "dateTime",
@@ -116,6 +117,31 @@ pub(super) fn column(
     }
 }
 
+/// JSON's names in the programs of an expression, with what FHIRPath has in their place.
+pub(super) fn json_names<'p>(
+    programs: impl IntoIterator<Item = &'p Program>,
+    at: &str,
+    column: Option<&str>,
+    findings: &mut Findings,
+) {
+    let mut met: Vec<&JsonName> = Vec::new();
+    for name in programs.into_iter().flat_map(Program::json_names) {
+        if met.contains(&name) {
+            continue;
+        }
+        met.push(name);
+        let finding = Finding {
+            position: Some(name.at),
+            is_of_json_name: true,
+            ..Finding::warning(at, IssueType::BusinessRule, name.to_string())
+        };
+        findings.add(match column {
+            Some(column) => finding.of_column(column),
+            None => finding,
+        });
+    }
+}
+
 /// What stands before the last `join()` of a path.
 fn joined(text: &str) -> Option<&str> {
     let tree = parse(text).ok()?;
@@ -149,7 +175,7 @@ fn is_of(given: ItemType, declared: &str) -> bool {
         return given.system().is_some_and(|given| given.name() == system);
     }
     if name == "integer64" {
-        return given.system() == Some(System::Integer);
+        return matches!(given.system(), Some(System::Integer | System::Long));
     }
     let Some(declared) = facts().lookup(name) else {
         return false;

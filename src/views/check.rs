@@ -8,7 +8,7 @@ use super::definition::Definition;
 use super::error::ViewError;
 use super::finding::{Finding, Findings};
 use super::resolve;
-use super::view::View;
+use super::view::{Names, View};
 use crate::fhir::terminology::Terminology;
 
 /// What there is to say about a ViewDefinition.
@@ -19,10 +19,10 @@ pub struct Checked {
 }
 
 impl Checked {
-    pub(super) fn new(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
+    pub(super) fn new(definition: &[u8], terminology: Option<Arc<Terminology>>, names: Names) -> Checked {
         let mut findings = Findings::default();
         let definition = Definition::parse(definition, &mut findings);
-        let view = definition.and_then(|definition| resolve::resolve(&definition, terminology, &mut findings));
+        let view = definition.and_then(|definition| resolve::resolve(&definition, terminology, names, &mut findings));
         Checked {
             view: view.filter(|_| findings.errors() == 0),
             findings: findings.into_vec(),
@@ -42,6 +42,11 @@ impl Checked {
     /// What does not keep it from being run.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| !finding.is_error())
+    }
+
+    /// The warnings of JSON's names in its expressions.
+    pub fn json_names(&self) -> impl Iterator<Item = &Finding> {
+        self.warnings().filter(|finding| finding.is_of_json_name)
     }
 
     /// The view, if it can be run.
@@ -78,7 +83,7 @@ mod tests {
     use super::*;
 
     fn said(view: Value) -> Vec<String> {
-        let checked = Checked::new(view.to_string().as_bytes(), None);
+        let checked = Checked::new(view.to_string().as_bytes(), None, Names::Both);
         assert_eq!(checked.view().is_some(), checked.errors().next().is_none());
         let said = |finding: &Finding| format!("{} {finding}", finding.severity.as_str());
         checked.findings().iter().map(said).collect()
@@ -141,7 +146,7 @@ mod tests {
     fn a_finding_says_where_inside_an_expression() {
         let mut view = sound();
         view["select"][0]["column"][0]["path"] = json!("name.\n  familly");
-        let checked = Checked::new(view.to_string().as_bytes(), None);
+        let checked = Checked::new(view.to_string().as_bytes(), None, Names::Both);
         let finding = checked.errors().next().unwrap();
         assert_eq!(finding.at, "ViewDefinition.select[0].column[0].path");
         assert_eq!(finding.column.as_deref(), Some("id"));

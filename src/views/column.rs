@@ -103,7 +103,7 @@ impl Kind {
             ItemType::System(system) => match system {
                 System::Boolean => Some(Kind::Boolean),
                 System::Integer => Some(Kind::Integer),
-                System::Decimal => Some(Kind::Decimal),
+                System::Long | System::Decimal => Some(Kind::Decimal),
                 System::String | System::Date | System::DateTime | System::Time => Some(Kind::Text),
                 System::Quantity | System::TypeInfo | System::Target => None,
             },

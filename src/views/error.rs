@@ -145,6 +145,15 @@ impl RunError {
         )
     }
 
+    /// Whether the view costs more over the data than one may, in work, rows or text.
+    pub fn is_too_costly(&self) -> bool {
+        match self {
+            RunError::TooManyRows | RunError::TooMuchText => true,
+            RunError::Expression { source, .. } => source.is_too_costly(),
+            _ => false,
+        }
+    }
+
     /// The error of an expression at the place that `at` names.
     pub(super) fn of_expression(source: FhirPathError, at: impl FnOnce() -> String) -> RunError {
         match source {

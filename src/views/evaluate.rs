@@ -13,7 +13,7 @@ use super::relation::{Counts, Group, Index, Part, Relation};
 use super::repeat;
 use super::values::gather;
 use super::view::{Iteration, Select, Steps, View};
-use crate::fhirpath::{Collection, Focus, Offsets, Program};
+use crate::fhirpath::{Collection, Focus, Offsets, Program, Work};
 
 /// Rows of the output per batch.
 const BATCH: usize = 8192;
@@ -24,6 +24,7 @@ const BATCH: usize = 8192;
 pub struct BatchRows {
     view: Arc<View>,
     filters: bool,
+    work: Arc<Work>,
     /// Resources still to be evaluated, the next ones last.
     left: Vec<RecordBatch>,
     relation: Option<Relation>,
@@ -38,6 +39,7 @@ impl View {
         BatchRows {
             view: self.clone(),
             filters,
+            work: self.work(&batch),
             left: vec![batch],
             relation: None,
             longest_row: 0,
@@ -45,16 +47,16 @@ impl View {
         }
     }
 
-    fn relation(&self, batch: &RecordBatch, filters: bool) -> Result<Relation, RunError> {
+    fn relation(&self, batch: &RecordBatch, filters: bool, work: &Arc<Work>) -> Result<Relation, RunError> {
         let kept = match filters && self.has_filter() {
-            true => &filter_record_batch(batch, &self.keep(batch)?)?,
+            true => &filter_record_batch(batch, &self.keep_within(batch, work)?)?,
             false => batch,
         };
         let evaluator = Evaluator {
             columns: &self.columns,
             budget: Budget::new(),
         };
-        let focus = Focus::root(kept, self.resource).at(self.now);
+        let focus = Focus::root(kept, self.resource).at(self.now).within(work);
         let parts = self.selects.iter().map(|select| evaluator.select(select, &focus));
         let relation = Relation::product(focus.len(), parts.collect::<Result<_, _>>()?, &evaluator.budget)?;
         match relation.fits(TEXT) {
@@ -68,7 +70,7 @@ impl BatchRows {
     /// The next resources' rows; `None` when there are no more resources.
     fn relation(&mut self) -> Result<Option<Relation>, RunError> {
         while let Some(batch) = self.left.pop() {
-            match self.view.relation(&batch, self.filters) {
+            match self.view.relation(&batch, self.filters, &self.work) {
                 Err(error) if error.is_of_size() && batch.num_rows() > 1 => {
                     let half = batch.num_rows() / 2;
                     self.left.push(batch.slice(half, batch.num_rows() - half));

@@ -20,6 +20,8 @@ pub struct Finding {
     pub position: Option<Position>,
     /// What is wrong or doubtful, without the place.
     pub problem: String,
+    /// Whether it is that a name is JSON's and FHIRPath has another.
+    pub(super) is_of_json_name: bool,
 }
 
 impl Finding {
@@ -32,6 +34,7 @@ impl Finding {
             column: None,
             position: None,
             problem: on_one_line(&problem.into()),
+            is_of_json_name: false,
         }
     }
 

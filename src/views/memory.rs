@@ -22,6 +22,7 @@ impl Rows {
         documents: impl Iterator<Item = D> + Send + 'static,
         limit: Option<usize>,
     ) -> Rows {
+        let view = view.for_run();
         let reader = Arc::new(Reader::new([view.as_ref()]));
         let of_documents = view.clone();
         let jobs: Jobs<RecordBatch> = Box::new(groups(documents).map(move |documents| -> Job<RecordBatch> {
@@ -46,6 +47,7 @@ impl SharedRows {
         pick: Option<Arc<dyn Pick>>,
         limit: Option<usize>,
     ) -> SharedRows {
+        let views: Vec<Arc<View>> = views.iter().map(|view| view.for_run()).collect();
         let reader = Arc::new(Reader::picking(views.iter().map(Arc::as_ref), pick));
         let stopped = shared::none_stopped(views.len());
         let (all, of_jobs) = (Arc::<[Arc<View>]>::from(views.as_slice()), stopped.clone());

@@ -111,7 +111,7 @@ pub(super) fn known(findings: &mut Findings, value: Value<'_>, at: &Place<'_>, w
         let at = at.property(&name);
         let bare = name.strip_prefix('_').unwrap_or(&name);
         if met.contains(&name) {
-            findings.warn(at, IssueType::Structure, "is there twice; the last one counts");
+            findings.error(at, IssueType::Structure, "stands twice in one object");
         } else if name == "modifierExtension" {
             findings.warn(at, IssueType::Extension, "is not understood and does nothing");
         } else if !names.contains(&bare) && !IGNORED.contains(&bare) {

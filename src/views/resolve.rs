@@ -14,12 +14,14 @@ use super::finding::{Finding, Findings};
 use super::read::nearest;
 use super::sql_type::SqlType;
 use super::union::agree;
-use super::view::{self, Cell, Filter, Iteration, Select, Steps, View};
+use super::view::{self, Cell, Filter, Iteration, Names, Select, Steps, View};
 use crate::fhir::outcome::{IssueType, Severity};
 use crate::fhir::storage::LeafSet;
 use crate::fhir::terminology::Terminology;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
-use crate::fhirpath::{CompileOptions, Constant, FhirPathError, ItemType, Program, System, compile, necessary, parse};
+use crate::fhirpath::{
+    CompileOptions, Constant, FhirPathError, ItemType, Program, System, WorkBudget, compile, necessary, parse,
+};
 
 /// The most columns of a view.
 const MAX_COLUMNS: usize = 4096;
@@ -28,6 +30,7 @@ const MAX_COLUMNS: usize = 4096;
 pub(super) fn resolve(
     definition: &Definition,
     terminology: Option<Arc<Terminology>>,
+    names: Names,
     findings: &mut Findings,
 ) -> Option<View> {
     let ty = resource_type(definition.resource.as_deref(), findings);
@@ -38,7 +41,9 @@ pub(super) fn resolve(
         constants,
         unreadable,
         terminology,
+        names,
         leaves: LeafSet::new(),
+        parts: 0,
         findings,
     };
     let filters: Vec<Option<Filter>> = definition.wheres.iter().map(|filter| resolver.filter(filter)).collect();
@@ -50,7 +55,7 @@ pub(super) fn resolve(
         selects.push(select);
         columns.extend(of_select);
     }
-    let leaves = resolver.leaves;
+    let (leaves, parts) = (resolver.leaves, resolver.parts);
     unique(&columns, findings);
     advice::constants(definition, findings);
     advice::claims(definition, findings);
@@ -69,6 +74,8 @@ pub(super) fn resolve(
         schema,
         leaves,
         now: Utc::now(),
+        parts,
+        budget: WorkBudget::default(),
     })
 }
 
@@ -157,7 +164,10 @@ struct Resolver<'f> {
     constants: HashMap<String, Constant>,
     unreadable: HashSet<String>,
     terminology: Option<Arc<Terminology>>,
+    names: Names,
     leaves: LeafSet,
+    /// How large the expressions are together.
+    parts: usize,
     findings: &'f mut Findings,
 }
 
@@ -166,6 +176,7 @@ impl Resolver<'_> {
         CompileOptions {
             constants: self.constants.clone(),
             terminology: self.terminology.clone(),
+            json_names: self.names == Names::Both,
             context,
             ..CompileOptions::default()
         }
@@ -189,6 +200,10 @@ impl Resolver<'_> {
             Ok(program) => {
                 let leaves = program.iter().flat_map(|program| program.leaves().iter().cloned());
                 self.leaves.extend(leaves);
+                if let Some(program) = &program {
+                    self.parts += program.parts();
+                    advice::json_names([program], &expression.at, column, self.findings);
+                }
                 program
             }
             Err(error) => {
@@ -328,6 +343,8 @@ impl Resolver<'_> {
         };
         if let Steps::Repeat { first, next } = &iteration.steps {
             for (path, (first, next)) in paths.iter().zip(first.iter().zip(next)) {
+                self.parts += first.parts() + next.parts();
+                advice::json_names([first, next], &path.at, None, self.findings);
                 if first.is_statically_empty() && next.is_statically_empty() {
                     // What no item has is passed over where others have it; here none has.
                     match compile(&path.text, self.ty?, &self.options(on)) {

@@ -131,6 +131,7 @@ impl Run {
         resources: &Resources,
         limit: Option<usize>,
     ) -> Result<Run, RunError> {
+        let view = view.for_run();
         let Planned {
             scan,
             filters,

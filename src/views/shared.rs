@@ -83,6 +83,7 @@ impl SharedRun {
         resources: &Resources,
         limit: Option<usize>,
     ) -> Result<SharedRun, RunError> {
+        let views: Vec<Arc<View>> = views.iter().map(|view| view.for_run()).collect();
         let planned = Planned::new(table, &views, resources).await?;
         let operator = |view: &Arc<View>| -> Arc<dyn ExecutionPlan> {
             Arc::new(ViewExec::new(

@@ -13,11 +13,11 @@ use super::error::{RunError, ViewError};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::fhir::terminology::Terminology;
-use crate::fhirpath::{Focus, Necessary, Program};
+use crate::fhirpath::{Focus, Necessary, Program, Work, WorkBudget};
 use crate::lake::scan::Prune;
 
 /// A ViewDefinition that can be run. Immutable; share it. `now()` is the moment at which it was read, in all its rows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct View {
     pub(super) name: Option<String>,
     pub(super) resource: TypeId,
@@ -28,10 +28,23 @@ pub struct View {
     pub(super) leaves: LeafSet,
     /// What `now()` is, in every row.
     pub(super) now: DateTime<Utc>,
+    /// How large its expressions are together.
+    pub(super) parts: usize,
+    /// What running it may cost, beyond what the data account for.
+    pub(super) budget: WorkBudget,
+}
+
+/// Whose names of elements expressions may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// FHIRPath's and, with a warning, JSON's.
+    Both,
+    /// FHIRPath's alone.
+    FhirPath,
 }
 
 /// A `where`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Filter {
     pub(super) at: String,
     pub(super) program: Program,
@@ -40,7 +53,7 @@ pub(super) struct Filter {
 }
 
 /// A `select`, or a branch of a `unionAll`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Select {
     pub(super) iteration: Option<Iteration>,
     pub(super) cells: Vec<Cell>,
@@ -49,7 +62,7 @@ pub(super) struct Select {
 }
 
 /// What a `select` goes through.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Iteration {
     pub(super) at: String,
     pub(super) steps: Steps,
@@ -58,7 +71,7 @@ pub(super) struct Iteration {
 }
 
 /// How the items to go through are found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Steps {
     /// What an expression yields.
     Each(Program),
@@ -72,7 +85,7 @@ pub(super) enum Steps {
 }
 
 /// A column's expression, and which column of the output it fills.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Cell {
     /// Where the expression stands.
     pub(super) at: String,
@@ -100,9 +113,27 @@ impl View {
         View::check_with(definition, None)
     }
 
+    /// The same, with FHIRPath's names alone: JSON's, such as `valueCoding`, are errors and not only warned of.
+    pub fn check_strictly(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
+        Checked::new(definition, terminology, Names::FhirPath)
+    }
+
     /// The same, with value sets and code systems for `memberOf` and its like.
     pub fn check_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
-        Checked::new(definition, terminology)
+        Checked::new(definition, terminology, Names::Both)
+    }
+
+    /// The same view for a run, with a budget of its own.
+    pub(super) fn for_run(&self) -> Arc<View> {
+        Arc::new(View {
+            budget: WorkBudget::default(),
+            ..self.clone()
+        })
+    }
+
+    /// The work of its expressions over a batch.
+    pub(super) fn work(&self, batch: &RecordBatch) -> Arc<Work> {
+        Work::over(batch, self.parts, &self.budget)
     }
 
     /// Its name, if it has one.
@@ -161,9 +192,14 @@ impl View {
 
     /// The resources of a batch of the table that its `where` keeps: those for which all expressions are true.
     pub fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, RunError> {
+        self.keep_within(batch, &self.work(batch))
+    }
+
+    /// The same, as part of the work over the batch.
+    pub(super) fn keep_within(&self, batch: &RecordBatch, work: &Arc<Work>) -> Result<BooleanArray, RunError> {
         let mut kept: Option<BooleanArray> = None;
         for filter in &self.filters {
-            let holds = filter.holds(&Focus::root(batch, self.resource).at(self.now))?;
+            let holds = filter.holds(&Focus::root(batch, self.resource).at(self.now).within(work))?;
             kept = Some(match kept {
                 None => holds,
                 Some(kept) => arrow::compute::and(&kept, &holds)?,

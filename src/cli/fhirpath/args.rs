@@ -14,13 +14,14 @@ use crate::fhirpath::{CompileOptions, Constant, Expr, ExprKind, parse};
 /// lake it is a line of JSON for each resource: {"resource": "Patient/p", "result": [...]}, or "error" in place of "result".
 /// Of files that hold resources of many types those are asked whose type has what the expression names, unless --type says
 /// which; a Bundle among them stands for its entries too. Resources are read one after the other, whatever their number.
+/// Without any input it is evaluated once, over nothing.
 ///
-/// Example: tabularium fhirpath "name.where(use = 'official').given" --input patient.json
+/// Examples: tabularium fhirpath "name.where(use = 'official').given" --input patient.json, tabularium fhirpath "1 + 1"
 ///
 /// Exit codes: 0 done; 2 the expression is faulty or a path cannot be read; 3 done, but the expression was in error over some
-/// resources, or something in the input was refused; 1 another failure.
+/// resources, or something in the input was refused, or it costs more work than one may; 1 another failure.
 #[derive(Debug, clap::Args)]
-#[command(group(clap::ArgGroup::new("source").required(true).args(["data", "input"])))]
+#[command(group(clap::ArgGroup::new("source").args(["data", "input"])))]
 pub(in crate::cli) struct Args {
     /// The expression
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
@@ -48,6 +49,9 @@ pub(in crate::cli) struct Args {
     constant: Vec<(String, Constant)>,
     #[command(flatten)]
     terminology: TerminologyArgument,
+    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of otherwise
+    #[arg(long)]
+    strict: bool,
     /// So many resources at most
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<usize>,
@@ -62,6 +66,7 @@ impl Args {
         Ok(CompileOptions {
             constants: self.constant.iter().cloned().collect(),
             terminology: self.terminology.load()?,
+            json_names: !self.strict,
             ..CompileOptions::default()
         })
     }
@@ -97,6 +102,7 @@ fn literal(text: &str) -> Option<Constant> {
     };
     match of(unsigned)? {
         Constant::Integer(digits) => Some(Constant::Integer(format!("-{digits}"))),
+        Constant::Long(digits) => Some(Constant::Long(format!("-{digits}"))),
         Constant::Decimal(digits) => Some(Constant::Decimal(format!("-{digits}"))),
         Constant::Quantity { value, unit, calendar } => Some(Constant::Quantity {
             value: format!("-{value}"),

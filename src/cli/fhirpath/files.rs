@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::args::Args;
 use super::result::{Lines, rendered};
-use super::{explain, resource_type, wrong};
+use super::{advise, explain, resource_type, wrong};
 use crate::cli::failure::Failure;
 use crate::cli::run::{Input, documents};
 use crate::fhir::storage::{EVERYTHING, LeafSet, TEXT};
@@ -95,6 +95,7 @@ fn single(
         return explain(arguments, ty, options).map(|()| true);
     }
     let program = compile(&arguments.expression, ty, options).map_err(|error| wrong(arguments, &error))?;
+    advise([&program]);
     let id = root.get_str("id").unwrap_or_default();
     let system = SystemValues::outside(&id, root.raw());
     let mut shredder = Shredder::new(ty);
@@ -122,6 +123,7 @@ fn many(
         ..options.clone()
     };
     let programs = programs(arguments, &options, wanted).map_err(|error| wrong(arguments, &error))?;
+    advise(programs.values());
     let wanted = programs.iter().map(|(ty, program)| (*ty, leaves(program)));
     let reader = Arc::new(Reader::of_leaves(wanted.collect(), None));
     let mut lines = Lines::new(arguments.limit);

@@ -10,7 +10,7 @@ use datafusion::physical_plan::displayable;
 
 use super::args::Args;
 use super::result::Lines;
-use super::{explain, resource_type, wrong};
+use super::{advise, explain, resource_type, wrong};
 use crate::cli::failure::Failure;
 use crate::cli::lake_scope::scope;
 use crate::fhirpath::{CompileOptions, compile};
@@ -26,6 +26,7 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
         ..options.clone()
     };
     let program = compile(&arguments.expression, ty, &options).map_err(|error| wrong(arguments, &error))?;
+    advise([&program]);
     let lake = Lake::open(data).map_err(Failure::from_lake)?;
     let scope = scope(
         &lake,

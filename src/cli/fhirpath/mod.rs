@@ -1,14 +1,17 @@
 //! `tabularium fhirpath`: one expression over a resource, over many in files, or over a table of a lake, by the same engine that
 //! search and views use.
 
+mod alone;
 mod args;
 mod files;
 mod lake;
 mod result;
 
-use super::failure::Failure;
+use std::collections::BTreeSet;
+
+use super::failure::{Failure, warn};
 use crate::fhir::{Kind, TypeId, facts};
-use crate::fhirpath::{CompileOptions, FhirPathError, typed};
+use crate::fhirpath::{CompileOptions, FhirPathError, Program, typed};
 
 pub(super) use args::Args;
 
@@ -17,6 +20,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let options = arguments.options()?;
     match &arguments.data {
         Some(data) => lake::run(&arguments, data, &options),
+        None if arguments.input.is_empty() => alone::run(&arguments, &options),
         None => files::run(&arguments, &options),
     }
 }
@@ -24,6 +28,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
 /// Prints the typed program and the columns it reads.
 fn explain(arguments: &Args, ty: TypeId, options: &CompileOptions<'_>) -> Result<(), Failure> {
     let (program, part) = typed(&arguments.expression, ty, options).map_err(|error| wrong(arguments, &error))?;
+    advise([&program]);
     println!("{} over {}", arguments.expression, facts().get(ty).name);
     print!("{part}");
     let leaves: Vec<&str> = program.leaves().iter().map(String::as_str).collect();
@@ -42,7 +47,17 @@ fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
         let before: String = before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
         message.push_str(&format!("\n  {line}\n  {before}^"));
     }
-    Failure::input(message)
+    match error.is_too_costly() {
+        true => Failure::partial(message),
+        false => Failure::input(message),
+    }
+}
+
+/// Warns of JSON's names in an expression, of each once.
+fn advise<'p>(programs: impl IntoIterator<Item = &'p Program>) {
+    let names = programs.into_iter().flat_map(Program::json_names);
+    let names: BTreeSet<String> = names.map(ToString::to_string).collect();
+    names.iter().for_each(|name| warn(name));
 }
 
 /// The resource type of this name.

@@ -4,7 +4,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 
 use crate::cli::failure::Failure;
 use crate::fhir::{TypeId, facts};
-use crate::fhirpath::{Collection, FhirPathError, Program};
+use crate::fhirpath::{Collection, FhirPathError, Focus, Program, Work, WorkBudget};
 
 /// The items of a row.
 pub(super) fn rendered(collection: &Collection, row: usize, between: &str) -> String {
@@ -26,6 +26,8 @@ pub(super) struct Lines {
     left: usize,
     /// Over how many the expression was in error.
     failed: usize,
+    /// What all batches together may cost.
+    budget: WorkBudget,
 }
 
 impl Lines {
@@ -34,6 +36,7 @@ impl Lines {
         Lines {
             left: limit.unwrap_or(usize::MAX),
             failed: 0,
+            budget: WorkBudget::default(),
         }
     }
 
@@ -46,7 +49,8 @@ impl Lines {
     pub(super) fn print(&mut self, ty: TypeId, program: &Program, batch: &RecordBatch) -> Result<(), FhirPathError> {
         let batch = batch.slice(0, batch.num_rows().min(self.left));
         self.left -= batch.num_rows();
-        let evaluation = program.evaluate(&batch)?;
+        let work = Work::over(&batch, program.parts(), &self.budget);
+        let evaluation = program.evaluate_on(&Focus::root(&batch, ty).within(&work))?;
         let ids = batch
             .column_by_name("id")
             .and_then(|ids| ids.as_string_opt::<i32>().cloned());

@@ -22,7 +22,7 @@ use crate::views::Format;
 ///
 /// Exit codes: 0 done; 2 a view is faulty or a path cannot be read, or not to its end: faulty views are named before anything
 /// is written, and of a view that fails over the data nothing is left, while the others are written; 3 written, but something
-/// in the input was refused; 1 another failure.
+/// in the input was refused, or a view costs more work, rows or text than one may, and nothing is left of it; 1 another failure.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("source").required(true).args(["data", "input"])))]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["view", "views"])))]
@@ -67,6 +67,9 @@ pub(in crate::cli) struct Args {
     /// Leave out the line that names the columns (CSV)
     #[arg(long)]
     no_header: bool,
+    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of otherwise
+    #[arg(long)]
+    pub(super) strict: bool,
     /// Print the plan over a lake instead of running it: what is read, and which views share a scan
     #[arg(long)]
     pub(super) explain: bool,

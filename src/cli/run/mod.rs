@@ -105,8 +105,9 @@ fn resources(arguments: &Args, lake: &Lake) -> Resources {
 /// Why a view did not give its rows.
 fn failure(target: &Target, error: RunError) -> Failure {
     let message = format!("{}: {error}", target.file.display());
-    match error.is_of_view() {
-        true => Failure::input(message),
-        false => Failure::other(message),
+    match error {
+        error if error.is_too_costly() => Failure::partial(message),
+        error if error.is_of_view() => Failure::input(message),
+        _ => Failure::other(message),
     }
 }

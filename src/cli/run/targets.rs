@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::args::Args;
 use crate::cli::definition;
-use crate::cli::failure::Failure;
+use crate::cli::failure::{Failure, warn};
 use crate::fhir::terminology::Terminology;
 use crate::ingest;
 use crate::views::View;
@@ -29,7 +29,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
     let (mut views, mut faulty) = (Vec::new(), Vec::new());
     let terminology = arguments.terminology.load()?;
     for file in &files {
-        match read(file, terminology.clone()) {
+        match read(file, terminology.clone(), arguments.strict) {
             Ok(view) => views.push(Arc::new(view)),
             Err(failure) => faulty.push(failure),
         }
@@ -78,9 +78,31 @@ fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-fn read(file: &Path, terminology: Option<Arc<Terminology>>) -> Result<View, Failure> {
+fn read(file: &Path, terminology: Option<Arc<Terminology>>, strict: bool) -> Result<View, Failure> {
     let text = definition::read(file)?;
-    View::parse_with(&text, terminology).map_err(|error| Failure::input(format!("{}: {error}", file.display())))
+    let checked = match strict {
+        true => View::check_strictly(&text, terminology),
+        false => View::check_with(&text, terminology),
+    };
+    checked
+        .sound()
+        .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
+    let names = checked.json_names().count();
+    if names > 0 {
+        let (names, verb) = if names == 1 {
+            ("1 name".to_owned(), "is")
+        } else {
+            (format!("{names} names"), "are")
+        };
+        let message = format!(
+            "{}: {names} in its expressions {verb} JSON's; validate-view shows what FHIRPath has",
+            file.display()
+        );
+        warn(&message);
+    }
+    checked
+        .into_view()
+        .map_err(|_| Failure::input(format!("{}: it cannot be run", file.display())))
 }
 
 /// A file in the folder for each view, named after the view's own.

@@ -2,7 +2,7 @@
 //! else.
 
 use super::steps::{children, of_type};
-use super::{Compiler, Resolved, Scope, root_shape};
+use super::{Compiler, Resolved, Scope, json_names, root_shape};
 use crate::fhir::facts;
 use crate::fhirpath::ast::{Expr, ExprKind, Operator};
 use crate::fhirpath::error::{FhirPathError, Position};
@@ -82,6 +82,14 @@ impl Compiler<'_> {
             arguments: resolved,
             at,
         }));
+        if name == "where"
+            && self.options.json_names
+            && let Some(test) = arguments
+                .first()
+                .and_then(|criterion| json_names::type_kept(criterion, &input))
+        {
+            return Ok(of_type(call, shape, test));
+        }
         Ok((if fixed { Node::Fixed(Box::new(call)) } else { call }, shape))
     }
 

@@ -11,12 +11,13 @@ use super::node::{Node, Shape, Source};
 use super::operators;
 use super::options::CompileOptions;
 use super::parse::parse;
-use super::program::Inner;
+use super::program::{Inner, JsonName};
 use super::types::{ItemType, System};
 use crate::fhir::TypeId;
 
 mod calls;
 mod forms;
+mod json_names;
 mod names;
 mod order;
 mod steps;
@@ -81,6 +82,7 @@ fn resolve(
         context,
         work: 0,
         lenient: options.lenient,
+        json_names: Vec::new(),
         variables: Vec::new(),
         defined: 0,
         shapes,
@@ -101,6 +103,8 @@ fn resolve(
         node,
         shape,
         leaves: compiler.leaves.into_set(),
+        parts: compiler.work,
+        json_names: compiler.json_names,
     })
 }
 
@@ -154,6 +158,8 @@ struct Compiler<'a> {
     work: usize,
     /// Whether a name that no type at hand has is an empty collection rather than an error.
     lenient: bool,
+    /// JSON's names that were met in place of FHIRPath's.
+    json_names: Vec<JsonName>,
     /// The variables that can be seen.
     variables: Vec<Variable>,
     /// How many have been defined.

@@ -5,14 +5,14 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashSet;
 
-use super::{Compiler, Resolved, Scope};
+use super::{Compiler, Resolved, Scope, json_names};
 use crate::fhir::storage::Storage;
-use crate::fhir::{Element, Kind, TypeId, facts};
+use crate::fhir::{Kind, TypeId, facts};
 use crate::fhirpath::ast::{Expr, ExprKind};
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::leaves::below;
-use crate::fhirpath::navigate::{Branch, branches};
+use crate::fhirpath::navigate::{Branch, branches, named};
 use crate::fhirpath::node::{ALL_CHILDREN, Call, Node, Shape, Source};
 use crate::fhirpath::types::{ItemType, System, TypeTest};
 
@@ -68,6 +68,7 @@ impl Compiler<'_> {
     pub(super) fn step(&mut self, on: Node, shape: &Shape, name: &str, at: Position) -> Resolved {
         let shape = &*self.bounded(shape);
         self.weigh(shape, at)?;
+        let json = self.options.search || self.options.json_names;
         let mut by: Vec<(TypeId, Vec<Branch>)> = Vec::new();
         let mut open = false;
         let mut found = Shape {
@@ -78,17 +79,18 @@ impl Compiler<'_> {
             match source.ty {
                 ItemType::Fhir(ancestor) if source.is_open() => {
                     open = true;
-                    for element in any_element(ancestor, name) {
-                        found.many |= element.many;
-                        found.add_all(branches(element).iter().map(|branch| child(source, branch)));
+                    for ty in concrete(ancestor) {
+                        let branches = named(ty, name, json);
+                        found.many |= branches.iter().any(|branch| branch.many);
+                        found.add_all(branches.iter().map(|branch| child(source, branch)));
                     }
                 }
                 ItemType::Fhir(ty) => {
-                    let Some(element) = facts().element(ty, name) else {
+                    let branches = named(ty, name, json);
+                    if branches.is_empty() {
                         continue;
-                    };
-                    let branches = branches(element);
-                    found.many |= element.many;
+                    }
+                    found.many |= branches.iter().any(|branch| branch.many);
                     found.add_all(branches.iter().map(|branch| child(source, branch)));
                     if by.iter().all(|(from, _)| *from != ty) {
                         by.push((ty, branches));
@@ -106,24 +108,33 @@ impl Compiler<'_> {
                 ItemType::System(_) => {}
             }
         }
+        let standard = json_names::standard(shape, name);
         if !found.sources.is_empty() {
+            if let Some(standard) = standard {
+                self.note_json_name(name, standard, at);
+            }
             let step = Node::Step {
                 on: Box::new(on),
                 name: name.into(),
                 by,
                 open,
+                json,
                 at,
             };
             return Ok((step, found));
         }
-        if self.options.search
-            && let Some((element, test)) = choice(shape, name)
-        {
-            let (step, shape) = self.step(on, shape, element, at)?;
-            return Ok(of_type(step, shape, test));
+        if self.options.json_names && name == json_names::RESOURCE_TYPE && standard.is_some() {
+            return Ok(self.resource_type(on, shape, at));
         }
         if shape.sources.is_empty() || self.lenient {
             return Ok((Node::Empty, Shape::default()));
+        }
+        if let Some(standard) = standard {
+            return Err(FhirPathError::JsonName {
+                at,
+                name: name.to_string(),
+                standard,
+            });
         }
         Err(FhirPathError::UnknownElement {
             at,
@@ -193,25 +204,9 @@ fn child(source: &Source, branch: &Branch) -> Source {
     }
 }
 
-/// The choice and its type that a JSON property stands for: published search parameters say `servicedDate` where FHIRPath has
-/// `serviced.as(date)`.
-fn choice(shape: &Shape, name: &str) -> Option<(&'static str, TypeTest)> {
-    let types = shape.sources.iter().filter_map(|source| source.ty.fhir());
-    let mut children = types.filter_map(|ty| facts().child(ty, name));
-    let child = children.find(|child| child.element.choice)?;
-    let test = TypeTest {
-        fhir: Some(child.ty),
-        system: None,
-    };
-    Some((child.element.name, test))
-}
-
-/// The elements of this name that resources have.
-fn any_element(ancestor: TypeId, name: &str) -> impl Iterator<Item = &'static Element> {
-    facts()
-        .resources()
-        .filter(move |ty| facts().is_a(*ty, ancestor))
-        .filter_map(move |ty| facts().element(ty, name))
+/// The resource types that an abstract one stands for.
+pub(super) fn concrete(ancestor: TypeId) -> impl Iterator<Item = TypeId> {
+    facts().resources().filter(move |ty| facts().is_a(*ty, ancestor))
 }
 
 /// What the children of resources may be, whatever their type.
@@ -256,6 +251,7 @@ pub(super) fn children(on: Node, shape: &Shape, at: Position) -> (Node, Shape) {
             name: ALL_CHILDREN.into(),
             by,
             open,
+            json: false,
             at,
         },
         Shape { sources, many: true },
@@ -264,7 +260,7 @@ pub(super) fn children(on: Node, shape: &Shape, at: Position) -> (Node, Shape) {
 
 fn has_element(source: &Source, name: &str) -> bool {
     source.ty.fhir().is_some_and(|ty| match source.is_open() {
-        true => any_element(ty, name).next().is_some(),
+        true => concrete(ty).any(|ty| facts().element(ty, name).is_some()),
         false => facts().element(ty, name).is_some(),
     })
 }
@@ -316,6 +312,7 @@ fn narrow(on: Node, test: &TypeTest) -> Node {
             name,
             mut by,
             open: false,
+            json,
             at,
         } if by
             .iter()
@@ -329,6 +326,7 @@ fn narrow(on: Node, test: &TypeTest) -> Node {
                 name,
                 by,
                 open: false,
+                json,
                 at,
             }
         }

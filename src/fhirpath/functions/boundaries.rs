@@ -39,7 +39,7 @@ fn shape(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     for source in &signature.input.sources {
         match source.ty.system() {
-            Some(System::Integer) => shape.add(&Shape::one(ItemType::System(System::Decimal))),
+            Some(System::Integer | System::Long) => shape.add(&Shape::one(ItemType::System(System::Decimal))),
             Some(system @ (System::Decimal | System::Date | System::DateTime | System::Time | System::Quantity)) => {
                 shape.add(&Shape::one(ItemType::System(system)));
             }
@@ -60,7 +60,7 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
             },
         };
         Ok(match value {
-            Scalar::Integer(_) | Scalar::Decimal(_) => {
+            Scalar::Integer(_) | Scalar::Long(_) | Scalar::Decimal(_) => {
                 let number = value.number().and_then(|number| of_number(number, precision, high));
                 number.map(Computed::Decimal)
             }

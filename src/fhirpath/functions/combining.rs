@@ -19,7 +19,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Value,
         shape: signature::input,
-        run: |call| Ok(Output::Items(distinct(&call.input))),
+        run: |call| Ok(Output::Items(distinct(&call.input, call.frame.work())?)),
     },
     Function {
         name: "isDistinct",
@@ -28,7 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         reads: Need::Value,
         shape: signature::boolean,
         run: |call| {
-            let kept = distinct(&call.input);
+            let kept = distinct(&call.input, call.frame.work())?;
             rows(call, |row| kept.range(row).len() == call.input.range(row).len())
         },
     },
@@ -38,7 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         required: 1,
         reads: Need::Value,
         shape: both,
-        run: |call| Ok(Output::Items(union(&call.input, &call.value(0)?))),
+        run: |call| Ok(Output::Items(union(&call.input, &call.value(0)?, call.frame.work())?)),
     },
     Function {
         name: "combine",
@@ -55,8 +55,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
         reads: Need::Value,
         shape: signature::input,
         run: |call| {
-            let held = held(&call.value(0)?, &call.input);
-            Ok(Output::Items(distinct(&keep(&call.input, |_, item| held.value(item)))))
+            let held = held(&call.value(0)?, &call.input, call.frame.work())?;
+            let kept = keep(&call.input, |_, item| held.value(item));
+            Ok(Output::Items(distinct(&kept, call.frame.work())?))
         },
     },
     Function {
@@ -66,7 +67,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         reads: Need::Value,
         shape: signature::input,
         run: |call| {
-            let held = held(&call.value(0)?, &call.input);
+            let held = held(&call.value(0)?, &call.input, call.frame.work())?;
             Ok(Output::Items(keep(&call.input, |_, item| !held.value(item))))
         },
     },
@@ -77,7 +78,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         reads: Need::Value,
         shape: signature::boolean,
         run: |call| {
-            let held = held(&call.value(0)?, &call.input);
+            let held = held(&call.value(0)?, &call.input, call.frame.work())?;
             rows(call, |row| call.input.range(row).all(|item| held.value(item)))
         },
     },
@@ -89,7 +90,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         shape: signature::boolean,
         run: |call| {
             let other = call.value(0)?;
-            let held = held(&call.input, &other);
+            let held = held(&call.input, &other, call.frame.work())?;
             rows(call, |row| other.range(row).all(|item| held.value(item)))
         },
     },

@@ -159,6 +159,8 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(call.input.clone()))
 }
 
+/// The work that a column is which items lie in.
+const WORK_OF_COLUMN: usize = 32;
 /// How often `repeatAll` and `descendants` go on from what they found: nothing else ends the former where items lead to themselves.
 const MAX_ROUNDS: usize = 1000;
 /// No record is nested as deep: what goes on beyond makes its items itself, and each round goes through all of them again.
@@ -185,7 +187,14 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
             .within(frontier.offsets());
         let before = all.len();
         let together = side_by_side(&[all.clone(), next]);
-        let together = if once { distinct(&together) } else { together };
+        // What was found before is gone through again in each round.
+        call.frame
+            .spend(3 * together.len() + WORK_OF_COLUMN * together.columns().len())?;
+        let together = if once {
+            distinct(&together, call.frame.work())?
+        } else {
+            together
+        };
         if together.len() == before {
             return Ok(Output::Items(all));
         }
@@ -217,6 +226,8 @@ fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
             let start = range.start.saturating_add(step).min(range.end);
             start..range.end.min(start + 1)
         };
+        call.frame
+            .spend(2 * rows + 2 * total.len() + WORK_OF_COLUMN * total.columns().len())?;
         let current = super::subsetting::part(&call.input, at_step);
         let has = |row: usize| !current.range(row).is_empty();
         let fold = Fold {
@@ -267,6 +278,9 @@ fn sort(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         Ordering::Equal
     };
     for row in 0..call.input.rows() {
+        let count = call.input.range(row).len();
+        call.frame
+            .spend(count * (count.max(1).ilog2() as usize + 1) * 8 * keys.len())?;
         // A comparison that is not total would be a reason to panic for the standard sort.
         merge_sort(&mut places[call.input.range(row)], by_keys);
     }

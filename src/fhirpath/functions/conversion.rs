@@ -16,6 +16,7 @@ use crate::fhirpath::types::{ItemType, System};
 pub(super) const FUNCTIONS: &[Function] = &[
     converting("toBoolean", System::Boolean, |call| to(call, System::Boolean)),
     converting("toInteger", System::Integer, |call| to(call, System::Integer)),
+    converting("toLong", System::Long, |call| to(call, System::Long)),
     converting("toDecimal", System::Decimal, |call| to(call, System::Decimal)),
     converting("toString", System::String, |call| to(call, System::String)),
     converting("toDate", System::Date, |call| to(call, System::Date)),
@@ -34,6 +35,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         converts(call, System::Integer)
     })
     .judging(),
+    converting("convertsToLong", System::Long, |call| converts(call, System::Long)).judging(),
     converting("convertsToDecimal", System::Decimal, |call| {
         converts(call, System::Decimal)
     })
@@ -64,6 +66,7 @@ const fn converting(
     let shape: fn(&Signature<'_>) -> Shape = match to {
         System::Boolean => |_| one(System::Boolean),
         System::Integer => |_| one(System::Integer),
+        System::Long => |_| one(System::Long),
         System::Decimal => |_| one(System::Decimal),
         System::Date => |_| one(System::Date),
         System::DateTime => |_| one(System::DateTime),
@@ -131,8 +134,16 @@ fn convert(value: Scalar<'_>, to: System) -> Option<Computed> {
         System::Boolean => boolean(value).map(Computed::Boolean),
         System::Integer => match value {
             Scalar::Integer(value) => Some(Computed::Integer(value)),
+            Scalar::Long(value) => i32::try_from(value).ok().map(Computed::Integer),
             Scalar::Boolean(value) => Some(Computed::Integer(value.into())),
             Scalar::Text(text) if is_integer(text) => text.parse().ok().map(Computed::Integer),
+            _ => None,
+        },
+        System::Long => match value {
+            Scalar::Integer(value) => Some(Computed::Long(value.into())),
+            Scalar::Long(value) => Some(Computed::Long(value)),
+            Scalar::Boolean(value) => Some(Computed::Long(value.into())),
+            Scalar::Text(text) if is_integer(text) => text.parse().ok().map(Computed::Long),
             _ => None,
         },
         System::Decimal => match value {
@@ -175,6 +186,8 @@ fn boolean(value: Scalar<'_>) -> Option<bool> {
         Scalar::Boolean(value) => Some(value),
         Scalar::Integer(0) => Some(false),
         Scalar::Integer(1) => Some(true),
+        Scalar::Long(0) => Some(false),
+        Scalar::Long(1) => Some(true),
         Scalar::Decimal(number) => match number.to_i32()? {
             0 => Some(false),
             1 => Some(true),

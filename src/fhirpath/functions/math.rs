@@ -26,7 +26,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     function("ln", &[], 0, decimal, |call| real(call, f64::ln)),
     function("sqrt", &[], 0, decimal, |call| real(call, f64::sqrt)),
     function("log", &[Parameter::Value], 1, decimal, log),
-    function("power", &[Parameter::Value], 1, same, power),
+    function("power", &[Parameter::Value], 1, of_power, power),
 ];
 
 const fn function(
@@ -54,18 +54,32 @@ fn decimal(_: &Signature<'_>) -> Shape {
 fn same(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     for source in &signature.input.sources {
-        if let Some(system @ (System::Integer | System::Decimal | System::Quantity)) = source.ty.system() {
+        if let Some(system @ (System::Integer | System::Long | System::Decimal | System::Quantity)) = source.ty.system()
+        {
             shape.add(&Shape::one(ItemType::System(system)));
         }
     }
-    if signature.arguments.iter().any(|argument| {
-        argument
+    shape
+}
+
+/// Whole numbers stay whole where they can; the power of a Quantity is none.
+fn of_power(signature: &Signature<'_>) -> Shape {
+    let mut shape = Shape::default();
+    let long = |shape: &Shape| {
+        shape
             .sources
             .iter()
-            .any(|source| source.ty.system() != Some(System::Integer))
-    }) {
-        shape.add(&Shape::one(ItemType::System(System::Decimal)));
+            .any(|source| source.ty.system() == Some(System::Long))
+    };
+    let long = long(signature.input) || signature.arguments.iter().any(long);
+    for source in &signature.input.sources {
+        match source.ty.system() {
+            Some(System::Integer) if !long => shape.add(&Shape::one(ItemType::System(System::Integer))),
+            Some(System::Integer | System::Long) => shape.add(&Shape::one(ItemType::System(System::Long))),
+            _ => {}
+        }
     }
+    shape.add(&Shape::one(ItemType::System(System::Decimal)));
     shape
 }
 
@@ -87,6 +101,7 @@ fn abs(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let positive = |number: Number| if number.mantissa < 0 { number.negate() } else { number };
     of_numbers(call, |_, value| match value {
         Scalar::Integer(value) => Ok(value.checked_abs().map(Computed::Integer)),
+        Scalar::Long(value) => Ok(value.checked_abs().map(Computed::Long)),
         Scalar::Quantity(quantity) => {
             let positive = quantity.with_value(positive(quantity.value));
             Ok(Some(Computed::quantity(&positive)))
@@ -114,6 +129,7 @@ fn round(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
+/// What floating point computed, to the digits that it holds.
 fn rounded(value: f64) -> RowResult<Computed> {
     Ok(Number::from_f64(value).map(Computed::Decimal))
 }
@@ -141,22 +157,22 @@ fn power(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         let Some(exponent) = call.scalar(&exponents, row).filter(|exponent| !exponent.is_beyond()) else {
             return Ok(None);
         };
-        if let (Scalar::Integer(base), Scalar::Integer(exponent)) = (value, exponent)
-            && let Ok(exponent) = u32::try_from(exponent)
-        {
-            return Ok(base.checked_pow(exponent).map(Computed::Integer));
-        }
+        let long = matches!(value, Scalar::Long(_)) || matches!(exponent, Scalar::Long(_));
+        let is_whole = |scalar: Scalar<'_>| matches!(scalar, Scalar::Integer(_) | Scalar::Long(_));
+        let whole = is_whole(value) && is_whole(exponent);
         let (base, exponent) = (number_of(value)?, number_of(exponent)?);
-        if let Some(exponent) = exponent
+        let exact = exponent
             .to_i32()
             .and_then(|exponent| u32::try_from(exponent).ok())
-            .filter(|e| *e <= 64)
-        {
-            let exact = (0..exponent).try_fold(Number::whole(1), |product, _| product.multiply(base));
-            if let Some(exact) = exact {
-                return Ok(Some(Computed::Decimal(exact)));
-            }
-        }
-        rounded(base.to_f64().powf(exponent.to_f64()))
+            .and_then(|exponent| base.to_the_power(exponent));
+        let Some(exact) = exact else {
+            return rounded(base.to_f64().powf(exponent.to_f64()));
+        };
+        let kept = match (whole, long) {
+            (true, false) => i32::try_from(exact.mantissa).ok().map(Computed::Integer),
+            (true, true) => i64::try_from(exact.mantissa).ok().map(Computed::Long),
+            (false, _) => None,
+        };
+        Ok(Some(kept.unwrap_or(Computed::Decimal(exact))))
     })
 }

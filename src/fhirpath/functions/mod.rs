@@ -6,6 +6,7 @@ mod clock;
 mod combining;
 mod control;
 mod conversion;
+mod dates;
 mod existence;
 mod filtering;
 mod math;
@@ -20,7 +21,7 @@ mod subsetting;
 mod terminology;
 
 pub(super) use control::{COALESCE, DEFINE_VARIABLE, DESCENDANTS};
-pub(super) use nodes::CHECK_MODIFIERS;
+pub(super) use nodes::{CHECK_MODIFIERS, RESOURCE_TYPE};
 pub(super) use references::{RESOLVE_ALONE, is_reference};
 pub(super) use signature::{Function, Need, Parameter, Signature};
 pub(super) use subsetting::SINGLE_OF_AS;
@@ -35,6 +36,7 @@ const FAMILIES: &[&[Function]] = &[
     regex::FUNCTIONS,
     math::FUNCTIONS,
     conversion::FUNCTIONS,
+    dates::FUNCTIONS,
     control::FUNCTIONS,
     nodes::FUNCTIONS,
     references::FUNCTIONS,

@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, StringArray, StructArray};
 use arrow::datatypes::{DataType, Field, Fields};
 
 use super::signature::{self, Function, Need, Parameter, Signature};
+use crate::fhir::{Kind, facts};
 use crate::fhirpath::builder::Computed;
 use crate::fhirpath::collection::Collection;
 use crate::fhirpath::combine::flat_map;
@@ -15,6 +16,7 @@ use crate::fhirpath::invocation::Invocation;
 use crate::fhirpath::items::Items;
 use crate::fhirpath::node::Shape;
 use crate::fhirpath::opening::told_apart;
+use crate::fhirpath::operators::types::target_type;
 use crate::fhirpath::scalar::Scalar;
 use crate::fhirpath::truth::Truth;
 use crate::fhirpath::types::{ItemType, System};
@@ -73,6 +75,16 @@ pub(in crate::fhirpath) const CHECK_MODIFIERS: Function = Function {
     run: check_modifiers,
 };
 
+/// `resourceType`, which JSON has in place of `type()`.
+pub(in crate::fhirpath) const RESOURCE_TYPE: Function = Function {
+    name: "resourceType",
+    parameters: &[],
+    required: 0,
+    reads: Need::Reference,
+    shape: signature::string,
+    run: |call| Ok(Output::Items(flat_map(&told_apart(&call.input), type_names))),
+};
+
 fn type_info(signature: &Signature<'_>) -> Shape {
     Shape {
         many: signature.input.many,
@@ -122,9 +134,29 @@ fn type_of(items: &Items) -> Collection {
     Collection::each(Items::constant(ItemType::System(System::TypeInfo), values, items.len()))
 }
 
+/// The names of the types of resources; of a reference's target the one that the reference says.
+fn type_names(items: &Items) -> Collection {
+    let text = |name: Option<&str>| Values::Text(StringArray::from(vec![name]));
+    let string = ItemType::System(System::String);
+    match items.ty() {
+        ItemType::Fhir(ty) if facts().get(ty).kind == Kind::Resource && !facts().get(ty).is_abstract => {
+            let names = text(Some(items.ty().name()));
+            Collection::each(Items::constant(string, names, items.len()))
+        }
+        ItemType::System(System::Target) => {
+            let names = (0..items.len()).map(|item| target_type(items, item));
+            let names = Items::new(string, Values::Text(names.collect()));
+            let kept = Collection::each(names);
+            super::combining::keep(&kept, |_, item| kept.item(item).0.has_value(item))
+        }
+        _ => Collection::empty(items.len()),
+    }
+}
+
 fn precision(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     call.map(|_, value| match value {
         Scalar::Integer(value) => Ok(Some(Computed::Integer(value.unsigned_abs().to_string().len() as i32))),
+        Scalar::Long(value) => Ok(Some(Computed::Integer(value.unsigned_abs().to_string().len() as i32))),
         Scalar::Decimal(number) => Ok(Some(Computed::Integer(number.scale as i32))),
         Scalar::Beyond(..) => Ok(None),
         Scalar::Temporal(_, text) => Ok(Some(Computed::Integer(super::boundaries::digits(text) as i32))),

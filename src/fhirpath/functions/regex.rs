@@ -2,10 +2,12 @@
 //! row.
 
 use regex::{Regex, RegexBuilder};
+use regex_syntax::hir::{Hir, HirKind};
 
 use super::signature::{self, Function, Need, Parameter};
 use super::strings::{text_of, within_limit};
 use crate::fhirpath::builder::Computed;
+use crate::fhirpath::collection::Collection;
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::eval::Output;
 use crate::fhirpath::invocation::Invocation;
@@ -16,7 +18,7 @@ const SIZE_LIMIT: usize = 1 << 20;
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
         name: "matches",
-        parameters: &[Parameter::Value],
+        parameters: &[Parameter::Value, Parameter::Value],
         required: 1,
         reads: Need::Value,
         shape: signature::boolean,
@@ -24,15 +26,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
     Function {
         name: "matchesFull",
-        parameters: &[Parameter::Value],
+        parameters: &[Parameter::Value, Parameter::Value],
         required: 1,
         reads: Need::Value,
         shape: signature::boolean,
-        run: |call| matches(call, |pattern| format!("^(?:{pattern})$")),
+        run: |call| matches(call, |pattern| format!("\\A(?:{pattern})\\z")),
     },
     Function {
         name: "replaceMatches",
-        parameters: &[Parameter::Value, Parameter::Value],
+        parameters: &[Parameter::Value, Parameter::Value, Parameter::Value],
         required: 2,
         reads: Need::Value,
         shape: signature::string,
@@ -40,35 +42,114 @@ pub(super) const FUNCTIONS: &[Function] = &[
     },
 ];
 
+/// How a pattern is to be read: the flags of FHIRPath 3.0 (ballot).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Flags {
+    /// `i`: letters match without regard to case.
+    folded: bool,
+    /// `m`: `^` and `$` stand for the start and end of each line.
+    lines: bool,
+}
+
+impl Flags {
+    fn parse(text: &str) -> Result<Flags, String> {
+        let mut flags = Flags::default();
+        for letter in text.chars() {
+            match letter {
+                'i' => flags.folded = true,
+                'm' => flags.lines = true,
+                _ => return Err("its flags may be i and m".to_string()),
+            }
+        }
+        Ok(flags)
+    }
+}
+
 /// The pattern last seen, compiled.
 #[derive(Default)]
-struct Compiled(Option<(String, Regex)>);
+struct Compiled(Option<Pattern>);
+
+struct Pattern {
+    text: String,
+    flags: Flags,
+    regex: Regex,
+    /// How many places of the pattern a letter may have to be compared with.
+    places: usize,
+}
 
 impl Compiled {
-    fn get(&mut self, pattern: &str) -> Result<&Regex, String> {
-        if self.0.as_ref().is_none_or(|(known, _)| known != pattern) {
-            let built = RegexBuilder::new(pattern)
+    fn get(&mut self, text: &str, flags: Flags) -> Result<&Pattern, String> {
+        let is_known = |known: &Pattern| known.text == text && known.flags == flags;
+        if !self.0.as_ref().is_some_and(is_known) {
+            let built = RegexBuilder::new(text)
                 .dot_matches_new_line(true)
+                .case_insensitive(flags.folded)
+                .multi_line(flags.lines)
                 .size_limit(SIZE_LIMIT)
                 .build();
             // The pattern may be a record's, and so is not repeated.
             let regex = built.map_err(|_| "its pattern is no regular expression that can be run".to_string())?;
-            self.0 = Some((pattern.to_string(), regex));
+            self.0 = Some(Pattern {
+                text: text.to_string(),
+                flags,
+                regex,
+                places: regex_syntax::parse(text).map_or(text.len(), |hir| places(&hir)),
+            });
         }
-        match &self.0 {
-            Some((_, regex)) => Ok(regex),
-            None => Err("no pattern".to_string()),
+        self.0.as_ref().ok_or_else(|| "no pattern".to_string())
+    }
+}
+
+/// How many places of a pattern may be open at once, repetitions written out.
+fn places(hir: &Hir) -> usize {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Class(_) => 1,
+        HirKind::Capture(capture) => places(&capture.sub),
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min.saturating_add(1)).max(1);
+            places(&repetition.sub).saturating_mul(times as usize)
         }
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().map(places).fold(0, usize::saturating_add),
+    }
+}
+
+impl Pattern {
+    /// What looking through a text may cost.
+    fn cost(&self, text: &str) -> usize {
+        text.len().saturating_mul(self.places.saturating_add(4)) / 4
+    }
+}
+
+/// The flags of each row, from an argument that may be missing.
+struct FlagsOf(Option<Collection>);
+
+impl FlagsOf {
+    fn argument(call: &Invocation<'_>, argument: usize) -> Result<FlagsOf, FhirPathError> {
+        call.has(argument)
+            .then(|| call.value(argument))
+            .transpose()
+            .map(FlagsOf)
+    }
+
+    fn get(&self, call: &Invocation<'_>, row: usize) -> Result<Flags, String> {
+        let text = self.0.as_ref().and_then(|flags| call.text(flags, row));
+        text.map_or(Ok(Flags::default()), Flags::parse)
     }
 }
 
 fn matches(call: &Invocation<'_>, of: impl Fn(&str) -> String) -> Result<Output, FhirPathError> {
-    let patterns = call.value(0)?;
+    let (patterns, flags) = (call.value(0)?, FlagsOf::argument(call, 1)?);
     let mut compiled = Compiled::default();
     call.judge(|row, value| {
         let text = text_of(value)?;
         match call.text(&patterns, row) {
-            Some(pattern) => Ok(Some(compiled.get(&of(pattern))?.is_match(text))),
+            Some(pattern) => {
+                let pattern = compiled.get(&of(pattern), flags.get(call, row)?)?;
+                call.charge(pattern.cost(text))?;
+                Ok(Some(pattern.regex.is_match(text)))
+            }
             None => Ok(None),
         }
     })
@@ -76,18 +157,21 @@ fn matches(call: &Invocation<'_>, of: impl Fn(&str) -> String) -> Result<Output,
 
 fn replace_matches(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let (patterns, substitutes) = (call.value(0)?, call.value(1)?);
+    let flags = FlagsOf::argument(call, 2)?;
     let mut compiled = Compiled::default();
     call.map(|row, value| {
         let text = text_of(value)?;
         match call.text(&patterns, row).zip(call.text(&substitutes, row)) {
             Some(("", _)) => Ok(Some(Computed::String(text.to_string()))),
             Some((pattern, substitute)) => {
-                let count = compiled.get(pattern)?.find_iter(text).count();
+                let pattern = compiled.get(pattern, flags.get(call, row)?)?;
+                call.charge(pattern.cost(text).saturating_mul(3))?;
+                let count = pattern.regex.find_iter(text).count();
                 let groups = substitute.matches('$').count().saturating_mul(text.len());
                 let each = substitute.len().saturating_add(groups);
                 within_limit(text.len().saturating_add(count.saturating_mul(each)))?;
-                let replaced = compiled
-                    .get(pattern)?
+                let replaced = pattern
+                    .regex
                     .replace_all(text, braced(substitute).as_str())
                     .into_owned();
                 Ok(Some(Computed::String(replaced)))

@@ -40,7 +40,7 @@ pub(super) fn resolve(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     if around.containers.places.is_empty() && around.bundles.places.is_empty() {
         return Ok(Output::Items(targets));
     }
-    let children = |of: &Collection, name: &str| step(of, name, &[], true, call.frame.limit());
+    let children = |of: &Collection, name: &str| step(of, name, &[], Some(false), call.frame.limit());
     let root = call.frame.root_type();
     let containers = resources(&around.containers.places, root);
     let contained = children(&containers, "contained")?;

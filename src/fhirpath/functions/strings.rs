@@ -160,7 +160,9 @@ fn pieces(call: &Invocation<'_>, of: impl Fn(&str, usize) -> Vec<String>) -> Res
     let mut builder = Builder::new(call.input.rows());
     for row in 0..call.input.rows() {
         if let Some(text) = call.text(&call.input, row) {
-            for piece in of(text, row) {
+            let pieces = of(text, row);
+            call.frame.spend(8 * pieces.len())?;
+            for piece in pieces {
                 builder.push(Computed::String(piece));
             }
         }
@@ -257,7 +259,11 @@ fn written(items: &Items, item: usize) -> Option<Cow<'_, str>> {
 fn encode(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     coded(call, |text, coding| {
         Ok(Some(match coding {
-            "hex" => text.bytes().map(|byte| format!("{byte:02x}")).collect(),
+            "hex" => text
+                .bytes()
+                .flat_map(|byte| [byte >> 4, byte & 15])
+                .map(hex_digit)
+                .collect(),
             "base64" => STANDARD.encode(text),
             "urlbase64" => URL_SAFE.encode(text),
             _ => return Ok(None),
@@ -278,6 +284,10 @@ fn decode(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
             None => Err(format!("the text is no {coding}")),
         }
     })
+}
+
+fn hex_digit(value: u8) -> char {
+    char::from_digit(value.into(), 16).unwrap_or('0')
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {

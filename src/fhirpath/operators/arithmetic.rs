@@ -41,16 +41,17 @@ pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Positio
 }
 
 fn result_type(operator: Operator, left: System, right: System) -> Option<System> {
-    use System::{Date, DateTime, Decimal, Integer, Quantity, String, Time};
+    use System::{Date, DateTime, Decimal, Integer, Long, Quantity, String, Time};
     match (operator, left, right) {
-        (Operator::Divide, Integer | Decimal, Integer | Decimal) => Some(Decimal),
-        (Operator::Div, Integer | Decimal, Integer | Decimal) => Some(Integer),
+        (Operator::Divide, Integer | Long | Decimal, Integer | Long | Decimal) => Some(Decimal),
         (_, Integer, Integer) => Some(Integer),
-        (_, Integer | Decimal, Integer | Decimal) => Some(Decimal),
+        (_, Integer | Long, Integer | Long) => Some(Long),
+        (Operator::Div, Integer | Long | Decimal, Integer | Long | Decimal) => Some(Integer),
+        (_, Integer | Long | Decimal, Integer | Long | Decimal) => Some(Decimal),
         (Operator::Div | Operator::Mod, _, _) => None,
         (Operator::Add, String, String) => Some(String),
         (Operator::Add | Operator::Subtract, Date | DateTime | Time, Quantity) => Some(left),
-        (_, Quantity, Quantity | Integer | Decimal) | (_, Integer | Decimal, Quantity) => Some(Quantity),
+        (_, Quantity, Quantity | Integer | Long | Decimal) | (_, Integer | Long | Decimal, Quantity) => Some(Quantity),
         _ => None,
     }
 }
@@ -125,12 +126,23 @@ fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computati
         (Scalar::Integer(one), Scalar::Integer(other)) if operator != Operator::Divide => {
             Ok(integers(operator, one, other).map(Computed::Integer))
         }
-        (Scalar::Integer(_) | Scalar::Decimal(_), Scalar::Integer(_) | Scalar::Decimal(_)) => {
-            match (left.number(), right.number()) {
-                (Some(one), Some(other)) => Ok(numbers(operator, one, other)),
-                _ => Err(wrong()),
-            }
+        (Scalar::Integer(_) | Scalar::Long(_), Scalar::Integer(_) | Scalar::Long(_))
+            if operator != Operator::Divide =>
+        {
+            let long = |side: Scalar<'_>| match side {
+                Scalar::Integer(value) => i64::from(value),
+                Scalar::Long(value) => value,
+                _ => 0,
+            };
+            Ok(longs(operator, long(left), long(right)).map(Computed::Long))
         }
+        (
+            Scalar::Integer(_) | Scalar::Long(_) | Scalar::Decimal(_),
+            Scalar::Integer(_) | Scalar::Long(_) | Scalar::Decimal(_),
+        ) => match (left.number(), right.number()) {
+            (Some(one), Some(other)) => Ok(numbers(operator, one, other)),
+            _ => Err(wrong()),
+        },
         (Scalar::Text(one), Scalar::Text(other)) if operator == Operator::Add => joined(one, other),
         (Scalar::Temporal(kind, text), Scalar::Quantity(by)) => match operator {
             Operator::Add => calendar::add(kind, text, &by),
@@ -146,6 +158,16 @@ fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computati
 }
 
 fn integers(operator: Operator, left: i32, right: i32) -> Option<i32> {
+    match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Subtract => left.checked_sub(right),
+        Operator::Multiply => left.checked_mul(right),
+        Operator::Div => left.checked_div(right),
+        _ => left.checked_rem(right),
+    }
+}
+
+fn longs(operator: Operator, left: i64, right: i64) -> Option<i64> {
     match operator {
         Operator::Add => left.checked_add(right),
         Operator::Subtract => left.checked_sub(right),
@@ -194,7 +216,8 @@ pub(in crate::fhirpath) fn sign_shape(operand: &Shape, at: Position) -> Result<S
     }
     let mut found = Shape::default();
     for source in &operand.sources {
-        if let Some(system @ (System::Integer | System::Decimal | System::Quantity)) = source.ty.system() {
+        if let Some(system @ (System::Integer | System::Long | System::Decimal | System::Quantity)) = source.ty.system()
+        {
             found.add(&Shape::one(ItemType::System(system)));
         }
     }
@@ -220,9 +243,12 @@ pub(in crate::fhirpath) fn sign(
     for row in 0..on.rows() {
         let value = match super::comparison::single(frame, &on, row, symbol, at) {
             None | Some(Scalar::Beyond(..)) => None,
-            Some(value @ (Scalar::Integer(_) | Scalar::Decimal(_) | Scalar::Quantity(_))) if !negative => {
+            Some(value @ (Scalar::Integer(_) | Scalar::Long(_) | Scalar::Decimal(_) | Scalar::Quantity(_)))
+                if !negative =>
+            {
                 value.computed()
             }
+            Some(Scalar::Long(value)) => value.checked_neg().map(Computed::Long),
             Some(Scalar::Integer(value)) => value.checked_neg().map(Computed::Integer),
             Some(Scalar::Decimal(value)) => Some(Computed::Decimal(value.negate())),
             Some(Scalar::Quantity(quantity)) => Some(Computed::quantity(&quantity.with_value(quantity.value.negate()))),

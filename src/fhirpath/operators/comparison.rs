@@ -95,7 +95,12 @@ pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<
 /// The order of numbers of which one cannot be computed with: their texts tell. That of quantities is unknown.
 fn order_beyond(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
     let kinds = [left.system(), right.system()];
-    let numeric = |kind| matches!(kind, Some(System::Integer | System::Decimal | System::Quantity));
+    let numeric = |kind| {
+        matches!(
+            kind,
+            Some(System::Integer | System::Long | System::Decimal | System::Quantity)
+        )
+    };
     if !kinds.into_iter().all(numeric) {
         return Err(());
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanBufferBuilder, StringArray, StructArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
@@ -10,12 +10,14 @@ use super::comparison::order;
 use super::hashing;
 use super::sets::SHORT;
 use crate::fhirpath::collection::{Body, Collection, Offsets};
+use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::items::{Index, Items};
 use crate::fhirpath::quantity::equivalent_numbers;
 use crate::fhirpath::scalar::Scalar;
 use crate::fhirpath::truth::Truth;
 use crate::fhirpath::types::System;
 use crate::fhirpath::values::Values;
+use crate::fhirpath::work::Work;
 
 /// `=`: unknown where either side is empty, else whether both have equal items in the same order.
 pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth {
@@ -132,37 +134,58 @@ pub(in crate::fhirpath) fn scalars_equal(left: Scalar<'_>, right: Scalar<'_>) ->
 }
 
 /// `~`: order counts for nothing, case and the amount of white space neither, numbers are rounded; two empty ones are equivalent.
-pub(in crate::fhirpath) fn equivalent(left: &Collection, right: &Collection) -> Truth {
-    Truth::known(BooleanBuffer::collect_bool(left.rows(), |row| {
+pub(in crate::fhirpath) fn equivalent(
+    left: &Collection,
+    right: &Collection,
+    work: &Work,
+) -> Result<Truth, FhirPathError> {
+    let mut yes = BooleanBufferBuilder::new(left.rows());
+    for row in 0..left.rows() {
         let (of_left, of_right) = (left.range(row), right.range(row));
-        if of_left.len() != of_right.len() {
-            return false;
-        }
-        if of_left.len() > SHORT
-            && let Some(paired) = hashing::paired(left, of_left.clone(), right, of_right.clone())
-        {
-            return paired;
-        }
-        paired_one_by_one(left, of_left, right, of_right)
-    }))
+        yes.append(of_left.len() == of_right.len() && paired(left, of_left, right, of_right, work)?);
+    }
+    Ok(Truth::known(yes.finish()))
+}
+
+fn paired(
+    left: &Collection,
+    of_left: Range<usize>,
+    right: &Collection,
+    of_right: Range<usize>,
+    work: &Work,
+) -> Result<bool, FhirPathError> {
+    if of_left.len() > SHORT
+        && let Some(paired) = hashing::paired(left, of_left.clone(), right, of_right.clone(), work)?
+    {
+        return Ok(paired);
+    }
+    paired_one_by_one(left, of_left, right, of_right, work)
 }
 
 /// Whether each item on the left finds an equivalent one on the right that no other has taken.
 pub(super) fn paired_one_by_one(
     left: &Collection,
-    mut of_left: Range<usize>,
+    of_left: Range<usize>,
     right: &Collection,
     of_right: Range<usize>,
-) -> bool {
+    work: &Work,
+) -> Result<bool, FhirPathError> {
     let mut free: Vec<usize> = of_right.collect();
-    of_left.all(|one| {
+    for one in of_left {
         let (items, at) = left.item(one);
+        if free.len() > SHORT {
+            work.spend(free.len().saturating_mul(items.weight()))?;
+        }
         let found = free.iter().position(|other| {
             let (others, other) = right.item(*other);
             items_equivalent(items, at, others, other)
         });
-        found.map(|found| free.swap_remove(found)).is_some()
-    })
+        match found {
+            Some(found) => free.swap_remove(found),
+            None => return Ok(false),
+        };
+    }
+    Ok(true)
 }
 
 pub(in crate::fhirpath) fn items_equivalent(left: &Items, at: usize, right: &Items, other: usize) -> bool {

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use arrow::array::{Array, AsArray, RecordBatch, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
 use arrow::datatypes::{DataType, Int32Type};
 use rustc_hash::FxHashMap;
 
@@ -13,9 +13,11 @@ use super::equality::{folded, items_equivalent};
 use super::sets::items_same;
 use crate::fhir::temporal::Precision;
 use crate::fhirpath::collection::Collection;
+use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::items::Items;
 use crate::fhirpath::scalar::Scalar;
 use crate::fhirpath::values::Values;
+use crate::fhirpath::work::Work;
 
 /// Items of one row of a collection, each once.
 pub(super) struct Table<'c> {
@@ -23,46 +25,57 @@ pub(super) struct Table<'c> {
     buckets: FxHashMap<u64, Vec<usize>>,
     /// Those that may be the same as items of any digest.
     elusive: Vec<usize>,
+    items: usize,
+    work: &'c Work,
 }
 
 impl<'c> Table<'c> {
-    pub(super) fn new(collection: &'c Collection) -> Table<'c> {
+    pub(super) fn new(collection: &'c Collection, work: &'c Work) -> Table<'c> {
         Table {
             collection,
             buckets: FxHashMap::default(),
             elusive: Vec::new(),
+            items: 0,
+            work,
         }
     }
 
     /// Adds an item of the collection unless it is there; gives whether it was added.
-    pub(super) fn insert(&mut self, item: usize) -> bool {
+    pub(super) fn insert(&mut self, item: usize) -> Result<bool, FhirPathError> {
         let digest = digest_of(self.collection, item);
-        if self.has(self.collection, item, digest) {
-            return false;
+        if self.has(self.collection, item, digest)? {
+            return Ok(false);
         }
+        self.items += 1;
         match digest {
             Some(digest) => self.buckets.entry(digest).or_default().push(item),
             None => self.elusive.push(item),
         }
-        true
+        Ok(true)
     }
 
     /// Whether an item of another collection is there.
-    pub(super) fn holds(&self, of: &Collection, item: usize) -> bool {
+    pub(super) fn holds(&self, of: &Collection, item: usize) -> Result<bool, FhirPathError> {
         self.has(of, item, digest_of(of, item))
     }
 
-    fn has(&self, of: &Collection, item: usize, digest: Option<u64>) -> bool {
+    fn has(&self, of: &Collection, item: usize, digest: Option<u64>) -> Result<bool, FhirPathError> {
         let (items, at) = of.item(item);
+        let bucket = digest.and_then(|digest| self.buckets.get(&digest));
+        let compared = match digest {
+            Some(_) => bucket.map_or(0, Vec::len) + self.elusive.len(),
+            None => self.items,
+        };
+        self.work.spend((4 + compared).saturating_mul(items.weight()))?;
         let is = |other: &usize| {
             let (others, other) = self.collection.item(*other);
             items_same(items, at, others, other)
         };
         let bucketed = match digest {
-            Some(digest) => self.buckets.get(&digest).is_some_and(|bucket| bucket.iter().any(is)),
+            Some(_) => bucket.is_some_and(|bucket| bucket.iter().any(is)),
             None => self.buckets.values().flatten().any(is),
         };
-        bucketed || self.elusive.iter().any(is)
+        Ok(bucketed || self.elusive.iter().any(is))
     }
 }
 
@@ -89,7 +102,7 @@ fn digest(items: &Items, item: usize) -> Option<u64> {
     match scalar {
         Scalar::Text(text) => text.hash(&mut hasher),
         Scalar::Boolean(value) => value.hash(&mut hasher),
-        Scalar::Integer(_) | Scalar::Decimal(_) => {
+        Scalar::Integer(_) | Scalar::Long(_) | Scalar::Decimal(_) => {
             let number = scalar.number().map(|number| number.trimmed());
             number.map(|number| (number.mantissa, number.scale)).hash(&mut hasher);
         }
@@ -124,20 +137,33 @@ fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
     ids.is_valid(slot).then(|| ids.value(slot))
 }
 
-/// The texts and numbers in a struct and the structs in it. Absent columns and null ones count alike, and the engine's own for
-/// nothing, as in equality.
+/// The texts and numbers in a struct and in the structs and lists in it. Absent columns and null ones count alike, and the engine's
+/// own for nothing, as in equality.
 fn hash_struct(array: &StructArray, slot: usize, hasher: &mut impl Hasher) {
     for (field, column) in array.fields().iter().zip(array.columns()) {
-        if field.name().contains("__") || column.is_null(slot) {
-            continue;
+        if !field.name().contains("__") && column.is_valid(slot) {
+            field.name().hash(hasher);
+            hash_slot(column, slot, hasher);
         }
-        match column.data_type() {
-            DataType::Utf8 => (field.name(), column.as_string::<i32>().value(slot)).hash(hasher),
-            DataType::Int32 => (field.name(), column.as_primitive::<Int32Type>().value(slot)).hash(hasher),
-            DataType::Struct(_) => hash_struct(column.as_struct(), slot, hasher),
-            DataType::List(_) => (field.name(), column.as_list::<i32>().value_length(slot)).hash(hasher),
-            _ => {}
+    }
+}
+
+fn hash_slot(column: &ArrayRef, slot: usize, hasher: &mut impl Hasher) {
+    match column.data_type() {
+        DataType::Utf8 => column.as_string::<i32>().value(slot).hash(hasher),
+        DataType::Int32 => column.as_primitive::<Int32Type>().value(slot).hash(hasher),
+        DataType::Struct(_) => hash_struct(column.as_struct(), slot, hasher),
+        DataType::List(_) => {
+            let list = column.as_list::<i32>();
+            let bounds = list.value_offsets();
+            (bounds[slot + 1] - bounds[slot]).hash(hasher);
+            for item in bounds[slot] as usize..bounds[slot + 1] as usize {
+                if list.values().is_valid(item) {
+                    hash_slot(list.values(), item, hasher);
+                }
+            }
         }
+        _ => {}
     }
 }
 
@@ -162,25 +188,36 @@ pub(super) fn paired(
     of_left: Range<usize>,
     right: &Collection,
     of_right: Range<usize>,
-) -> Option<bool> {
+    work: &Work,
+) -> Result<Option<bool>, FhirPathError> {
     let mut scale = None;
     let mut free: FxHashMap<Class, Vec<usize>> = FxHashMap::default();
     for item in of_right {
-        free.entry(class(right, item, &mut scale)?).or_default().push(item);
+        let Some(class) = class(right, item, &mut scale) else {
+            return Ok(None);
+        };
+        free.entry(class).or_default().push(item);
     }
     let classes = of_left.clone().map(|item| class(left, item, &mut scale));
-    let classes: Vec<Class> = classes.collect::<Option<_>>()?;
-    Some(of_left.zip(classes).all(|(one, class)| {
+    let Some(classes) = classes.collect::<Option<Vec<Class>>>() else {
+        return Ok(None);
+    };
+    for (one, class) in of_left.zip(classes) {
         let Some(others) = free.get_mut(&class) else {
-            return false;
+            return Ok(Some(false));
         };
         let (items, at) = left.item(one);
+        work.spend(others.len().saturating_mul(items.weight()))?;
         let found = others.iter().position(|other| {
             let (others, other) = right.item(*other);
             items_equivalent(items, at, others, other)
         });
-        found.map(|found| others.swap_remove(found)).is_some()
-    }))
+        match found {
+            Some(found) => others.swap_remove(found),
+            None => return Ok(Some(false)),
+        };
+    }
+    Ok(Some(true))
 }
 
 /// The class of an item; `scale` is that of the numbers met.
@@ -196,7 +233,7 @@ fn class(collection: &Collection, item: usize, scale: &mut Option<u32>) -> Optio
             Some(moment) => Class::Moment(moment.class()),
             None => Class::Never(item),
         },
-        Scalar::Integer(_) | Scalar::Decimal(_) => {
+        Scalar::Integer(_) | Scalar::Long(_) | Scalar::Decimal(_) => {
             let number = scalar.number()?.trimmed();
             if *scale.get_or_insert(number.scale) != number.scale {
                 return None;
@@ -210,6 +247,9 @@ fn class(collection: &Collection, item: usize, scale: &mut Option<u32>) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow::datatypes::Schema;
     use proptest::prelude::*;
 
     use super::*;
@@ -256,6 +296,10 @@ mod tests {
         ]
     }
 
+    fn work() -> Arc<Work> {
+        Work::alone(&RecordBatch::new_empty(Arc::new(Schema::empty())))
+    }
+
     fn collection(rows: &[Vec<Computed>]) -> Collection {
         let mut builder = Builder::new(rows.len());
         for row in rows {
@@ -277,14 +321,14 @@ mod tests {
             let wanted: Vec<bool> = (0..of_left.len())
                 .map(|one| (0..of_right.len()).any(|other| same(&of_left, one, &of_right, other)))
                 .collect();
-            prop_assert_eq!(held(&of_right, &of_left).iter().collect::<Vec<_>>(), wanted);
+            prop_assert_eq!(held(&of_right, &of_left, &work()).unwrap().iter().collect::<Vec<_>>(), wanted);
             let mut kept: Vec<usize> = Vec::new();
             for one in 0..of_left.len() {
                 if !kept.iter().any(|other| same(&of_left, one, &of_left, *other)) {
                     kept.push(one);
                 }
             }
-            let found = distinct(&of_left);
+            let found = distinct(&of_left, &work()).unwrap();
             prop_assert_eq!(found.len(), kept.len());
             for (place, kept) in kept.iter().enumerate() {
                 let ((items, at), (others, other)) = (found.item(place), of_left.item(*kept));
@@ -302,8 +346,9 @@ mod tests {
             }
             for other in [turned, changed] {
                 let other = collection(&[other]);
-                let plain = paired_one_by_one(&of_left, 0..of_left.len(), &other, 0..other.len());
-                prop_assert_eq!(equivalent(&of_left, &other).yes.value(0), plain);
+                let (ours, theirs) = (0..of_left.len(), 0..other.len());
+                let plain = paired_one_by_one(&of_left, ours, &other, theirs, &work()).unwrap();
+                prop_assert_eq!(equivalent(&of_left, &other, &work()).unwrap().yes.value(0), plain);
             }
         }
     }
@@ -313,8 +358,9 @@ mod tests {
         let texts =
             |from: i32, to: i32| -> Vec<Computed> { (from..to).map(|at| Computed::String(at.to_string())).collect() };
         let (left, right) = (collection(&[texts(0, 200_000)]), collection(&[texts(100_000, 300_000)]));
-        assert_eq!(held(&right, &left).count_set_bits(), 100_000);
-        assert_eq!(distinct(&left).len(), 200_000);
-        assert!(equivalent(&left, &left).yes.value(0) && !equivalent(&left, &right).yes.value(0));
+        assert_eq!(held(&right, &left, &work()).unwrap().count_set_bits(), 100_000);
+        assert_eq!(distinct(&left, &work()).unwrap().len(), 200_000);
+        let equivalent = |other| equivalent(&left, other, &work()).unwrap().yes.value(0);
+        assert!(equivalent(&left) && !equivalent(&right));
     }
 }

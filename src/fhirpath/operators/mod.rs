@@ -39,17 +39,25 @@ pub(super) fn binary(
         return Ok(Output::Truth(logic::evaluate(frame, operator, left, right, at)?));
     }
     let (left, right) = (frame.items(left)?, frame.items(right)?);
+    frame.spend(match operator {
+        Operator::Union => 0,
+        Operator::Equivalent | Operator::NotEquivalent => 4 * (left.comparing() + right.comparing()),
+        Operator::Concatenate | Operator::Add => left.text_bytes() + right.text_bytes() + 8 * left.rows(),
+        Operator::Multiply | Operator::Divide | Operator::Div | Operator::Mod | Operator::Subtract => 8 * left.rows(),
+        _ => left.comparing() + right.comparing(),
+    })?;
+    let work = frame.work();
     Ok(match operator {
         Operator::Equal => Output::Truth(equality::equal(&left, &right)),
         Operator::NotEqual => Output::Truth(equality::equal(&left, &right).not()),
-        Operator::Equivalent => Output::Truth(equality::equivalent(&left, &right)),
-        Operator::NotEquivalent => Output::Truth(equality::equivalent(&left, &right).not()),
+        Operator::Equivalent => Output::Truth(equality::equivalent(&left, &right, work)?),
+        Operator::NotEquivalent => Output::Truth(equality::equivalent(&left, &right, work)?.not()),
         Operator::Less | Operator::LessOrEqual | Operator::Greater | Operator::GreaterOrEqual => {
             Output::Truth(comparison::compare(frame, operator, &left, &right, at))
         }
         Operator::In => Output::Truth(sets::contains(frame, &right, &left, "in", at)),
         Operator::Contains => Output::Truth(sets::contains(frame, &left, &right, "contains", at)),
-        Operator::Union => Output::Items(sets::union(&left, &right)),
+        Operator::Union => Output::Items(sets::union(&left, &right, work)?),
         _ => Output::Items(arithmetic::evaluate(frame, operator, &left, &right, at)?),
     })
 }

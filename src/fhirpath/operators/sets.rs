@@ -1,6 +1,8 @@
 //! `|`, `in`, `contains`, and what rests on the same notion of sameness: two items are the same if `=` says so for sure, or if
 //! neither has a value.
 
+use std::ops::Range;
+
 use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::BooleanBuffer;
 
@@ -8,24 +10,30 @@ use super::equality::items_equal;
 use super::hashing::Table;
 use crate::fhirpath::collection::{Collection, Offsets};
 use crate::fhirpath::combine::side_by_side;
-use crate::fhirpath::error::Position;
+use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::eval::Frame;
 use crate::fhirpath::items::Items;
 use crate::fhirpath::truth::Truth;
+use crate::fhirpath::work::Work;
 
 /// Runs up to this length are searched item by item; longer ones by hash.
 pub(super) const SHORT: usize = 16;
 
 /// `left | right`: the items of both, each once.
-pub(in crate::fhirpath) fn union(left: &Collection, right: &Collection) -> Collection {
-    distinct(&side_by_side(&[left.clone(), right.clone()]))
+pub(in crate::fhirpath) fn union(
+    left: &Collection,
+    right: &Collection,
+    work: &Work,
+) -> Result<Collection, FhirPathError> {
+    distinct(&side_by_side(&[left.clone(), right.clone()]), work)
 }
 
 /// Each item once, at its first place.
-pub(in crate::fhirpath) fn distinct(input: &Collection) -> Collection {
+pub(in crate::fhirpath) fn distinct(input: &Collection, work: &Work) -> Result<Collection, FhirPathError> {
     if matches!(input.offsets(), Offsets::Each(_)) {
-        return input.clone();
+        return Ok(input.clone());
     }
+    work.spend(input.comparing())?;
     let mut offsets = Vec::with_capacity(input.rows() + 1);
     let mut places: Vec<u32> = Vec::with_capacity(input.len());
     offsets.push(0i32);
@@ -33,29 +41,53 @@ pub(in crate::fhirpath) fn distinct(input: &Collection) -> Collection {
         let start = places.len();
         let range = input.range(row);
         if range.len() <= SHORT {
+            work.spend(comparisons(input, &range, range.len()))?;
             for item in range {
                 if !places[start..].iter().any(|kept| same(input, item, *kept as usize)) {
                     places.push(item as u32);
                 }
             }
         } else {
-            let mut kept = Table::new(input);
-            places.extend(range.filter(|item| kept.insert(*item)).map(|item| item as u32));
+            let mut kept = Table::new(input, work);
+            for item in range {
+                if kept.insert(item)? {
+                    places.push(item as u32);
+                }
+            }
         }
         offsets.push(places.len() as i32);
     }
-    if places.len() == input.len() {
-        return input.clone();
+    Ok(match places.len() == input.len() {
+        true => input.clone(),
+        false => input.take(Offsets::list(offsets), places),
+    })
+}
+
+/// The work of comparing items of a row with as many others each.
+fn comparisons(of: &Collection, items: &Range<usize>, others: usize) -> usize {
+    match items.len() {
+        0 | 1 => 0,
+        count => {
+            count
+                .saturating_mul(others)
+                .saturating_mul(of.item(items.start).0.weight())
+                / 2
+        }
     }
-    input.take(Offsets::list(offsets), places)
 }
 
 /// For each item of `of` whether it is among the items of its row in `collection`.
-pub(in crate::fhirpath) fn held(collection: &Collection, of: &Collection) -> BooleanBuffer {
+pub(in crate::fhirpath) fn held(
+    collection: &Collection,
+    of: &Collection,
+    work: &Work,
+) -> Result<BooleanBuffer, FhirPathError> {
+    work.spend(collection.comparing() + of.comparing())?;
     let mut held = BooleanBufferBuilder::new(of.len());
     for row in 0..of.rows() {
         let (within, items) = (collection.range(row), of.range(row));
         if within.len().min(items.len()) <= SHORT {
+            work.spend(comparisons(of, &items, within.len()))?;
             for item in items {
                 let (one, at) = of.item(item);
                 held.append(within.clone().any(|other| {
@@ -64,14 +96,16 @@ pub(in crate::fhirpath) fn held(collection: &Collection, of: &Collection) -> Boo
                 }));
             }
         } else {
-            let mut table = Table::new(collection);
-            within.for_each(|item| {
-                table.insert(item);
-            });
-            items.for_each(|item| held.append(table.holds(of, item)));
+            let mut table = Table::new(collection, work);
+            for item in within {
+                table.insert(item)?;
+            }
+            for item in items {
+                held.append(table.holds(of, item)?);
+            }
         }
     }
-    held.finish()
+    Ok(held.finish())
 }
 
 fn same(input: &Collection, one: usize, other: usize) -> bool {

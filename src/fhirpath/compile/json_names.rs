@@ -1,0 +1,124 @@
+//! JSON's names where FHIRPath has others: `valueCoding` for `value.ofType(Coding)`, `resourceType` for the type of a resource.
+//! Decides what they mean, what FHIRPath's form is, and which type is left by a criterion on `resourceType`.
+
+use super::Compiler;
+use super::steps::concrete;
+use crate::fhir::{Kind, TypeId, facts};
+use crate::fhirpath::ast::{Expr, ExprKind, Literal, Operator};
+use crate::fhirpath::error::Position;
+use crate::fhirpath::functions::{Need, RESOURCE_TYPE as FUNCTION};
+use crate::fhirpath::node::{Call, Node, Shape, Source};
+use crate::fhirpath::program::JsonName;
+use crate::fhirpath::types::{ItemType, System, TypeTest};
+
+/// JSON's property that names the type of a resource.
+pub(super) const RESOURCE_TYPE: &str = "resourceType";
+
+impl Compiler<'_> {
+    /// Notes a name, once for each place. Search parameters are published with such names, so nothing is said there.
+    pub(super) fn note_json_name(&mut self, name: &str, standard: String, at: Position) {
+        let met = JsonName {
+            at,
+            name: name.to_string(),
+            standard,
+        };
+        if self.options.json_names && !self.json_names.contains(&met) {
+            self.json_names.push(met);
+        }
+    }
+
+    /// `resourceType`: the name of the type of each resource.
+    pub(super) fn resource_type(&mut self, on: Node, shape: &Shape, at: Position) -> (Node, Shape) {
+        if let Some(standard) = standard(shape, RESOURCE_TYPE) {
+            self.note_json_name(RESOURCE_TYPE, standard, at);
+        }
+        self.leaves.need(shape, Need::Reference);
+        let call = Call {
+            function: &FUNCTION,
+            on,
+            arguments: Vec::new(),
+            at,
+        };
+        let shape = Shape {
+            many: shape.many,
+            ..Shape::one(ItemType::System(System::String))
+        };
+        (Node::Call(Box::new(call)), shape)
+    }
+}
+
+/// FHIRPath's form of a name that is JSON's for items of this shape; `None` where it is a name of FHIRPath's for any of them, or
+/// of neither.
+pub(super) fn standard(shape: &Shape, name: &str) -> Option<String> {
+    let types = || shape.sources.iter().flat_map(of_source);
+    if types().any(|ty| facts().element(ty, name).is_some()) {
+        return None;
+    }
+    if name == RESOURCE_TYPE {
+        let mut sources = shape.sources.iter();
+        let is_resource = sources.any(is_resource);
+        return is_resource.then(|| "type().name, or ofType(...) in place of where(resourceType = ...)".to_string());
+    }
+    let mut children = types().filter_map(|ty| facts().child(ty, name));
+    let child = children.find(|child| child.element.choice)?;
+    Some(format!("{}.ofType({})", child.element.name, facts().get(child.ty).name))
+}
+
+fn of_source(source: &Source) -> Vec<TypeId> {
+    match source.ty {
+        ItemType::Fhir(ty) if source.is_open() => concrete(ty).collect(),
+        ItemType::Fhir(ty) => vec![ty],
+        ItemType::System(_) => Vec::new(),
+    }
+}
+
+/// Whether items of a source are resources, or known by a reference.
+fn is_resource(source: &Source) -> bool {
+    match source.ty {
+        ItemType::Fhir(ty) => facts().get(ty).kind == Kind::Resource,
+        ItemType::System(system) => system == System::Target,
+    }
+}
+
+/// The type of the items that a criterion keeps, if all items are resources and it asks for `resourceType = '...'`.
+pub(super) fn type_kept(criterion: &Expr, input: &Shape) -> Option<TypeTest> {
+    if input.sources.is_empty() || !input.sources.iter().all(is_resource) {
+        return None;
+    }
+    match &criterion.kind {
+        ExprKind::Binary {
+            operator: Operator::And,
+            left,
+            right,
+        } => type_kept(left, input).or_else(|| type_kept(right, input)),
+        ExprKind::Binary {
+            operator: Operator::Equal,
+            left,
+            right,
+        } => {
+            let name = match (&left.kind, &right.kind) {
+                (_, ExprKind::Literal(Literal::String(name))) if is_resource_type(left) => name,
+                (ExprKind::Literal(Literal::String(name)), _) if is_resource_type(right) => name,
+                _ => return None,
+            };
+            let ty = facts()
+                .lookup(name)
+                .filter(|ty| facts().get(*ty).kind == Kind::Resource)?;
+            Some(TypeTest {
+                fhir: Some(ty),
+                system: None,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// `resourceType` or `$this.resourceType`.
+fn is_resource_type(part: &Expr) -> bool {
+    match &part.kind {
+        ExprKind::Member { on, name } => {
+            name == RESOURCE_TYPE && on.as_deref().is_none_or(|on| on.kind == ExprKind::This)
+        }
+        _ => false,
+    }
+}

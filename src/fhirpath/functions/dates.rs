@@ -1,0 +1,118 @@
+//! Parts of dates and times, as FHIRPath 3.0 (ballot) has them: `yearOf` to `timezoneOffsetOf`, `dateOf`, `timeOf`. A value that
+//! lacks the part, or is of a type that never has it, has no result.
+
+use super::signature::{self, Function, Need, Signature};
+use crate::fhirpath::builder::Computed;
+use crate::fhirpath::error::FhirPathError;
+use crate::fhirpath::eval::Output;
+use crate::fhirpath::invocation::Invocation;
+use crate::fhirpath::node::Shape;
+use crate::fhirpath::number::Number;
+use crate::fhirpath::scalar::Scalar;
+use crate::fhirpath::types::{ItemType, System};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    whole("yearOf", |call| integers(call, |parts| parts.date.get(..4))),
+    whole("monthOf", |call| integers(call, |parts| parts.date.get(5..7))),
+    whole("dayOf", |call| integers(call, |parts| parts.date.get(8..10))),
+    whole("hourOf", |call| integers(call, |parts| parts.clock.get(..2))),
+    whole("minuteOf", |call| integers(call, |parts| parts.clock.get(3..5))),
+    whole("secondOf", |call| integers(call, |parts| parts.clock.get(6..8))),
+    whole("millisecondOf", |call| {
+        of_parts(call, |parts| {
+            let (_, fraction) = parts.clock.split_once('.')?;
+            format!("{fraction:0<3.3}").parse().ok().map(Computed::Integer)
+        })
+    }),
+    function("timezoneOffsetOf", decimal, |call| of_parts(call, offset)),
+    function("dateOf", date, |call| {
+        of_parts(call, |parts| {
+            (!parts.date.is_empty()).then(|| Computed::Date(parts.date.to_string()))
+        })
+    }),
+    function("timeOf", time, |call| {
+        of_parts(call, |parts| {
+            let timed = !parts.date.is_empty() && !parts.clock.is_empty();
+            timed.then(|| Computed::Time(parts.clock.to_string()))
+        })
+    }),
+];
+
+type Run = fn(&Invocation<'_>) -> Result<Output, FhirPathError>;
+
+const fn function(name: &'static str, shape: fn(&Signature<'_>) -> Shape, run: Run) -> Function {
+    Function {
+        name,
+        parameters: &[],
+        required: 0,
+        reads: Need::Value,
+        shape,
+        run,
+    }
+}
+
+const fn whole(name: &'static str, run: Run) -> Function {
+    function(name, signature::integer, run)
+}
+
+fn decimal(_: &Signature<'_>) -> Shape {
+    Shape::one(ItemType::System(System::Decimal))
+}
+
+fn date(_: &Signature<'_>) -> Shape {
+    Shape::one(ItemType::System(System::Date))
+}
+
+fn time(_: &Signature<'_>) -> Shape {
+    Shape::one(ItemType::System(System::Time))
+}
+
+/// A date, dateTime or time taken apart. What it lacks is empty.
+struct Parts<'a> {
+    date: &'a str,
+    clock: &'a str,
+    zone: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    fn of(kind: System, text: &'a str) -> Parts<'a> {
+        let (date, clock) = match kind {
+            System::Time => ("", text),
+            _ => text.split_once('T').unwrap_or((text, "")),
+        };
+        let (clock, zone) = clock.split_at(clock.find(['Z', '+', '-']).unwrap_or(clock.len()));
+        Parts { date, clock, zone }
+    }
+}
+
+fn of_parts(call: &Invocation<'_>, of: impl Fn(&Parts<'_>) -> Option<Computed>) -> Result<Output, FhirPathError> {
+    call.map(|_, value| {
+        Ok(match value {
+            Scalar::Temporal(kind, text) if value.moment().is_some() => of(&Parts::of(kind, text)),
+            _ => None,
+        })
+    })
+}
+
+fn integers(
+    call: &Invocation<'_>,
+    digits: impl for<'p> Fn(&Parts<'p>) -> Option<&'p str>,
+) -> Result<Output, FhirPathError> {
+    of_parts(call, |parts| digits(parts)?.parse().ok().map(Computed::Integer))
+}
+
+/// Hours ahead of UTC.
+fn offset(parts: &Parts<'_>) -> Option<Computed> {
+    let minutes = match parts.zone {
+        "" => return None,
+        "Z" => 0,
+        zone => {
+            let number = |digits: Option<&str>| digits?.parse::<i64>().ok();
+            let minutes = number(zone.get(1..3))? * 60 + number(zone.get(4..6))?;
+            if zone.starts_with('-') { -minutes } else { minutes }
+        }
+    };
+    let hours = Number::whole(minutes).divide(Number::whole(60))?;
+    let hours = if hours.scale == 0 { hours.rescaled(1)? } else { hours };
+    Some(Computed::Decimal(hours))
+}
