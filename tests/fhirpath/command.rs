@@ -227,12 +227,84 @@ fn a_repetition_without_end_is_refused_soon() {
     for endless in ["1.repeat($this + 1)", "'a'.repeat($this & 'a')"] {
         let found = fhirpath(&[endless, "--input", &one]);
         let said = text(&found.stderr);
-        assert_eq!(found.status.code(), Some(2), "{said}");
-        assert!(said.contains("more than"), "{said}");
+        assert_eq!(found.status.code(), Some(3), "{said}");
+        assert!(said.contains("more "), "{said}");
     }
     let long = "1.repeat(iif($this < 500, $this + 1, {})).count()";
     let found = fhirpath(&[long, "--input", &one]);
     assert_eq!(text(&found.stdout), "[{\"type\": \"integer\", \"value\": 499}]\n");
+}
+
+/// An expression that multiplies its items ran for seconds on one resource.
+#[test]
+fn what_costs_too_much_is_exit_code_3() {
+    let place = Place::new();
+    let endless = "descendants().repeatAll($this)";
+    for input in ["one.json", "many"] {
+        let found = fhirpath(&[endless, "--input", &place.path(input), "--type", "Patient"]);
+        let said = text(&found.stderr);
+        assert_eq!(
+            (found.status.code(), text(&found.stdout).as_str()),
+            (Some(3), ""),
+            "{said}"
+        );
+        assert!(said.contains("costs more work") || said.contains("more than"), "{said}");
+    }
+}
+
+/// `1 + 1` was refused for want of a file.
+#[test]
+fn without_input_an_expression_is_evaluated_over_nothing() {
+    for (expression, expected) in [
+        ("1 + 1", r#"[{"type": "integer", "value": 2}]"#),
+        ("7L", r#"[{"type": "integer64", "value": 7}]"#),
+        ("$this.count()", r#"[{"type": "integer", "value": 0}]"#),
+        ("@2020-02-29 + 1 year", r#"[{"type": "date", "value": "2021-02-28"}]"#),
+        (
+            "('a' | 'b').where($this > 'a')",
+            r#"[{"type": "string", "value": "b"}]"#,
+        ),
+        (
+            "now() = now() and 4 'mg' is Quantity",
+            r#"[{"type": "boolean", "value": true}]"#,
+        ),
+    ] {
+        let found = fhirpath(&[expression]);
+        assert_eq!(text(&found.stdout).trim_end(), expected, "{}", text(&found.stderr));
+    }
+    for (arguments, expected) in [
+        (["name.given"].as_slice(), "name an input with --input or --data"),
+        (&["id"], "name an input with --input or --data"),
+        (&["Patient.name"], "name an input with --input or --data"),
+        (&["1 +"], "unexpected end"),
+        (&["1", "--type", "Patient"], "name one with --input or --data"),
+        (&["1", "--explain"], "say with --type"),
+    ] {
+        let found = fhirpath(arguments);
+        let said = text(&found.stderr);
+        assert_eq!(found.status.code(), Some(2), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+    let explained = fhirpath(&["name.given", "--type", "Patient", "--explain"]);
+    assert!(text(&explained.stdout).contains("reads [_name.given, name.given]") || explained.status.success());
+}
+
+#[test]
+fn jsons_names_are_taken_with_a_warning_and_refused_strictly() {
+    let place = Place::new();
+    let many = place.path("many");
+    let found = fhirpath(&["valueQuantity.value", "--input", &many]);
+    assert_eq!(found.status.code(), Some(0));
+    assert!(
+        text(&found.stdout).contains(r#"{"resource": "Observation/o", "result": [{"type": "decimal", "value": 1.5}]}"#)
+    );
+    let said = "tabularium: warning: 'valueQuantity' is JSON's name, and FHIRPath has value.ofType(Quantity) (line 1, column 1)\n";
+    assert_eq!(text(&found.stderr), said);
+    let strict = fhirpath(&["valueQuantity.value", "--input", &many, "--strict"]);
+    assert_eq!(strict.status.code(), Some(2));
+    assert!(text(&strict.stderr).contains("'valueQuantity' is JSON's name; FHIRPath has value.ofType(Quantity)"));
+    let own = fhirpath(&["resourceType", "--input", &place.path("one.json")]);
+    assert_eq!(text(&own.stdout), "[{\"type\": \"string\", \"value\": \"Patient\"}]\n");
 }
 
 #[test]

@@ -140,11 +140,10 @@ fn a_faulty_view_is_one_sentence_and_exit_code_2() {
         |place: usize| json!({"forEach": "('a'|'b')", "column": [{"name": format!("c{place}"), "path": "$this"}]});
     let many = json!({"resource": "Patient", "select": (0..24).map(pair).collect::<Vec<_>>()});
     std::fs::write(&faulty, many.to_string()).unwrap();
-    refused(
-        &faulty,
-        &["--input", &input, "--out", &out],
-        "too many rows for one of the resources",
-    );
+    let costly = tabularium(&["run", &faulty, "--input", &input, "--out", &out]);
+    let said = text(&costly.stderr);
+    assert!(said.contains("too many rows for one of the resources"), "{said}");
+    assert_eq!((costly.status.code(), Path::new(&out).exists()), (Some(3), false));
     refused(&path(folder.path(), "no.json"), &["--input", &input], "no.json");
     refused(&view, &["--input", &path(folder.path(), "nowhere")], "nowhere");
     refused(&view, &["--data", &path(folder.path(), "nowhere")], "nowhere");

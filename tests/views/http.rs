@@ -1,5 +1,8 @@
 //! `ViewDefinition/$run` over HTTP: whose rows, in which form, page by page, and what is refused.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use serde_json::{Value, json};
 
 use tabularium::lake::compact::{self, CompactOptions, Effort};
@@ -164,7 +167,11 @@ fn methods_that_are_not_served_are_told_what_to_do() {
             (404, "not-supported"),
             "{method}"
         );
-        assert!(answer.text.contains("POST a Parameters resource"), "{}", answer.text);
+        assert!(
+            answer.text.contains("POST the ViewDefinition, or a Parameters"),
+            "{}",
+            answer.text
+        );
         assert_eq!(answer.header("allow"), "POST");
     }
     let head = send("HEAD", "/fhir/ViewDefinition/$run");
@@ -180,7 +187,11 @@ fn methods_that_are_not_served_are_told_what_to_do() {
     for path in ALIASES {
         let bare = send("GET", &format!("{path}?patient=Patient/anna&_format=csv"));
         assert_eq!((bare.status, bare.issue().as_str()), (400, "required"), "{path}");
-        assert!(bare.text.contains("POST a Parameters resource"), "{}", bare.text);
+        assert!(
+            bare.text.contains("POST the ViewDefinition, or a Parameters"),
+            "{}",
+            bare.text
+        );
         for (query, code) in [
             ("subjectCanonical=http%3A%2F%2Fa%7C2", "not-supported"),
             ("viewReference=ViewDefinition/v", "not-supported"),
@@ -501,7 +512,7 @@ fn what_is_wrong_is_an_outcome() {
     let pair =
         |place: usize| json!({"forEach": "('a'|'b')", "column": [{"name": format!("c{place}"), "path": "$this"}]});
     many["select"] = (0..24).map(pair).collect();
-    refused(path, &parameters(&many, &[]), 422, "processing", "too many rows");
+    refused(path, &parameters(&many, &[]), 422, "too-costly", "too many rows");
     refused(path, "{}", 400, "invalid", "Parameters");
     refused(
         path,
@@ -556,4 +567,168 @@ fn value_sets_of_the_server_are_known_to_views_and_searches() {
     assert_eq!(found["entry"].as_array().unwrap().len(), 1);
     let unknown = server.get("/fhir/Patient?gender:in=http://example.org/men", &token);
     assert_eq!((unknown.status, unknown.issue().as_str()), (400, "invalid"));
+}
+
+/// Analysts post the view as it is.
+#[test]
+fn the_body_may_be_the_view_itself() {
+    let server = server();
+    let token = server.application_token();
+    let path = "/fhir/ViewDefinition/$run";
+    for name in [
+        "ViewDefinition",
+        "https://sql-on-fhir.org/ig/StructureDefinition/ViewDefinition",
+    ] {
+        let mut bare = view();
+        bare["resourceType"] = json!(name);
+        let answer = post(&server, &token, path, "*/*", &bare.to_string());
+        assert_eq!(ids(&answer), ["a1", "a2", "b1", "c1"]);
+    }
+    let mut nameless = view();
+    nameless.as_object_mut().unwrap().remove("resourceType");
+    let path = format!("{path}?patient=Patient/ben&_format=csv&header=false");
+    let answer = post(&server, &token, &path, "*/*", &nameless.to_string());
+    assert_eq!(answer.text.trim_end(), "b1,80.5");
+    let other = post(
+        &server,
+        &token,
+        &path,
+        "*/*",
+        &json!({"resourceType": "Bundle"}).to_string(),
+    );
+    assert_eq!((other.status, other.issue().as_str()), (400, "invalid"));
+}
+
+#[test]
+fn jsons_names_run_and_are_refused_under_strict_handling() {
+    let server = server();
+    let token = server.application_token();
+    let mut names = view();
+    names["select"][0]["column"][1]["path"] = json!("valueQuantity.value");
+    let body = parameters(&names, &[]);
+    let answer = post(&server, &token, "/fhir/ViewDefinition/$run", "text/csv", &body);
+    assert!(answer.text.contains("b1,80.5"), "{}", answer.text);
+    let bearer = format!("Bearer {token}");
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/fhir+json"),
+        ("prefer", "handling=strict"),
+    ];
+    let strict = server.send("POST", "/fhir/ViewDefinition/$run", &headers, &body);
+    assert_eq!(strict.status, 400);
+    assert!(strict.text.contains("value.ofType(Quantity)"), "{}", strict.text);
+    let advised = post(
+        &server,
+        &token,
+        "/fhir/ViewDefinition/$validate",
+        "*/*",
+        &names.to_string(),
+    );
+    assert!(
+        advised
+            .text
+            .contains("'valueQuantity' is JSON's name, and FHIRPath has value.ofType(Quantity)")
+    );
+    assert!(advised.text.contains("can be run"), "{}", advised.text);
+}
+
+/// Readers disagree on what an object says that has a property twice.
+#[test]
+fn a_property_that_stands_twice_is_refused() {
+    let server = server();
+    let token = server.application_token();
+    let whole = parameters(
+        &view(),
+        &[json!({"name": "resource", "resource": observation("x", "anna", 1.0)})],
+    );
+    for (once, twice) in [
+        (r#""status":"active""#, r#""status":"active","status":"draft""#),
+        (r#""path":"id""#, r#""path":"id","p\u0061th":"status""#),
+        (r#""status":"final""#, r#""status":"final","status":"final""#),
+        (r#""name":"viewResource""#, r#""name":"viewResource","name":"resource""#),
+        (
+            r#""resourceType":"Parameters""#,
+            r#""resourceType":"Parameters","resourceType":"Parameters""#,
+        ),
+    ] {
+        assert!(whole.contains(once), "{whole}");
+        let answer = post(
+            &server,
+            &token,
+            "/fhir/ViewDefinition/$run",
+            "*/*",
+            &whole.replacen(once, twice, 1),
+        );
+        assert_eq!((answer.status, answer.issue().as_str()), (400, "invalid"), "{twice}");
+        assert!(answer.text.contains("stands twice in one object"), "{}", answer.text);
+    }
+    assert_eq!(
+        ids(&post(&server, &token, "/fhir/ViewDefinition/$run", "*/*", &whole)),
+        ["x"]
+    );
+}
+
+/// Such a view ran for up to 26 seconds and kept others waiting.
+#[test]
+fn a_view_that_multiplies_its_items_is_too_costly() {
+    let server = server();
+    let tokens = [server.application_token(), server.patient_token("anna")];
+    for path in [
+        "descendants().repeatAll($this).count()",
+        "descendants().repeatAll($this | %resource.descendants()).count()",
+    ] {
+        let mut costly = view();
+        costly["select"][0]["column"][1] = json!({"name": "value", "path": path, "type": "integer"});
+        let mut filtered = view();
+        filtered["where"] = json!([{"path": path.replace("count()", "exists()")}]);
+        for token in &tokens {
+            for view in [&costly, &filtered] {
+                let answer = post(
+                    &server,
+                    token,
+                    "/fhir/ViewDefinition/$run",
+                    "*/*",
+                    &parameters(view, &[]),
+                );
+                assert_eq!(
+                    (answer.status, answer.issue().as_str()),
+                    (422, "too-costly"),
+                    "{}",
+                    answer.text
+                );
+            }
+        }
+    }
+}
+
+/// Six views of one patient's token, whose rows nobody took, kept every other view waiting until it was refused.
+#[test]
+fn views_of_one_token_keep_no_other_waiting() {
+    let server = server();
+    let (greedy, other) = (server.patient_token("anna"), server.patient_token("ben"));
+    let pair =
+        |place: usize| json!({"forEach": "('a'|'b')", "column": [{"name": format!("c{place}"), "path": "$this"}]});
+    let mut many = view();
+    many["select"] = (0..16).map(pair).collect();
+    let body = parameters(&many, &[]);
+    let mut held: Vec<TcpStream> = Vec::new();
+    for place in 0..6 {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        let head = format!(
+            "POST /fhir/ViewDefinition/$run HTTP/1.1\r\nhost: h\r\nauthorization: Bearer {greedy}\r\n\
+             content-type: application/fhir+json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // The first ones are under way, and nobody reads on.
+        if place < 2 {
+            let mut begun = [0; 15];
+            stream.read_exact(&mut begun).unwrap();
+            assert_eq!(&begun, b"HTTP/1.1 200 OK");
+        }
+        held.push(stream);
+    }
+    assert_eq!(ids(&run(&server, &other, &[])), ["b1"]);
+    assert_eq!(ids(&run(&server, &server.application_token(), &[])).len(), 4);
+    drop(held);
 }

@@ -7,6 +7,7 @@ mod fidelity;
 mod formats;
 mod http;
 mod inline;
+mod json_names;
 mod lake;
 mod model;
 mod mutations;

@@ -25,6 +25,17 @@ pub(super) const FAMILY: Family = Family {
             &["true", "", "", "!single", "true", "false", "", "", "", "", ""],
         ),
         (
+            "extension.value.toLong()",
+            &["1", "", "", "!single", "1", "", "", "", "", "", ""],
+        ),
+        (
+            "extension.value.convertsToLong()",
+            &[
+                "true", "", "", "!single", "true", "false", "false", "false", "false", "false", "false",
+            ],
+        ),
+        ("'9223372036854775808'.toLong()", &[""]),
+        (
             "extension.value.toInteger()",
             &["1", "", "", "!single", "1", "", "", "", "", "", ""],
         ),

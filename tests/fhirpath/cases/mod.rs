@@ -8,6 +8,7 @@ mod boundaries;
 mod combining;
 mod control;
 mod conversion;
+mod dates;
 mod equality;
 mod existence;
 mod filtering;
@@ -46,6 +47,7 @@ const FAMILIES: &[Family] = &[
     control::FAMILY,
     conversion::FAMILY,
     conversion::TESTS,
+    dates::FAMILY,
     equality::FAMILY,
     existence::FAMILY,
     existence::BOOLEANS,

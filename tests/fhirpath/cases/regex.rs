@@ -40,6 +40,30 @@ pub(super) const FAMILY: Family = Family {
             &["!regular expression", "", "", "!single", "!", "!regular expression"],
         ),
         (
+            "extension.value.matches('^2020$', 'm')",
+            &["false", "", "", "!single", "!String", "true"],
+        ),
+        (
+            "extension.value.matches('^É', 'im')",
+            &["false", "", "", "!single", "!String", "true"],
+        ),
+        (
+            "extension.value.matches('2020', '') and extension.value.matches('2020', {})",
+            &["true", "", "", "!single", "!", "true"],
+        ),
+        (
+            "extension.value.matches('2020', 'x')",
+            &["!flags", "", "", "!single", "!", "!flags"],
+        ),
+        (
+            "extension.value.matchesFull('2020', 'm')",
+            &["false", "", "", "!single", "!String", "false"],
+        ),
+        (
+            "extension.value.replaceMatches('É', 'e', 'i')",
+            &[r#""2020-05-17""#, "", "", "!single", "!String", r#""e\n2020""#],
+        ),
+        (
             "extension.value.matchesFull('[0-9-]+')",
             &["true", "", "", "!single", "!String", "false"],
         ),

@@ -1,0 +1,83 @@
+//! What an evaluation may cost: expressions that multiply their items end in an error, and what is honest does not meet it.
+
+use serde_json::{Value, json};
+use tabularium::fhir::{TypeId, facts};
+use tabularium::fhirpath::{CompileOptions, FhirPathError, compile};
+
+/// Somebody of whom much is said.
+fn wide() -> Value {
+    let name = |at: usize| {
+        json!({"family": format!("family {at}"), "given": [format!("given {at}"), "again"],
+            "extension": [{"url": "u", "valueQuantity": {"value": at, "unit": "mg"}}]})
+    };
+    let names: Vec<Value> = (0..120).map(name).collect();
+    json!({"resourceType": "Patient", "id": "wide", "name": names})
+}
+
+fn patient() -> TypeId {
+    facts().lookup("Patient").unwrap()
+}
+
+fn evaluate(expression: &str, resources: &[Value]) -> Result<usize, FhirPathError> {
+    let texts: Vec<String> = resources.iter().map(Value::to_string).collect();
+    let program = compile(expression, patient(), &CompileOptions::default()).unwrap();
+    let evaluation = program.evaluate(&super::batch(patient(), &texts))?;
+    evaluation.strict().map(|collection| collection.len())
+}
+
+/// Each of these ran for seconds to minutes.
+#[test]
+fn what_multiplies_ends() {
+    let texts =
+        "('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa').select($this & $this & $this & $this & $this & $this & $this & $this)";
+    let long = format!("{texts}.select({})", vec!["$this"; 64].join(" & "));
+    for expression in [
+        "descendants().repeatAll($this)".to_owned(),
+        "descendants().repeatAll($this | %resource.name)".to_owned(),
+        "descendants().repeat($this | $this.descendants()).repeatAll($this)".to_owned(),
+        "name.repeatAll($this).repeatAll($this).count()".to_owned(),
+        "descendants().select(%resource.descendants()).distinct().count()".to_owned(),
+        "descendants().select(%resource.descendants().where($this is Quantity)).distinct()".to_owned(),
+        "name.select(%resource.name.extension.value).select(%resource.name.extension.value).isDistinct()".to_owned(),
+        "descendants().aggregate($total | %resource.descendants(), {})".to_owned(),
+        "name.aggregate(iif($total.empty(), $this, $total.combine($total)).combine($this), {})".to_owned(),
+        format!("name.select(%resource.name).select({long}).where($this.upper() ~ $this.lower()).count()"),
+        format!("name.select(%resource.name).select({long}).toChars().count()"),
+        format!("name.select({long}).where(matches('(?:[ab]*a[ab]{{900}})+c')).count()"),
+        format!("name.select(%resource.name).select({long}).join(',')"),
+    ] {
+        let ended = evaluate(&expression, &[wide()]);
+        assert!(
+            ended.as_ref().is_err_and(FhirPathError::is_too_costly),
+            "{expression}: {ended:?}"
+        );
+    }
+}
+
+/// The same work over the same data, whatever else the machine does.
+#[test]
+fn what_is_spent_does_not_depend_on_time() {
+    let turns = |expression: &str| (0..3).map(|_| evaluate(expression, &[wide()])).collect::<Vec<_>>();
+    let honest = turns("name.select(%resource.name).given.count()");
+    assert!(honest.iter().all(|end| *end == Ok(1)), "{honest:?}");
+    let costly = turns("name.aggregate(iif($total.empty(), $this, $total.combine($total)).combine($this), {})");
+    assert!(
+        costly.iter().all(|end| *end == Err(FhirPathError::TooCostly)),
+        "{costly:?}"
+    );
+}
+
+#[test]
+fn what_is_honest_does_not_meet_it() {
+    let many: Vec<Value> = (0..300).map(|_| wide()).collect();
+    for expression in [
+        "descendants().count()",
+        "name.where(%resource.name.where(family = 'family 7').exists()).given.distinct()",
+        "name.given.join(', ').upper()",
+        "name.extension('u').value.ofType(Quantity).value.aggregate($this + $total, 0)",
+        "name.family.where(matches('^[a-z]+ [0-9]{1,3}$'))",
+        "name.sort(family).first().family",
+    ] {
+        assert!(evaluate(expression, &many).is_ok(), "{expression}");
+    }
+}
