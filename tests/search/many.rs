@@ -35,7 +35,6 @@ fn world() -> Small {
 #[test]
 fn many_values_find_what_few_of_them_find() {
     let world = world();
-    let mut checked = 0;
     for (parameter, form) in [
         (
             "Observation?code:text",
@@ -86,7 +85,5 @@ fn many_values_find_what_few_of_them_find() {
             .into_iter()
             .collect();
         assert_eq!(found, expected, "{parameter}");
-        checked += 1;
     }
-    assert_eq!(checked, 23);
 }
