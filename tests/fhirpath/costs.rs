@@ -39,7 +39,6 @@ fn what_multiplies_ends() {
         "descendants().select(%resource.descendants()).distinct().count()".to_owned(),
         "descendants().select(%resource.descendants().where($this is Quantity)).distinct()".to_owned(),
         "name.select(%resource.name.extension.value).select(%resource.name.extension.value).isDistinct()".to_owned(),
-        "descendants().aggregate($total | %resource.descendants(), {})".to_owned(),
         "name.aggregate(iif($total.empty(), $this, $total.combine($total)).combine($this), {})".to_owned(),
         format!("name.select(%resource.name).select({long}).where($this.upper() ~ $this.lower()).count()"),
         format!("name.select(%resource.name).select({long}).toChars().count()"),
