@@ -63,8 +63,11 @@ impl Store {
     }
 }
 
-/// The client of a publishable key that is in use, with the digest of its secret key.
-fn in_use(connection: &Connection, now: i64, client: &str) -> Result<Option<(Client, Option<Vec<u8>>)>, Error> {
+/// A client, and the digest of its secret key if it has one.
+type Keys = (Client, Option<Vec<u8>>);
+
+/// The client of a publishable key that is in use.
+fn in_use(connection: &Connection, now: i64, client: &str) -> Result<Option<Keys>, Error> {
     let sql = "SELECT id, application, mode, secret FROM client
                WHERE id = ?1 AND (retired_at IS NULL OR retired_at > ?2)";
     let mut statement = connection.prepare_cached(sql)?;
