@@ -45,7 +45,7 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData) -> Option<String> {
         }
     }
     let roots = file.schema_descr().root_schema().get_fields();
-    let mut ids: Vec<i32> = roots.iter().filter_map(|root| id(root)).collect();
+    let mut ids: Vec<i32> = roots.iter().filter_map(id).collect();
     let mut recorded: Vec<i32> = stored.columns.iter().map(|(id, _)| *id).collect();
     ids.sort_unstable();
     recorded.sort_unstable();
