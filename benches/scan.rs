@@ -169,7 +169,7 @@ fn person(c: &mut Criterion) {
     // A reader that keeps no person's columns, so that each is met for the first time.
     let forgetful = LakeOptions {
         memory: MemoryLimits {
-            people: 0,
+            people: false,
             ..MemoryLimits::default()
         },
         ..LakeOptions::default()

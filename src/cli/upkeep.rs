@@ -1,5 +1,5 @@
-//! What a server does for its lake in the background: files are opened before somebody asks for them, small ones are merged, and
-//! those that no page link needs any more go.
+//! What a server does for its lake in the background: files are opened before somebody asks for them, small ones are merged,
+//! those that no page link needs any more go, and so does what is kept in memory of replaced ones.
 //!
 //! The lake is locked only while files are changed, so that imports can go on beside a running server.
 
@@ -75,6 +75,7 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
                     tracing::warn!(%error, "upkeep of the lake failed");
                 }
             }
+            release(lake);
             last = Instant::now();
         }
         std::thread::park_timeout(LOOK);
@@ -109,6 +110,14 @@ fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
         Err(_) if lake.erased_since(erasures) => {}
         Err(error) => tracing::warn!(%error, "a file of the lake could not be opened"),
     }
+}
+
+/// Lets go of what is kept in memory of files and snapshots that newer ones have replaced.
+fn release(lake: &Lake) {
+    lake.release();
+    let kept = lake.memory();
+    let (bytes, files, people, rows) = (kept.bytes, kept.files, kept.people, kept.rows);
+    tracing::debug!(bytes, files, people, rows, "kept in memory");
 }
 
 /// One pass: merges what is overdue, then lets go of what has expired.

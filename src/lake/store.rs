@@ -16,7 +16,7 @@ use super::error::LakeError;
 use super::folder::Folder;
 use super::owner::OwnerKey;
 use super::picture::Picture;
-use super::scan::{MemoryLimits, Reader, ScanError, ScopedTable, Warmed};
+use super::scan::{MemoryLimits, MemoryUse, Reader, ScanError, ScopedTable, Warmed};
 use super::scope::Scope;
 use super::writer::LakeWriter;
 use crate::fhir::TypeId;
@@ -217,8 +217,8 @@ impl Lake {
     }
 
     /// Reads ahead what everybody who asks for the newest snapshot's rows needs first: footers and page indexes of its files, then
-    /// whose the rows of each row group are; up to half of what may be kept of that ([`MemoryLimits::files`]). Goes on from one
-    /// step of some milliseconds to the next as long as `go_on` says so.
+    /// whose the rows of each row group are; up to half of the budget ([`MemoryLimits::bytes`]). Goes on from one step of some
+    /// milliseconds to the next as long as `go_on` says so.
     pub fn warm(&self, go_on: impl FnMut() -> bool) -> Result<Warmed, ScanError> {
         self.0.data.warm(&self.picture(), go_on)
     }
@@ -242,9 +242,26 @@ impl Lake {
         if age(&newest) >= age(&picture) {
             return;
         }
-        let before = std::mem::replace(&mut *newest, picture);
+        let before = std::mem::replace(&mut *newest, Arc::clone(&picture));
         drop(newest);
+        let replaced = before.names_more_than(&picture);
         self.older().keep(before);
+        if replaced {
+            self.release();
+        }
+    }
+
+    /// Lets go of what is kept in memory of files and snapshots that a newer one has replaced, unless somebody in this process still
+    /// holds a picture of them or they are among the last few.
+    pub fn release(&self) {
+        let mut pictures = self.older().all();
+        pictures.push(self.picture());
+        self.0.data.release(&pictures);
+    }
+
+    /// What is kept in memory of what was read.
+    pub fn memory(&self) -> MemoryUse {
+        self.0.data.usage()
     }
 
     /// Takes up the erasures that a picture was made with.
@@ -290,6 +307,11 @@ impl Older {
         if self.recent.len() > RECENT {
             self.recent.pop_front();
         }
+    }
+
+    /// Every older picture that is held.
+    fn all(&self) -> Vec<Arc<Picture>> {
+        self.held.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The least count of erasures that a picture knows which somebody holds.

@@ -5,6 +5,7 @@ mod clip;
 mod foreign;
 mod items;
 mod kept;
+mod memory;
 mod rows;
 mod scope;
 mod sieve;

@@ -210,12 +210,9 @@ fn a_reader_that_keeps_nothing_sees_the_same() {
     let (dir, lake) = lake();
     let picture = commit(&lake, &family(&lake));
     let memory = MemoryLimits {
-        files: 0,
+        bytes: 0,
         handles: 0,
-        deletes: 0,
-        people: 0,
-        shared: 0,
-        rows: 0,
+        people: false,
     };
     let forgetful = Lake::open_with(
         dir.path(),
@@ -281,7 +278,7 @@ fn what_is_read_ahead_is_bounded_and_changes_no_answer() {
     );
     // Where there is no room for it, nothing is read ahead, and what is asked for is answered all the same.
     let memory = MemoryLimits {
-        files: 0,
+        bytes: 0,
         ..MemoryLimits::default()
     };
     let options = LakeOptions {

@@ -38,6 +38,15 @@ impl Picture {
         self.erasures.epoch
     }
 
+    /// Whether it has data files that another one has not. Asks tables only that differ between the two.
+    pub(super) fn names_more_than(&self, other: &Picture) -> bool {
+        let lost = |(key, table): (&(Mode, TypeId), &Arc<TablePicture>)| match other.tables.get(key) {
+            Some(now) => !Arc::ptr_eq(table, now) && table.files.iter().any(|file| now.file(file.id).is_none()),
+            None => !table.files.is_empty(),
+        };
+        self.tables.iter().any(lost)
+    }
+
     /// The table of a resource type, if a row of it was ever stored in this mode.
     pub fn table(&self, mode: Mode, ty: TypeId) -> Option<&Arc<TablePicture>> {
         self.tables.get(&(mode, ty))

@@ -79,6 +79,7 @@ impl Directory {
                 });
             }
         }
+        directory.runs.shrink_to_fit();
         Ok(directory)
     }
 
@@ -125,6 +126,7 @@ impl Directory {
                 .map(|names| names.weight())
                 .sum::<usize>()
             + (self.versions.0.len() + self.updated.0.len()) * size_of::<(u32, i64)>()
+            + size_of::<Directory>()
     }
 
     /// Places of the runs that may be of one of the owners, ascending.
@@ -188,6 +190,7 @@ impl Runs {
                 runs.push((row as u32, *value));
             }
         }
+        runs.shrink_to_fit();
         Runs(runs)
     }
 

@@ -83,7 +83,10 @@ impl OpenFile {
             });
         }
         let (groups, sizes, chunks) = survey(&metadata).map_err(parquet)?;
-        let weight = AtomicUsize::new(metadata.memory_size() + 2 * 64 * paths.len() + 256);
+        // The library counts its own metadata. Beside it stand the Arrow schema, the levels that readers go by, and what is surveyed.
+        let schema = arrow.schema().fields().size() * 3 / 2;
+        let weight = metadata.memory_size() + schema + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
+        let weight = AtomicUsize::new(weight);
         let handles = handles.clone();
         Ok(OpenFile {
             id,

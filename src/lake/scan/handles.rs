@@ -20,6 +20,16 @@ impl Handles {
         self.0.clear();
     }
 
+    /// Closes files that `keep` refuses, as far as nobody reads them at the moment: their space on disk is free only then.
+    pub(super) fn retain(&self, keep: impl Fn(&Path) -> bool) {
+        self.0.retain(|path, _| keep(path));
+    }
+
+    /// How many are held.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The file, opened if it is not open.
     pub(super) fn get(&self, path: &Arc<Path>) -> io::Result<Arc<File>> {
         if let Some(file) = self.0.get(path) {

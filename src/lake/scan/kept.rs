@@ -8,8 +8,10 @@ use super::table::{Row, ScopedTable};
 /// Names a row in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RowKey {
+    /// The data file's id.
+    pub(super) id: u64,
     /// Which opening of the file it was read from: what an erasure puts in a file's place is another.
-    file: u64,
+    opening: u64,
     /// Position in the file.
     row: u32,
 }
@@ -17,7 +19,8 @@ pub(super) struct RowKey {
 impl RowKey {
     fn new(file: &OpenFile, group: usize, row: u32) -> RowKey {
         RowKey {
-            file: file.serial(),
+            id: file.id,
+            opening: file.serial(),
             row: file.groups()[group].first + row,
         }
     }
@@ -26,7 +29,7 @@ impl RowKey {
 impl ScopedTable {
     /// A row that was lately read, by its position in a row group. The caller has asked whether the scope shows it.
     pub(super) fn kept(&self, file: &OpenFile, group: usize, row: u32) -> Option<Row> {
-        let kept = self.reader.memory.rows().get(&RowKey::new(file, group, row));
+        let kept = self.reader.memory.row(RowKey::new(file, group, row));
         if let Some(watch) = self.watch() {
             watch.kept("resources", kept.is_some());
         }
@@ -36,12 +39,12 @@ impl ScopedTable {
     /// Keeps a row that was read.
     pub(super) fn keep(&self, file: &OpenFile, group: usize, row: u32, read: &Row) {
         let key = RowKey::new(file, group, row);
-        self.reader.memory.rows().insert(key, read.clone());
+        self.reader.memory.keep_row(key, read);
     }
 }
 
 impl Weigh for Row {
     fn weigh(&self) -> u64 {
-        (size_of::<Row>() + self.id.capacity() + self.resource.len() + 64) as u64
+        (self.id.capacity() + self.resource.len() + 64) as u64
     }
 }

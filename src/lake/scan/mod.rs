@@ -55,7 +55,7 @@ pub use exec::LakeScanExec;
 pub use id_set::IdSet;
 pub use items::{ItemMatch, Wish};
 pub use locator::{FILE, Locator, ROW};
-pub use memory::MemoryLimits;
+pub use memory::{MemoryLimits, MemoryUse};
 pub use order::{Order, Reach, Threshold};
 pub use person::PersonRows;
 pub use provider::LakeProvider;

@@ -1,16 +1,16 @@
 //! One person's rows of a table as columns, from a bounded cache of hot people: a search that comes again for the same
 //! person touches no file.
 //!
-//! What is kept are columns, each under the rows it belongs to; which rows those are is kept apart from them, and both are
-//! named by the very files and deletions they come from, so that a commit elsewhere leaves them valid.
+//! A person's rows are kept with the very files and deletions they come from, and with the columns that were read of them. A commit
+//! elsewhere leaves them valid; one that changes these files makes the next search find the rows anew, in place of the old ones.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::concat;
-use arrow::datatypes::{FieldRef, Schema};
+use arrow::datatypes::{FieldRef, Fields, Schema};
+use rustc_hash::FxHashMap;
 
 use super::clip::{Clip, is_asked};
 use super::columns;
@@ -42,7 +42,12 @@ pub(super) struct PersonKey {
     table: u64,
     person: Person,
     scope: Arc<Scope>,
-    /// Data files with their delete files.
+}
+
+/// What a person's rows were found in: as long as it is the same, so are they.
+#[derive(Debug, PartialEq, Eq)]
+struct Origin {
+    /// Data files with their delete files, zero for none.
     files: Vec<(u64, u64)>,
     /// The snapshot, where rows shown by reference are among them.
     shared: u64,
@@ -50,15 +55,15 @@ pub(super) struct PersonKey {
     erasures: Vec<u64>,
 }
 
-/// Which rows are a person's, and the columns that everybody wants.
+/// Which rows are a person's, the columns that everybody wants, and those that were read so far.
 #[derive(Debug)]
 pub(super) struct PersonRowsBase {
-    /// Never used for others' rows: columns are kept under it.
-    serial: u64,
+    origin: Origin,
     parts: Vec<Part>,
     count: usize,
     file: ArrayRef,
     row: ArrayRef,
+    columns: RwLock<FxHashMap<FieldRef, ArrayRef>>,
 }
 
 /// Rows of one row group.
@@ -76,13 +81,6 @@ struct ReadColumns {
     bytes: u64,
 }
 
-/// Names a column of a person's rows in the cache.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ColumnKey {
-    rows: u64,
-    field: FieldRef,
-}
-
 impl ScopedTable {
     /// A person's rows of this table, as far as the scope shows them, with the columns clipped to `leaves`.
     pub fn person_batch(&self, person: Person, leaves: &LeafSet) -> Result<PersonRows, ScanError> {
@@ -92,8 +90,11 @@ impl ScopedTable {
         }
         let clip = self.clip(&wanted);
         let started = Instant::now();
-        let base = self.person_rows(person)?;
+        let (key, base) = self.person_rows(person)?;
         let (columns, read) = self.person_columns(&base, &clip)?;
+        if read.columns > 0 {
+            self.reader.memory.keep_person(&key, &base);
+        }
         if let Some(watch) = self.watch() {
             watch.person(SeenPerson {
                 ty: self.ty,
@@ -118,7 +119,7 @@ impl ScopedTable {
         Ok(PersonRows { batch })
     }
 
-    fn person_rows(&self, person: Person) -> Result<Arc<PersonRowsBase>, ScanError> {
+    fn person_rows(&self, person: Person) -> Result<(Arc<PersonKey>, Arc<PersonRowsBase>), ScanError> {
         let owners = self.owners_of(person);
         let mut files = self.files_of(&owners);
         let mut shared = 0;
@@ -130,10 +131,12 @@ impl ScopedTable {
                 files = self.files_of(&[owners.as_slice(), &[SHARED]].concat());
             }
         }
-        let key = PersonKey {
+        let key = Arc::new(PersonKey {
             table: self.table.as_ref().map_or(0, |table| table.table_id),
             person,
             scope: self.scope.clone(),
+        });
+        let origin = Origin {
             files: files
                 .iter()
                 .map(|file| (file.id, file.deletes.as_ref().map_or(0, |deletes| deletes.id)))
@@ -141,16 +144,16 @@ impl ScopedTable {
             shared,
             erasures: self.erasures.iter().map(|erasure| erasure.id).collect(),
         };
-        let kept = self.reader.memory.people().get(&key);
+        let kept = self.reader.memory.person(&key).filter(|base| base.origin == origin);
         if let Some(watch) = self.watch() {
             watch.kept("places of people's rows", kept.is_some());
         }
         if let Some(base) = kept {
-            return Ok(base);
+            return Ok((key, base));
         }
-        let base = Arc::new(self.gather(&owners, shared != 0, files)?);
-        self.reader.memory.people().insert(key, base.clone());
-        Ok(base)
+        let base = Arc::new(self.gather(&owners, origin, files)?);
+        self.reader.memory.keep_person(&key, &base);
+        Ok((key, base))
     }
 
     fn owners_of(&self, person: Person) -> Vec<i64> {
@@ -163,15 +166,14 @@ impl ScopedTable {
     }
 
     /// Finds the rows in the files.
-    fn gather(&self, owners: &[i64], shared: bool, files: Vec<Arc<DataFile>>) -> Result<PersonRowsBase, ScanError> {
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
+    fn gather(&self, owners: &[i64], origin: Origin, files: Vec<Arc<DataFile>>) -> Result<PersonRowsBase, ScanError> {
         let (mut parts, mut ids, mut positions) = (Vec::new(), Vec::new(), Vec::new());
         let (owners, of_nobody) = (OwnerSet::of(owners), OwnerSet::of(&[SHARED]));
         for data in files {
             let file = self.open(&data)?;
             for (group, place) in file.groups().iter().enumerate() {
                 let mut rows = self.visible(&data, &file, group, Some(&owners))?;
-                if shared {
+                if origin.shared != 0 {
                     let referred = self.visible(&data, &file, group, Some(&of_nobody))?;
                     rows = rows.union(&referred);
                 }
@@ -187,23 +189,19 @@ impl ScopedTable {
             }
         }
         Ok(PersonRowsBase {
-            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            origin,
             parts,
             count: ids.len(),
             file: Arc::new(Int64Array::from(ids)),
             row: Arc::new(UInt32Array::from(positions)),
+            columns: RwLock::default(),
         })
     }
 
     /// The clip's columns of a person's rows; those that are not in memory are read together.
     fn person_columns(&self, base: &PersonRowsBase, clip: &Clip) -> Result<(Vec<ArrayRef>, ReadColumns), ScanError> {
-        let memory = self.reader.memory.columns();
-        let key = |field: &FieldRef| ColumnKey {
-            rows: base.serial,
-            field: field.clone(),
-        };
         let fields = clip.schema().fields();
-        let mut columns: Vec<Option<ArrayRef>> = fields.iter().map(|field| memory.get(&key(field))).collect();
+        let mut columns = base.columns(fields);
         let mut done = ReadColumns::default();
         if columns.iter().any(Option::is_none) {
             let missing: Vec<&str> = fields
@@ -215,11 +213,12 @@ impl ScopedTable {
             done.columns = missing.len();
             let (read, bytes) = self.read_parts(base, &clip.retain(|name| missing.contains(&name)))?;
             done.bytes = bytes;
+            let mut known = base.columns.write().unwrap_or_else(PoisonError::into_inner);
             for (field, column) in fields.iter().zip(&mut columns) {
                 if column.is_none()
                     && let Some(array) = read.column_by_name(field.name())
                 {
-                    memory.insert(key(field), array.clone());
+                    known.insert(field.clone(), array.clone());
                     *column = Some(array.clone());
                 }
             }
@@ -251,13 +250,36 @@ impl ScopedTable {
     }
 }
 
-impl Weigh for Arc<PersonRowsBase> {
-    fn weigh(&self) -> u64 {
+impl PersonRowsBase {
+    /// The data files that the rows lie in, with their delete files, zero for none.
+    pub(super) fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.origin.files.iter().copied()
+    }
+
+    /// The columns that were read before.
+    fn columns(&self, fields: &Fields) -> Vec<Option<ArrayRef>> {
+        let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
+        fields.iter().map(|field| known.get(field).cloned()).collect()
+    }
+
+    /// Bytes it takes, with the columns that were read so far.
+    pub(super) fn weight(&self) -> u64 {
         let parts = self
             .parts
             .iter()
-            .map(|part| 64 + 8 * part.rows.iter().count())
-            .sum::<usize>();
-        (parts + 12 * self.count + 128) as u64
+            .map(|part| size_of::<Part>() + 8 * part.rows.iter().count());
+        let own = parts.sum::<usize>() + 16 * self.origin.files.len() + 12 * self.count + 512;
+        let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
+        // A nested column has a tree of fields of its own beside the one that it is asked for by.
+        let columns = known
+            .iter()
+            .map(|(field, array)| array.get_array_memory_size() + 2 * field.size() + 64);
+        (own + columns.sum::<usize>()) as u64
+    }
+}
+
+impl Weigh for Arc<PersonKey> {
+    fn weigh(&self) -> u64 {
+        self.scope.weigh() + size_of::<PersonKey>() as u64
     }
 }

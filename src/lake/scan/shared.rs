@@ -23,21 +23,23 @@ use crate::lake::owner::SHARED;
 use crate::lake::picture::Picture;
 use crate::lake::scope::Scope;
 
-/// Names the answer in the cache.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct SharedKey {
+/// Positions of shared rows, by type and data file, ascending.
+#[derive(Debug)]
+pub(super) struct SharedRows {
+    found: Found,
+    origin: Origin,
+}
+
+type Found = FxHashMap<(TypeId, u64), Box<[u32]>>;
+
+/// What they were found in.
+#[derive(Debug, PartialEq, Eq)]
+struct Origin {
     snapshot: u64,
     /// What was erased when the picture was made.
     epoch: u64,
     /// What is left out of it.
-    erasures: Vec<u64>,
-    scope: Arc<Scope>,
-}
-
-/// Positions of shared rows, by type and data file, ascending.
-#[derive(Debug, Default)]
-pub(super) struct SharedRows {
-    rows: FxHashMap<(TypeId, u64), Vec<u32>>,
+    erasures: Box<[u64]>,
 }
 
 /// A reference as `shared_refs` holds it.
@@ -46,42 +48,46 @@ type Target = (TypeId, String);
 impl SharedRows {
     pub(super) fn of(table: &ScopedTable) -> Result<Arc<SharedRows>, ScanError> {
         let (reader, picture, scope) = (&table.reader, &table.picture, &table.scope);
-        let key = SharedKey {
+        let origin = Origin {
             snapshot: picture.snapshot,
             epoch: picture.erasures.epoch,
             erasures: table.erasures.iter().map(|erasure| erasure.id).collect(),
-            scope: scope.clone(),
         };
-        if let Some(rows) = reader.memory.shared().get(&key) {
+        let kept = reader.memory.shared(scope);
+        if let Some(rows) = kept.filter(|rows| rows.origin == origin) {
             return Ok(rows);
         }
-        let rows = Arc::new(
-            Search {
-                reader,
-                picture,
-                scope,
-                met: HashSet::new(),
-            }
-            .run()?,
-        );
-        reader.memory.shared().insert(key, rows.clone());
+        let search = Search {
+            reader,
+            picture,
+            scope,
+            met: HashSet::new(),
+        };
+        let found = search.run()?;
+        let rows = Arc::new(SharedRows { found, origin });
+        reader.memory.keep_shared(scope, &rows);
         Ok(rows)
+    }
+
+    /// The snapshot that they are of.
+    pub(super) fn snapshot(&self) -> u64 {
+        self.origin.snapshot
     }
 
     /// Whether rows of this type are among them.
     pub(super) fn any(&self, ty: TypeId) -> bool {
-        self.rows.keys().any(|(have, _)| *have == ty)
+        self.found.keys().any(|(have, _)| *have == ty)
     }
 
     pub(super) fn contains(&self, ty: TypeId, file: u64, position: u32) -> bool {
-        self.rows
+        self.found
             .get(&(ty, file))
             .is_some_and(|rows| rows.binary_search(&position).is_ok())
     }
 
     /// Their positions within a row group.
     pub(super) fn rows(&self, ty: TypeId, file: &OpenFile, group: usize) -> Ranges {
-        let Some(rows) = self.rows.get(&(ty, file.id)) else {
+        let Some(rows) = self.found.get(&(ty, file.id)) else {
             return Ranges::default();
         };
         let group = &file.groups()[group];
@@ -93,8 +99,8 @@ impl SharedRows {
 
 impl Weigh for Arc<SharedRows> {
     fn weigh(&self) -> u64 {
-        let rows: usize = self.rows.values().map(|rows| 4 * rows.len() + 64).sum();
-        rows as u64 + 64
+        let rows: usize = self.found.values().map(|rows| 4 * rows.len() + 96).sum();
+        (rows + 8 * self.origin.erasures.len() + 160) as u64
     }
 }
 
@@ -110,7 +116,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn run(mut self) -> Result<SharedRows, ScanError> {
+    fn run(mut self) -> Result<Found, ScanError> {
         let mut found: FxHashMap<(TypeId, u64), FxHashSet<u32>> = FxHashMap::default();
         let mut next = self.own_references()?;
         while !next.is_empty() {
@@ -135,13 +141,12 @@ impl Search<'_> {
                 self.references(&file, group, &Ranges::of(rows), &mut next)?;
             }
         }
-        let mut rows = FxHashMap::default();
-        for (key, positions) in found {
-            let mut positions: Vec<u32> = positions.into_iter().collect();
+        let sorted = |positions: FxHashSet<u32>| {
+            let mut positions: Box<[u32]> = positions.into_iter().collect();
             positions.sort_unstable();
-            rows.insert(key, positions);
-        }
-        Ok(SharedRows { rows })
+            positions
+        };
+        Ok(found.into_iter().map(|(key, rows)| (key, sorted(rows))).collect())
     }
 
     fn table(&self, ty: TypeId) -> ScopedTable {

@@ -10,7 +10,7 @@ use super::clip::Clip;
 use super::directory::{Directory, Shown};
 use super::error::ScanError;
 use super::file::OpenFile;
-use super::memory::{Memory, MemoryLimits};
+use super::memory::{Memory, MemoryLimits, MemoryUse};
 use super::owner_set::OwnerSet;
 use super::provider::LakeProvider;
 use super::pruning::{may_hold_owners, proves_application};
@@ -50,6 +50,16 @@ impl Reader {
             drop(known);
             self.memory.forget();
         }
+    }
+
+    /// Lets go of what was kept of files and snapshots that none of these pictures has.
+    pub(in crate::lake) fn release(&self, pictures: &[Arc<Picture>]) {
+        self.memory.release(pictures);
+    }
+
+    /// What is kept in memory.
+    pub(in crate::lake) fn usage(&self) -> MemoryUse {
+        self.memory.usage()
     }
 
     fn erasures(&self) -> Arc<Known> {

@@ -1,0 +1,172 @@
+//! What reading keeps in memory is bounded by what there is to read, not by how often it changed: what belongs to replaced files and
+//! snapshots goes when newer ones come.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tabularium::lake::compact::{self, CompactOptions, Effort};
+use tabularium::lake::scan::{MemoryLimits, MemoryUse};
+use tabularium::lake::{Lake, LakeOptions, Mode, Person, Picture};
+
+use super::leaves;
+use crate::harness::records::{Record, application, commit, commit_deleting, lake, patient, ty};
+
+const PEOPLE: [&str; 3] = ["ann", "bob", "cem"];
+
+fn observation(id: &str, patient: &str) -> Record {
+    Record::new(json!({
+        "resourceType": "Observation", "id": id, "status": "final", "code": {"text": "weight"},
+        "subject": {"reference": format!("Patient/{patient}")},
+        "performer": [{"reference": "Practitioner/doc"}],
+    }))
+    .refs(&["Practitioner/doc"])
+}
+
+/// Reads what there is in every way that keeps something.
+fn look(lake: &Lake, picture: &Arc<Picture>, id: &str) {
+    let all = lake.table(picture, ty("Observation"), &application("local"));
+    assert!(all.read(id).unwrap().is_some());
+    assert!(all.read("absent").unwrap().is_none());
+    for person in PEOPLE {
+        let owner = Person::Owner(lake.owner_of("local", person));
+        for column in ["status", "code.text"] {
+            all.person_batch(owner, &leaves(&[column])).unwrap();
+        }
+        let scope = patient(lake, "local", person);
+        let own = lake.table(picture, ty("Observation"), &scope);
+        own.person_batch(Person::OfScope, &leaves(&["status"])).unwrap();
+        let doctors = lake.table(picture, ty("Practitioner"), &scope);
+        doctors.person_batch(Person::OfScope, &leaves(&["id"])).unwrap();
+    }
+}
+
+/// Merges as a server's upkeep does, expires and lets go.
+fn tidy(lake: &Lake) {
+    let mut writer = lake.writer().unwrap();
+    compact::run(&mut writer, &CompactOptions::new(Effort::Thrifty), |_, _, _| {}).unwrap();
+    writer.expire().unwrap();
+    drop(writer);
+    lake.release();
+}
+
+fn files(lake: &Lake) -> usize {
+    lake.picture().tables.values().map(|table| table.files.len()).sum()
+}
+
+/// Imports so many times, each time followed by reads and now and then by upkeep.
+fn imports(lake: &Lake, count: usize) -> MemoryUse {
+    commit(
+        lake,
+        &[Record::new(json!({"resourceType": "Practitioner", "id": "doc"}))],
+    );
+    for n in 0..count {
+        let (id, person) = (format!("o-{n}"), PEOPLE[n % 3]);
+        let picture = commit(lake, &[observation(&id, person).of(lake, person)]);
+        look(lake, &picture, &id);
+        drop(picture);
+        if n % 20 == 19 {
+            tidy(lake);
+        }
+    }
+    tidy(lake);
+    lake.memory()
+}
+
+/// A server that was imported into kept footers, columns and places of every snapshot that somebody had searched, 1.7 MB an import,
+/// until the cache was full.
+#[test]
+fn two_hundred_imports_with_searches_keep_no_more_than_the_newest_files_have() {
+    let (_dir, lake) = lake();
+    let kept = imports(&lake, 200);
+    let files = files(&lake);
+    assert!(files < 40, "{files} files");
+    assert!(
+        kept.files <= files && kept.handles <= files,
+        "{kept:?} of {files} files"
+    );
+    // Three people, each seen by an application and by their own token, in up to two tables.
+    assert!(kept.people <= 9, "{kept:?}");
+    assert!(kept.shared <= 3 && kept.rows <= 201 && kept.deletes == 0, "{kept:?}");
+    assert!(kept.bytes < 8 << 20 && kept.bytes < kept.limit, "{kept:?}");
+    // What is kept is of use: it is there when the same is asked again.
+    let picture = lake.picture();
+    look(&lake, &picture, "o-199");
+    let before = lake.memory();
+    look(&lake, &picture, "o-199");
+    assert_eq!(lake.memory(), before);
+    assert!(before.files > 0 && before.people > 0, "{before:?}");
+}
+
+#[test]
+fn what_replaced_files_had_goes_when_nobody_holds_a_picture_of_them() {
+    let (_dir, lake) = lake();
+    let ids: Vec<String> = (0..20).map(|n| format!("o-{n}")).collect();
+    for id in &ids {
+        commit(&lake, &[observation(id, "ann").of(&lake, "ann")]);
+    }
+    let old = lake.picture();
+    look(&lake, &old, "o-3");
+    let before = lake.memory();
+    assert_eq!(before.files, 20);
+    tidy(&lake);
+    // Somebody reads on.
+    assert!(files(&lake) < 20);
+    assert_eq!(lake.memory().files, before.files);
+    look(&lake, &old, "o-3");
+    drop(old);
+    lake.release();
+    let kept = lake.memory();
+    assert!(
+        kept.files <= files(&lake) && kept.bytes < before.bytes / 2,
+        "{kept:?} after {before:?}"
+    );
+    assert_eq!(kept.rows, 0, "{kept:?}");
+    look(&lake, &lake.picture(), "o-3");
+}
+
+#[test]
+fn deleted_positions_and_peoples_rows_go_with_the_deletions_that_newer_ones_replaced() {
+    let (_dir, lake) = lake();
+    let rows: Vec<Record> = (0..8)
+        .map(|n| observation(&format!("o-{n}"), "ann").of(&lake, "ann"))
+        .collect();
+    commit(&lake, &rows);
+    let file = lake.picture().table(Mode::Live, ty("Observation")).unwrap().files[0].id;
+    for row in 0..4 {
+        let picture = commit_deleting(&lake, &[], &[(ty("Observation"), file, row)]);
+        look(&lake, &picture, "o-7");
+    }
+    assert_eq!(lake.memory().deletes, 4);
+    let mut writer = lake.writer().unwrap();
+    writer.expire().unwrap();
+    drop(writer);
+    lake.release();
+    let kept = lake.memory();
+    assert_eq!((kept.deletes, kept.files), (1, 1), "{kept:?}");
+    let table = lake.table(&lake.picture(), ty("Observation"), &application("local"));
+    assert_eq!(super::ids(&table), ["o-4", "o-5", "o-6", "o-7"]);
+}
+
+#[test]
+fn everything_shares_one_budget() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = MemoryLimits {
+        bytes: 1 << 20,
+        ..MemoryLimits::default()
+    };
+    let options = LakeOptions {
+        memory,
+        ..LakeOptions::default()
+    };
+    let lake = Lake::create_with(dir.path(), options).unwrap();
+    for n in 0..60 {
+        let (id, person) = (format!("o-{n}"), PEOPLE[n % 3]);
+        let picture = commit(&lake, &[observation(&id, person).of(&lake, person)]);
+        look(&lake, &picture, &id);
+        let kept = lake.memory();
+        assert!(kept.bytes <= kept.limit && kept.limit <= 1 << 20, "{kept:?}");
+    }
+    let kept = lake.memory();
+    // All sixty files together do not fit.
+    assert!((1..60).contains(&kept.files), "{kept:?}");
+}
