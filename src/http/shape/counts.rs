@@ -1,5 +1,5 @@
-//! How many resources of each type a consent has in the lake. Counting asks the directories of row groups only; what was counted is kept
-//! by scope and snapshot, since one introspection follows another.
+//! How many resources of each type a consent has in the lake. Counting asks the directories of row groups only; what was counted last is
+//! kept by scope, since one introspection follows another.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -48,14 +48,14 @@ static ZEROS: LazyLock<Arc<ByType>> = LazyLock::new(|| Arc::new(LISTED.iter().ma
 const KEPT: usize = 8_192;
 
 /// Counts, and those that were made lately.
-pub(in crate::http) struct Counts(Cache<Counted, Arc<ByType>>);
+pub(in crate::http) struct Counts(Cache<Arc<Scope>, Counted>);
 
-/// What was counted: a scope in a snapshot, of which an erasure makes another.
-#[derive(Clone, PartialEq, Eq, Hash)]
+/// What was counted in a snapshot, of which an erasure makes another.
+#[derive(Clone)]
 struct Counted {
-    scope: Arc<Scope>,
     snapshot: u64,
     erasures: u64,
+    counts: Arc<ByType>,
 }
 
 impl Default for Counts {
@@ -69,16 +69,19 @@ impl Counts {
     pub(in crate::http) fn of(&self, lake: &Lake, scope: Scope) -> Result<Arc<ByType>, Error> {
         let scope = Arc::new(scope);
         let counted = |picture: &Arc<Picture>| {
-            let key = Counted {
-                scope: scope.clone(),
-                snapshot: picture.snapshot,
-                erasures: picture.erasures(),
-            };
-            if let Some(kept) = self.0.get(&key) {
-                return Ok(kept);
+            let (snapshot, erasures) = (picture.snapshot, picture.erasures());
+            if let Some(kept) = self.0.get(&scope)
+                && (kept.snapshot, kept.erasures) == (snapshot, erasures)
+            {
+                return Ok(kept.counts);
             }
             let counts = count(lake, picture, &scope)?;
-            self.0.insert(key, counts.clone());
+            let counted = Counted {
+                snapshot,
+                erasures,
+                counts: counts.clone(),
+            };
+            self.0.insert(scope.clone(), counted);
             Ok(counts)
         };
         let picture = lake.picture();
