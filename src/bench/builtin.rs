@@ -3,8 +3,8 @@
 /// The families, each of one of [`NAMES`].
 pub(super) const FAMILIES: &str = include_str!("builtin.json");
 
-/// The mixes; `all` is all of them.
-pub(super) const NAMES: [&str; 7] = [
+/// The mixes; `all` is all of them but `soak`.
+pub(super) const NAMES: [&str; 8] = [
     "read",
     "patient-search",
     "population",
@@ -12,6 +12,7 @@ pub(super) const NAMES: [&str; 7] = [
     "paging",
     "views",
     "all",
+    "soak",
 ];
 
 /// The ViewDefinition of this name.

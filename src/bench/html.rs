@@ -4,12 +4,14 @@
 use askama::Template;
 
 use super::error::BenchError;
-use super::report::{ErrorCount, LeftOut, Outcome, Report, milliseconds, rate};
+use super::report::{ErrorCount, LeftOut, MemoryAt, Outcome, Report, mebibytes, milliseconds, rate};
 
 /// How long the longest bar of a rate is; where bars begin, the template says.
 const LONGEST_BAR: f64 = 210.0;
 /// Where the scale of latencies begins and how long it is.
 const LATENCIES: (f64, f64) = (420.0, 330.0);
+/// Where the line of a soak's memory lies: left, width, top, height.
+const CURVE: (f64, f64, f64, f64) = (90.0, 660.0, 20.0, 120.0);
 /// The height of a number of clients, and of what stands above and below all of them.
 const ROW: f64 = 26.0;
 const ABOVE: f64 = 30.0;
@@ -32,6 +34,18 @@ struct FamilyChart<'a> {
     height: f64,
     ticks: &'a [Tick],
     rows: Vec<Row<'a>>,
+    curves: Vec<Curve>,
+}
+
+/// A soak's memory over time.
+struct Curve {
+    clients: usize,
+    /// Points of a line, as SVG has them.
+    line: String,
+    most: String,
+    minutes: String,
+    /// Minutes and memory, as the table has them.
+    rows: Vec<(String, String)>,
 }
 
 /// A power of ten on the scale of latencies.
@@ -127,7 +141,32 @@ fn family<'a>(report: &'a Report, name: &'a str, scale: &Scale, ticks: &'a [Tick
         height: ABOVE + ROW * outcomes.len() as f64 + BELOW,
         ticks,
         rows: outcomes.iter().enumerate().map(row).collect(),
+        curves: outcomes.iter().filter_map(|outcome| curve(outcome)).collect(),
     }
+}
+
+/// A soak's memory as a line; `None` where none was seen.
+fn curve(outcome: &Outcome) -> Option<Curve> {
+    let memory = &outcome.soak.as_ref()?.memory;
+    let end = memory.last()?.seconds.max(1e-9);
+    let most = memory.iter().map(|at| at.bytes).max()?.max(1);
+    let (left, width, top, height) = CURVE;
+    let minutes = |seconds: f64| format!("{:.1}", seconds / 60.0);
+    let point = |at: &MemoryAt| {
+        let x = left + width * at.seconds / end;
+        let y = top + height * (1.0 - at.bytes as f64 / most as f64);
+        format!("{x:.1},{y:.1}")
+    };
+    Some(Curve {
+        clients: outcome.clients,
+        line: memory.iter().map(point).collect::<Vec<_>>().join(" "),
+        most: mebibytes(most),
+        minutes: minutes(end),
+        rows: memory
+            .iter()
+            .map(|at| (minutes(at.seconds), mebibytes(at.bytes)))
+            .collect(),
+    })
 }
 
 impl Row<'_> {

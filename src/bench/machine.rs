@@ -1,10 +1,9 @@
 //! What the system says of the machine and of processes. Linux tells through `/proc`; elsewhere less is known.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::report::Machine;
+use super::report::{Machine, MemoryAt};
 
 /// How often a process's memory is looked at.
 const SAMPLE: Duration = Duration::from_millis(100);
@@ -51,31 +50,46 @@ fn kibibytes(text: &str) -> Option<u64> {
 
 /// Looks at a process's memory until it is dropped.
 pub(super) struct Memory {
-    most: Arc<AtomicU64>,
+    seen: Arc<Mutex<Vec<MemoryAt>>>,
     task: Option<tokio::task::JoinHandle<()>>,
 }
 
 impl Memory {
     pub(super) fn watch(process: Option<u32>) -> Memory {
-        let most = Arc::new(AtomicU64::new(0));
+        let seen = Arc::new(Mutex::new(Vec::new()));
         let task = process.map(|process| {
-            let most = most.clone();
+            let (seen, begun) = (seen.clone(), Instant::now());
             tokio::spawn(async move {
                 loop {
                     if let Some(bytes) = memory(process) {
-                        most.fetch_max(bytes, Ordering::Relaxed);
+                        let seconds = begun.elapsed().as_secs_f64();
+                        lock(&seen).push(MemoryAt { seconds, bytes });
                     }
                     tokio::time::sleep(SAMPLE).await;
                 }
             })
         });
-        Memory { most, task }
+        Memory { seen, task }
+    }
+
+    /// All that was seen.
+    pub(super) fn samples(&self) -> Vec<MemoryAt> {
+        lock(&self.seen).clone()
     }
 
     /// The most seen, where something was.
     pub(super) fn most(&self) -> Option<u64> {
-        Some(self.most.load(Ordering::Relaxed)).filter(|bytes| *bytes > 0)
+        lock(&self.seen).iter().map(|sample| sample.bytes).max()
     }
+
+    /// What was seen last.
+    pub(super) fn last(&self) -> Option<u64> {
+        lock(&self.seen).last().map(|sample| sample.bytes)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Memory {

@@ -48,6 +48,8 @@ pub(super) enum Kind {
     Once,
     /// All pages of one of them, by the `next` links.
     Pages,
+    /// Any of them, for a time, while other processes import and erase.
+    Soak,
 }
 
 /// Which rows a query's values are taken from.
@@ -154,7 +156,7 @@ impl Mix {
     pub fn load(name: &str) -> Result<Mix, BenchError> {
         if builtin::NAMES.contains(&name) {
             let mut mix = Mix::builtin()?;
-            mix.families.retain(|family| name == "all" || family.mix == name);
+            mix.families.retain(|family| family.is_named(name));
             mix.name = name.to_owned();
             return Ok(mix);
         }
@@ -177,6 +179,11 @@ impl Mix {
             true => Err(bad(name, "it has no families".to_owned())),
             false => Ok(mix),
         }
+    }
+
+    /// Whether it changes the lake that it asks: such a mix is given a copy.
+    pub fn changes_lake(&self) -> bool {
+        self.families.iter().any(|family| family.kind == Kind::Soak)
     }
 
     fn builtin() -> Result<Mix, BenchError> {
@@ -247,7 +254,7 @@ fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Resul
     }
     for query in &queries {
         let fits = match kind {
-            Kind::Timed => true,
+            Kind::Timed | Kind::Soak => true,
             Kind::Once => query.draw == Draw::People,
             Kind::Pages => matches!(query.request, Request::Get(_)),
         };
@@ -269,7 +276,7 @@ fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Resul
 fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
     let found: Vec<Family> = known
         .iter()
-        .filter(|family| family.name == name || family.mix == name || name == "all")
+        .filter(|family| family.name == name || family.is_named(name))
         .cloned()
         .collect();
     match found.is_empty() {
@@ -379,6 +386,13 @@ fn view_body(name: &str, folder: Option<&Path>) -> Result<(Vec<u8>, TypeId), Str
     let ty = ty.ok_or_else(|| format!("the view {name}: its \"resource\" is no R4 resource type"))?;
     let body = json!({"resourceType": "Parameters", "parameter": [{"name": "viewResource", "resource": view}]});
     Ok((body.to_string().into_bytes(), ty))
+}
+
+impl Family {
+    /// Whether it is of the program's mix of this name. A soak is measured alone, not among `all`.
+    fn is_named(&self, mix: &str) -> bool {
+        self.mix == mix || mix == "all" && self.kind != Kind::Soak
+    }
 }
 
 impl Query {

@@ -118,7 +118,7 @@ impl Drawn {
         if queries.is_empty() {
             return Err(left_out.into_iter().next().unwrap_or_default());
         }
-        if family.kind != Kind::Timed {
+        if matches!(family.kind, Kind::Once | Kind::Pages) {
             left_out.clear();
         }
         let table_rows = queries
@@ -302,6 +302,16 @@ fn asks_for_people(queries: &[&Query]) -> bool {
     queries
         .iter()
         .any(|query| query.draw == Draw::People || query.token == Who::Patient || query.names_people())
+}
+
+/// Some of the resources that a scope shows, by type and id.
+pub(super) fn some_of(lake: &Lake, scope: &Arc<Scope>, seed: u64, count: usize) -> Result<Vec<Arc<Row>>, BenchError> {
+    let picture = lake.refresh()?;
+    let types = picture.tables.keys().filter(|(mode, _)| *mode == scope.mode);
+    let mut rows = any(types.map(|(_, ty)| lake.table(&picture, *ty, scope)), seed)?;
+    Dice::new(seed, "some", 0).deal(&mut rows, count);
+    rows.truncate(count);
+    Ok(rows)
 }
 
 /// A sample of all resources by type and id.

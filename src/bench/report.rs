@@ -93,6 +93,8 @@ pub(super) struct Outcome {
     pub(super) rows_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) pages: Option<Pages>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) soak: Option<Soak>,
     pub(super) failed: u64,
     pub(super) errors: Vec<ErrorCount>,
     /// The most memory that the server had in use meanwhile, if the bench started it.
@@ -123,6 +125,28 @@ pub(super) struct Pages {
     /// Medians over the walks.
     pub(super) first_page_ms: f64,
     pub(super) last_page_ms: f64,
+}
+
+/// What a soak did besides asking, and the server's memory meanwhile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Soak {
+    pub(super) imports: u64,
+    pub(super) erasures: u64,
+    /// The highest of each of sixty stretches of time.
+    pub(super) memory: Vec<MemoryAt>,
+    /// How many times as much memory is in use at the end as at a sixth of the time, the tenth minute of an hour.
+    pub(super) growth: Option<f64>,
+    /// What is in use some time after the last request.
+    pub(super) bytes_after: Option<u64>,
+    /// How long after.
+    pub(super) seconds_after: f64,
+}
+
+/// The memory in use at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct MemoryAt {
+    pub(super) seconds: f64,
+    pub(super) bytes: u64,
 }
 
 /// Errors of one sort.
@@ -334,6 +358,18 @@ impl Outcome {
         if let Some(memory) = self.server_memory_bytes {
             besides.push(mebibytes(memory));
         }
+        if let Some(soak) = &self.soak {
+            besides.push(format!("{} imports, {} erasures", soak.imports, soak.erasures));
+            if let Some(growth) = soak.growth {
+                besides.push(format!(
+                    "memory at the end {growth:.2} times that at a sixth of the time"
+                ));
+            }
+            if let Some(after) = soak.bytes_after {
+                let seconds = rate(soak.seconds_after);
+                besides.push(format!("{} {seconds} s after the last request", mebibytes(after)));
+            }
+        }
         besides
     }
 }
@@ -415,6 +451,7 @@ pub(super) mod tests {
                 bytes: 4_000_000,
                 rows_per_second: Some(25e6),
                 pages: None,
+                soak: None,
                 failed: 3,
                 errors: vec![ErrorCount {
                     status: "503".to_owned(),

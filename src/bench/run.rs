@@ -15,14 +15,24 @@ use super::error::BenchError;
 use super::machine::{self, Memory};
 use super::mix::{Family, Kind, Mix, Query, Subject, Who};
 use super::plan::{Drawn, Plan};
-use super::report::{ErrorCount, FORMAT, LakeSize, Latency, LeftOut, Outcome, Pages, Program, Report, Server};
+use super::report::{
+    ErrorCount, FORMAT, LakeSize, Latency, LeftOut, Outcome, Pages, Program, Report, Server, Soak, mebibytes,
+};
 use super::request::get;
+use super::soak::{self, Writer};
 use super::tally::Tally;
 use super::target::Target;
 use super::tls::Tls;
 use super::walk;
 use crate::consent::{Clock, Store};
 use crate::lake::{Lake, Mode, Scope};
+
+/// How long clients of a soak go on with one token, at most.
+const SOAK_PART: Duration = Duration::from_secs(600);
+/// How many lines a soak tells, at least.
+const SOAK_LINES: f64 = 12.0;
+/// How long a soak waits after its last request to see what memory stays in use, at most.
+const SOAK_REST: Duration = Duration::from_secs(30);
 
 /// How to bench.
 #[derive(Clone, Debug)]
@@ -152,8 +162,12 @@ impl Bench {
     }
 
     fn plan(&self, drawn: &Drawn, family: &Family) -> Result<Plan, String> {
-        if family.kind == Kind::Once && matches!(self.asked, Asked::Given { .. }) {
+        let given = matches!(self.asked, Asked::Given { .. });
+        if family.kind == Kind::Once && given {
             return Err("it asks a server that was just started, and this one runs already".to_owned());
+        }
+        if family.kind == Kind::Soak && given {
+            return Err("it imports and erases, which is done to a copy of the lake alone".to_owned());
         }
         let as_application = |query: &Query| query.token == Who::Application && query.subject != Subject::Server;
         let own = matches!(self.asked, Asked::Own { .. });
@@ -236,14 +250,11 @@ impl Bench {
             for clients in self.clients(family) {
                 // An application's token does not live as long as a bench may take.
                 job.tokens = running.tokens(&job.plan)?;
-                let shared = Arc::new(job);
-                let outcome = self.figures(family, *clients, &shared, running.process()).await;
-                // Nobody holds it when all clients are done, or were told to be.
-                job = match Arc::try_unwrap(shared) {
-                    Ok(job) => job,
-                    Err(_) => return Err(BenchError::Interrupted),
+                let outcome;
+                (job, outcome) = match job.plan.kind {
+                    Kind::Soak => self.soak(family, *clients, job, running, tell).await?,
+                    _ => self.figures(family, *clients, job, running.process()).await?,
                 };
-                let outcome = outcome?;
                 if outcome.answers == 0
                     && let Some(closed) = closed(&outcome.errors)
                 {
@@ -274,55 +285,140 @@ impl Bench {
         &self,
         family: &Family,
         clients: usize,
-        job: &Arc<Job>,
+        job: Job,
         process: Option<u32>,
-    ) -> Result<Outcome, BenchError> {
-        let Settings {
-            time, warm_up, seed, ..
-        } = self.settings;
-        let phase = |purpose: &str, time| phase(job.clone(), clients, seed, format!("{} {purpose}", family.name), time);
-        if job.plan.kind == Kind::Timed && !warm_up.is_zero() {
-            phase("warm-up", warm_up).await?;
-        }
+    ) -> Result<(Job, Outcome), BenchError> {
+        let Settings { time, warm_up, .. } = self.settings;
+        let job = match job.plan.kind == Kind::Timed && !warm_up.is_zero() {
+            true => self.phase(family, clients, job, "warm-up", warm_up).await?.0,
+            false => job,
+        };
         let memory = Memory::watch(process);
         let begun = Instant::now();
-        let tally = phase("clients", time).await?;
-        let seconds = begun.elapsed().as_secs_f64();
-        let per_second = tally.answers() as f64 / seconds;
-        let pages = tally.walks.medians().map(|(first, last)| Pages {
-            walks: tally.walks.ends.len() as u64,
-            resources: tally.walks.resources,
-            resources_per_second: tally.walks.rate,
-            first_page_ms: first,
-            last_page_ms: last,
-        });
-        let errors = tally.errors.iter().map(|(status, failures)| ErrorCount {
-            status: status.clone(),
-            count: failures.count,
-            message: failures.message.clone(),
-        });
-        Ok(Outcome {
-            family: family.name.clone(),
-            clients,
-            seconds,
-            answers: tally.answers(),
-            per_second,
-            latency_ms: Latency {
-                mean: tally.mean(),
-                p50: tally.quantile(0.5),
-                p90: tally.quantile(0.9),
-                p99: tally.quantile(0.99),
-                p999: tally.quantile(0.999),
-                max: tally.quantile(1.0),
+        let (job, tally) = self.phase(family, clients, job, "clients", time).await?;
+        let outcome = outcome(family, clients, &job.plan, &tally, begun.elapsed());
+        Ok((
+            job,
+            Outcome {
+                server_memory_bytes: memory.most(),
+                ..outcome
             },
-            bytes: tally.bytes,
-            rows_per_second: job.plan.table_rows.map(|rows| rows as f64 * per_second),
-            pages,
-            failed: tally.failed(),
-            errors: errors.collect(),
-            server_memory_bytes: memory.most(),
-            queries: job.plan.queries.iter().map(|ready| ready.query.text.clone()).collect(),
-        })
+        ))
+    }
+
+    /// Asks a family with so many clients while other processes import and erase, and looks at the server's memory.
+    async fn soak(
+        &self,
+        family: &Family,
+        clients: usize,
+        mut job: Job,
+        running: &mut Running<'_>,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<(Job, Outcome), BenchError> {
+        let Settings { time, seed, .. } = self.settings;
+        let Asked::Own { program, .. } = &self.asked else {
+            return Err(BenchError::Interrupted);
+        };
+        let writer = Writer::start(program, &self.lake, &self.settings.scope, seed, time)?;
+        let memory = Memory::watch(running.process());
+        let (begun, mut tally) = (Instant::now(), client::tally()?);
+        let parts = (time.as_secs_f64() / SOAK_PART.as_secs_f64()).ceil().max(SOAK_LINES) as u32;
+        for part in 1..=parts {
+            let left = (time * part / parts).saturating_sub(begun.elapsed());
+            let (returned, told) = self.phase(family, clients, job, &format!("part {part}"), left).await?;
+            tally.add(told);
+            job = returned;
+            let (imports, erasures) = writer.done();
+            let now = memory.last().map_or_else(|| "unknown".to_owned(), mebibytes);
+            let at = begun.elapsed().as_secs();
+            tell(format!(
+                "{} {:>3}:{:02}  memory {now}, {imports} imports, {erasures} erasures, {} requests",
+                family.name,
+                at / 60,
+                at % 60,
+                tally.answers()
+            ));
+            // An application's token does not live as long as a soak.
+            job.tokens = running.tokens(&job.plan)?;
+        }
+        let (taken, samples) = (begun.elapsed(), memory.samples());
+        let (imports, erasures) = writer.done();
+        let failures = tokio::task::spawn_blocking(|| writer.stop())
+            .await
+            .map_err(std::io::Error::other)?;
+        let rest = SOAK_REST.min(time / 10);
+        tokio::time::sleep(rest).await;
+        let mut outcome = outcome(family, clients, &job.plan, &tally, taken);
+        outcome.failed += failures.iter().map(|failure| failure.count).sum::<u64>();
+        outcome.errors.extend(failures);
+        outcome.server_memory_bytes = memory.most();
+        outcome.soak = Some(Soak {
+            imports,
+            erasures,
+            growth: soak::growth(&samples),
+            memory: soak::curve(&samples),
+            bytes_after: memory.last(),
+            seconds_after: rest.as_secs_f64(),
+        });
+        Ok((job, outcome))
+    }
+
+    /// All clients for a time; the job comes back when they are done.
+    async fn phase(
+        &self,
+        family: &Family,
+        clients: usize,
+        job: Job,
+        purpose: &str,
+        time: Duration,
+    ) -> Result<(Job, Tally), BenchError> {
+        let shared = Arc::new(job);
+        let purpose = format!("{} {purpose}", family.name);
+        let tally = phase(shared.clone(), clients, self.settings.seed, purpose, time).await?;
+        // Nobody holds it when all clients are done, or were told to be.
+        let job = Arc::try_unwrap(shared).map_err(|_| BenchError::Interrupted)?;
+        Ok((job, tally))
+    }
+}
+
+/// The figures of what came of a family's requests.
+fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: Duration) -> Outcome {
+    let seconds = taken.as_secs_f64();
+    let per_second = tally.answers() as f64 / seconds;
+    let pages = tally.walks.medians().map(|(first, last)| Pages {
+        walks: tally.walks.ends.len() as u64,
+        resources: tally.walks.resources,
+        resources_per_second: tally.walks.rate,
+        first_page_ms: first,
+        last_page_ms: last,
+    });
+    let errors = tally.errors.iter().map(|(status, failures)| ErrorCount {
+        status: status.clone(),
+        count: failures.count,
+        message: failures.message.clone(),
+    });
+    Outcome {
+        family: family.name.clone(),
+        clients,
+        seconds,
+        answers: tally.answers(),
+        per_second,
+        latency_ms: Latency {
+            mean: tally.mean(),
+            p50: tally.quantile(0.5),
+            p90: tally.quantile(0.9),
+            p99: tally.quantile(0.99),
+            p999: tally.quantile(0.999),
+            max: tally.quantile(1.0),
+        },
+        bytes: tally.bytes,
+        rows_per_second: plan.table_rows.map(|rows| rows as f64 * per_second),
+        pages,
+        soak: None,
+        failed: tally.failed(),
+        errors: errors.collect(),
+        server_memory_bytes: None,
+        queries: plan.queries.iter().map(|ready| ready.query.text.clone()).collect(),
     }
 }
 
@@ -356,7 +452,7 @@ async fn phase(job: Arc<Job>, clients: usize, seed: u64, purpose: String, time: 
     for client in 0..clients {
         let (job, dice) = (job.clone(), Dice::new(seed, &purpose, client as u64));
         match job.plan.kind {
-            Kind::Timed => tasks.spawn(client::timed(job, dice, until)),
+            Kind::Timed | Kind::Soak => tasks.spawn(client::timed(job, dice, until)),
             Kind::Once => tasks.spawn(client::once(job, dice, until)),
             Kind::Pages => tasks.spawn(walk::walks(job, dice, time)),
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::failure::Failure;
 use super::lake_scope::LOCAL;
 use super::mode::Mode;
-use crate::bench::{Asked, Bench, BenchError, Mix, Report, Settings, Target, comparison, heading, page};
+use crate::bench::{Asked, Bench, BenchError, Copy, Mix, Report, Settings, Target, comparison, heading, page};
 use crate::lake::{Lake, Scope};
 
 /// The variable that holds a token for a server that is given.
@@ -16,7 +16,10 @@ const TOKEN: &str = "TABULARIUM_TOKEN";
 const LONGEST: f64 = 86_400.0;
 
 const MIXES: &str = "\
-Mixes: read, patient-search, population, includes, paging, views, all.
+Mixes: read, patient-search, population, includes, paging, views, all (of these); soak.
+
+A soak reads, searches and runs views for --seconds while other processes import every five seconds and erase now and then, and tells the
+server's memory over time. It works on a copy of the lake in the folder for temporary files, and leaves the lake as it was.
 
 A mix file is JSON:
   {\"families\": [
@@ -108,6 +111,14 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         None => None,
     };
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    let copy = match mix.changes_lake() {
+        true => Some(copy(&lake, &arguments)?),
+        false => None,
+    };
+    let lake = match &copy {
+        Some(copy) => Lake::open(copy.path()).map_err(Failure::from_lake)?,
+        None => lake,
+    };
     let asked = match asked {
         Some(asked) => asked,
         None => Asked::own(&lake).map_err(failure)?,
@@ -149,6 +160,21 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         })
         .map_err(failure)?;
     give(&arguments, &report, other.as_ref())
+}
+
+/// The lake that a soak may change.
+fn copy(lake: &Lake, arguments: &Args) -> Result<Copy, Failure> {
+    if arguments.url.is_some() {
+        return Err(Failure::input(
+            "a soak imports and erases, which is done to a copy of the lake alone: leave --url out",
+        ));
+    }
+    if arguments.application != LOCAL {
+        return Err(Failure::input(format!(
+            "a soak asks a copy of the lake, where no application is registered but {LOCAL:?}"
+        )));
+    }
+    Copy::of(lake).map_err(failure)
 }
 
 /// The report in all its forms.

@@ -4,6 +4,7 @@ mod catalog;
 pub mod check;
 pub mod clock;
 pub mod compact;
+mod copy;
 pub mod deletes;
 mod enclose;
 mod erase;

@@ -1,6 +1,7 @@
 //! `tabularium bench`: what it finds of a small generated lake, and what it refuses.
 
 mod servers;
+mod soak;
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

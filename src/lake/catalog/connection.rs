@@ -57,3 +57,10 @@ pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError>
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }
+
+/// Writes a copy of the catalog, whole and without a log, to a path where nothing is yet.
+pub(in crate::lake) fn copy(reader: &Connection, to: &Path) -> Result<(), LakeError> {
+    reader.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
+    // Connections that read it expect the journal mode that the writer sets.
+    open_writer(to).map(drop)
+}

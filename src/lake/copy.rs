@@ -1,0 +1,39 @@
+//! Copying a lake into another folder: for whoever wants to change it and leave the original as it is.
+
+use std::path::Path;
+
+use super::catalog;
+use super::error::LakeError;
+use super::lock::WriteLock;
+use super::private;
+use super::store::Lake;
+
+impl Lake {
+    /// Copies the lake, as it is on disk, into a folder that is made if it is missing. Nobody writes the lake meanwhile;
+    /// [`LakeError::Busy`] names the process that does. The store of the service stays behind.
+    pub fn copy_to(&self, dir: &Path) -> Result<(), LakeError> {
+        let _lock = WriteLock::take(self.folder())?;
+        private::folder(dir).map_err(LakeError::io("make", dir))?;
+        let to = dir.join("catalog.sqlite");
+        self.with_reader(|reader| catalog::copy(reader, &to))?;
+        let data = self.folder().data();
+        if data.is_dir() {
+            copy(&data, &dir.join("data"))?;
+        }
+        Ok(())
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), LakeError> {
+    private::folder(to).map_err(LakeError::io("make", to))?;
+    for entry in std::fs::read_dir(from).map_err(LakeError::io("read", from))? {
+        let entry = entry.map_err(LakeError::io("read", from))?;
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().map_err(LakeError::io("read", &path))?.is_dir() {
+            copy(&path, &to)?;
+        } else {
+            std::fs::copy(&path, &to).map_err(LakeError::io("copy", &path))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! A soak: a copy of the lake is asked, imported into and erased from; the lake itself stays as it is.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use tabularium::lake::Lake;
+
+use super::{LAKE, PROGRAM, bench, lake_of, said, text};
+
+/// Every file of a folder, by its path, with what it holds.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+        } else {
+            found.push((text(&path).to_owned(), std::fs::read(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_soak_imports_erases_and_tells_memory_over_time_and_leaves_the_lake_alone() {
+    let lake = lake_of(2);
+    // A writer leaves its lock file behind, empty.
+    drop(Lake::open(lake.path()).unwrap().writer().unwrap());
+    let before = contents(lake.path());
+    let folder = tempfile::tempdir().unwrap();
+    let (temporary, out, html) = (
+        folder.path().join("tmp"),
+        folder.path().join("report.json"),
+        folder.path().join("report.html"),
+    );
+    std::fs::create_dir(&temporary).unwrap();
+    let output = Command::new(PROGRAM)
+        .env("TMPDIR", &temporary)
+        .args(["bench", "--data", text(lake.path()), "--mix", "soak", "--seconds", "12"])
+        .args(["--out", text(&out), "--html", text(&html)])
+        .output()
+        .unwrap();
+    // An answer that is under way while its rows are erased ends early, and the report counts it.
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", said(&output));
+    let report: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    let result = &report["results"][0];
+    assert_eq!(result["family"], "soak", "{report}");
+    let failed = |what: &str| {
+        result["errors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|error| error["status"] == what)
+    };
+    assert!(!failed("import") && !failed("erase"), "{report}");
+    assert!(result["answers"].as_u64().unwrap() > 0, "{report}");
+    let soak = &result["soak"];
+    for what in ["imports", "erasures"] {
+        assert!(soak[what].as_u64().unwrap() >= 1, "{what}: {soak}");
+    }
+    if cfg!(target_os = "linux") {
+        let memory = soak["memory"].as_array().unwrap();
+        assert!((2..=60).contains(&memory.len()), "{soak}");
+        let seconds: Vec<f64> = memory.iter().map(|at| at["seconds"].as_f64().unwrap()).collect();
+        assert!(seconds.is_sorted(), "{soak}");
+        assert!(memory.iter().all(|at| at["bytes"].as_u64().unwrap() > 0), "{soak}");
+        assert!(
+            soak["growth"].as_f64().unwrap() > 0.0 && soak["bytes_after"].as_u64().unwrap() > 0,
+            "{soak}"
+        );
+    }
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        told.contains("soak   0:12  memory ") && told.contains(" erasures, "),
+        "{told}"
+    );
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("<polyline") && page.contains("memory over time"));
+    // The copy is gone, and the lake is as it was, byte for byte.
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+    assert!(contents(lake.path()) == before, "the lake was changed");
+}
+
+#[test]
+fn a_soak_asks_no_server_that_runs_nor_for_other_applications() {
+    for (arguments, said_of) in [
+        (["--url", "http://127.0.0.1:9/fhir"], "leave --url out"),
+        (["--application", "other"], "no application is registered"),
+    ] {
+        let output = bench(LAKE.path(), &[&["--mix", "soak"], arguments.as_slice()].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains(said_of), "{}", said(&output));
+    }
+}
