@@ -36,6 +36,7 @@ mod service_commands;
 mod source_commands;
 mod states;
 mod sync;
+mod table_statistics;
 mod tokens;
 mod views;
 mod waiting;

@@ -193,12 +193,11 @@ impl<'w> Transaction<'w> {
             ended_files: Vec::new(),
             ended_deletes: Vec::new(),
             deletes: Vec::new(),
-            rows: base.map_or(0, |base| base.rows),
+            ended_rows: 0,
             bytes: base.map_or(0, |base| base.bytes),
             compaction: !change.replaced.is_empty(),
         };
         for written in &change.added {
-            commit.rows += written.rows;
             commit.bytes += written.bytes;
             commit.files.push(NewFile {
                 name: file_name(&written.path),
@@ -218,7 +217,6 @@ impl<'w> Transaction<'w> {
                 end(&mut commit, file);
             } else if all.len() as u64 > file.deletes.as_ref().map_or(0, |earlier| earlier.count) {
                 let deletes = self.write_deletes(mode, ty, file, all)?;
-                commit.rows -= deletes.count - (file.rows - file.live_rows());
                 commit.bytes += deletes.bytes;
                 if let Some(earlier) = &file.deletes {
                     commit.ended_deletes.push(earlier.id);
@@ -305,7 +303,7 @@ impl TableChange {
 
 /// Takes a whole data file out of the table, its delete file with it.
 fn end(commit: &mut TableCommit<'_>, file: &DataFile) {
-    commit.rows -= file.live_rows();
+    commit.ended_rows += file.rows;
     commit.bytes -= file.bytes;
     commit.ended_files.push(file.id);
     if let Some(deletes) = &file.deletes {

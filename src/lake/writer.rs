@@ -63,7 +63,8 @@ pub(super) fn create(folder: &Folder, now: i64) -> Result<(), LakeError> {
 impl LakeWriter {
     pub(super) fn open(lake: Lake) -> Result<LakeWriter, LakeError> {
         let lock = WriteLock::take(lake.folder())?;
-        let (connection, mark) = open_catalog(&lake).map_err(|error| error.of_catalog(lake.folder().path()))?;
+        let (mut connection, mark) = open_catalog(&lake).map_err(|error| error.of_catalog(lake.folder().path()))?;
+        catalog::mend(&mut connection)?;
         lake.refresh()?;
         let mut writer = LakeWriter {
             lake,

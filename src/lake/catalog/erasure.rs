@@ -222,7 +222,7 @@ pub(in crate::lake) fn exchange(
     let mut done: Vec<u64> = Vec::new();
     for exchange in exchanges {
         if !done.contains(&exchange.table) {
-            recompute(&transaction, exchange.table, exchange.layout)?;
+            recompute(&transaction, Some(exchange.table))?;
             done.push(exchange.table);
         }
     }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::load::{Head, head};
 use super::stamp;
-use super::statistics::{file_bounds, widen};
+use super::statistics::{file_bounds, recompute, widen};
 use crate::lake::error::LakeError;
 use crate::lake::layout::{ColumnRow, Layout};
 use crate::lake::scope::Mode;
@@ -34,8 +34,9 @@ pub(in crate::lake) struct TableCommit<'a> {
     pub(in crate::lake) ended_files: Vec<u64>,
     pub(in crate::lake) ended_deletes: Vec<u64>,
     pub(in crate::lake) deletes: Vec<NewDeleteFile>,
-    /// Rows and bytes of the table after the snapshot.
-    pub(in crate::lake) rows: u64,
+    /// Rows of the files that end, deleted ones included.
+    pub(in crate::lake) ended_rows: u64,
+    /// Bytes of the table after the snapshot.
     pub(in crate::lake) bytes: u64,
     /// The same rows in other files.
     pub(in crate::lake) compaction: bool,
@@ -123,21 +124,26 @@ fn insert_table(
     let next_row_id = insert_files(transaction, after, id, table)?;
     end_files(transaction, after, table)?;
     insert_deletes(transaction, after, id, &table.deletes)?;
+    let added: u64 = table.files.iter().map(|file| file.written.rows).sum();
     transaction
         .prepare_cached(
-            "UPDATE ducklake_table_stats SET record_count = ?, next_row_id = ?, file_size_bytes = ? WHERE table_id = ?",
+            "UPDATE ducklake_table_stats SET record_count = record_count + ? - ?, next_row_id = ?, file_size_bytes = ?
+             WHERE table_id = ?",
         )?
-        .execute(params![table.rows, next_row_id, table.bytes, id])?;
+        .execute(params![added, table.ended_rows, next_row_id, table.bytes, id])?;
     if table.compaction {
         changes.push(format!("compacted_table:{id}"));
-        return Ok(());
+    } else {
+        if !table.files.is_empty() {
+            changes.push(format!("inserted_into_table:{id}"));
+            widen(transaction, id, table)?;
+        }
+        if !table.deletes.is_empty() || !table.ended_files.is_empty() {
+            changes.push(format!("deleted_from_table:{id}"));
+        }
     }
-    if !table.files.is_empty() {
-        changes.push(format!("inserted_into_table:{id}"));
-        widen(transaction, id, table)?;
-    }
-    if !table.deletes.is_empty() || !table.ended_files.is_empty() {
-        changes.push(format!("deleted_from_table:{id}"));
+    if !table.ended_files.is_empty() {
+        recompute(transaction, Some(id))?;
     }
     Ok(())
 }

@@ -29,3 +29,4 @@ pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
 pub(super) use load::{history, is_kept, load, load_at};
 pub(super) use named::{broken_pages, contradictions, named};
 pub(super) use standing::{Standing, digest, find_owner_key, standing};
+pub(super) use statistics::mend;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::insert::TableCommit;
 use super::stamp;
@@ -84,8 +84,8 @@ struct ColumnStatistics {
     bounds: Option<Bounds>,
 }
 
-/// Widens the table's statistics by the files a commit adds: bounds grow and `contains_null` rises; neither ever goes back.
-/// Only rows that change are written.
+/// Widens the table's statistics by the files a commit adds: bounds grow and `contains_null` rises. Where files end,
+/// [`recompute`] narrows the bounds. Only rows that change are written.
 pub(super) fn widen(transaction: &Connection, table: u64, commit: &TableCommit<'_>) -> Result<(), LakeError> {
     let known = read(transaction, table)?;
     let mut insert =
@@ -130,41 +130,86 @@ pub(super) fn widen(transaction: &Connection, table: u64, commit: &TableCommit<'
     Ok(())
 }
 
-/// Works the table's statistics out anew from those of its files: rows were erased, and with them what only they said.
-pub(super) fn recompute(transaction: &Connection, table: u64, layout: &Layout) -> Result<(), LakeError> {
-    transaction.execute(
-        "UPDATE ducklake_table_stats SET
-            record_count =
-                (SELECT coalesce(sum(record_count), 0) FROM ducklake_data_file WHERE table_id = ?1 AND end_snapshot IS NULL)
-              - (SELECT coalesce(sum(delete_count), 0) FROM ducklake_delete_file WHERE table_id = ?1 AND end_snapshot IS NULL),
-            file_size_bytes =
-                (SELECT coalesce(sum(file_size_bytes), 0) FROM ducklake_data_file WHERE table_id = ?1 AND end_snapshot IS NULL)
-              + (SELECT coalesce(sum(file_size_bytes), 0) FROM ducklake_delete_file WHERE table_id = ?1 AND end_snapshot IS NULL)
-         WHERE table_id = ?1",
-        [table],
-    )?;
-    for (column, time) in [("owner", false), ("version", false), ("last_updated", true)] {
-        let Some(id) = layout.column_id(column) else { continue };
-        let range: (Option<i64>, Option<i64>) = transaction.query_row(
-            &format!(
-                "SELECT min(b.{column}_min), max(b.{column}_max)
-                 FROM tabularium_file_bounds b JOIN ducklake_data_file f ON f.data_file_id = b.data_file_id
-                 WHERE f.table_id = ?"
-            ),
-            [table],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?;
-        let bounds = range
-            .0
-            .zip(range.1)
-            .map(|(least, greatest)| Bounds { least, greatest, time });
-        let (least, greatest) = bounds.map(|bounds| bounds.texts()).unzip();
-        transaction.execute(
-            "UPDATE ducklake_table_column_stats SET min_value = ?3, max_value = ?4 WHERE table_id = ?1 AND column_id = ?2",
-            params![table, id, least, greatest],
-        )?;
+/// Puts the statistics of all tables right where an older program wrote others.
+pub(in crate::lake) fn mend(connection: &mut Connection) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    recompute(&transaction, None)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Works the statistics of one table, or of all, out anew from those of its files, and writes what differs.
+///
+/// Readers take `record_count` for all rows of the live files, deleted ones included, as DuckDB's writer counts them. Where it is
+/// the number of rows that are left they take the bounds for exact. So the bounds are those of the live files and of no others.
+pub(super) fn recompute(transaction: &Connection, table: Option<u64>) -> Result<(), LakeError> {
+    for table in totals(transaction, table)? {
+        transaction
+            .prepare_cached(
+                "UPDATE ducklake_table_stats SET record_count = ?2, file_size_bytes = ?3
+                 WHERE table_id = ?1 AND (record_count IS NOT ?2 OR file_size_bytes IS NOT ?3)",
+            )?
+            .execute(params![table.id, table.rows, table.bytes])?;
+        for (column, bounds) in table.bounds {
+            let (min, max) = bounds.map(|bounds| bounds.texts()).unzip();
+            transaction
+                .prepare_cached(
+                    "UPDATE ducklake_table_column_stats SET min_value = ?3, max_value = ?4
+                     WHERE table_id = ?1 AND (min_value IS NOT ?3 OR max_value IS NOT ?4) AND column_id =
+                     (SELECT column_id FROM ducklake_column
+                      WHERE table_id = ?1 AND column_name = ?2 AND parent_column IS NULL AND end_snapshot IS NULL)",
+                )?
+                .execute(params![table.id, column, min, max])?;
+        }
     }
     Ok(())
+}
+
+/// What the live files of a table hold together.
+struct Totals {
+    id: u64,
+    rows: u64,
+    bytes: u64,
+    /// `None` where a file without recorded bounds may hold anything, and where there is no file.
+    bounds: [(&'static str, Option<Bounds>); 3],
+}
+
+fn totals(transaction: &Connection, table: Option<u64>) -> Result<Vec<Totals>, LakeError> {
+    let mut statement = transaction.prepare_cached(
+        "SELECT t.table_id, coalesce(sum(f.record_count), 0),
+                coalesce(sum(f.file_size_bytes), 0)
+              + (SELECT coalesce(sum(d.file_size_bytes), 0) FROM ducklake_delete_file d
+                 WHERE d.table_id = t.table_id AND d.end_snapshot IS NULL),
+                count(f.data_file_id) = count(b.data_file_id),
+                min(b.owner_min), max(b.owner_max), min(b.version_min), max(b.version_max),
+                min(b.last_updated_min), max(b.last_updated_max)
+         FROM ducklake_table t
+         LEFT JOIN ducklake_data_file f ON f.table_id = t.table_id AND f.end_snapshot IS NULL
+         LEFT JOIN tabularium_file_bounds b ON b.data_file_id = f.data_file_id
+         WHERE ?1 IS NULL OR t.table_id = ?1
+         GROUP BY t.table_id",
+    )?;
+    let mut rows = statement.query([table])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let all_known: bool = row.get(3)?;
+        let bounds = |at: usize, time| -> Result<Option<Bounds>, rusqlite::Error> {
+            let (least, greatest): (Option<i64>, Option<i64>) = (row.get(at)?, row.get(at + 1)?);
+            let bounds = least.zip(greatest).filter(|_| all_known);
+            Ok(bounds.map(|(least, greatest)| Bounds { least, greatest, time }))
+        };
+        found.push(Totals {
+            id: row.get(0)?,
+            rows: row.get(1)?,
+            bytes: row.get(2)?,
+            bounds: [
+                ("owner", bounds(4, false)?),
+                ("version", bounds(6, false)?),
+                ("last_updated", bounds(8, true)?),
+            ],
+        });
+    }
+    Ok(found)
 }
 
 fn read(transaction: &Connection, table: u64) -> Result<BTreeMap<i32, ColumnStatistics>, LakeError> {
