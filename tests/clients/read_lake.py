@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads lakes with somebody else's DuckLake reader (PyPI ducklake-dataframe) and compares what it finds.
+"""Reads lakes with two DuckLake readers of others (PyPI ducklake-dataframe, DuckDB's own extension) and compares what they find.
 
     pip install -r tests/clients/requirements.txt
     python tests/clients/read_lake.py target/debug/tabularium [FILE_OR_FOLDER...]
@@ -8,8 +8,12 @@ Imports the input (a generated population unless files are named) into a new lak
 resource changed, and compacts. After each step the reader must find every id once, in its newest version, and in every
 row nested columns that say the same as the row's own `resource` text: each value once and nothing else. What R4 does not
 define has no column; it is listed, and the generated population has none.
+
+DuckDB answers counts, minima and maxima from the catalog where it takes that for exact. For every column they must be what DuckDB
+itself finds in the Parquet files without the deleted rows; so they must after a person was erased.
 """
 
+import importlib.resources
 import json
 import pathlib
 import sqlite3
@@ -18,6 +22,7 @@ import sys
 import tempfile
 from decimal import Decimal
 
+import duckdb
 import ducklake_polars
 
 SYSTEM = {"owner", "patient", "application", "authorization", "endpoint", "version", "last_updated", "digest", "shared_refs", "resource"}
@@ -44,6 +49,7 @@ def main():
         lake = scratch / "lake"
         run(program, "import", "--data", lake, *inputs, allowed=(0, 3))
         first = check(lake, "import", lambda row: row["version"] >= 1)
+        expect(ask_duckdb(lake, "import") == len(first), "DuckDB finds as many rows")
         changed = scratch / "changed.ndjson"
         marks = change(first, changed)
         run(program, "import", "--data", lake, changed)
@@ -52,11 +58,25 @@ def main():
             return marked == (json.loads(row["resource"]).get("implicitRules") == CHANGED)
         second = check(lake, "second import", again)
         expect(second.keys() == first.keys(), "a second import neither adds nor loses ids")
+        expect(ask_duckdb(lake, "second import") == len(second), "DuckDB finds as many rows")
+        # Here no row of the first version is left.
+        everybody = scratch / "everybody.ndjson"
+        everybody.write_text("".join('{"language":"en",%s\n' % text[1:] for (name, _), (_, text) in second.items() if name == "Patient"))
+        again_lake = scratch / "again"
+        run(program, "import", "--data", again_lake, *inputs, allowed=(0, 3))
+        run(program, "import", "--data", again_lake, everybody, allowed=(0, 3))
+        ask_duckdb(again_lake, "import of all Patients, each with a change")
         unchanged = [key for key in first if key not in marks]
         expect(all(first[key] == second[key] for key in unchanged), "what did not change keeps its version")
         run(program, "compact", "--data", lake)
         third = check(lake, "compaction", again)
         expect(third == second, "compaction changes no row")
+        ask_duckdb(lake, "compaction")
+        patient = min(id for table, id in third if table == "Patient")
+        run(program, "erase", "--data", lake, "--patient", patient)
+        expect(ask_duckdb(lake, "erasure") < len(third), "the person's rows are gone")
+        run(program, "compact", "--data", lake)
+        ask_duckdb(lake, "compaction after it")
         expect(generated or len(UNDEFINED) < len(first), "almost everything has a column")
         expect(not generated or not UNDEFINED, f"everything has a column, but {sorted(UNDEFINED)[:5]}")
         for path in sorted(UNDEFINED):
@@ -113,6 +133,58 @@ def check(lake, step, holds):
     expect(found, "there are rows")
     print(f"after the {step}: {len(found)} rows, {len(tables)} tables, {columns} columns, {files} files, {deletes} delete files")
     return found
+
+
+def ask_duckdb(lake, step):
+    """Compares count, minimum and maximum of every column with the files; gives the number of rows."""
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    for name in ("sqlite_scanner", "ducklake"):
+        package = importlib.resources.files(f"duckdb_extension_{name}")
+        extension = package / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
+        connection.execute(f"LOAD '{extension}'")
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(
+        f"ATTACH 'ducklake:sqlite:{lake}/catalog.sqlite' AS lake (READ_ONLY, DATA_PATH '{lake}/data/', OVERRIDE_DATA_PATH true)"
+    )
+    rows = compared = 0
+    with sqlite3.connect(lake / "catalog.sqlite") as catalog:
+        files = catalog.execute(
+            """SELECT t.table_name, t.path || f.path, t.path || d.path FROM ducklake_data_file f
+               JOIN ducklake_table t ON t.table_id = f.table_id
+               LEFT JOIN ducklake_delete_file d ON d.data_file_id = f.data_file_id AND d.end_snapshot IS NULL
+               WHERE f.end_snapshot IS NULL"""
+        ).fetchall()
+        tables = [name for (name,) in catalog.execute("SELECT table_name FROM ducklake_table ORDER BY 1")]
+    for table in tables:
+        connection.execute("DROP TABLE IF EXISTS memory.live_rows")
+        parts = []
+        for name, data, deletes in files:
+            if name == table:
+                part = f"SELECT * EXCLUDE file_row_number FROM read_parquet('{lake}/data/live/{data}', file_row_number = true)"
+                if deletes:
+                    part += f" WHERE file_row_number NOT IN (SELECT pos FROM read_parquet('{lake}/data/live/{deletes}'))"
+                parts.append(part)
+        columns = [name for name, *_ in connection.execute(f'DESCRIBE lake.live."{table}"').fetchall()]
+        present = []
+        if parts:
+            connection.execute("CREATE TABLE memory.live_rows AS " + " UNION ALL BY NAME ".join(parts))
+            present = [name for name, *_ in connection.execute("DESCRIBE memory.live_rows").fetchall()]
+        count = connection.execute("SELECT count(*) FROM memory.live_rows").fetchone()[0] if parts else 0
+        told = connection.execute(f'SELECT count(*) FROM lake.live."{table}"').fetchone()[0]
+        expect(told == count, f"{table}: DuckDB counts {told} rows in the lake and {count} in its files")
+        for column in columns:
+            # One question at a time: that is what is answered from the catalog.
+            for question in (f'count("{column}")', f'min("{column}")::VARCHAR', f'max("{column}")::VARCHAR'):
+                told = connection.execute(f'SELECT {question} FROM lake.live."{table}"').fetchone()[0]
+                there = (0 if question.startswith("count") else None)
+                if column in present:
+                    there = connection.execute(f"SELECT {question} FROM memory.live_rows").fetchone()[0]
+                expect(told == there, f"{table}: {question} is {told!r} in the lake and {there!r} in its files")
+                compared += 1
+        rows += count
+    connection.close()
+    print(f"after the {step}: {compared} answers of DuckDB's own reader are those of the files")
+    return rows
 
 
 def compare(columns, element, path):
