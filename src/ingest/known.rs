@@ -2,7 +2,6 @@
 //!
 //! This is the writer's own look at the files, old ones and those written a moment ago; readers go through `lake::scan`.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::error::IngestError;
 use crate::lake::LakeError;
+use crate::lake::file::CheckedFile;
 
 /// A set of row positions.
 #[derive(Clone, Debug, Default)]
@@ -81,18 +81,14 @@ pub(super) struct KnownRow {
 /// An open data file.
 pub(super) struct Opened<'p> {
     path: &'p Path,
-    file: File,
+    file: CheckedFile,
     metadata: ArrowReaderMetadata,
 }
 
 impl<'p> Opened<'p> {
     pub(super) fn open(path: &'p Path) -> Result<Self, IngestError> {
-        let file = File::open(path).map_err(|source| LakeError::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        })?;
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(damaged(path))?;
+        let file = CheckedFile::open(path)?;
+        let metadata = file.metadata(path, ArrowReaderOptions::new())?;
         Ok(Self { path, file, metadata })
     }
 
@@ -206,12 +202,7 @@ impl<'p> Opened<'p> {
         group: usize,
         columns: &[&str],
     ) -> Result<impl Iterator<Item = Result<RecordBatch, IngestError>> + use<'_, 'p>, IngestError> {
-        let file = self.file.try_clone().map_err(|source| LakeError::Io {
-            action: "read",
-            path: self.path.to_owned(),
-            source,
-        })?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone());
         let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
         let reader = builder
             .with_projection(mask)

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use memchr::memmem;
-use sha2::{Digest, Sha256};
 
 use super::block::Splice;
 use super::condition::{Key, Keys, resource_type};
@@ -22,6 +21,7 @@ use super::rewrite::Rewrite;
 use super::synced::Naming;
 use crate::fhir::reference::{Target as Relative, is_id};
 use crate::fhir::{TypeId, facts};
+use crate::lake::file::digest;
 use crate::lake::json::{Value, push_quoted};
 
 /// A normalized resource.
@@ -407,14 +407,6 @@ pub(super) fn content_id(root: Value<'_>) -> String {
     };
     writer.value(root);
     digest(&writer.out).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The digest by which content that comes again is known.
-pub(super) fn digest(text: &[u8]) -> [u8; 16] {
-    let hash = Sha256::digest(text);
-    let mut digest = [0; 16];
-    digest.copy_from_slice(&hash[..16]);
-    digest
 }
 
 #[derive(Default)]

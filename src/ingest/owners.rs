@@ -2,7 +2,8 @@
 
 use super::block::{Block, Content, Origin};
 use super::filing::Filing;
-use super::normalize::{Normalized, Normalizer, digest};
+use super::normalize::{Normalized, Normalizer};
+use crate::lake::file::digest;
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
 
 /// Gives filed resources their owners.

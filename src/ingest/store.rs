@@ -21,7 +21,7 @@ use super::session::Options;
 use super::summary::Summary;
 use super::synced::Synced;
 use crate::fhir::TypeId;
-use crate::lake::file::write_file;
+use crate::lake::file::{CheckedFile, write_file};
 use crate::lake::{LakeError, Picture, Transaction, WrittenFile};
 
 /// Most rows of a file: one row group.
@@ -347,12 +347,7 @@ impl Store<'_> {
             path: old.clone(),
             source,
         };
-        let file = std::fs::File::open(old).map_err(|source| LakeError::Io {
-            action: "read",
-            path: old.clone(),
-            source,
-        })?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file)
+        let reader = ParquetRecordBatchReaderBuilder::try_new(CheckedFile::open(old)?)
             .map_err(failed)?
             .build()
             .map_err(failed)?;

@@ -3,7 +3,6 @@
 //!
 //! A data file has at most one live delete file, so each new one repeats the positions of the one it replaces.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
 use super::error::LakeError;
+use super::file::{CheckedFile, seal, unsealed};
 use super::private;
 
 /// How the name of a delete file ends.
@@ -42,8 +42,10 @@ pub(super) fn read_named(path: &Path) -> Result<(Option<String>, Vec<u64>), Lake
 }
 
 fn read_columns(path: &Path, columns: &[&str]) -> Result<(Option<String>, Vec<u64>), LakeError> {
-    let file = File::open(path).map_err(LakeError::io("read", path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(LakeError::parquet("read", path))?;
+    let bytes = CheckedFile::open(path)?
+        .read_all()
+        .map_err(LakeError::parquet("read", path))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(LakeError::parquet("read", path))?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
     let reader = builder
         .with_projection(mask)
@@ -87,8 +89,10 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64]) -> Result<W
     ]));
     let properties = WriterProperties::builder()
         .set_compression(Compression::LZ4_RAW)
+        .set_key_value_metadata(Some(vec![unsealed(0)]))
         .build();
     let file = private::options()
+        .read(true)
         .write(true)
         .create_new(true)
         .open(path)
@@ -102,23 +106,22 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64]) -> Result<W
             .map_err(LakeError::parquet("write", path))?;
         writer.write(&batch).map_err(LakeError::parquet("write", path))?;
     }
-    writer.finish().map_err(LakeError::parquet("write", path))?;
-    let bytes = writer.bytes_written() as u64;
-    drop(writer);
-    Ok(WrittenDeletes {
-        bytes,
-        footer_size: footer_size(path, bytes)?,
-    })
+    let file = writer.into_inner().map_err(LakeError::parquet("write", path))?;
+    // A checksum of the whole file: it is always read whole.
+    seal(&file, 0).map_err(LakeError::io("write", path))?;
+    measure(&file).map_err(LakeError::io("read", path))
 }
 
-/// The length of the Parquet metadata, which the file states in the eight bytes before its end.
-fn footer_size(path: &Path, bytes: u64) -> Result<u64, LakeError> {
+/// The file's size, and that of the Parquet metadata, which stands in the eight bytes before its end.
+fn measure(file: &std::fs::File) -> std::io::Result<WrittenDeletes> {
     use std::os::unix::fs::FileExt;
-    let file = File::open(path).map_err(LakeError::io("read", path))?;
+    let bytes = file.metadata()?.len();
     let mut length = [0; 4];
-    file.read_exact_at(&mut length, bytes.saturating_sub(8))
-        .map_err(LakeError::io("read", path))?;
-    Ok(u64::from(u32::from_le_bytes(length)))
+    file.read_exact_at(&mut length, bytes.saturating_sub(8))?;
+    Ok(WrittenDeletes {
+        bytes,
+        footer_size: u64::from(u32::from_le_bytes(length)),
+    })
 }
 
 fn damaged(path: &Path) -> LakeError {

@@ -10,7 +10,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::clock::ManualClock;
-use tabularium::lake::file::write_file;
+use tabularium::lake::file::{stored_digest, write_file};
 use tabularium::lake::json::Tape;
 use tabularium::lake::shred::{Shredder, SystemValues};
 use tabularium::lake::{Lake, LakeOptions, Mode, Picture, TablePicture, Transaction, WrittenFile, deletes};
@@ -101,7 +101,7 @@ pub(crate) fn write(transaction: &mut Transaction<'_>, rows: &[Row]) -> WrittenF
             endpoint: None,
             version: row.version,
             last_updated: transaction.time(),
-            digest: [7; 16],
+            digest: stored_digest(row.resource.as_bytes(), &mut Tape::new()),
             shared_refs: &[],
             resource: &row.resource,
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tabularium::fhir::{TypeId, facts};
-use tabularium::lake::file::write_file;
+use tabularium::lake::file::{stored_digest, write_file};
 use tabularium::lake::json::Tape;
 use tabularium::lake::shred::{Shredder, SystemValues};
 use tabularium::lake::{Lake, Mode, PatientScope, Picture, Scope};
@@ -119,7 +119,7 @@ pub(crate) fn commit_deleting(lake: &Lake, records: &[Record], deleted: &[(TypeI
                 endpoint: None,
                 version: row.version,
                 last_updated: time,
-                digest: [0; 16],
+                digest: stored_digest(text.as_bytes(), &mut tape),
                 shared_refs: &row.refs,
                 resource: &text,
             };

@@ -300,7 +300,7 @@ fn fill(
             ended_files: Vec::new(),
             ended_deletes: Vec::new(),
             deletes: Vec::new(),
-            rows: 0,
+            ended_rows: 0,
             bytes: 0,
             compaction: false,
         };
@@ -308,7 +308,6 @@ fn fill(
         for (id, (at, gone)) in (next_id..).zip(&table.choice.taken) {
             let written = &table.files[*at].written;
             time = time.max(*written.last_updated.end());
-            commit.rows += written.rows - gone.len() as u64;
             commit.bytes += written.bytes;
             commit.files.push(NewFile {
                 name: file_name(&written.path),

@@ -12,7 +12,7 @@ use parquet::file::statistics::Statistics;
 use super::report::Problem;
 use super::stored::{StoredData, StoredDeletes};
 use crate::lake::deletes;
-use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
+use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify};
 use crate::lake::layout::LAYOUT_VERSION;
 
 /// What is wrong with a data file, the first thing that is.
@@ -25,7 +25,12 @@ pub(super) fn data_file(stored: &StoredData) -> Option<Problem> {
         Ok(reader) => reader,
         Err(error) => return Some(Problem::Unreadable(error.to_string())),
     };
-    contents(stored, reader.metadata()).map(Problem::Contents)
+    if let Some(differs) = contents(stored, reader.metadata()) {
+        return Some(Problem::Contents(differs));
+    }
+    verify(&stored.path)
+        .err()
+        .map(|error| Problem::Unreadable(error.to_string()))
 }
 
 fn contents(stored: &StoredData, metadata: &ParquetMetaData) -> Option<String> {

@@ -5,7 +5,6 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use parquet::file::metadata::PageIndexPolicy;
 use crate::fhir::TypeId;
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
-use crate::lake::file::{FileWriter, adapt, row_bytes};
+use crate::lake::file::{CheckedFile, FileWriter, adapt, check_digests, row_bytes};
 use crate::lake::picture::DataFile;
 use crate::lake::written::WrittenFile;
 
@@ -87,9 +86,8 @@ pub(super) fn inspect(runs: &[Vec<Arc<DataFile>>]) -> Result<Inputs, MergeError>
 }
 
 fn metadata(data: &DataFile) -> Result<ArrowReaderMetadata, LakeError> {
-    let file = File::open(&data.path).map_err(LakeError::io("read", &data.path))?;
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-    let metadata = ArrowReaderMetadata::load(&file, options).map_err(LakeError::parquet("read", &data.path))?;
+    let metadata = CheckedFile::open(&data.path)?.metadata(&data.path, options)?;
     let rows = metadata.metadata().file_metadata().num_rows();
     match u64::try_from(rows) == Ok(data.rows) {
         true => Ok(metadata),
@@ -129,6 +127,7 @@ pub(super) fn merge(
     let streams = runs.into_iter().map(|files| Stream {
         files: files.into(),
         open: None,
+        is_unchecked: false,
         row_weight: 0.0,
         schema: Arc::clone(schema),
         bytes: run_bytes,
@@ -150,6 +149,8 @@ struct Stream<'i> {
     /// [`row_weight`] of the open file.
     row_weight: f64,
     open: Option<(Arc<DataFile>, ParquetRecordBatchReader)>,
+    /// Whether the open file's pages have no checksums, so that only the digests tell damage.
+    is_unchecked: bool,
     schema: SchemaRef,
     /// Bytes of a batch, about.
     bytes: u64,
@@ -164,7 +165,13 @@ impl Stream<'_> {
                 match reader.next() {
                     Some(Ok(batch)) if batch.num_rows() == 0 => continue,
                     Some(batch) => {
-                        let batch = batch.and_then(|batch| adapt(&batch, &self.schema));
+                        let is_unchecked = self.is_unchecked;
+                        let batch = batch.and_then(|batch| {
+                            if is_unchecked {
+                                check_digests(&batch)?;
+                            }
+                            adapt(&batch, &self.schema)
+                        });
                         let batch = batch.map_err(LakeError::parquet("read", &file.path));
                         return batch.map(Some).map_err(MergeError::of(file));
                     }
@@ -177,22 +184,23 @@ impl Stream<'_> {
             self.row_weight = row_weight(&file);
             let row_bytes = self.row_bytes.get(&file.id).copied().unwrap_or(1).max(1);
             let batch_rows = (self.bytes / row_bytes).clamp(1, 4_096) as usize;
-            let reader = open(&file, batch_rows).map_err(MergeError::of(&file))?;
+            let (reader, has_checksums) = open(&file, batch_rows).map_err(MergeError::of(&file))?;
+            self.is_unchecked = !has_checksums;
             self.open = Some((file, reader));
         }
     }
 }
 
-fn open(data: &DataFile, batch_rows: usize) -> Result<ParquetRecordBatchReader, LakeError> {
-    let file = File::open(&data.path).map_err(LakeError::io("read", &data.path))?;
+/// Starts reading a file; says whether its pages have checksums.
+fn open(data: &DataFile, batch_rows: usize) -> Result<(ParquetRecordBatchReader, bool), LakeError> {
+    let file = CheckedFile::open(&data.path)?;
+    let has_checksums = file.has_checksums();
     let mut builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(LakeError::parquet("read", &data.path))?;
     if let Some(file) = &data.deletes {
         builder = builder.with_row_selection(without(&deletes::read(&file.path)?, data.rows as usize));
     }
-    builder
-        .with_batch_size(batch_rows)
-        .build()
-        .map_err(LakeError::parquet("read", &data.path))
+    let reader = builder.with_batch_size(batch_rows).build();
+    Ok((reader.map_err(LakeError::parquet("read", &data.path))?, has_checksums))
 }
 
 /// All rows but the deleted ones.

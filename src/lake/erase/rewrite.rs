@@ -4,7 +4,6 @@
 //! So an erased row leaves a blank one behind, which the file's delete files name in all snapshots and which the next compaction
 //! drops. A blank row has nothing but what a neighbour's system columns say, and an id that no resource can have.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use parquet::file::metadata::PageIndexPolicy;
 
 use crate::fhir::TypeId;
 use crate::lake::error::LakeError;
-use crate::lake::file::{FileWriter, row_bytes};
+use crate::lake::file::{CheckedFile, FileWriter, row_bytes};
 use crate::lake::written::WrittenFile;
 
 /// Rows decoded at a time, at most.
@@ -41,17 +40,16 @@ const NEIGHBOURS: [&str; 8] = [
 /// Writes the file at `old` anew at `new` with the rows at `erased` (ascending, not all of its `rows`) blank.
 pub(super) fn rewrite(old: &Path, new: &Path, ty: TypeId, rows: u64, erased: &[u64]) -> Result<WrittenFile, LakeError> {
     let failed = || LakeError::parquet("read", old);
-    let file = File::open(old).map_err(LakeError::io("read", old))?;
+    let file = CheckedFile::open(old)?;
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-    let metadata = ArrowReaderMetadata::load(&file, options).map_err(failed())?;
+    let metadata = file.metadata(old, options)?;
     let first = (0..rows).zip(erased).take_while(|(at, erased)| at == *erased).count();
     let mut neighbour = neighbour_at(old, &file, &metadata, rows, first)?;
     let mut writer = FileWriter::create(new, ty, metadata.schema(), rows as usize)?;
     let mut at = 0u64;
     for group in 0..metadata.metadata().num_row_groups() {
         let batch_rows = (BATCH_BYTES / row_bytes(metadata.metadata(), group)).clamp(1, BATCH_ROWS);
-        let file = file.try_clone().map_err(LakeError::io("read", old))?;
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), metadata.clone())
             .with_row_groups(vec![group])
             .with_batch_size(batch_rows as usize);
         for batch in reader.build().map_err(failed())? {
@@ -108,16 +106,15 @@ fn write_blanked(
 /// What a blank row may take from the row at a place.
 fn neighbour_at(
     path: &Path,
-    file: &File,
+    file: &CheckedFile,
     metadata: &ArrowReaderMetadata,
     rows: u64,
     at: usize,
 ) -> Result<RecordBatch, LakeError> {
     let failed = || LakeError::parquet("read", path);
-    let file = file.try_clone().map_err(LakeError::io("read", path))?;
     let selection = RowSelection::from_consecutive_ranges(std::iter::once(at..at + 1), rows as usize);
     let columns = NEIGHBOURS.into_iter().chain(["id"]);
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), metadata.clone());
     let mask = ProjectionMask::columns(builder.parquet_schema(), columns);
     let builder = builder.with_projection(mask).with_row_selection(selection);
     let row = builder.build().map_err(failed())?.next().transpose();

@@ -1,6 +1,7 @@
 //! Writing a file and noting what the catalog records of it.
 
 use super::adapt::adapt;
+use super::checksums::{PageSums, seal, unsealed};
 use super::properties::properties;
 use crate::fhir::TypeId;
 use crate::lake::error::LakeError;
@@ -16,6 +17,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file being written. Dropped before [`finish`](FileWriter::finish), it leaves an unfinished file at its path.
 #[derive(Debug)]
@@ -23,6 +25,7 @@ pub struct FileWriter {
     path: PathBuf,
     schema: SchemaRef,
     writer: ArrowWriter<File>,
+    sums: PageSums,
     rows: u64,
     nulls: Vec<u64>,
     owners: Option<RangeInclusive<i64>>,
@@ -40,14 +43,17 @@ impl FileWriter {
         let file = private::options().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(LakeError::io("write", path))?;
         // Arrow's own schema in the footer would double its size and say nothing that Parquet's types do not.
+        let sums = PageSums::default();
         let options = ArrowWriterOptions::new()
             .with_properties(properties)
+            .with_page_store_factory(Arc::new(sums.clone()))
             .with_skip_arrow_metadata(true);
         let writer = ArrowWriter::try_new_with_options(file, schema.clone(), options).map_err(failed())?;
         Ok(FileWriter {
             path: path.to_owned(),
             schema: schema.clone(),
             writer,
+            sums,
             rows: 0,
             nulls: vec![0; schema.fields().len()],
             owners: None,
@@ -92,14 +98,22 @@ impl FileWriter {
         let FileWriter {
             path,
             schema,
-            writer,
+            mut writer,
+            sums,
             rows,
             nulls,
             owners,
             versions,
             last_updated,
         } = self;
+        writer.flush().map_err(LakeError::parquet("write", &path))?;
+        let start = writer.bytes_written() as u64;
+        writer
+            .write_all(&sums.section())
+            .map_err(LakeError::io("write", &path))?;
+        writer.append_key_value_metadata(unsealed(start));
         let mut file = writer.into_inner().map_err(LakeError::parquet("write", &path))?;
+        seal(&file, start).map_err(LakeError::io("write", &path))?;
         let (Some(owners), Some(versions), Some(last_updated)) = (owners, versions, last_updated) else {
             return Err(LakeError::parquet("write", &path)(ParquetError::General(
                 "a file needs a row".to_owned(),

@@ -10,7 +10,7 @@ use super::error::ScanError;
 use super::file::OpenFile;
 use super::ids::hash_id;
 use super::locator::Locator;
-use super::pages::read_texts;
+use super::pages::read_resources;
 use super::point::{KEPT_AT_ONCE, has_id, mentions_id};
 use super::pruning::owner_bounds;
 use super::table::{Row, ScopedTable};
@@ -192,7 +192,7 @@ impl ScopedTable {
         rows.sort_unstable();
         let mut positions: Vec<u32> = rows.iter().map(|(row, _)| *row).collect();
         positions.dedup();
-        let Some(resources) = read_texts(file, group, "resource", &positions, search.left)? else {
+        let Some(resources) = read_resources(file, group, &positions, search.left)? else {
             return Ok(false);
         };
         let mut nth = 0;

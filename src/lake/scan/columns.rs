@@ -63,7 +63,7 @@ pub(super) fn read_leaves(
     }
     let mut batches = Vec::new();
     for batch in reader(file, group, leaves, rows, count, read)? {
-        batches.push(adapt(&batch?, clip.schema())?);
+        batches.push(adapt(&batch.map_err(file.parquet())?, clip.schema())?);
     }
     match batches.len() {
         1 => Ok(batches.remove(0)),
@@ -88,7 +88,7 @@ pub(super) fn read_root(
     let count = rows.count();
     let mut arrays = Vec::new();
     for batch in reader(file, group, &[leaf], rows, count, &ReadBytes::new(file))? {
-        arrays.push(batch?.column(0).clone());
+        arrays.push(batch.map_err(file.parquet())?.column(0).clone());
     }
     match arrays.len() {
         1 => Ok(arrays.remove(0)),

@@ -25,6 +25,7 @@ use super::directory::Directory;
 use super::error::ScanError;
 use super::handles::Handles;
 use super::ids::IdIndex;
+use crate::lake::file::{Checksums, Tail};
 
 /// An open data file.
 pub(super) struct OpenFile {
@@ -34,6 +35,8 @@ pub(super) struct OpenFile {
     handles: Arc<Handles>,
     length: u64,
     arrow: ArrowReaderMetadata,
+    /// Of its pages; `None` in a file of an earlier program.
+    checksums: Option<Checksums>,
     groups: Vec<Group>,
     /// Dotted paths of the Parquet leaves.
     paths: Vec<String>,
@@ -72,8 +75,9 @@ impl OpenFile {
         let file = handles.get(&path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-        let raw = RawFile { file: &file, length };
+        let raw = RawFile::new(&file, length).map_err(parquet)?;
         let arrow = raw.metadata(options).map_err(parquet)?;
+        let checksums = raw.tail.map(|tail| tail.pages()).transpose().map_err(parquet)?;
         let metadata = arrow.metadata().clone();
         let paths = leaf_paths(arrow.schema().fields());
         if paths.len() != metadata.file_metadata().schema_descr().num_columns() {
@@ -83,9 +87,11 @@ impl OpenFile {
             });
         }
         let (groups, sizes, chunks) = survey(&metadata).map_err(parquet)?;
-        // The library counts its own metadata. Beside it stand the Arrow schema, the levels that readers go by, and what is surveyed.
+        // The library counts its own metadata. Beside it stand the Arrow schema, the levels that readers go by, the checksums, and
+        // what is surveyed.
         let schema = arrow.schema().fields().size() * 3 / 2;
-        let weight = metadata.memory_size() + schema + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
+        let beside = schema + checksums.as_ref().map_or(0, Checksums::weight);
+        let weight = metadata.memory_size() + beside + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
         let weight = AtomicUsize::new(weight);
         let handles = handles.clone();
         Ok(OpenFile {
@@ -95,6 +101,7 @@ impl OpenFile {
             handles,
             length,
             arrow,
+            checksums,
             groups,
             paths,
             sizes,
@@ -168,10 +175,7 @@ impl OpenFile {
                 path: self.path.to_path_buf(),
                 source,
             })?;
-            let raw = RawFile {
-                file: &file,
-                length: self.length,
-            };
+            let raw = RawFile::new(&file, self.length).map_err(self.parquet())?;
             let column = self.metadata().row_group(group).column(leaf);
             let bloom = raw.bloom(column).map_err(self.parquet())?;
             self.build(slot, bloom, |bloom| {
@@ -240,11 +244,22 @@ impl OpenFile {
         }
     }
 
-    /// Reads a byte range.
-    pub(super) fn bytes(&self, start: u64, length: usize) -> io::Result<Bytes> {
-        let mut buffer = vec![0; length];
-        self.handle()?.read_exact_at(&mut buffer, start)?;
-        Ok(buffer.into())
+    /// Whether its pages have checksums.
+    pub(super) fn has_checksums(&self) -> bool {
+        self.checksums.is_some()
+    }
+
+    /// Reads a byte range of the pages and compares these with their checksums.
+    fn bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let read = |start: u64, length: usize| {
+            let mut buffer = vec![0; length];
+            self.handle()?.read_exact_at(&mut buffer, start)?;
+            Ok(buffer.into())
+        };
+        match &self.checksums {
+            Some(checksums) => checksums.read(start, length, read),
+            None => Ok(read(start, length)?),
+        }
     }
 
     fn handle(&self) -> io::Result<Arc<File>> {
@@ -284,9 +299,16 @@ fn survey(metadata: &ParquetMetaData) -> Result<Survey, ParquetError> {
 struct RawFile<'a> {
     file: &'a File,
     length: u64,
+    /// What stands behind the pages, if it has a checksum.
+    tail: Option<Tail>,
 }
 
 impl RawFile<'_> {
+    fn new(file: &File, length: u64) -> Result<RawFile<'_>, ParquetError> {
+        let tail = Tail::read(file, length)?;
+        Ok(RawFile { file, length, tail })
+    }
+
     fn metadata(&self, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata, ParquetError> {
         ArrowReaderMetadata::load(self, options)
     }
@@ -316,6 +338,11 @@ impl<'a> ChunkReader for RawFile<'a> {
             return Err(ParquetError::EOF(format!(
                 "{length} bytes at {start} lie outside the file"
             )));
+        }
+        if let Some(tail) = &self.tail
+            && let Some(from) = start.checked_sub(tail.start)
+        {
+            return Ok(tail.bytes.slice(from as usize..from as usize + length));
         }
         let mut buffer = vec![0; length];
         self.file.read_exact_at(&mut buffer, start)?;
@@ -389,7 +416,8 @@ impl ChunkReader for CountedFile {
             file: self.file.clone(),
             at: start,
         };
-        // Headers of pages are read this way where a file has no page index; they are small and not counted.
+        // Headers of pages are read this way where a file has no page index, and then it has no checksums. They are small and
+        // not counted.
         Ok(io::BufReader::with_capacity(1024, reader))
     }
 
@@ -400,7 +428,7 @@ impl ChunkReader for CountedFile {
             )));
         }
         self.count(start, length as u64);
-        Ok(self.file.bytes(start, length)?)
+        self.file.bytes(start, length)
     }
 }
 

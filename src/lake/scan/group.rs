@@ -44,7 +44,8 @@ impl Group {
             Some(reader) => Some(
                 reader
                     .next()
-                    .ok_or_else(|| self.file.missing("rows that its footer counts"))??,
+                    .ok_or_else(|| self.file.missing("rows that its footer counts"))?
+                    .map_err(self.file.parquet())?,
             ),
             None => None,
         };

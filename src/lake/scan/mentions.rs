@@ -43,7 +43,7 @@ impl ScopedTable {
                     continue;
                 }
                 for batch in reader(&file, group, &[leaf], &rows, BATCH, &ReadBytes::new(&file))? {
-                    let batch = batch?;
+                    let batch = batch.map_err(file.parquet())?;
                     let text = texts(&file, batch.column(0), column)?;
                     let rows = batch.num_rows();
                     count += (0..rows).filter(|row| text(*row).is_some_and(&mut counts)).count() as u64;

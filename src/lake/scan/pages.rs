@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use arrow::array::AsArray;
 use bytes::Bytes;
 use parquet::basic::{Compression, CompressionCodec, Encoding};
 use parquet::column::page::{Page, PageReader};
@@ -17,6 +18,8 @@ use super::columns::{read_root, texts};
 use super::error::ScanError;
 use super::file::{CountedFile, OpenFile};
 use super::ranges::Ranges;
+use crate::lake::file::stored_digest;
+use crate::lake::json::Tape;
 
 /// The values of a root text column that is never null at some rows of a row group. `rows` ascend, each once.
 pub(super) fn all_texts(
@@ -28,8 +31,35 @@ pub(super) fn all_texts(
     Ok(read_texts(file, group, column, rows, usize::MAX)?.unwrap_or_default())
 }
 
-/// The same; `None` where they have more bytes than `most`, found out before much more is read.
-pub(super) fn read_texts(
+/// The resources at some rows; `None` where they have more bytes than `most`.
+///
+/// Pages have checksums, so a text need not be hashed again: that and the digest's own page would cost more than the text.
+/// In files of earlier programs, which have none, each text is compared with its digest.
+pub(super) fn read_resources(
+    file: &Arc<OpenFile>,
+    group: usize,
+    rows: &[u32],
+    most: usize,
+) -> Result<Option<Vec<Bytes>>, ScanError> {
+    let texts = read_texts(file, group, "resource", rows, most)?;
+    if let Some(texts) = &texts
+        && !file.has_checksums()
+    {
+        let digests = read_root(file, group, "digest", &Ranges::of(rows.iter().copied()))?;
+        let digests = digests.as_binary_opt::<i32>().ok_or_else(|| file.missing("digest"))?;
+        let mut tape = Tape::new();
+        for (text, digest) in texts.iter().zip(digests) {
+            if digest != Some(&stored_digest(text, &mut tape)[..]) {
+                let differs = ParquetError::General("a resource differs from its digest".to_owned());
+                return Err(file.parquet()(differs));
+            }
+        }
+    }
+    Ok(texts)
+}
+
+/// The same of any such column; `None` where they have more bytes than `most`, found out before much more is read.
+fn read_texts(
     file: &Arc<OpenFile>,
     group: usize,
     column: &'static str,

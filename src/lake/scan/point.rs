@@ -14,7 +14,7 @@ use super::error::ScanError;
 use super::file::{OpenFile, ReadBytes};
 use super::ids::hash_id;
 use super::locator::Locator;
-use super::pages::{all_texts, read_texts};
+use super::pages::{all_texts, read_resources};
 use super::ranges::Ranges;
 use super::table::{Row, ScopedTable};
 use super::watch::SeenRows;
@@ -57,8 +57,8 @@ impl ScopedTable {
                 row = Some(kept).filter(|kept| kept.id == id);
                 return Ok(row.is_some());
             }
-            let resource = all_texts(&found.file, found.group, "resource", &[found.row])?
-                .pop()
+            let resource = read_resources(&found.file, found.group, &[found.row], usize::MAX)?
+                .and_then(|mut read| read.pop())
                 .unwrap_or_default();
             if !mentions_id(&resource, id) && !has_id(&found.file, found.group, found.row, id)? {
                 return Ok(false);
@@ -134,7 +134,7 @@ impl ScopedTable {
         } in groups
         {
             let positions: Vec<u32> = wanted.keys().copied().collect();
-            let Some(resources) = read_texts(&file, group, "resource", &positions, left)? else {
+            let Some(resources) = read_resources(&file, group, &positions, left)? else {
                 return Ok(None);
             };
             left = left.saturating_sub(resources.iter().map(Bytes::len).sum());

@@ -1,0 +1,262 @@
+//! Checksums of a Parquet file: where they stand, how they are written and how they are compared.
+//!
+//! Each page has one, its header counted, and so has all that stands behind the pages: bloom filters, page indexes, footer.
+//! Parquet's own place for a checksum is in the header of a page. The Parquet library reads that one and cannot write it, and it
+//! leaves headers, indexes and footers open. A file without checksums, as earlier programs wrote it, is read unchecked.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use parquet::arrow::arrow_writer::{PageKey, PageStore, PageStoreArgs, PageStoreFactory};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+
+/// Footer key of the place where the checksums begin (16 hexadecimal digits) and of the checksum of all from there to the file's
+/// end (8 digits), in which these 8 digits count as zeros.
+pub const CHECKSUMS_KEY: &str = "tabularium.checksums";
+
+/// Digits of the place, and of the checksum.
+const PLACE_DIGITS: usize = 16;
+const SUM_DIGITS: usize = 8;
+/// How Thrift announces the value behind the key: field 2, a string of 24 bytes.
+const VALUE_FOLLOWS: [u8; 2] = [0x18, (PLACE_DIGITS + SUM_DIGITS) as u8];
+/// Where the first page begins: behind Parquet's magic number.
+const FIRST_PAGE: u64 = 4;
+/// The footer's length and the magic number.
+const END: u64 = 8;
+/// The key stands near the file's end. It is looked for here even if the footer's length is damaged.
+const SEARCHED: u64 = 64 << 10;
+
+/// Length and checksum of each page as the writer puts it into the file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PageSums(Arc<Mutex<Vec<(u32, u32)>>>);
+
+impl PageSums {
+    /// The section that stands behind the last page: how many pages there are, then of each its length and its checksum.
+    pub(super) fn section(&self) -> Vec<u8> {
+        let sums = self.lock();
+        let mut section = Vec::with_capacity(4 + 8 * sums.len());
+        section.extend_from_slice(&(sums.len() as u32).to_le_bytes());
+        for (length, sum) in sums.iter() {
+            section.extend_from_slice(&length.to_le_bytes());
+            section.extend_from_slice(&sum.to_le_bytes());
+        }
+        section
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(u32, u32)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PageStoreFactory for PageSums {
+    fn create(&self, _: &PageStoreArgs<'_>) -> Result<Box<dyn PageStore>, ParquetError> {
+        Ok(Box::new(SummedPages {
+            blobs: Vec::new(),
+            bytes: 0,
+            header: None,
+            sums: self.clone(),
+        }))
+    }
+}
+
+/// The pages of a column chunk until its row group is written, in memory.
+struct SummedPages {
+    blobs: Vec<Bytes>,
+    bytes: usize,
+    /// A page's header that was taken, with its length.
+    header: Option<(crc32fast::Hasher, usize)>,
+    sums: PageSums,
+}
+
+impl PageStore for SummedPages {
+    fn put(&mut self, value: Bytes) -> Result<PageKey, ParquetError> {
+        self.bytes += value.len();
+        self.blobs.push(value);
+        Ok(PageKey::new(self.blobs.len() as u64 - 1))
+    }
+
+    /// The writer takes blobs in the order of the file. Each page is two of them: its header and its data.
+    fn take(&mut self, key: PageKey) -> Result<Bytes, ParquetError> {
+        let blob = self.blobs.get_mut(key.get() as usize).map(std::mem::take);
+        let blob = blob.ok_or_else(|| ParquetError::General("a page that was not stored".to_owned()))?;
+        self.bytes -= blob.len();
+        let (mut sum, before) = self.header.take().unwrap_or_default();
+        sum.update(&blob);
+        if before == 0 {
+            self.header = Some((sum, blob.len()));
+        } else {
+            let length = u32::try_from(before + blob.len())?;
+            self.sums.lock().push((length, sum.finalize()));
+        }
+        Ok(blob)
+    }
+
+    fn memory_size(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// The footer's entry before the checksum is known. `start` is where the section begins; 0 in a file without one.
+pub(in crate::lake) fn unsealed(start: u64) -> KeyValue {
+    KeyValue::new(
+        CHECKSUMS_KEY.to_owned(),
+        format!("{start:0PLACE_DIGITS$x}{:0SUM_DIGITS$x}", 0),
+    )
+}
+
+/// Writes the checksum of all from `start` on into the footer of a file that is otherwise complete.
+pub(in crate::lake) fn seal(file: &File, start: u64) -> io::Result<()> {
+    let length = file.metadata()?.len();
+    let mut tail = vec![0; length.saturating_sub(start) as usize];
+    file.read_exact_at(&mut tail, start)?;
+    let value = value_in(&tail).ok_or_else(|| io::Error::other("the footer has no place for checksums"))?;
+    let sum = format!("{:0SUM_DIGITS$x}", crc32fast::hash(&tail));
+    file.write_all_at(sum.as_bytes(), start + (value + PLACE_DIGITS) as u64)
+}
+
+/// Where in these bytes the value of the key begins.
+fn value_in(bytes: &[u8]) -> Option<usize> {
+    let mut announced = CHECKSUMS_KEY.as_bytes().to_vec();
+    announced.extend(VALUE_FOLLOWS);
+    let value = memchr::memmem::rfind(bytes, &announced)? + announced.len();
+    (value + PLACE_DIGITS + SUM_DIGITS <= bytes.len()).then_some(value)
+}
+
+/// All that stands behind the pages of a file with checksums, compared with its own.
+#[derive(Clone, Debug)]
+pub(in crate::lake) struct Tail {
+    /// Where it begins.
+    pub(in crate::lake) start: u64,
+    pub(in crate::lake) bytes: Bytes,
+}
+
+impl Tail {
+    /// Reads it; `None` if the file has no checksums.
+    pub(in crate::lake) fn read(file: &File, length: u64) -> Result<Option<Tail>, ParquetError> {
+        if length < FIRST_PAGE + END {
+            return Ok(None);
+        }
+        let mut footer = [0; 4];
+        file.read_exact_at(&mut footer, length - END)?;
+        let footer = u64::from(u32::from_le_bytes(footer)) + END;
+        let searched = length.saturating_sub(footer.max(SEARCHED));
+        let mut end = vec![0; (length - searched) as usize];
+        file.read_exact_at(&mut end, searched)?;
+        let Some(value) = value_in(&end) else { return Ok(None) };
+        let (place, rest) = end[value..].split_at(PLACE_DIGITS);
+        let start = hexadecimal(place)?;
+        let sum = hexadecimal(&rest[..SUM_DIGITS])?;
+        if start > length {
+            return Err(differs());
+        }
+        let value = (searched + value as u64 + PLACE_DIGITS as u64).checked_sub(start);
+        let value = value.ok_or_else(differs)? as usize;
+        let mut bytes = vec![0; (length - start) as usize];
+        file.read_exact_at(&mut bytes, start)?;
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&bytes[..value]);
+        hasher.update(&[b'0'; SUM_DIGITS]);
+        hasher.update(&bytes[value + SUM_DIGITS..]);
+        if u64::from(hasher.finalize()) != sum {
+            return Err(differs());
+        }
+        Ok(Some(Tail {
+            start,
+            bytes: bytes.into(),
+        }))
+    }
+
+    /// The checksums of the pages.
+    pub(in crate::lake) fn pages(&self) -> Result<Checksums, ParquetError> {
+        let (mut starts, mut sums) = (vec![FIRST_PAGE], Vec::new());
+        if self.start > 0 {
+            let (count, mut rest) = self.bytes.split_first_chunk::<4>().ok_or_else(differs)?;
+            let mut end = FIRST_PAGE;
+            for _ in 0..u32::from_le_bytes(*count) {
+                let (page, others) = rest.split_first_chunk::<8>().ok_or_else(differs)?;
+                let [a, b, c, d, sum @ ..] = page;
+                end += u64::from(u32::from_le_bytes([*a, *b, *c, *d]));
+                starts.push(end);
+                sums.push(u32::from_le_bytes(*sum));
+                rest = others;
+            }
+            if end != self.start {
+                return Err(differs());
+            }
+        }
+        Ok(Checksums {
+            starts: starts.into(),
+            sums: sums.into(),
+        })
+    }
+}
+
+fn hexadecimal(digits: &[u8]) -> Result<u64, ParquetError> {
+    let digits = std::str::from_utf8(digits).ok();
+    let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    number.ok_or_else(differs)
+}
+
+fn differs() -> ParquetError {
+    ParquetError::General("what stands behind the pages differs from its checksum".to_owned())
+}
+
+/// The checksums of a file's pages.
+#[derive(Debug)]
+pub(in crate::lake) struct Checksums {
+    /// Where each page begins, and where the last one ends.
+    starts: Box<[u64]>,
+    sums: Box<[u32]>,
+}
+
+impl Checksums {
+    /// Bytes it takes.
+    pub(in crate::lake) fn weight(&self) -> usize {
+        size_of_val(&*self.starts) + size_of_val(&*self.sums)
+    }
+
+    /// How many pages there are.
+    pub(in crate::lake) fn len(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// Where a page lies.
+    pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
+        (self.starts[at], (self.starts[at + 1] - self.starts[at]) as usize)
+    }
+
+    /// The page in which a byte lies.
+    pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
+        let at = self.starts.partition_point(|start| *start <= byte).checked_sub(1)?;
+        (at < self.len()).then_some(at)
+    }
+
+    /// The bytes from `start` on. `read` is asked for the whole pages in which they lie, which are compared.
+    pub(in crate::lake) fn read(
+        &self,
+        start: u64,
+        length: usize,
+        read: impl FnOnce(u64, usize) -> io::Result<Bytes>,
+    ) -> Result<Bytes, ParquetError> {
+        let end = start + length as u64;
+        let (Some(first), Some(last)) = (self.page_of(start), self.page_of(end.saturating_sub(1).max(start))) else {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} lie in no page")));
+        };
+        let (from, until) = (self.starts[first], self.starts[last + 1]);
+        let bytes = read(from, (until - from) as usize)?;
+        for at in first..=last {
+            let page = (self.starts[at] - from) as usize..(self.starts[at + 1] - from) as usize;
+            if crc32fast::hash(&bytes[page]) != self.sums[at] {
+                let at = self.starts[at];
+                return Err(ParquetError::General(format!(
+                    "the page at byte {at} differs from its checksum"
+                )));
+            }
+        }
+        Ok(bytes.slice((start - from) as usize..(end - from) as usize))
+    }
+}

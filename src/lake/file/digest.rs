@@ -1,0 +1,86 @@
+//! The digest of a resource's content: its stored text without `meta.versionId` and `meta.lastUpdated`, which a commit adds.
+
+use memchr::{memchr, memmem};
+use sha2::{Digest, Sha256};
+
+use crate::lake::json::Tape;
+
+/// The digest of a text in which version and date do not stand yet.
+pub(crate) fn digest(text: &[u8]) -> [u8; 16] {
+    of_parts(&[text])
+}
+
+/// The digest of a resource as it is stored.
+pub fn stored_digest(resource: &[u8], tape: &mut Tape) -> [u8; 16] {
+    of_parts(&content(resource, tape).unwrap_or([resource, b""]))
+}
+
+fn of_parts(parts: &[&[u8]]) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    parts.iter().for_each(|part| hash.update(part));
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&hash.finalize()[..16]);
+    digest
+}
+
+/// The text before and behind what the commit added; `None` if it added nothing.
+fn content<'t>(resource: &'t [u8], tape: &mut Tape) -> Option<[&'t [u8]; 2]> {
+    let meta = tape.parse(resource).ok()?.get("meta")?.span();
+    let inside = meta.start + 1;
+    let added = resource.get(inside..meta.end)?;
+    let date = added.strip_prefix(b"\"versionId\":\"").and_then(|version| {
+        let end = memchr(b'"', version)?;
+        version[end..].strip_prefix(b"\",\"lastUpdated\":\"")
+    })?;
+    let rest = &date[memchr(b'"', date)? + 1..];
+    match rest.split_first()? {
+        (b',', _) => Some([&resource[..inside], &resource[meta.end - rest.len() + 1..]]),
+        (b'}', []) => {
+            let before = resource[..meta.start].strip_suffix(b",\"meta\":")?;
+            Some([before, &resource[meta.end..]])
+        }
+        _ => None,
+    }
+}
+
+/// Whether a row is a blank one, left where a row was erased: its digest is another row's.
+pub(in crate::lake) fn is_blank(id: &str) -> bool {
+    id.is_empty() || memmem::find(id.as_bytes(), b"!").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_and_date_do_not_count() {
+        let mut tape = Tape::new();
+        for (content, stored) in [
+            (
+                r#"{"resourceType":"Patient","id":"a","active":true}"#,
+                r#"{"resourceType":"Patient","id":"a","meta":{"versionId":"3","lastUpdated":"2024-01-01T00:00:00.000Z"},"active":true}"#,
+            ),
+            (
+                r#"{"resourceType":"Patient","meta":{"tag":[{"code":"}"}]},"id":"a"}"#,
+                r#"{"resourceType":"Patient","meta":{"versionId":"12","lastUpdated":"2024-01-01T00:00:00Z","tag":[{"code":"}"}]},"id":"a"}"#,
+            ),
+        ] {
+            let digest = digest(content.as_bytes());
+            assert_eq!(stored_digest(stored.as_bytes(), &mut tape), digest, "{stored}");
+            let other = stored.replace("Patient", "Patienz");
+            assert_ne!(stored_digest(other.as_bytes(), &mut tape), digest, "{other}");
+        }
+        for other in [
+            "{}",
+            "[",
+            r#"{"meta":{}}"#,
+            r#"{"id":"a","meta":{"versionId":"1","lastUpdated":"#,
+        ] {
+            assert_eq!(
+                stored_digest(other.as_bytes(), &mut tape),
+                digest(other.as_bytes()),
+                "{other}"
+            );
+        }
+    }
+}
