@@ -10,7 +10,7 @@ use super::store::Lake;
 
 impl Lake {
     /// Copies the lake, as it is on disk, into a folder that is made if it is missing. Nobody writes the lake meanwhile;
-    /// [`LakeError::Busy`] names the process that does. The store of the service stays behind.
+    /// [`LakeError::Busy`] names the process that does. The store of the service and orphans stay behind.
     pub fn copy_to(&self, dir: &Path) -> Result<(), LakeError> {
         let _lock = WriteLock::take(self.folder())?;
         private::folder(dir).map_err(LakeError::io("make", dir))?;
@@ -18,19 +18,22 @@ impl Lake {
         self.with_reader(|reader| catalog::copy(reader, &to))?;
         let data = self.folder().data();
         if data.is_dir() {
-            copy(&data, &dir.join("data"))?;
+            copy(&data, &dir.join("data"), &self.folder().orphans())?;
         }
         Ok(())
     }
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), LakeError> {
+fn copy(from: &Path, to: &Path, but: &Path) -> Result<(), LakeError> {
     private::folder(to).map_err(LakeError::io("make", to))?;
     for entry in std::fs::read_dir(from).map_err(LakeError::io("read", from))? {
         let entry = entry.map_err(LakeError::io("read", from))?;
         let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if path == but {
+            continue;
+        }
         if entry.file_type().map_err(LakeError::io("read", &path))?.is_dir() {
-            copy(&path, &to)?;
+            copy(&path, &to, but)?;
         } else {
             std::fs::copy(&path, &to).map_err(LakeError::io("copy", &path))?;
         }

@@ -179,6 +179,9 @@ fn open_catalog(lake: &Lake) -> Result<(Connection, Option<Mark>), LakeError> {
         catalog::refuse_without_catalog(folder)?;
         return Err(LakeError::Missing(folder.path().to_owned()));
     }
+    if let Some(what) = catalog::cut_off(&folder.catalog())? {
+        return Err(LakeError::Damaged(what));
+    }
     let connection = catalog::open_writer(&folder.catalog())?;
     catalog::check_version(&connection, folder)?;
     let mark = Mark::read(folder);

@@ -8,14 +8,14 @@ use tabularium::lake::Lake;
 
 use super::{LAKE, PROGRAM, bench, lake_of, said, text};
 
-/// Every file of a folder, by its path, with what it holds.
+/// Every file of a folder, by its path, with what it holds; not SQLite's own of those who only read.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(contents(&path));
-        } else {
+        } else if !text(&path).ends_with("-shm") && !text(&path).ends_with("-wal") {
             found.push((text(&path).to_owned(), std::fs::read(&path).unwrap()));
         }
     }

@@ -420,7 +420,7 @@ const tests = {
     const page = await begin(await context(), 'search');
     await page.getByLabel('Name of your plan or provider').pressSequentially('northfield');
     await page.getByText('1 organization', { exact: true }).waitFor();
-    await choose(page, 'Northfield Hospital');
+    await press(page, /^Northfield Hospital/);
     await heading(page, 'Find your records at Northfield Hospital');
     await look(page, 'details-at');
     const { given, family, birthDate } = await demo.person(1);

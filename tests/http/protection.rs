@@ -147,6 +147,9 @@ fn requests_that_cannot_be_read_are_refused_with_an_id_too() {
             .next()
             .unwrap();
         assert!(uuid::Uuid::parse_str(id).is_ok(), "{answer}");
-        assert!(answer.contains("x-content-type-options: nosniff") && answer.ends_with("\r\n\r\n"));
+        assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        let outcome: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(outcome["resourceType"], "OperationOutcome", "{answer}");
     }
 }

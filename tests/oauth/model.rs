@@ -64,7 +64,7 @@ struct Room {
 fn play(room: &Room, finished: &Finished, events: &[Event]) {
     let Room { store, tokens, caller } = room;
     // A public client may name itself or not; either way the same tokens are good.
-    let named = Some(caller).filter(|_| events.len() % 2 == 0);
+    let named = Some(caller).filter(|_| events.len().is_multiple_of(2));
     let mut model = Model::default();
     let issued = store.clock().now();
     for event in events {

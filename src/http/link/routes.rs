@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{exchange, introspect, revoke, token};
-use crate::http::described::oauth_error;
 use crate::http::oauth::described::{BODIES, count, grant, introspection, link_tokens, secret};
 use crate::http::routes::{Operation, Route, named, object, or_null};
 use crate::http::shape::described::{endpoint, max_auth, sync, usage, user};
@@ -30,7 +29,8 @@ pub(in crate::http) fn routes() -> Vec<Route> {
         &JSON,
         &introspection(),
     );
-    let about = "Tokens for a refresh token, a key pair or an authorization code; a refresh also fetches fresh records";
+    let about = "Tokens for a refresh token, a key pair or an authorization code; a refresh also fetches fresh records, \
+                 and is refused with 422 where no source gave records and none can be asked again";
     let token = Operation::new("linkToken", about)
         .by_key_pair_or_body()
         .body(&BODIES, "The grant", &grant())
@@ -39,12 +39,6 @@ pub(in crate::http) fn routes() -> Vec<Route> {
             "Tokens, of a refresh with how far the records are",
             &JSON,
             &link_tokens(),
-        )
-        .response(
-            422,
-            "No source gave records, and none can be asked again; the patient has to authorize again",
-            &JSON,
-            &oauth_error(),
         );
     let about = "End every link of the token's user to the token's endpoint, with their tokens and records";
     let revoke = Operation::new("linkRevoke", about)

@@ -1,5 +1,7 @@
 //! Opening the SQLite file with the settings each side needs.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,6 +10,9 @@ use rusqlite::{Connection, OpenFlags};
 use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
 use crate::lake::survey;
+
+/// SQLite's header at the beginning of its file.
+const HEADER_BYTES: usize = 100;
 
 /// A commit holds the file for milliseconds; whoever finds it taken waits rather than fails.
 pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
@@ -38,6 +43,32 @@ pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), Lak
         dir: folder.path().to_owned(),
         what: "it has files in data/ and no catalog".to_owned(),
     })
+}
+
+/// What is wrong with a catalog whose file ends before the last page that its header counts: SQLite takes what is missing of a page
+/// for zeros. With a log beside it the file may be short, since pages may stand in the log alone.
+pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+        return Ok(None);
+    }
+    let mut file = File::open(path).map_err(LakeError::io("open", path))?;
+    let length = file.metadata().map_err(LakeError::io("read", path))?.len();
+    let mut header = [0; HEADER_BYTES];
+    if file.read_exact(&mut header).is_err() {
+        // SQLite refuses a file without a whole header by itself.
+        return Ok(None);
+    }
+    let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let page = match u16::from_be_bytes([header[16], header[17]]) {
+        1 => 65_536,
+        size => u64::from(size),
+    };
+    // The count of pages holds only if these two numbers agree.
+    let pages = if number(24) == number(92) { number(28) } else { 0 };
+    let whole = length >= u64::from(pages) * page && (page == 0 || length.is_multiple_of(page));
+    Ok((!whole).then(|| format!("its file ends within a page, after {length} bytes")))
 }
 
 /// The connection of the one writer. The file is there already.

@@ -18,7 +18,7 @@ mod stamp;
 mod standing;
 mod statistics;
 
-pub(super) use connection::{PATIENCE, copy, open_reader, open_writer, refuse_without_catalog};
+pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
 pub(super) use create::{check_version, create, make, owner_key};
 pub(super) use erasure::{
     Exchange, NewPeriod, StoredFile, empty_log, epoch, exchange, oldest_snapshot, reached, record,

@@ -308,6 +308,7 @@ fn fill(
         for (id, (at, gone)) in (next_id..).zip(&table.choice.taken) {
             let written = &table.files[*at].written;
             time = time.max(*written.last_updated.end());
+            adopted.rows += written.rows - gone.len() as u64;
             commit.bytes += written.bytes;
             commit.files.push(NewFile {
                 name: file_name(&written.path),
@@ -335,7 +336,6 @@ fn fill(
         }
         next_id += (commit.files.len() + commit.deletes.len()) as u64;
         adopted.files += commit.files.len() as u64;
-        adopted.rows += commit.rows;
         commits.push(commit);
     }
     sync_files(&delete_files.iter().cloned().collect::<Vec<_>>())?;

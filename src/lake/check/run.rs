@@ -100,7 +100,8 @@ fn unnamed(connection: &Connection, folder: &Folder) -> Result<Vec<PathBuf>, Lak
 
 /// What is wrong with the catalog by itself, a clause each.
 fn catalog_findings(connection: &Connection, folder: &Folder) -> Result<Vec<String>, LakeError> {
-    let mut found = catalog::broken_pages(connection, false)?;
+    let mut found: Vec<String> = catalog::cut_off(&folder.catalog())?.into_iter().collect();
+    found.extend(catalog::broken_pages(connection, false)?);
     if !found.is_empty() {
         return Ok(found);
     }
