@@ -1,5 +1,6 @@
-//! What happens to the lake while a soak asks: other processes import and erase, as an operator would. Decides what they bring and
-//! take away, so that the lake stays about as large as it was. It works on a copy of the lake, which goes with the bench.
+//! Changes the lake while a soak sends its requests. Other processes import and erase, as an operator would.
+//!
+//! Decides what they import and erase. The lake keeps about its size. They work on a copy, which the bench removes at its end.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -229,7 +230,7 @@ impl Work {
         }
     }
 
-    /// Runs a command of the program over the lake; once more while another process, such as the server's upkeep, writes.
+    /// Runs a command of the program over the lake. Runs it again if another process was writing, such as the server's upkeep.
     fn command(&self, name: &str, arguments: &[&std::ffi::OsStr]) -> Result<(), String> {
         let begun = Instant::now();
         loop {
@@ -280,8 +281,8 @@ pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// How many times as much memory is in use at the end as at a sixth of the time, which is an hour's tenth minute: the most of a
-/// twelfth of the time before each. `None` where nothing was seen.
+/// The memory at the end as a multiple of the memory at a sixth of the time, which is the tenth minute of an hour. Each is the
+/// maximum over the twelfth of the time before it. `None` if there are no samples.
 pub(super) fn growth(samples: &[MemoryAt]) -> Option<f64> {
     let end = samples.last()?.seconds;
     let most = |from: f64, to: f64| {
