@@ -2,6 +2,7 @@
 """Reads lakes with two DuckLake readers of others (PyPI ducklake-dataframe, DuckDB's own extension) and compares what they find.
 
     pip install -r tests/clients/requirements.txt
+    pip install -r tests/clients/requirements-duckdb.txt
     python tests/clients/read_lake.py target/debug/tabularium [FILE_OR_FOLDER...]
 
 Imports the input (a generated population unless files are named) into a new lake, imports it again with every third
@@ -10,10 +11,12 @@ row nested columns that say the same as the row's own `resource` text: each valu
 define has no column; it is listed, and the generated population has none.
 
 DuckDB answers counts, minima and maxima from the catalog where it takes that for exact. For every column they must be what DuckDB
-itself finds in the Parquet files without the deleted rows; so they must after a person was erased.
+itself finds in the Parquet files without the deleted rows; so they must after a person was erased. Where DuckDB or its extensions are
+not installed, that part is left out.
 """
 
 import importlib.resources
+import importlib.util
 import json
 import pathlib
 import sqlite3
@@ -22,12 +25,13 @@ import sys
 import tempfile
 from decimal import Decimal
 
-import duckdb
 import ducklake_polars
 
 SYSTEM = {"owner", "patient", "application", "authorization", "endpoint", "version", "last_updated", "digest", "shared_refs", "resource"}
 CHANGED = "urn:changed"
 UNDEFINED = set()
+EXTENSIONS = {name: f"duckdb_extension_{name}" for name in ("sqlite_scanner", "ducklake")}
+HAS_DUCKDB = all(importlib.util.find_spec(package) for package in ("duckdb", *EXTENSIONS.values()))
 
 
 class Number(str):
@@ -40,6 +44,8 @@ def parse(text):
 
 def main():
     program, *inputs = sys.argv[1:]
+    if not HAS_DUCKDB:
+        print("skipped DuckDB's own reader: it or its extensions are not installed")
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
         generated = not inputs
@@ -49,7 +55,7 @@ def main():
         lake = scratch / "lake"
         run(program, "import", "--data", lake, *inputs, allowed=(0, 3))
         first = check(lake, "import", lambda row: row["version"] >= 1)
-        expect(ask_duckdb(lake, "import") == len(first), "DuckDB finds as many rows")
+        ask_duckdb(lake, "import", lambda rows: rows == len(first))
         changed = scratch / "changed.ndjson"
         marks = change(first, changed)
         run(program, "import", "--data", lake, changed)
@@ -58,7 +64,7 @@ def main():
             return marked == (json.loads(row["resource"]).get("implicitRules") == CHANGED)
         second = check(lake, "second import", again)
         expect(second.keys() == first.keys(), "a second import neither adds nor loses ids")
-        expect(ask_duckdb(lake, "second import") == len(second), "DuckDB finds as many rows")
+        ask_duckdb(lake, "second import", lambda rows: rows == len(second))
         # Here no row of the first version is left.
         everybody = scratch / "everybody.ndjson"
         everybody.write_text("".join('{"language":"en",%s\n' % text[1:] for (name, _), (_, text) in second.items() if name == "Patient"))
@@ -74,7 +80,7 @@ def main():
         ask_duckdb(lake, "compaction")
         patient = min(id for table, id in third if table == "Patient")
         run(program, "erase", "--data", lake, "--patient", patient)
-        expect(ask_duckdb(lake, "erasure") < len(third), "the person's rows are gone")
+        ask_duckdb(lake, "erasure", lambda rows: rows < len(third))
         run(program, "compact", "--data", lake)
         ask_duckdb(lake, "compaction after it")
         expect(generated or len(UNDEFINED) < len(first), "almost everything has a column")
@@ -135,12 +141,16 @@ def check(lake, step, holds):
     return found
 
 
-def ask_duckdb(lake, step):
-    """Compares count, minimum and maximum of every column with the files; gives the number of rows."""
+def ask_duckdb(lake, step, fits=lambda rows: True):
+    """Compares count, minimum and maximum of every column with the files, and the number of rows with what is expected."""
+    if not HAS_DUCKDB:
+        return
+    import duckdb
+
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    for name in ("sqlite_scanner", "ducklake"):
-        package = importlib.resources.files(f"duckdb_extension_{name}")
-        extension = package / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
+    for name, package in EXTENSIONS.items():
+        folder = importlib.resources.files(package) / "extensions" / f"v{duckdb.__version__}"
+        extension = folder / f"{name}.duckdb_extension"
         connection.execute(f"LOAD '{extension}'")
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute(
@@ -183,8 +193,8 @@ def ask_duckdb(lake, step):
                 compared += 1
         rows += count
     connection.close()
+    expect(fits(rows), f"after the {step} DuckDB finds the rows that are there, not {rows}")
     print(f"after the {step}: {compared} answers of DuckDB's own reader are those of the files")
-    return rows
 
 
 def compare(columns, element, path):
