@@ -115,6 +115,8 @@ const tests = {
       context.waitForEvent('page'),
       trap.evaluate((url) => { window.app = window.open(url); }, `${demo.sandbox}/app/link`),
     ]);
+    // The button is there before the script that answers to it.
+    await app.waitForLoadState('load');
     const [popup] = await Promise.all([context.waitForEvent('page'), app.getByRole('button', { name: /^Connect$/ }).click()]);
     await heading(popup, 'Where are your records?');
     const opened = await popup.evaluate(() => performance.getEntriesByType('navigation')[0].name);
@@ -139,9 +141,9 @@ const tests = {
       context.waitForEvent('page'),
       trap.evaluate((url) => { window.popup = window.open(url); }, popped.href),
     ]);
-    await popup.getByRole('button', { name: /^Cancel/ }).click();
-    // The window closes itself once it has told whom it was to tell.
-    await popup.waitForEvent('close');
+    await heading(popup, 'Where are your records?');
+    // The window closes itself once it has told whom it was to tell, which may be before the click is known to be over.
+    await Promise.all([popup.waitForEvent('close'), popup.getByRole('button', { name: /^Cancel/ }).click()]);
     assert.deepEqual(await trap.evaluate(() => window.heard), []);
   },
 
