@@ -53,6 +53,39 @@ fn what_multiplies_ends() {
     }
 }
 
+/// Each pattern was compiled for nothing, which took a minute for so many.
+#[test]
+fn patterns_of_the_data_are_counted() {
+    let given: Vec<String> = (0..4_000).map(|at| format!("\\w{{9}}[a-z]{at:05}")).collect();
+    let patterns = json!({"resourceType": "Patient", "id": "p", "name": [{"given": given}]});
+    for expression in [
+        "name.given.where('x'.matches($this)).count()",
+        "name.given.where('x'.matchesFull($this)).count()",
+        "name.given.select('x'.replaceMatches($this, 'y')).count()",
+    ] {
+        assert_eq!(
+            evaluate(expression, std::slice::from_ref(&patterns)),
+            Err(FhirPathError::TooCostly),
+            "{expression}"
+        );
+    }
+    let few = json!({"resourceType": "Patient", "id": "p", "name": [{"given": ["^x", "y$", "[a-z]{1,30}"]}]});
+    assert_eq!(evaluate("name.given.where('x'.matches($this))", &[few]), Ok(2));
+}
+
+/// A pattern of two megabytes took eight gigabytes of memory.
+#[test]
+fn long_patterns_are_refused_before_they_are_read() {
+    let pattern =
+        |classes: usize| json!({"resourceType": "Patient", "id": "p", "name": [{"family": "\\w".repeat(classes)}]});
+    let refused = evaluate("'x'.matches(name.family)", &[pattern(1_000_000)]).unwrap_err();
+    assert!(
+        refused.to_string().contains("its pattern is longer than 8192 bytes"),
+        "{refused}"
+    );
+    assert_eq!(evaluate("'x'.matches(name.family)", &[pattern(40)]), Ok(1));
+}
+
 /// The same work over the same data, whatever else the machine does.
 #[test]
 fn what_is_spent_does_not_depend_on_time() {

@@ -2,7 +2,8 @@
 //! row.
 
 use regex::{Regex, RegexBuilder};
-use regex_syntax::hir::{Hir, HirKind};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::signature::{self, Function, Need, Parameter};
 use super::strings::{text_of, within_limit};
@@ -14,6 +15,12 @@ use crate::fhirpath::invocation::Invocation;
 
 /// Greatest size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
+/// Most bytes of a pattern. Parsed, one of them may take thousands: a class such as `\w` has hundreds of ranges.
+const MAX_PATTERN: usize = 8 << 10;
+/// Work that compiling any pattern costs; each of its bytes; and each range and letter of it, repetitions written out.
+const COMPILING: usize = 4_096;
+const COMPILING_BYTE: usize = 16;
+const COMPILING_RANGE: usize = 4;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
@@ -78,22 +85,36 @@ struct Pattern {
 }
 
 impl Compiled {
-    fn get(&mut self, text: &str, flags: Flags) -> Result<&Pattern, String> {
+    fn get(&mut self, call: &Invocation<'_>, text: &str, flags: Flags) -> Result<&Pattern, String> {
         let is_known = |known: &Pattern| known.text == text && known.flags == flags;
         if !self.0.as_ref().is_some_and(is_known) {
+            // The pattern may be a record's, and so is not repeated.
+            let wrong = || "its pattern is no regular expression that can be run".to_string();
+            if text.len() > MAX_PATTERN {
+                return Err(format!("its pattern is longer than {MAX_PATTERN} bytes"));
+            }
+            // Where patterns are the data's, each row may bring another one.
+            call.charge(COMPILING + text.len() * COMPILING_BYTE)?;
+            let parsed = ParserBuilder::new()
+                .dot_matches_new_line(true)
+                .case_insensitive(flags.folded)
+                .multi_line(flags.lines)
+                .build()
+                .parse(text)
+                .map_err(|_| wrong())?;
+            call.charge(ranges(&parsed).saturating_mul(COMPILING_RANGE))?;
             let built = RegexBuilder::new(text)
                 .dot_matches_new_line(true)
                 .case_insensitive(flags.folded)
                 .multi_line(flags.lines)
                 .size_limit(SIZE_LIMIT)
                 .build();
-            // The pattern may be a record's, and so is not repeated.
-            let regex = built.map_err(|_| "its pattern is no regular expression that can be run".to_string())?;
+            let regex = built.map_err(|_| wrong())?;
             self.0 = Some(Pattern {
                 text: text.to_string(),
                 flags,
                 regex,
-                places: regex_syntax::parse(text).map_or(text.len(), |hir| places(&hir)),
+                places: places(&parsed),
             });
         }
         self.0.as_ref().ok_or_else(|| "no pattern".to_string())
@@ -102,16 +123,30 @@ impl Compiled {
 
 /// How many places of a pattern may be open at once, repetitions written out.
 fn places(hir: &Hir) -> usize {
+    sum(hir, |_| 1)
+}
+
+/// How many letters a pattern has and ranges of letters, repetitions written out.
+fn ranges(hir: &Hir) -> usize {
+    sum(hir, |class| match class {
+        Class::Unicode(class) => class.ranges().len(),
+        Class::Bytes(class) => class.ranges().len(),
+    })
+}
+
+/// What a pattern's letters and classes come to, repetitions written out.
+fn sum(hir: &Hir, of_class: fn(&Class) -> usize) -> usize {
+    let sum = |hir: &Hir| sum(hir, of_class);
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 0,
         HirKind::Literal(literal) => literal.0.len(),
-        HirKind::Class(_) => 1,
-        HirKind::Capture(capture) => places(&capture.sub),
+        HirKind::Class(class) => of_class(class),
+        HirKind::Capture(capture) => sum(&capture.sub),
         HirKind::Repetition(repetition) => {
             let times = repetition.max.unwrap_or(repetition.min.saturating_add(1)).max(1);
-            places(&repetition.sub).saturating_mul(times as usize)
+            sum(&repetition.sub).saturating_mul(times as usize)
         }
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().map(places).fold(0, usize::saturating_add),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().map(sum).fold(0, usize::saturating_add),
     }
 }
 
@@ -146,7 +181,7 @@ fn matches(call: &Invocation<'_>, of: impl Fn(&str) -> String) -> Result<Output,
         let text = text_of(value)?;
         match call.text(&patterns, row) {
             Some(pattern) => {
-                let pattern = compiled.get(&of(pattern), flags.get(call, row)?)?;
+                let pattern = compiled.get(call, &of(pattern), flags.get(call, row)?)?;
                 call.charge(pattern.cost(text))?;
                 Ok(Some(pattern.regex.is_match(text)))
             }
@@ -164,7 +199,7 @@ fn replace_matches(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         match call.text(&patterns, row).zip(call.text(&substitutes, row)) {
             Some(("", _)) => Ok(Some(Computed::String(text.to_string()))),
             Some((pattern, substitute)) => {
-                let pattern = compiled.get(pattern, flags.get(call, row)?)?;
+                let pattern = compiled.get(call, pattern, flags.get(call, row)?)?;
                 call.charge(pattern.cost(text).saturating_mul(3))?;
                 let count = pattern.regex.find_iter(text).count();
                 let groups = substitute.matches('$').count().saturating_mul(text.len());
