@@ -1,7 +1,7 @@
 //! Sampled data as the range of its values (R4: "just search on the bounds of the values in sampled data").
 //!
-//! A value is a number in `data`, times `factor`, added to `origin`, in the origin's unit. `U` stands for something below `lowerLimit`
-//! and `L` for something above `upperLimit`, so that the range is open there; the limits count as numbers in `data` do. `E` is no
+//! A value is a number in `data`, times `factor`, added to `origin`, in the origin's unit. `L` stands for something below `lowerLimit`
+//! and `U` for something above `upperLimit`, so that the range is open there; the limits count as numbers in `data` do. `E` is no
 //! value. Data of which no bound is known is found by nothing.
 
 use arrow::datatypes::i256;
@@ -89,8 +89,8 @@ impl Raw {
         for point in data.split_ascii_whitespace() {
             match point {
                 "E" => {}
-                "U" => open_below = true,
-                "L" => open_above = true,
+                "L" => open_below = true,
+                "U" => open_above = true,
                 number => {
                     let scaled = Decimal::parse(number).ok().and_then(|number| number.scaled());
                     let text = Some(number);
@@ -140,10 +140,10 @@ mod tests {
             Some((whole(raw.low), whole(raw.high)))
         };
         assert_eq!(read("3 1 E 2"), Some((Some(1), Some(3))));
-        assert_eq!(read("3 U 1"), Some((None, Some(3))));
-        assert_eq!(read("L 3"), Some((Some(3), None)));
-        assert_eq!(read("U"), Some((None, Some(-2))));
-        assert_eq!(read("L"), Some((Some(9), None)));
+        assert_eq!(read("3 L 1"), Some((None, Some(3))));
+        assert_eq!(read("U 3"), Some((Some(3), None)));
+        assert_eq!(read("L"), Some((None, Some(-2))));
+        assert_eq!(read("U"), Some((Some(9), None)));
         assert_eq!(read("U L"), None);
         assert_eq!(read("E E"), None);
         assert_eq!(Raw::read("U", None, None), None);

@@ -148,12 +148,12 @@ fn sampled(value: &Value) -> Option<(Option<i128>, Option<i128>)> {
     let (mut below, mut above) = (false, false);
     for point in value["data"].as_str()?.split(' ') {
         let number = match point {
-            "U" => of(&value["lowerLimit"]),
-            "L" => of(&value["upperLimit"]),
+            "L" => of(&value["lowerLimit"]),
+            "U" => of(&value["upperLimit"]),
             number => Number::parse(number).map(|number| number.value),
         };
-        below |= point == "U";
-        above |= point == "L";
+        below |= point == "L";
+        above |= point == "U";
         least.extend(number);
         greatest.extend(number);
     }
