@@ -18,9 +18,9 @@ const SIZE_LIMIT: usize = 1 << 20;
 /// Most bytes of a pattern. Parsed, one of them may take thousands: a class such as `\w` has hundreds of ranges.
 const MAX_PATTERN: usize = 8 << 10;
 /// Work that compiling any pattern costs; each of its bytes; and each range and letter of it, repetitions written out.
-const COMPILING: usize = 4_096;
+const COMPILING: usize = 1_024;
 const COMPILING_BYTE: usize = 16;
-const COMPILING_RANGE: usize = 4;
+const COMPILING_RANGE: usize = 100;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
