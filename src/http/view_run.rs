@@ -20,6 +20,7 @@ use super::routes::{Operation, Route, list, named, object, schema};
 use super::run_request::{RunRequest, Sent};
 use super::service::Service;
 use super::view_source::Work;
+use super::view_turns::ViewTurn;
 use super::{body, view_body, view_format};
 use crate::views::Format;
 
@@ -171,10 +172,46 @@ impl Asked {
             other => other,
         };
         let turn = service.view_turn(&caller.0.subject).await?;
-        let work = tokio::task::spawn_blocking(move || Work::plan(&service, &caller.0, request, &path));
+        let begin = Arc::new(Begin {
+            service,
+            caller,
+            request,
+            path,
+            format,
+            turn: Arc::new(turn),
+            id,
+        });
+        let erasures = begin.service.lake.picture().erasures();
+        let begun = begin.clone().response().await;
+        let mut response = match begun {
+            // Files were erased before they were held. A newer snapshot has what took their place.
+            Err(Error::Internal(_)) if begin.service.lake.erased_since(erasures) => begin.response().await,
+            begun => begun,
+        }?;
+        preferred.confirm(response.headers_mut());
+        Ok(response)
+    }
+}
+
+/// A view that is to be run.
+struct Begin {
+    service: Arc<Service>,
+    caller: Caller,
+    request: RunRequest,
+    path: String,
+    format: Format,
+    turn: Arc<ViewTurn>,
+    id: RequestId,
+}
+
+impl Begin {
+    /// Plans the view over the newest snapshot, or the one that the request names, and waits for its first rows.
+    async fn response(self: Arc<Begin>) -> Result<Response, Error> {
+        let (format, turn, id) = (self.format, self.turn.clone(), self.id);
+        let work =
+            tokio::task::spawn_blocking(move || Work::plan(&self.service, &self.caller.0, &self.request, &self.path));
         let work = work.await.map_err(Error::internal)??;
         let mut response = head(&work, format)?;
-        preferred.confirm(response.headers_mut());
         let around = match format {
             Format::Json => envelope(&work),
             _ => (Vec::new(), Vec::new()),

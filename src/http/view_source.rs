@@ -26,7 +26,7 @@ pub(super) struct Work {
 
 impl Work {
     /// Plans the view; `path` is the operation's place under the base address.
-    pub(super) fn plan(service: &Service, access: &Access, request: RunRequest, path: &str) -> Result<Work, Error> {
+    pub(super) fn plan(service: &Service, access: &Access, request: &RunRequest, path: &str) -> Result<Work, Error> {
         let terminology = Some(service.terminology.clone());
         let checked = match request.handling {
             Handling::Strict => View::check_strictly(&request.view, terminology),
@@ -47,7 +47,7 @@ impl Work {
         if counted.is_some_and(|pin| pin.erasures != picture.erasures()) {
             return Err(SearchError::Expired.into());
         }
-        let patients = patients(&request, access, service, &picture)?;
+        let patients = patients(request, access, service, &picture)?;
         let plan = Plan {
             service,
             access,
@@ -55,12 +55,12 @@ impl Work {
             view: Arc::new(view),
         };
         let (rows, stop, total) = match &request.resources {
-            Some(sent) => plan.over_sent(sent, patients.as_deref(), &request)?,
-            None => plan.over_lake(patients, &request)?,
+            Some(sent) => plan.over_sent(sent, patients.as_deref(), request)?,
+            None => plan.over_lake(patients, request)?,
         };
         let left = total.saturating_sub(request.offset);
         let more = request.count.filter(|count| *count < left);
-        let link = |count: usize| next_link(service, &request, path, count, Pin::of(&picture));
+        let link = |count: usize| next_link(service, request, path, count, Pin::of(&picture));
         Ok(Work {
             rows,
             stop,

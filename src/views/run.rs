@@ -6,6 +6,7 @@ use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::kernels::cmp;
 use arrow::datatypes::TimestampMicrosecondType;
 use datafusion::catalog::TableProvider;
+use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::{SessionConfig, SessionState};
 use datafusion::execution::session_state::SessionStateBuilder;
@@ -108,6 +109,9 @@ impl Planned {
             predicate.keep = stop.before(predicate.keep.clone());
         }
         let state = session(if resources.page.is_some() { 1 } else { PARTITIONS });
+        // Rows are on their way for as long as somebody takes them.
+        let table = table.held(request.owners.as_deref());
+        let table = table.map_err(DataFusionError::from)?;
         let provider = table.provider(request);
         let mut plan = scan(&provider, &state).await?;
         if let Some(Page { offset, count }) = resources.page {

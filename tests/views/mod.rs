@@ -3,6 +3,7 @@
 mod command;
 mod command_several;
 mod contained;
+mod erased;
 mod fidelity;
 mod formats;
 mod http;

@@ -79,7 +79,7 @@ fn the_first_rows_leave_before_the_input_ends_and_a_reader_who_leaves_stops_it()
 }
 
 /// A lake of many files whose rows, made many by the view, would fill gigabytes.
-fn flood(limits: Limits) -> Server {
+pub(super) fn flood(limits: Limits) -> Server {
     let server = Server::limited(&[], limits);
     for file in 0..20 {
         let patients = (0..50).map(|number| {
@@ -92,7 +92,7 @@ fn flood(limits: Limits) -> Server {
 }
 
 /// Rows of half a kilobyte, `width` squared for each resource.
-fn flooding(width: usize) -> serde_json::Value {
+pub(super) fn flooding(width: usize) -> serde_json::Value {
     let numbers: Vec<String> = (0..width).map(|number| format!("'{number}'")).collect();
     let each = |name: &str| json!({"forEach": format!("({})", numbers.join("|")), "column": [{"name": name, "path": "$this"}]});
     json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active", "select": [
@@ -100,7 +100,7 @@ fn flooding(width: usize) -> serde_json::Value {
         each("a"), each("b")]})
 }
 
-fn request(token: &str, view: &serde_json::Value) -> String {
+pub(super) fn request(token: &str, view: &serde_json::Value) -> String {
     let body = json!({"resourceType": "Parameters", "parameter": [{"name": "viewResource", "resource": view}]});
     let body = body.to_string();
     format!(

@@ -4,6 +4,8 @@
 //! All of it shares one budget in bytes, so that whatever is asked for most has the most of it. What belongs to files and snapshots
 //! that newer ones have replaced does not wait to be pushed out: [`Memory::release`] drops it.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -143,6 +145,14 @@ impl Memory {
         Ok(open)
     }
 
+    /// Opens these files, and keeps them open until what it gives is dropped; `None` if they are too many.
+    pub(super) fn handles<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p Path>,
+    ) -> Result<Option<Vec<Arc<File>>>, ScanError> {
+        self.handles.hold(paths)
+    }
+
     /// Lets go of everything: rows were erased, and what was read of them is not kept.
     pub(super) fn forget(&self) {
         self.handles.forget();
@@ -268,7 +278,7 @@ fn read_deletes(file: &DeleteFile) -> Result<Arc<[u32]>, ScanError> {
 struct Named<'a> {
     files: FxHashSet<u64>,
     deletes: FxHashSet<u64>,
-    paths: FxHashSet<&'a std::path::Path>,
+    paths: FxHashSet<&'a Path>,
     snapshots: FxHashSet<u64>,
 }
 

@@ -19,6 +19,7 @@ mod exec;
 mod file;
 mod group;
 mod handles;
+mod held;
 mod hybrid;
 mod id_set;
 mod ids;

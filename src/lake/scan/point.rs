@@ -301,8 +301,6 @@ impl ScopedTable {
     ) -> Result<bool, ScanError> {
         let position = file.groups()[group].first + row;
         Ok(self
-            .reader
-            .memory
             .deletes(data)?
             .is_some_and(|gone| gone.binary_search(&position).is_ok()))
     }

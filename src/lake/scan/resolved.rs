@@ -119,13 +119,7 @@ impl Scan {
     }
 
     fn chosen(&self) -> Vec<Arc<DataFile>> {
-        let mut files = match (&self.owners, &self.table.scope.patient) {
-            (Some(owners), _) => self.table.files_of(owners.all()),
-            (None, Some(patient)) => self
-                .table
-                .files_of(&[patient.owners.as_slice(), &[crate::lake::owner::SHARED]].concat()),
-            (None, None) => self.table.files().to_vec(),
-        };
+        let mut files = self.table.files_shown(self.owners());
         let ends = self.ends();
         files.retain(|file| ends.meets(file));
         files

@@ -1,5 +1,6 @@
 //! One table as one scope sees it: the value through which everything is read.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
@@ -10,6 +11,7 @@ use super::clip::Clip;
 use super::directory::{Directory, Shown};
 use super::error::ScanError;
 use super::file::OpenFile;
+use super::held::Held;
 use super::memory::{Memory, MemoryLimits, MemoryUse};
 use super::owner_set::OwnerSet;
 use super::provider::LakeProvider;
@@ -76,6 +78,7 @@ impl Reader {
             ty,
             scope: scope.clone(),
             erasures: self.erasures().of(picture, scope),
+            held: None,
             watch: Weak::new(),
         }
     }
@@ -110,8 +113,10 @@ pub struct ScopedTable {
     pub(super) scope: Arc<Scope>,
     /// What the picture's files may still have and nobody is shown.
     pub(super) erasures: Box<[Arc<Erasure>]>,
+    /// Keeps its files from going away.
+    pub(super) held: Option<Arc<Held>>,
     /// Weak, because it keeps scans, which keep tables.
-    watch: Weak<Watch>,
+    pub(super) watch: Weak<Watch>,
 }
 
 impl ScopedTable {
@@ -208,10 +213,13 @@ impl ScopedTable {
         {
             shown = shown.union(&self.shared()?.rows(self.ty, file, group));
         }
-        if !self.erasures.is_empty() && !shown.is_empty() {
-            shown = shown.without(&self.erased(data, file, group)?);
+        if !shown.is_empty() {
+            let erased = self.erased(data, file, group)?;
+            if !erased.is_empty() {
+                shown = shown.without(&erased);
+            }
         }
-        if let Some(gone) = self.reader.memory.deletes(data)?.filter(|_| !shown.is_empty()) {
+        if let Some(gone) = self.deletes(data)?.filter(|_| !shown.is_empty()) {
             let from = gone.partition_point(|at| *at < first);
             let until = gone.partition_point(|at| *at < first + file.groups()[group].rows);
             let here: Vec<u32> = gone[from..until].iter().map(|at| at - first).collect();
@@ -220,10 +228,18 @@ impl ScopedTable {
         Ok(shown)
     }
 
+    /// What nobody is shown. A table that is held goes by what is known now, as its rows may be on their way for long.
+    fn hidden(&self) -> Cow<'_, [Arc<Erasure>]> {
+        match &self.held {
+            None => Cow::Borrowed(&self.erasures),
+            Some(_) => Cow::Owned(self.reader.erasures().of(&self.picture, &self.scope).into_vec()),
+        }
+    }
+
     /// The rows of a row group that are being erased, ascending.
     fn erased(&self, data: &DataFile, file: &Arc<OpenFile>, group: usize) -> Result<Vec<u32>, ScanError> {
         let mut rows = Vec::new();
-        for erasure in &self.erasures {
+        for erasure in &*self.hidden() {
             let owners = OwnerSet::of(erasure.owners());
             if erasure.may_reach(data.id, &data.owners) && may_hold_owners(file, group, &owners) {
                 let own = self.directory(file, group, |rows| rows.own(&erasure.scope, Some(&owners)))?;
@@ -243,7 +259,7 @@ impl ScopedTable {
         group: usize,
         row: u32,
     ) -> Result<bool, ScanError> {
-        for erasure in &self.erasures {
+        for erasure in &*self.hidden() {
             if erasure.may_reach(data.id, &data.owners)
                 && self.directory(file, group, |rows| rows.shows(row, &erasure.scope))? == Shown::Own
             {
@@ -311,7 +327,19 @@ impl ScopedTable {
 
     /// The shared rows that the patient scope's own rows refer to, directly or not, in all tables.
     pub(super) fn shared(&self) -> Result<Arc<SharedRows>, ScanError> {
-        SharedRows::of(self)
+        match self.held.as_deref().and_then(Held::shared) {
+            Some(shared) => Ok(shared.clone()),
+            None => SharedRows::of(self),
+        }
+    }
+
+    /// Positions of a file's deleted rows, ascending.
+    pub(super) fn deletes(&self, data: &DataFile) -> Result<Option<Arc<[u32]>>, ScanError> {
+        let id = data.deletes.as_ref().map(|deletes| deletes.id);
+        match self.held.as_deref().zip(id).and_then(|(held, id)| held.deletes(id)) {
+            Some(gone) => Ok(Some(gone.clone())),
+            None => self.reader.memory.deletes(data),
+        }
     }
 }
 
