@@ -1,6 +1,6 @@
 //! Carrying a compaction out: one merge, one snapshot at a time, until the plan has nothing left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use super::merge::{MergeError, inspect, merge};
 use super::plan::{self, Candidate, Effort};
 use crate::fhir::{TypeId, facts};
 use crate::lake::error::LakeError;
+use crate::lake::file::CheckedFile;
 use crate::lake::layout::union_schema;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::scope::Mode;
@@ -61,6 +62,8 @@ pub struct Unreadable {
 pub struct Compaction {
     options: CompactOptions,
     unreadable: BTreeMap<u64, Unreadable>,
+    /// Files that are known to have checksums.
+    summed: BTreeSet<u64>,
 }
 
 /// Compacts all tables, then lets go of expired snapshots. `progress` hears of each merge: the table, and what was done in all.
@@ -90,6 +93,7 @@ impl Compaction {
         Compaction {
             options,
             unreadable: BTreeMap::new(),
+            summed: BTreeSet::new(),
         }
     }
 
@@ -118,13 +122,35 @@ impl Compaction {
     }
 
     /// The files of a table to merge next.
-    fn next(&self, picture: &Picture, table: &TablePicture) -> Option<Vec<Vec<Candidate>>> {
+    fn next(&mut self, picture: &Picture, table: &TablePicture) -> Option<Vec<Vec<Candidate>>> {
         // A merged file would take rows along that are being erased.
         let erased = |file: &DataFile| picture.erasures.may_reach(table.mode, file.id, &file.owners);
-        let files = table.files.iter();
-        let files = files.filter(|file| !erased(file) && !self.unreadable.contains_key(&file.id));
-        let candidates: Vec<Candidate> = files.map(|file| candidate(file)).collect();
-        plan::next(&candidates, self.options.effort, self.options.target_bytes)
+        let mut files: Vec<&Arc<DataFile>> = table.files.iter().filter(|file| !erased(file)).collect();
+        files.retain(|file| !self.unreadable.contains_key(&file.id));
+        let candidates: Vec<Candidate> = files.iter().map(|file| candidate(file)).collect();
+        let planned = plan::next(&candidates, self.options.effort, self.options.target_bytes);
+        if planned.is_some() || self.options.effort != Effort::Thorough {
+            return planned;
+        }
+        let file = files.into_iter().find(|file| self.lacks_checksums(file))?;
+        Some(vec![vec![candidate(file)]])
+    }
+
+    /// Whether a file is one of an earlier program, which wrote no checksums: alone, too, it is written anew.
+    fn lacks_checksums(&mut self, file: &DataFile) -> bool {
+        if self.summed.contains(&file.id) {
+            return false;
+        }
+        match CheckedFile::open(&file.path) {
+            Ok(open) if !open.has_checksums() => return true,
+            Ok(_) => {}
+            Err(error) => {
+                let path = file.path.clone();
+                self.unreadable.insert(file.id, Unreadable { path, error });
+            }
+        }
+        self.summed.insert(file.id);
+        false
     }
 }
 
