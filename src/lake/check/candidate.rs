@@ -12,7 +12,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::fhir::{TypeId, facts};
 use crate::lake::error::LakeError;
-use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
+use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
 use crate::lake::layout::{LAYOUT_VERSION, field_id};
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
 use crate::lake::written::{WrittenColumn, WrittenFile};
@@ -44,9 +44,9 @@ pub(super) struct RowMark {
 impl Candidate {
     /// Reads a file of a table.
     pub(super) fn read(path: PathBuf, ty: TypeId) -> Result<Candidate, LakeError> {
-        let file = File::open(&path).map_err(LakeError::io("read", &path))?;
-        let bytes = file.metadata().map_err(LakeError::io("read", &path))?.len();
+        let bytes = std::fs::metadata(&path).map_err(LakeError::io("read", &path))?.len();
         let failed = || LakeError::parquet("read", &path);
+        let file = CheckedFile::open(&path)?;
         let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed())?;
         let values = builder.metadata().file_metadata().key_value_metadata();
         let says = |key: &str, expected: &str| {

@@ -47,6 +47,11 @@ impl PageSums {
         section
     }
 
+    /// Where the last page ends if there are no gaps between them.
+    pub(super) fn end(&self) -> u64 {
+        FIRST_PAGE + self.lock().iter().map(|(length, _)| u64::from(*length)).sum::<u64>()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<(u32, u32)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

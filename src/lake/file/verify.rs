@@ -31,12 +31,18 @@ pub fn verify(path: &Path) -> Result<Verified, LakeError> {
     let failed = || LakeError::parquet("read", path);
     let file = CheckedFile::open(path)?;
     let pages = file.check_pages().map_err(failed())?;
+    let has_checksums = file.has_checksums();
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
     let metadata = file.metadata(path, options)?;
     let groups = 0..metadata.metadata().num_row_groups();
     let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
-    let mask = ProjectionMask::columns(builder.parquet_schema(), ["id", "digest", "resource"]);
+    // Without checksums a page is at least decoded.
+    let mask = if has_checksums {
+        ProjectionMask::columns(builder.parquet_schema(), ["id", "digest", "resource"])
+    } else {
+        ProjectionMask::all()
+    };
     let reader = builder
         .with_projection(mask)
         .with_batch_size((BATCH_BYTES / heaviest.unwrap_or(1).max(1)).clamp(1, 1_024) as usize)

@@ -108,6 +108,11 @@ impl FileWriter {
         } = self;
         writer.flush().map_err(LakeError::parquet("write", &path))?;
         let start = writer.bytes_written() as u64;
+        if sums.end() != start {
+            return Err(LakeError::parquet("write", &path)(ParquetError::General(
+                "its pages are not where their checksums say".to_owned(),
+            )));
+        }
         writer
             .write_all(&sums.section())
             .map_err(LakeError::io("write", &path))?;
