@@ -14,6 +14,8 @@ use tabularium::sandbox::Population;
 /// Files of a sync and of the large lake.
 const SYNC_FILES: usize = 20;
 const MANY_FILES: u64 = 100_000;
+/// Bytes of each file of the large lake.
+const FILE_BYTES: u64 = 30_000;
 
 pub(crate) fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("catalog");
@@ -59,7 +61,31 @@ pub(crate) fn benches(criterion: &mut Criterion) {
     });
     group.bench_function("open-100,000-files-to-write", |bench| {
         made.get_or_init(|| many_files(&mut lake.writer().unwrap()));
-        bench.iter(|| drop(Lake::open(folder.path()).unwrap().writer().unwrap()));
+        bench.iter_custom(|times| {
+            let writers = (0..times).map(|_| {
+                let lake = Lake::open(folder.path()).unwrap();
+                let begun = Instant::now();
+                let writer = lake.writer().unwrap();
+                let spent = begun.elapsed();
+                drop(writer);
+                spent
+            });
+            writers.sum()
+        });
+    });
+    // What a server does for each sync: the lake stays open, and nobody else writes meanwhile.
+    let mut syncs = 1;
+    group.bench_function("open-100,000-files-to-write-again", |bench| {
+        made.get_or_init(|| many_files(&mut lake.writer().unwrap()));
+        bench.iter_custom(|times| (0..times).map(|_| sync_alone(&lake, &people, &mut syncs)[0]).sum());
+    });
+    group.bench_function("commit-20-to-100,000-files", |bench| {
+        made.get_or_init(|| many_files(&mut lake.writer().unwrap()));
+        bench.iter_custom(|times| (0..times).map(|_| sync_alone(&lake, &people, &mut syncs)[1]).sum());
+    });
+    group.bench_function("end-writing-100,000-files", |bench| {
+        made.get_or_init(|| many_files(&mut lake.writer().unwrap()));
+        bench.iter_custom(|times| (0..times).map(|_| sync_alone(&lake, &people, &mut syncs)[2]).sum());
     });
     group.finish();
 }
@@ -73,6 +99,22 @@ fn catalog_bytes(lake: &Lake) -> u64 {
             .unwrap()
     };
     (pragma("page_count") - pragma("freelist_count")) * pragma("page_size")
+}
+
+/// One sync by a writer of its own: how long it took to open, to commit and to end.
+fn sync_alone(lake: &Lake, people: &Population, number: &mut u64) -> [Duration; 3] {
+    let begun = Instant::now();
+    let mut writer = lake.writer().unwrap();
+    let open = begun.elapsed();
+    let mut transaction = writer.begin();
+    sync(&mut transaction, people, *number);
+    *number += 1;
+    let begun = Instant::now();
+    transaction.commit("bench", "").unwrap();
+    let commit = begun.elapsed();
+    let begun = Instant::now();
+    drop(writer);
+    [open, commit, begun.elapsed()]
 }
 
 /// One person's records, a file for each type.
@@ -117,7 +159,7 @@ fn sync(transaction: &mut Transaction<'_>, people: &Population, number: u64) {
     }
 }
 
-/// A lake of 100,000 files in 20 tables, which is all a catalog knows of them: the files themselves are empty.
+/// A lake of 100,000 files in 20 tables, which is all a catalog knows of them: the files themselves have their size and nothing else.
 fn many_files(writer: &mut LakeWriter) {
     let mut transaction = writer.begin();
     sync(&mut transaction, &Population::new(1, 1), 0);
@@ -131,12 +173,12 @@ fn many_files(writer: &mut LakeWriter) {
             .nth(number as usize % picture.tables.len())
             .unwrap();
         let path = transaction.new_file_path(table.mode, table.ty).unwrap();
-        std::fs::write(&path, "").unwrap();
+        std::fs::File::create(&path).unwrap().set_len(FILE_BYTES).unwrap();
         let owner = (number as i64).wrapping_mul(0x1234_5678_9abc) & i64::MAX;
         let file = WrittenFile {
             path,
             rows: 50,
-            bytes: 30_000,
+            bytes: FILE_BYTES,
             footer_size: 6_000,
             owners: owner..=owner,
             versions: 1..=3,

@@ -360,6 +360,88 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
     assert!(kills() < 16 || after > 0, "the kills hit erasures that had begun");
 }
 
+/// A lake whose catalog is lost after a kill: rows of an erasure that was recorded do not come back with a new catalog, and a new
+/// catalog that is killed in the making is made by the next call.
+#[test]
+fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
+    let mut victim = Victim::new();
+    let first = victim
+        .population
+        .iter()
+        .find(|text| text.contains(r#""resourceType":"Patient""#));
+    let patient: serde_json::Value = serde_json::from_str(first.unwrap()).unwrap();
+    let patient = patient["id"].as_str().unwrap().to_owned();
+    let subject = format!(r#""subject":{{"reference":"Patient/{patient}"#);
+    let own: Vec<String> = victim
+        .population
+        .iter()
+        .filter(|text| text.contains(&subject))
+        .cloned()
+        .collect();
+    let tables = victim.lake().picture().tables.len();
+    let call = |victim: &Victim, arguments: &[&str]| {
+        let mut command = program(&arguments.iter().map(std::ffi::OsStr::new).collect::<Vec<_>>());
+        command.arg("--data").arg(victim.data());
+        command
+    };
+    let shown = |lake: &Lake| own.iter().filter(|text| is_shown(lake, text)).count();
+    assert!(
+        call(&victim, &["erase", "--patient", &patient])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let rest = resources(&victim.lake().picture()).len();
+    let (mut before, mut after) = (0, 0);
+    for round in 1..=kills() / 2 {
+        victim.import_whole(round);
+        let erase = call(&victim, &["erase", "--patient", &patient]);
+        match round % 2 {
+            0 => victim.kill_while_removing(erase),
+            _ => victim.kill(erase, 3 * tables),
+        }
+        let found = shown(&victim.lake());
+        *(if found > 0 { &mut before } else { &mut after }) += 1;
+        for name in ["catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"] {
+            let _ = std::fs::remove_file(victim.data().join(name));
+        }
+        // A file that cannot be read is kept, wherever it is killed.
+        let unfit = victim.data().join("data/live/Patient/unfit.parquet");
+        std::fs::write(&unfit, "half a file").unwrap();
+        let mut adopt = call(&victim, &["check", "--adopt"]).spawn().unwrap();
+        let begun = Instant::now();
+        let entries = || std::fs::read_dir(victim.data()).unwrap().count();
+        let (start, steps) = (entries(), round % 4);
+        while entries() < start + steps && adopt.try_wait().unwrap().is_none() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(300),
+                "it neither ends nor goes on"
+            );
+        }
+        adopt.kill().unwrap();
+        adopt.wait().unwrap();
+        let _ = call(&victim, &["check", "--adopt"]).status().unwrap();
+        let lake = victim.lake();
+        // One that was asked for and killed before it was recorded may be carried out now. One that was recorded has to be.
+        let now = shown(&lake);
+        assert!(now == 0 || now == found, "round {round}: {found} were shown, {now} are");
+        drop(lake.writer().unwrap());
+        assert_eq!(shown(&lake), now, "round {round}");
+        let rows = if now > 0 { victim.population.len() } else { rest };
+        assert_eq!(resources(&lake.picture()).len(), rows, "round {round}");
+        let mut kept = files_below(&victim.data());
+        kept.retain(|path| path.ends_with("live/Patient/unfit.parquet"));
+        assert_eq!(kept.len(), 1, "round {round}");
+        assert!(
+            kept.iter().all(|path| !path.to_string_lossy().contains(".orphans")),
+            "round {round}"
+        );
+        kept.iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    }
+    println!("{before} kills before it was recorded, {after} after");
+    assert!(kills() < 16 || after > 0, "the kills hit erasures that had begun");
+}
+
 /// The resources of a data file, none of a delete file; `None` where it is neither.
 fn texts_of(path: &Path) -> Option<Vec<String>> {
     let file = std::fs::File::open(path).unwrap();

@@ -192,3 +192,28 @@ fn a_missing_file_is_nothing_to_wait_for() {
     assert_eq!(it.lake.writer().unwrap().resumed().len(), 0);
     it.commit(&[marked(12)]);
 }
+
+/// An old file that could not be removed was told to whoever erased and to nobody else: the next pass took the erasure for done.
+#[test]
+fn an_erasure_is_not_over_while_an_old_file_is_there() {
+    let it = fixture();
+    it.commit(&[marked(2)]);
+    it.commit(&[marked(3)]);
+    // Something that is to be removed and cannot be.
+    let stuck = table(&it.lake.picture()).files[0].path.with_file_name("stuck");
+    std::fs::create_dir(&stuck).unwrap();
+    let catalog = rusqlite::Connection::open(it.dir.path().join("catalog.sqlite")).unwrap();
+    let schedule = "INSERT INTO ducklake_files_scheduled_for_deletion VALUES (99, 'live/Patient/stuck', 1, '2024-01-01 00:00:00+00')";
+    catalog.execute(schedule, []).unwrap();
+    drop(catalog);
+    let mut writer = it.lake.writer().unwrap();
+    let done = writer.erase_all(&[intent(2)]).unwrap();
+    assert!(done[0].left.iter().any(|left| left.contains("stuck")), "{done:?}");
+    assert_eq!(writer.unfinished(), [intent(2)]);
+    drop(writer);
+    assert_eq!(it.lake.writer().unwrap().unfinished(), [intent(2)]);
+    std::fs::remove_dir(&stuck).unwrap();
+    assert_eq!(it.lake.writer().unwrap().unfinished(), []);
+    assert!(shown(&it.lake, [2]).is_empty() && !holds(it.dir.path(), "p000002"));
+    assert_eq!(shown(&it.lake, [3]), [3]);
+}

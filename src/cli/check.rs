@@ -37,11 +37,11 @@ pub(super) struct Args {
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let report = check(&arguments.data).map_err(Failure::from_lake)?;
     print(&report);
-    let needs_catalog = |finding: &Finding| {
-        matches!(
-            finding.problem,
-            Problem::Catalog(_) | Problem::Missing | Problem::Unnamed
-        )
+    let needs_catalog = |finding: &Finding| match finding.problem {
+        Problem::Catalog(_) | Problem::Missing => true,
+        // An interrupted writer has left it. What was not committed is not to become a part of the lake.
+        Problem::Unnamed => !report.is_as_marked,
+        _ => false,
     };
     if arguments.adopt && report.findings.iter().any(needs_catalog) {
         let adopted = arguments.wait.until_free(|| adopt(&arguments.data))?;
@@ -71,6 +71,12 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
     }
     if adopted.removed > 0 {
         println!("{} files from before an erasure were removed", adopted.removed);
+    }
+    if adopted.erasures > 0 {
+        println!(
+            "{} erasures were not over: nobody is shown such records, and the next command that writes finishes them",
+            adopted.erasures
+        );
     }
     let Some(kept_in) = &adopted.kept_in else {
         return Ok(());

@@ -34,6 +34,9 @@ pub enum LakeError {
         /// What is wrong.
         what: String,
     },
+    /// The catalog is another file than the one that this process has open. Opening the lake again helps.
+    #[error("the catalog of the lake at {} was replaced while this process had it open; start the process again", .0.display())]
+    Replaced(PathBuf),
     /// The snapshot asked for has expired, or never was. Starting over from the newest snapshot helps.
     #[error("snapshot {0} is gone")]
     SnapshotGone(u64),

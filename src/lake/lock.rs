@@ -12,6 +12,8 @@ use super::private;
 #[derive(Debug)]
 pub(super) struct WriteLock {
     file: File,
+    /// Whether whoever held it before gave it up, and was not killed.
+    pub(super) was_given_up: bool,
 }
 
 impl WriteLock {
@@ -38,17 +40,19 @@ impl WriteLock {
             }
             Err(TryLockError::Error(source)) => return Err(LakeError::io("lock", &path)(source)),
         }
+        let was_given_up = file.metadata().is_ok_and(|facts| facts.len() == 0);
         file.set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(LakeError::io("write", &path))?;
-        Ok(WriteLock { file })
+        Ok(WriteLock { file, was_given_up })
     }
 }
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // Emptied so that a later reader of the file is not misled; the lock itself goes with the descriptor in any case.
+        // Emptied so that a later reader of the file is not misled, and the next holder knows that this one was not killed; the lock
+        // itself goes with the descriptor in any case.
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }

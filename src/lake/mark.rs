@@ -1,16 +1,22 @@
 //! The mark beside the catalog, `DIR/catalog.mark`: where the catalog stood when the last writer left it. A catalog that stands
 //! before its mark is an older copy, and one that stands at its mark has the rows that the mark's digest is of.
 //!
-//! The mark is written after the catalog: whoever is killed in between leaves a mark that is too low, which says less and
-//! never anything wrong. It also keeps the owner key, without which a lost catalog could not be made anew.
+//! The mark is written after each commit: whoever is killed in between leaves a mark that is too low, which says less and
+//! never anything wrong. It also keeps what a lost catalog could not be made anew without: the owner key, and the erasures whose
+//! files may not all be gone.
+
+use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
 use super::catalog::{self, Standing};
+use super::erase::Intent;
 use super::error::LakeError;
 use super::folder::Folder;
 use super::owner::OwnerKey;
 use super::private;
+use super::scope::{Mode, PatientScope};
+use super::writer::sync_folder;
 
 /// The file's contents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +25,45 @@ pub(super) struct Mark {
     erasures: u64,
     oldest_snapshot: u64,
     /// Of the catalog's rows, as hexadecimal digits; `None` where they were not written yet.
-    digest: Option<String>,
+    rows_digest: Option<String>,
     owner_key: String,
+    /// Erasures that were recorded, unless each of their old files is known to be gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unfinished_erasures: Vec<Unfinished>,
+}
+
+/// An erasure's [`Intent`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Unfinished {
+    mode: String,
+    application: String,
+    patients: Vec<String>,
+    owners: Vec<i64>,
+    authorizations: Vec<String>,
+}
+
+impl Unfinished {
+    fn of(intent: Intent) -> Unfinished {
+        Unfinished {
+            mode: intent.mode.schema().to_owned(),
+            application: intent.application,
+            patients: intent.patient.patients,
+            owners: intent.patient.owners,
+            authorizations: intent.patient.authorizations,
+        }
+    }
+
+    fn intent(&self) -> Option<Intent> {
+        Some(Intent {
+            mode: Mode::named(&self.mode)?,
+            application: self.application.clone(),
+            patient: PatientScope {
+                patients: self.patients.clone(),
+                owners: self.owners.clone(),
+                authorizations: self.authorizations.clone(),
+            },
+        })
+    }
 }
 
 impl Mark {
@@ -30,20 +73,37 @@ impl Mark {
             newest_snapshot: 0,
             erasures: 0,
             oldest_snapshot: 0,
-            digest: None,
+            rows_digest: None,
             owner_key: key.to_hex(),
+            unfinished_erasures: Vec::new(),
         }
     }
 
-    /// The mark of the catalog as it is.
-    pub(super) fn take(connection: &rusqlite::Connection) -> Result<Mark, LakeError> {
+    /// The mark of the catalog as it is, with the digest of its rows. `before` is the mark that is there.
+    pub(super) fn take(
+        connection: &rusqlite::Connection,
+        digest: u64,
+        before: Option<&Mark>,
+    ) -> Result<Mark, LakeError> {
         let standing = catalog::standing(connection)?;
+        let recorded = catalog::unfinished(connection)?;
+        let mut unfinished_erasures: Vec<Unfinished> = recorded.into_iter().map(Unfinished::of).collect();
+        // What was recorded before may be over, but a file that it gave up is still there.
+        if catalog::has_scheduled(connection)? {
+            let before = before.into_iter().flat_map(|before| &before.unfinished_erasures);
+            for one in before {
+                if !unfinished_erasures.contains(one) {
+                    unfinished_erasures.push(one.clone());
+                }
+            }
+        }
         Ok(Mark {
             newest_snapshot: standing.newest,
             erasures: standing.erasures,
             oldest_snapshot: standing.oldest,
-            digest: Some(format!("{:016x}", catalog::digest(connection)?)),
+            rows_digest: Some(hexadecimal(digest)),
             owner_key: catalog::owner_key(connection)?.to_hex(),
+            unfinished_erasures,
         })
     }
 
@@ -53,26 +113,50 @@ impl Mark {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Puts this mark in the place of the one before.
-    pub(super) fn write(&self, folder: &Folder) -> Result<(), LakeError> {
+    /// The same with erasures that are about to be recorded.
+    pub(super) fn announcing(mut self, intents: &[&Intent]) -> Mark {
+        for intent in intents {
+            let one = Unfinished::of(Intent::clone(intent));
+            if !self.unfinished_erasures.contains(&one) {
+                self.unfinished_erasures.push(one);
+            }
+        }
+        self
+    }
+
+    /// Puts this mark in the place of `before`, durably where it is about erasures.
+    pub(super) fn write(&self, folder: &Folder, before: Option<&Mark>) -> Result<(), LakeError> {
+        let is_durable = before
+            .into_iter()
+            .chain([self])
+            .any(|mark| !mark.unfinished_erasures.is_empty());
         let (path, new) = (folder.mark(), folder.new_mark());
         let write = || -> std::io::Result<()> {
-            let file = private::options().write(true).create(true).truncate(true).open(&new)?;
-            serde_json::to_writer(&file, self)?;
+            let mut file = private::options().write(true).create(true).truncate(true).open(&new)?;
+            file.write_all(&serde_json::to_vec(self)?)?;
+            if is_durable {
+                file.sync_all()?;
+            }
             std::fs::rename(&new, &path)
         };
-        write().map_err(LakeError::io("write", &path))
+        write().map_err(LakeError::io("write", &path))?;
+        if is_durable { sync_folder(folder.path()) } else { Ok(()) }
     }
 
     /// Whether the catalog stands where this mark says.
-    pub(super) fn is_at(&self, standing: &Standing) -> bool {
+    fn is_at(&self, standing: &Standing) -> bool {
         (self.newest_snapshot, self.erasures, self.oldest_snapshot)
             == (standing.newest, standing.erasures, standing.oldest)
     }
 
-    /// Whether it has a digest.
-    pub(super) fn is_whole(&self) -> bool {
-        self.digest.is_some()
+    /// The erasures that it keeps.
+    pub(super) fn unfinished_erasures(&self) -> Vec<Intent> {
+        self.unfinished_erasures.iter().filter_map(Unfinished::intent).collect()
+    }
+
+    /// The newest snapshot, and how often an erasure was recorded or finished.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.newest_snapshot, self.erasures)
     }
 
     /// The owner key that it keeps.
@@ -80,8 +164,12 @@ impl Mark {
         OwnerKey::from_hex(&self.owner_key)
     }
 
-    /// Why the catalog cannot be the one that was marked; `None` where it can.
-    pub(super) fn contradiction(&self, connection: &rusqlite::Connection) -> Result<Option<String>, LakeError> {
+    /// Why the catalog cannot be the one that was marked, if the digest of its rows is this; `None` where it can.
+    pub(super) fn contradiction(
+        &self,
+        connection: &rusqlite::Connection,
+        digest: u64,
+    ) -> Result<Option<String>, LakeError> {
         let now = catalog::standing(connection)?;
         if now.newest < self.newest_snapshot || now.erasures < self.erasures || now.oldest < self.oldest_snapshot {
             return Ok(Some(format!(
@@ -92,11 +180,12 @@ impl Mark {
         if self.owner_key() != Some(catalog::owner_key(connection)?) {
             return Ok(Some("it is the catalog of another lake, by its owner key".to_owned()));
         }
-        let changed = self.is_at(&now)
-            && match &self.digest {
-                Some(digest) => *digest != format!("{:016x}", catalog::digest(connection)?),
-                None => false,
-            };
+        let marked = self.rows_digest.as_ref();
+        let changed = self.is_at(&now) && marked.is_some_and(|marked| *marked != hexadecimal(digest));
         Ok(changed.then(|| "its rows are not those that the last writer left".to_owned()))
     }
+}
+
+fn hexadecimal(digest: u64) -> String {
+    format!("{digest:016x}")
 }

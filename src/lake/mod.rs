@@ -26,6 +26,7 @@ pub mod shape;
 pub mod shred;
 mod store;
 mod survey;
+mod trace;
 mod transaction;
 mod writer;
 mod written;

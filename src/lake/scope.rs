@@ -22,6 +22,13 @@ impl Mode {
             Mode::Test => "test",
         }
     }
+
+    /// The mode of a schema.
+    pub(super) fn named(schema: &str) -> Option<Mode> {
+        [Mode::Live, Mode::Test]
+            .into_iter()
+            .find(|mode| mode.schema() == schema)
+    }
 }
 
 /// What a reader may see: rows of one application in one mode and, for a patient token, of one person.

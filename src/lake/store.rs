@@ -18,6 +18,7 @@ use super::owner::OwnerKey;
 use super::picture::Picture;
 use super::scan::{MemoryLimits, MemoryUse, Reader, ScanError, ScopedTable, Warmed};
 use super::scope::Scope;
+use super::trace::{FileTrace, Trace};
 use super::writer::LakeWriter;
 use crate::fhir::TypeId;
 
@@ -60,6 +61,10 @@ struct Shared {
     newest: RwLock<Arc<Picture>>,
     older: Mutex<Older>,
     reader: Mutex<Connection>,
+    /// The catalog's file that the reader has open.
+    catalog: Option<FileTrace>,
+    /// How the last writer of this process left the lake.
+    left: Mutex<Option<Trace>>,
     owner_key: OwnerKey,
     enclosing_key: EnclosingKey,
     data: Arc<Reader>,
@@ -102,6 +107,7 @@ impl Lake {
     pub fn open_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
         let (reader, newest, owner_key) = read_catalog(&folder).map_err(|error| error.of_catalog(folder.path()))?;
+        let catalog = FileTrace::of(&folder.catalog());
         let data = Arc::new(Reader::new(options.memory));
         data.learn(&newest.erasures, newest.erasures.epoch);
         Ok(Lake(Arc::new(Shared {
@@ -110,6 +116,8 @@ impl Lake {
             newest: RwLock::new(newest),
             older: Mutex::default(),
             reader: Mutex::new(reader),
+            catalog,
+            left: Mutex::default(),
             owner_key,
             enclosing_key: EnclosingKey::of(owner_key),
             data,
@@ -138,6 +146,7 @@ impl Lake {
 
     /// Takes in what another process committed; gives the newest picture. Costs one small query when nothing happened.
     pub fn refresh(&self) -> Result<Arc<Picture>, LakeError> {
+        self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
         let picture = catalog::load(&reader, &self.0.folder, Some(&self.picture()))?;
         drop(reader);
@@ -227,6 +236,22 @@ impl Lake {
     /// writer left behind. [`LakeError::Mismatch`] where catalog and files do not go together.
     pub fn writer(&self) -> Result<LakeWriter, LakeError> {
         LakeWriter::open(self.clone())
+    }
+
+    /// Refuses to go on where another file has got the catalog's name: what this process knows is of the one before.
+    pub(super) fn refuse_replaced(&self) -> Result<(), LakeError> {
+        let now = FileTrace::of(&self.0.folder.catalog());
+        match (&self.0.catalog, &now) {
+            (Some(open), Some(now)) if !open.is_same_file(now) => {
+                Err(LakeError::Replaced(self.0.folder.path().to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How the last writer of this process left the lake.
+    pub(super) fn left(&self) -> MutexGuard<'_, Option<Trace>> {
+        lock(&self.0.left)
     }
 
     /// Asks the catalog something that no picture knows.

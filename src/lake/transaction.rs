@@ -16,7 +16,7 @@ use super::layout::{ColumnRow, Layout, LayoutError};
 use super::picture::{DataFile, Picture, TablePicture};
 use super::private;
 use super::scope::Mode;
-use super::writer::LakeWriter;
+use super::writer::{LakeWriter, remove};
 use super::written::WrittenFile;
 use crate::fhir::{TypeId, facts};
 
@@ -29,6 +29,10 @@ pub struct Transaction<'w> {
     tables: BTreeMap<(Mode, TypeId), TableChange>,
     /// Files to remove if this does not commit.
     handed_out: Vec<PathBuf>,
+    /// Whether the writer had left files behind before.
+    left_orphans: bool,
+    /// Whether a commit has failed of which nobody knows how far it came.
+    is_unsure: bool,
 }
 
 /// What a transaction has done to one table.
@@ -45,7 +49,7 @@ struct TableChange {
 
 impl<'w> Transaction<'w> {
     pub(super) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
-        writer.leaves_orphans = true;
+        let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
         let base = writer.lake().picture();
         // Whole milliseconds, as FHIR's instants have them, and a later one each time, though the clock may stand or go back.
         let millis = |micros: i64| micros.div_euclid(1_000);
@@ -56,6 +60,8 @@ impl<'w> Transaction<'w> {
             time,
             tables: BTreeMap::new(),
             handed_out: Vec::new(),
+            left_orphans,
+            is_unsure: false,
         }
     }
 
@@ -159,13 +165,19 @@ impl<'w> Transaction<'w> {
         };
         // From here on the files may be part of a snapshot even if an error is reported; the next writer sorts that out.
         self.handed_out.clear();
+        self.is_unsure = true;
         let inserted = catalog::insert(&mut self.writer.connection, &commit);
         if let Err(LakeError::Conflict { .. }) = &inserted {
             // The next transaction begins on what is there now.
+            catalog::watch_anew(&self.writer.connection)?;
             self.writer.lake().refresh()?;
         }
         inserted?;
-        self.writer.publish(&self.base)
+        self.is_unsure = false;
+        let picture = self.writer.publish(&self.base)?;
+        // Not only at the writer's end: it may be killed.
+        self.writer.mark_commit();
+        Ok(picture)
     }
 
     /// Whether a file that is replaced may hold rows of an erasure that is not finished: they would come to lie in a new file, which is
@@ -283,10 +295,9 @@ impl<'w> Transaction<'w> {
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        for path in &self.handed_out {
-            // What cannot be removed now, or was never written, is the next writer's to remove.
-            let _ = std::fs::remove_file(path);
-        }
+        // What cannot be removed now is the next writer's to remove.
+        let failed = self.handed_out.iter().filter(|path| remove(path).is_err()).count();
+        self.writer.leaves_orphans = self.left_orphans || self.is_unsure || failed > 0;
     }
 }
 

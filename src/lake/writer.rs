@@ -1,6 +1,7 @@
 //! The one writer: holds the lake's lock, makes sure that catalog and files go together, cleans up after an interrupted
 //! predecessor, opens transactions, and lets go of expired snapshots.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use super::picture::Picture;
 use super::scope::Scope;
 use super::store::Lake;
 use super::survey::{Survey, survey};
+use super::trace::Trace;
 use super::transaction::Transaction;
 
 /// A snapshot is kept this much longer than page links live: the process that hands links out may be another one and
@@ -31,8 +33,10 @@ const NOTICE: i64 = 60_000_000;
 pub struct LakeWriter {
     lake: Lake,
     pub(super) connection: Connection,
-    /// What stood beside the catalog when it was opened.
+    /// What stands beside the catalog.
     mark: Option<Mark>,
+    /// When catalog and files were last held against each other.
+    checked: Instant,
     /// Whether files may lie about that no snapshot has.
     pub(super) leaves_orphans: bool,
     /// When erasures were recorded whose files are all there still.
@@ -54,7 +58,7 @@ pub(super) fn create(folder: &Folder, now: i64) -> Result<(), LakeError> {
         catalog::refuse_without_catalog(folder)?;
         let key = OwnerKey::random();
         // Before the catalog: a mark of a lake that was here would be above the new one.
-        Mark::of_new(key).write(folder)?;
+        Mark::of_new(key).write(folder, None)?;
         catalog::create(folder, now, key)?;
     }
     sync_folder(folder.path())
@@ -63,13 +67,20 @@ pub(super) fn create(folder: &Folder, now: i64) -> Result<(), LakeError> {
 impl LakeWriter {
     pub(super) fn open(lake: Lake) -> Result<LakeWriter, LakeError> {
         let lock = WriteLock::take(lake.folder())?;
-        let (mut connection, mark) = open_catalog(&lake).map_err(|error| error.of_catalog(lake.folder().path()))?;
-        catalog::mend(&mut connection)?;
+        lake.refuse_replaced()?;
+        let left = lake.left().take();
+        let left = left.filter(|left| lock.was_given_up && left.is_fresh(lake.folder()));
+        let opened = match left {
+            Some(left) => Opened::again(&lake, left),
+            None => Opened::anew(&lake),
+        };
+        let opened = opened.map_err(|error| error.of_catalog(lake.folder().path()))?;
         lake.refresh()?;
         let mut writer = LakeWriter {
             lake,
-            connection,
-            mark,
+            connection: opened.connection,
+            mark: opened.mark,
+            checked: opened.checked,
             leaves_orphans: false,
             recorded: None,
             notice: Duration::ZERO,
@@ -77,6 +88,8 @@ impl LakeWriter {
             _lock: lock,
         };
         writer.go_on_erasing()?;
+        // Before anything is committed: erasures that are over by now are not to reach what comes.
+        writer.note_erasures();
         Ok(writer)
     }
 
@@ -137,14 +150,76 @@ impl LakeWriter {
         )
     }
 
-    /// Writes down where the catalog stands, unless it stands where it did.
-    fn leave_mark(&self) -> Result<(), LakeError> {
-        let now = catalog::standing(&self.connection)?;
-        let is_marked = |mark: &Mark| mark.is_at(&now) && mark.is_whole();
-        if self.mark.as_ref().is_some_and(is_marked) {
-            return Ok(());
+    /// Writes erasures down beside the catalog that are about to be recorded in it, for the case that it is lost. That this cannot be done
+    /// is no error: the erasure stands in the catalog.
+    pub(super) fn announce_erasures(&mut self, intents: &[&Intent]) {
+        let mark = self.mark_now().map(|mark| mark.announcing(intents));
+        self.warn_unless(|writer| writer.put_mark(mark?));
+    }
+
+    /// Writes down beside the catalog which erasures are not over.
+    pub(super) fn note_erasures(&mut self) {
+        let noted = match (&self.mark, catalog::unfinished(&self.connection)) {
+            (Some(mark), Ok(unfinished)) => mark.unfinished_erasures() == unfinished,
+            (None, Ok(unfinished)) => unfinished.is_empty(),
+            (_, Err(_)) => false,
+        };
+        if !noted {
+            self.warn_unless(LakeWriter::leave_mark);
         }
-        Mark::take(&self.connection)?.write(self.lake.folder())
+    }
+
+    /// Erasures that are over but for a file that is still there.
+    pub(super) fn not_removed(&self) -> Vec<Intent> {
+        let mark = self.mark.as_ref();
+        let mark = mark.filter(|_| catalog::has_scheduled(&self.connection).unwrap_or(true));
+        mark.map(Mark::unfinished_erasures).unwrap_or_default()
+    }
+
+    fn warn_unless(&mut self, write: impl FnOnce(&mut LakeWriter) -> Result<(), LakeError>) {
+        if let Err(error) = write(self) {
+            tracing::warn!(%error, "the catalog's mark does not tell of the erasures that are under way");
+        }
+    }
+
+    /// Writes down where the catalog stands after a commit, which is as good without.
+    pub(super) fn mark_commit(&mut self) {
+        if let Err(error) = self.leave_mark() {
+            tracing::debug!(%error, "the catalog's mark stays as it was");
+        }
+    }
+
+    /// Writes down where the catalog stands, unless that is written already.
+    fn leave_mark(&mut self) -> Result<(), LakeError> {
+        let mark = self.mark_now()?;
+        self.put_mark(mark)
+    }
+
+    fn mark_now(&self) -> Result<Mark, LakeError> {
+        Mark::take(
+            &self.connection,
+            catalog::watched(&self.connection)?,
+            self.mark.as_ref(),
+        )
+    }
+
+    fn put_mark(&mut self, mark: Mark) -> Result<(), LakeError> {
+        if self.mark.as_ref() != Some(&mark) {
+            mark.write(self.lake.folder(), self.mark.as_ref())?;
+            self.mark = Some(mark);
+        }
+        Ok(())
+    }
+
+    /// Lets the next writer of this process know how this one left the lake.
+    fn leave_trace(&mut self) -> Result<(), LakeError> {
+        self.leave_mark()?;
+        let digest = catalog::watched(&self.connection)?;
+        let is_tidy = !self.leaves_orphans && !catalog::has_scheduled(&self.connection)?;
+        if let Some(mark) = self.mark.take().filter(|_| is_tidy) {
+            *self.lake.left() = Some(Trace::of(self.lake.folder(), digest, mark, self.checked));
+        }
+        Ok(())
     }
 
     /// Reads what was committed on this connection and shows it to the lake's readers.
@@ -166,32 +241,60 @@ impl Drop for LakeWriter {
         if let Err(error) = fold {
             tracing::debug!(%error, "the catalog's log stays");
         }
-        if let Err(error) = self.leave_mark() {
+        if let Err(error) = self.leave_trace() {
             tracing::debug!(%error, "the catalog's mark stays as it was");
         }
     }
 }
 
-/// Opens the catalog to write, unless it and the files do not go together, and settles what an interrupted writer left.
-fn open_catalog(lake: &Lake) -> Result<(Connection, Option<Mark>), LakeError> {
-    let folder = lake.folder();
-    if !folder.has_catalog() {
-        catalog::refuse_without_catalog(folder)?;
-        return Err(LakeError::Missing(folder.path().to_owned()));
+/// A catalog that goes with its files, and what an interrupted writer left is settled.
+struct Opened {
+    connection: Connection,
+    mark: Option<Mark>,
+    checked: Instant,
+}
+
+impl Opened {
+    /// Opens the catalog after holding it and the files against each other; an error where they do not go together.
+    fn anew(lake: &Lake) -> Result<Opened, LakeError> {
+        let folder = lake.folder();
+        if !folder.has_catalog() {
+            catalog::refuse_without_catalog(folder)?;
+            return Err(LakeError::Missing(folder.path().to_owned()));
+        }
+        if let Some(what) = catalog::cut_off(&folder.catalog())? {
+            return Err(LakeError::Damaged(what));
+        }
+        let mut connection = catalog::open_writer(&folder.catalog())?;
+        catalog::check_version(&connection, folder)?;
+        let digest = catalog::digest(&connection)?;
+        let mark = Mark::read(folder);
+        if let Some(mark) = &mark
+            && let Some(what) = mark.contradiction(&connection, digest)?
+        {
+            return Err(LakeError::Damaged(what));
+        }
+        catalog::watch(&connection, digest)?;
+        settle(&connection, lake)?;
+        catalog::mend(&mut connection)?;
+        Ok(Opened {
+            connection,
+            mark,
+            checked: Instant::now(),
+        })
     }
-    if let Some(what) = catalog::cut_off(&folder.catalog())? {
-        return Err(LakeError::Damaged(what));
+
+    /// Opens the catalog as the last writer of this process has left it.
+    fn again(lake: &Lake, left: Trace) -> Result<Opened, LakeError> {
+        let connection = catalog::open_writer(&lake.folder().catalog())?;
+        catalog::watch(&connection, left.digest)?;
+        orphans::remove_old(lake.folder(), lake.clock().now());
+        Ok(Opened {
+            connection,
+            mark: Some(left.mark),
+            checked: left.checked,
+        })
     }
-    let connection = catalog::open_writer(&folder.catalog())?;
-    catalog::check_version(&connection, folder)?;
-    let mark = Mark::read(folder);
-    if let Some(mark) = &mark
-        && let Some(what) = mark.contradiction(&connection)?
-    {
-        return Err(LakeError::Damaged(what));
-    }
-    settle(&connection, lake)?;
-    Ok((connection, mark))
 }
 
 /// Removes the files that the catalog has given up, and moves aside those that it does not name: files of transactions that never
@@ -224,7 +327,11 @@ fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
 }
 
 fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Result<Vec<LakeError>, LakeError> {
-    let failed: Vec<LakeError> = paths.iter().filter_map(|path| remove(path).err()).collect();
+    let mut failed: Vec<LakeError> = paths.iter().filter_map(|path| remove(path).err()).collect();
+    // A file whose name comes back with the machine would be one that nobody knows.
+    let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+    let folders = folders.into_iter().filter(|folder| folder.exists());
+    failed.extend(folders.map(sync_folder).filter_map(Result::err));
     if !paths.is_empty() && failed.is_empty() {
         catalog::forget_scheduled(connection)?;
     }

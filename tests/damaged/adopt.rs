@@ -3,6 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use arrow::array::AsArray;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use tabularium::lake::{Intent, Lake, Mode, PatientScope};
+
 use super::{Copy, Made, tabularium};
 use crate::harness::lake::files_below;
 
@@ -149,6 +153,124 @@ fn who_was_erased_does_not_come_back() {
     assert_eq!(lake.check().0, Some(0));
 }
 
+/// A file that an erasure gave up as a whole leaves nothing behind by which it could be known. It came back with a new catalog if the
+/// process was killed before the file was removed, and so did the rows of an erasure that was only recorded.
+#[test]
+fn an_erasure_under_way_is_carried_out_with_a_new_catalog() {
+    let made = Made::new();
+    let lake = made.copy();
+    let before = lake.data();
+    let opened = Lake::open(lake.path()).unwrap();
+    let ann = PatientScope {
+        patients: vec!["ann".to_owned()],
+        owners: opened.owners_of("local", "ann"),
+        authorizations: Vec::new(),
+    };
+    let intent = Intent {
+        mode: Mode::Live,
+        application: "local".to_owned(),
+        patient: ann,
+    };
+    let mut writer = opened.writer().unwrap();
+    writer.record_erasures(std::slice::from_ref(&intent)).unwrap();
+    let mark = lake.path().join("catalog.mark");
+    let recorded = std::fs::read(&mark).unwrap();
+    assert!(recorded.windows(3).any(|text| text == b"ann"), "as if killed now");
+    drop(writer);
+    succeeds(&tabularium(lake.path(), &["compact"]));
+    let expected = all(lake.path());
+    assert_eq!(expected.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1, 0, 2, 0]);
+    let over = std::fs::read(&mark).unwrap();
+    assert!(
+        !over.windows(3).any(|text| text == b"ann"),
+        "nothing names her when it is over"
+    );
+
+    // As a kill leaves it before the old files are removed.
+    drop(opened);
+    for (path, bytes) in &before {
+        std::fs::write(path, bytes).unwrap();
+    }
+    std::fs::write(&mark, recorded).unwrap();
+    std::fs::remove_file(lake.catalog()).unwrap();
+    let said = adopt(&lake);
+    assert!(said.contains("1 erasures were not over"), "{said}");
+    assert_eq!(all(lake.path()), expected);
+    succeeds(&tabularium(lake.path(), &["compact"]));
+    assert_eq!(all(lake.path()), expected);
+    assert_eq!(lake.check().0, Some(0));
+    let left = files_below(&lake.path().join("data"));
+    assert!(left.iter().all(|path| !holds(path, "Patient/ann")));
+    assert!(!std::fs::read(&mark).unwrap().windows(3).any(|text| text == b"ann"));
+}
+
+/// Whether a text stands in a column of texts of a data file.
+fn holds(path: &Path, text: &str) -> bool {
+    let file = std::fs::File::open(path).unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    let mut batches = reader.map(Result::unwrap);
+    batches.any(|batch| {
+        let resources = batch.column_by_name("resource").cloned();
+        resources.is_some_and(|resources| {
+            let resources = resources.as_string::<i32>();
+            resources.iter().flatten().any(|resource| resource.contains(text))
+        })
+    })
+}
+
+/// Rows that were never committed became a part of the lake, because a healthy catalog was replaced for the sake of their files.
+#[test]
+fn what_an_interrupted_writer_left_is_not_adopted() {
+    let made = Made::new();
+    let lake = made.copy();
+    let catalog = std::fs::read(lake.catalog()).unwrap();
+    let (expected, before) = (all(lake.path()), lake.data());
+    let other = made.copy();
+    made.import(other.path(), "third");
+    let orphan = other.data().into_iter().find(|(path, _)| {
+        let here = lake.path().join(path.strip_prefix(other.path()).unwrap());
+        !before.contains_key(&here)
+    });
+    let (path, bytes) = orphan.unwrap();
+    let orphan = lake.path().join(path.strip_prefix(other.path()).unwrap());
+    std::fs::write(&orphan, bytes).unwrap();
+    let done = tabularium(lake.path(), &["check", "--adopt"]);
+    assert_eq!(done.status.code(), Some(3));
+    assert!(String::from_utf8(done.stdout).unwrap().contains("is not named"));
+    assert!(std::fs::read(lake.catalog()).unwrap() == catalog);
+    assert_eq!(all(lake.path()), expected);
+    succeeds(&tabularium(lake.path(), &["compact"]));
+    assert!(!orphan.exists());
+    assert_eq!((all(lake.path()), lake.check().0), (expected, Some(0)));
+}
+
+/// The numbers went on from nothing, so that a link into an old snapshot came to mean another one.
+#[test]
+fn a_new_catalog_counts_on() {
+    let made = Made::new();
+    let lake = made.copy();
+    succeeds(&tabularium(lake.path(), &["erase", "--patient", "ann"]));
+    let of = |lake: &Copy<'_>| {
+        let lake = Lake::open(lake.path()).unwrap();
+        (lake.picture().snapshot, lake.picture().erasures())
+    };
+    let (snapshot, erasures) = of(&lake);
+    let older = std::fs::read(lake.catalog()).unwrap();
+    std::fs::remove_file(lake.catalog()).unwrap();
+    adopt(&lake);
+    let now = of(&lake);
+    assert!(now.0 > snapshot && now.1 >= erasures, "{now:?}");
+    let opened = Lake::open(lake.path()).unwrap();
+    assert!((0..=snapshot).all(|gone| opened.picture_at(gone).is_err()));
+    drop(opened);
+    // A copy of the catalog before is an older one to it.
+    let new = std::fs::read(lake.catalog()).unwrap();
+    std::fs::write(lake.catalog(), older).unwrap();
+    lake.is_refused("the catalog before");
+    std::fs::write(lake.catalog(), new).unwrap();
+    made.import(lake.path(), "third");
+}
+
 #[test]
 fn what_cannot_be_read_is_kept() {
     let made = Made::new();
@@ -175,6 +297,33 @@ fn what_cannot_be_read_is_kept() {
     assert!(said.contains("data.damaged-"), "{said}");
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(erase().status.code(), Some(2), "there is nothing left");
+}
+
+/// A changed letter can be decoded. It was taken, and what it says of a row decided about other files' rows.
+#[test]
+fn what_differs_from_its_checksum_is_kept() {
+    let made = Made::new();
+    let lake = made.copy();
+    std::fs::remove_file(lake.catalog()).unwrap();
+    let file = files_below(&lake.path().join("data/live/Organization"));
+    let file = file.first().unwrap();
+    let metadata = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(file).unwrap()).unwrap();
+    let columns = metadata.metadata().row_group(0).columns();
+    let resource = columns
+        .iter()
+        .find(|column| column.column_path().string() == "resource");
+    let (start, length) = resource.unwrap().byte_range();
+    let mut content = std::fs::read(file).unwrap();
+    content[(start + length - 2) as usize] ^= 1;
+    std::fs::write(file, &content).unwrap();
+    assert!(!holds(file, "nothing"), "it can be decoded");
+    let done = tabularium(lake.path(), &["check", "--adopt"]);
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(done.status.code(), Some(3), "{said}");
+    assert!(said.contains("differs from its checksum"), "{said}");
+    let folder = kept(lake.path(), "data.damaged-").remove(0);
+    let kept = files_below(&folder);
+    assert!(std::fs::read(kept.first().unwrap()).unwrap() == content);
 }
 
 /// Without the key nobody's rows could be found again, so nothing is made.

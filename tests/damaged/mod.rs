@@ -1,6 +1,7 @@
 //! A catalog that is not the one of the files: no command that writes takes it, and no file goes. `tabularium check` says what is wrong.
 
 mod adopt;
+mod beside;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -128,6 +128,26 @@ fn fill(connection: &mut Connection, now: i64, key: OwnerKey) -> Result<(), Lake
     Ok(())
 }
 
+/// Takes the empty snapshot out of a catalog that it began with, for the one that is newer.
+pub(in crate::lake) fn forget_first(connection: &Connection, snapshot: u64) -> Result<(), LakeError> {
+    for table in ["ducklake_snapshot", "ducklake_snapshot_changes"] {
+        connection.execute(&format!("DELETE FROM {table} WHERE snapshot_id = ?"), [snapshot])?;
+    }
+    Ok(())
+}
+
+/// Has an empty catalog count its snapshots and its erasures on from these.
+pub(in crate::lake) fn count_on(connection: &mut Connection, snapshot: u64, erasures: u64) -> Result<(), LakeError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for table in ["ducklake_snapshot", "ducklake_snapshot_changes"] {
+        transaction.execute(&format!("UPDATE {table} SET snapshot_id = ?"), [snapshot])?;
+    }
+    if erasures > 0 {
+        super::erasure::count_on(&transaction, erasures)?;
+    }
+    Ok(transaction.commit()?)
+}
+
 /// Refuses a catalog whose rows or files this program would misread.
 pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -> Result<(), LakeError> {
     for (key, known) in [

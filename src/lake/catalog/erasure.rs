@@ -94,10 +94,7 @@ pub(super) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let mode: String = row.get(1)?;
-            let mode = [Mode::Live, Mode::Test]
-                .into_iter()
-                .find(|known| known.schema() == mode)
-                .ok_or_else(damaged)?;
+            let mode = Mode::named(&mode).ok_or_else(damaged)?;
             let patient = PatientScope {
                 owners: list(&row.get::<_, String>(3)?)?,
                 patients: list(&row.get::<_, String>(4)?)?,
@@ -117,10 +114,21 @@ pub(super) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
     Ok(Erasures { epoch, pending })
 }
 
+/// What the erasures mean that are recorded and not finished.
+pub(in crate::lake) fn unfinished(connection: &Connection) -> Result<Vec<Intent>, LakeError> {
+    let pending = erasures(connection)?.pending;
+    Ok(pending.iter().filter_map(|erasure| erasure.intent()).collect())
+}
+
+/// Makes the table of erasures if there is none yet.
+pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
+    Ok(connection.execute_batch(TABLE)?)
+}
+
 /// Records erasures; gives their numbers. One of the same rows that was recorded before is a part of it from now on.
 pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) -> Result<Vec<u64>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(TABLE)?;
+    make_table(&transaction)?;
     let first_file = head(&transaction)?.next_file_id;
     let mut id = count(&transaction, intents.len() as u64)? - intents.len() as u64;
     let mut ids = Vec::with_capacity(intents.len());
@@ -314,6 +322,12 @@ fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writ
         Some((id, least, _)) if id < exchange.id => least,
         Some((_, least, _)) => least + 1,
     })
+}
+
+/// Has a catalog that has recorded no erasure yet count on from another's.
+pub(super) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
+    make_table(transaction)?;
+    count(transaction, erasures).map(drop)
 }
 
 /// Counts changes of the erasures; gives the new count.

@@ -109,6 +109,12 @@ pub(in crate::lake) fn scheduled(connection: &Connection, folder: &Folder) -> Re
         .collect()
 }
 
+/// Whether files are scheduled for deletion.
+pub(in crate::lake) fn has_scheduled(connection: &Connection) -> Result<bool, LakeError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM ducklake_files_scheduled_for_deletion)";
+    Ok(connection.query_row(sql, [], |row| row.get(0))?)
+}
+
 /// Clears the schedule once its files are gone.
 pub(in crate::lake) fn forget_scheduled(connection: &Connection) -> Result<(), LakeError> {
     connection.execute("DELETE FROM ducklake_files_scheduled_for_deletion", [])?;

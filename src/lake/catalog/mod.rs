@@ -19,14 +19,14 @@ mod standing;
 mod statistics;
 
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
-pub(super) use create::{check_version, create, make, owner_key};
+pub(super) use create::{check_version, count_on, create, forget_first, make, owner_key};
 pub(super) use erasure::{
-    Exchange, NewPeriod, StoredFile, empty_log, epoch, exchange, oldest_snapshot, reached, record,
+    Exchange, NewPeriod, StoredFile, empty_log, epoch, exchange, oldest_snapshot, reached, record, unfinished,
 };
 pub use expire::Expired;
-pub(super) use expire::{expire, forget_scheduled, scheduled};
+pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
 pub(super) use load::{history, is_kept, load, load_at};
 pub(super) use named::{broken_pages, contradictions, named};
-pub(super) use standing::{Standing, digest, find_owner_key, standing};
+pub(super) use standing::{Standing, digest, find_owner_key, standing, watch, watch_anew, watch_erasures, watched};
 pub(super) use statistics::mend;

@@ -1,13 +1,14 @@
 //! Where the catalog stands: three numbers that only rise, and a digest of its rows. `lake::mark` keeps them beside the catalog, so
-//! that a writer notices an older copy of it and a changed row.
+//! that a writer notices an older copy of it and a changed row. A writer reads all rows for the digest once, when it begins.
 
 use std::hash::Hasher;
 
 use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use siphasher::sip::SipHasher13;
 
-use super::erasure::epoch;
+use super::erasure::{epoch, make_table};
 use super::load::head;
 use crate::lake::error::LakeError;
 use crate::lake::owner::OwnerKey;
@@ -23,33 +24,130 @@ pub(in crate::lake) struct Standing {
     pub(in crate::lake) oldest: u64,
 }
 
+/// A table whose rows the digest covers, the columns that count, and a condition over `{row}` if only some rows do.
+type Covered = (&'static str, &'static [&'static str], &'static str);
+
 /// What the digest covers: every row that decides which files and columns are whose. Statistics are left out, they are many and
 /// are worked out anew.
-const COVERED: [&str; 8] = [
-    "SELECT key, value FROM ducklake_metadata
-     WHERE scope IS NULL AND key IN ('version', 'data_path', 'tabularium_layout_version', 'tabularium.owner_key', 'tabularium.erasures')
-     ORDER BY key",
-    "SELECT snapshot_id, snapshot_time, schema_version, next_catalog_id, next_file_id
-     FROM ducklake_snapshot ORDER BY snapshot_id",
-    "SELECT schema_id, begin_snapshot, end_snapshot, schema_name, path, path_is_relative
-     FROM ducklake_schema ORDER BY schema_id",
-    "SELECT table_id, begin_snapshot, end_snapshot, schema_id, table_name, path, path_is_relative
-     FROM ducklake_table ORDER BY rowid",
-    "SELECT column_id, begin_snapshot, end_snapshot, table_id, column_order, column_name, column_type, nulls_allowed, parent_column
-     FROM ducklake_column ORDER BY rowid",
-    "SELECT data_file_id, table_id, begin_snapshot, end_snapshot, path, path_is_relative, record_count, file_size_bytes,
-            footer_size, row_id_start
-     FROM ducklake_data_file ORDER BY data_file_id",
-    "SELECT delete_file_id, table_id, begin_snapshot, end_snapshot, data_file_id, path, path_is_relative, delete_count,
-            file_size_bytes, footer_size
-     FROM ducklake_delete_file ORDER BY delete_file_id",
-    "SELECT data_file_id, owner_min, owner_max, version_min, version_max, last_updated_min, last_updated_max
-     FROM tabularium_file_bounds ORDER BY data_file_id",
+const COVERED: [Covered; 8] = [
+    (
+        "ducklake_metadata",
+        &["key", "value"],
+        "{row}.scope IS NULL AND {row}.key IN
+         ('version', 'data_path', 'tabularium_layout_version', 'tabularium.owner_key', 'tabularium.erasures')",
+    ),
+    (
+        "ducklake_snapshot",
+        &[
+            "snapshot_id",
+            "snapshot_time",
+            "schema_version",
+            "next_catalog_id",
+            "next_file_id",
+        ],
+        "",
+    ),
+    (
+        "ducklake_schema",
+        &[
+            "schema_id",
+            "begin_snapshot",
+            "end_snapshot",
+            "schema_name",
+            "path",
+            "path_is_relative",
+        ],
+        "",
+    ),
+    (
+        "ducklake_table",
+        &[
+            "table_id",
+            "begin_snapshot",
+            "end_snapshot",
+            "schema_id",
+            "table_name",
+            "path",
+            "path_is_relative",
+        ],
+        "",
+    ),
+    (
+        "ducklake_column",
+        &[
+            "column_id",
+            "begin_snapshot",
+            "end_snapshot",
+            "table_id",
+            "column_order",
+            "column_name",
+            "column_type",
+            "nulls_allowed",
+            "parent_column",
+        ],
+        "",
+    ),
+    (
+        "ducklake_data_file",
+        &[
+            "data_file_id",
+            "table_id",
+            "begin_snapshot",
+            "end_snapshot",
+            "path",
+            "path_is_relative",
+            "record_count",
+            "file_size_bytes",
+            "footer_size",
+            "row_id_start",
+        ],
+        "",
+    ),
+    (
+        "ducklake_delete_file",
+        &[
+            "delete_file_id",
+            "table_id",
+            "begin_snapshot",
+            "end_snapshot",
+            "data_file_id",
+            "path",
+            "path_is_relative",
+            "delete_count",
+            "file_size_bytes",
+            "footer_size",
+        ],
+        "",
+    ),
+    (
+        "tabularium_file_bounds",
+        &[
+            "data_file_id",
+            "owner_min",
+            "owner_max",
+            "version_min",
+            "version_max",
+            "last_updated_min",
+            "last_updated_max",
+        ],
+        "",
+    ),
 ];
 
 /// The same for the erasures that are not finished; the table is there once one was recorded.
-const ERASURES: &str = "SELECT erasure_id, mode, application, owners, patients, authorizations, first_file
-     FROM tabularium_erasure ORDER BY erasure_id";
+const ERASURES: Covered = (
+    "tabularium_erasure",
+    &[
+        "erasure_id",
+        "mode",
+        "application",
+        "owners",
+        "patients",
+        "authorizations",
+        "first_file",
+    ],
+    "",
+);
 
 /// Where the catalog stands now.
 pub(in crate::lake) fn standing(connection: &Connection) -> Result<Standing, LakeError> {
@@ -60,23 +158,111 @@ pub(in crate::lake) fn standing(connection: &Connection) -> Result<Standing, Lak
     })
 }
 
-/// A digest of the catalog's rows.
+/// A digest of the catalog's rows: the sum of the hashes of the rows, so that it follows from what a change adds and takes away.
 pub(in crate::lake) fn digest(connection: &Connection) -> Result<u64, LakeError> {
     let reading = connection.unchecked_transaction()?;
-    let erasures = (epoch(&reading)? > 0).then_some(ERASURES);
-    let mut hasher = SipHasher13::new();
-    for sql in COVERED.into_iter().chain(erasures) {
-        let mut statement = reading.prepare(sql)?;
-        let columns = statement.column_count();
+    let erasures = (epoch(&reading)? > 0).then_some(&ERASURES);
+    let mut sum = 0u64;
+    for (table, columns, condition) in COVERED.iter().chain(erasures) {
+        let condition = match condition {
+            &"" => String::new(),
+            condition => format!(" WHERE {}", condition.replace("{row}", table)),
+        };
+        let mut statement = reading.prepare(&format!("SELECT {} FROM {table}{condition}", columns.join(", ")))?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            for column in 0..columns {
+            let mut hasher = hasher(table);
+            for column in 0..columns.len() {
                 hash(&mut hasher, row.get_ref(column)?);
             }
+            sum = sum.wrapping_add(hasher.finish());
         }
-        hasher.write_u8(b'.');
     }
-    Ok(hasher.finish())
+    Ok(sum)
+}
+
+/// Has this connection keep the digest up to date with each row that it changes, beginning with `digest`. So whoever ends
+/// writing need not read all rows again.
+pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(), LakeError> {
+    // What is temporary is undone with a transaction as well. Nothing of it is to reach the disk.
+    connection.pragma_update(None, "temp_store", "memory")?;
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("tabularium_hash", -1, flags, |row| {
+        let table = row.get_raw(0).as_str()?;
+        let mut hasher = hasher(table);
+        (1..row.len()).for_each(|column| hash(&mut hasher, row.get_raw(column)));
+        Ok(hasher.finish().cast_signed())
+    })?;
+    // SQLite's own sum would become inexact where it overflows.
+    connection.create_scalar_function("tabularium_add", 2, flags, |row| {
+        Ok(row.get::<i64>(0)?.wrapping_add(row.get::<i64>(1)?))
+    })?;
+    connection.create_scalar_function("tabularium_subtract", 2, flags, |row| {
+        Ok(row.get::<i64>(0)?.wrapping_sub(row.get::<i64>(1)?))
+    })?;
+    connection.execute_batch("CREATE TEMP TABLE tabularium_watched (digest BIGINT NOT NULL)")?;
+    connection.execute("INSERT INTO tabularium_watched VALUES (?)", [digest.cast_signed()])?;
+    COVERED
+        .iter()
+        .try_for_each(|covered| watch_table(connection, covered))?;
+    if epoch(connection)? > 0 {
+        watch_erasures(connection)?;
+    }
+    Ok(())
+}
+
+/// Has a connection that watches take up what somebody else has changed.
+pub(in crate::lake) fn watch_anew(connection: &Connection) -> Result<(), LakeError> {
+    let digest = digest(connection)?.cast_signed();
+    connection.execute("UPDATE temp.tabularium_watched SET digest = ?", [digest])?;
+    Ok(())
+}
+
+/// Watches the table of erasures as well, which is made if there is none yet.
+pub(in crate::lake) fn watch_erasures(connection: &Connection) -> Result<(), LakeError> {
+    make_table(connection)?;
+    watch_table(connection, &ERASURES)
+}
+
+/// The digest as a connection that watches has kept it.
+pub(in crate::lake) fn watched(connection: &Connection) -> Result<u64, LakeError> {
+    let digest: i64 = connection.query_row("SELECT digest FROM temp.tabularium_watched", [], |row| row.get(0))?;
+    Ok(digest.cast_unsigned())
+}
+
+fn watch_table(connection: &Connection, (table, columns, condition): &Covered) -> Result<(), LakeError> {
+    let changes: [(&str, &[(&str, &str)]); 3] = [
+        ("INSERT", &[("tabularium_add", "NEW")]),
+        ("DELETE", &[("tabularium_subtract", "OLD")]),
+        ("UPDATE", &[("tabularium_subtract", "OLD"), ("tabularium_add", "NEW")]),
+    ];
+    for (change, steps) in changes {
+        let steps: String = steps
+            .iter()
+            .map(|(combine, row)| {
+                let values: Vec<String> = columns.iter().map(|column| format!("{row}.{column}")).collect();
+                let condition = match condition {
+                    &"" => String::new(),
+                    condition => format!(" WHERE {}", condition.replace("{row}", row)),
+                };
+                format!(
+                    "UPDATE tabularium_watched SET digest = {combine}(digest, tabularium_hash('{table}', {})){condition};",
+                    values.join(", ")
+                )
+            })
+            .collect();
+        connection.execute_batch(&format!(
+            "CREATE TEMP TRIGGER IF NOT EXISTS {table}_{change} AFTER {change} ON main.{table} BEGIN {steps} END"
+        ))?;
+    }
+    Ok(())
+}
+
+/// Hashes the values of a row of a table.
+fn hasher(table: &str) -> SipHasher13 {
+    let mut hasher = SipHasher13::new();
+    hash(&mut hasher, ValueRef::Text(table.as_bytes()));
+    hasher
 }
 
 fn hash(hasher: &mut SipHasher13, value: ValueRef<'_>) {

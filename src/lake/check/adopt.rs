@@ -4,13 +4,15 @@
 //! stays, less what delete files take away. The old catalog is kept under another name, and so is what cannot be read. History is lost: the
 //! new catalog has one snapshot.
 //!
-//! What was erased does not come back: blank rows stay deleted, files from before an erasure are removed, and erasures that the old
-//! catalog has recorded and not finished are recorded again, if it can be read.
+//! What was erased does not come back: blank rows stay deleted, files from before an erasure are removed, and erasures are recorded again
+//! of which the old catalog or its mark says that they are not over. Snapshots and erasures are counted on from where the old catalog or
+//! its mark ends, so that no link into an older snapshot means a newer one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use rustc_hash::FxHashSet;
 
 use super::candidate::Candidate;
 use super::choice::{Choice, choose};
@@ -43,6 +45,8 @@ pub struct Adopted {
     pub moved_aside: u64,
     /// Files from before an erasure that was not over: removed.
     pub removed: u64,
+    /// Erasures that were not over: recorded again, so that the next writer finishes them.
+    pub erasures: u64,
     /// Files that cannot be taken, each with the reason: kept in [`kept_in`](Adopted::kept_in).
     pub unfit: Vec<(PathBuf, String)>,
     /// Where they lie.
@@ -70,7 +74,14 @@ struct Old {
     key: Option<OwnerKey>,
     erasures: Vec<Intent>,
     time: i64,
+    snapshot: u64,
+    epoch: u64,
+    /// Files that it has given up.
+    scheduled: FxHashSet<PathBuf>,
 }
+
+/// A snapshot above this is no number that a catalog has come to by counting.
+const MAX_SNAPSHOT: u64 = 1 << 53;
 
 /// Makes a new catalog from the data files of a folder. [`LakeError::Busy`] while another process writes.
 pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
@@ -81,89 +92,109 @@ pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
     }
     let _lock = WriteLock::take(&folder)?;
     let now = SystemClock.now();
-    let old = old_catalog(&folder);
+    let mark = Mark::read(&folder);
+    let old = old_catalog(&folder, mark.as_ref());
     let mut adopted = Adopted::default();
     let all = survey(&folder, Default::default())?.unnamed;
-    let tables = tables(&folder, &all, &mut adopted)?;
-    let key = owner_key(&folder, &old, &tables)?;
+    let (given_up, of_tables): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| old.scheduled.contains(path));
+    let tables = tables(&folder, &of_tables, &mut adopted)?;
+    let key = owner_key(&folder, &old, mark.as_ref(), &tables)?;
 
     let path = catalog::make(&folder, now, key)?;
     let mut connection = catalog::open_writer(&path)?;
-    let delete_files = fill(&mut connection, &folder, &tables, now.max(old.time), &mut adopted)?;
+    catalog::count_on(&mut connection, old.snapshot, old.epoch)?;
+    let delete_files = fill(&mut connection, &folder, &tables, &old, now, &mut adopted)?;
     if !old.erasures.is_empty() {
         catalog::record(&mut connection, &old.erasures.iter().collect::<Vec<_>>())?;
+        adopted.erasures = old.erasures.len() as u64;
     }
-    let mark = Mark::take(&connection)?;
+    let new_mark = Mark::take(&connection, catalog::digest(&connection)?, None)?;
     connection.close().map_err(|(_, error)| error)?;
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
     synced.map_err(LakeError::io("sync", &path))?;
 
-    // Interrupted from here on, there is no catalog; the same call makes it again.
+    // The mark first: it keeps the key and the erasures, and the old catalog is an older one to it. Interrupted from here on, the lake is
+    // refused, and the same call makes the catalog again.
+    new_mark.write(&folder, mark.as_ref())?;
     let time = chrono::DateTime::<chrono::Utc>::from_timestamp_micros(now).unwrap_or_default();
     let time = time.format("%Y%m%dT%H%M%S%6fZ").to_string();
     adopted.old_catalog = folder.keep_catalog(&time)?;
-    mark.write(&folder)?;
+    let mut settled = set_aside(&folder, &tables, &time, &mut adopted)?;
+    sync_folder(folder.path())?;
     std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))?;
     sync_folder(folder.path())?;
-    clear_up(&folder, &tables, &all, &delete_files, now, &time, &mut adopted)?;
+    // A writer that comes after an interruption moves these aside as well.
+    settled.extend(delete_files);
+    let rest = of_tables.into_iter().filter(|path| !settled.contains(path));
+    let rest: Vec<PathBuf> = rest.chain(given_up).collect();
+    adopted.moved_aside = rest.len() as u64;
+    orphans::move_aside(&folder, &rest, now);
     Ok(adopted)
 }
 
-/// Puts what was not taken where it belongs.
-fn clear_up(
+/// Keeps what cannot be read and removes what was erased, both before the new catalog is there: a writer takes what it does not name for
+/// orphans. Gives all files that are dealt with, those that are taken among them.
+fn set_aside(
     folder: &Folder,
     tables: &[Table],
-    all: &[PathBuf],
-    delete_files: &BTreeSet<PathBuf>,
-    now: i64,
     time: &str,
     adopted: &mut Adopted,
-) -> Result<(), LakeError> {
-    let mut taken = delete_files.clone();
+) -> Result<BTreeSet<PathBuf>, LakeError> {
+    let mut settled = BTreeSet::new();
     for table in tables {
         for at in &table.choice.erased {
             remove(&table.files[*at].written.path)?;
             adopted.removed += 1;
         }
         let erased = table.choice.erased.iter().copied();
-        let kept = table.choice.taken.iter().map(|(at, _)| *at);
-        taken.extend(erased.chain(kept).map(|at| table.files[at].written.path.clone()));
+        let taken = table.choice.taken.iter().map(|(at, _)| *at);
+        settled.extend(erased.chain(taken).map(|at| table.files[at].written.path.clone()));
     }
-    if !adopted.unfit.is_empty() {
-        let aside = folder.kept_files(time);
-        for (path, _) in &adopted.unfit {
-            let to = aside.join(path.strip_prefix(folder.data()).unwrap_or(path));
-            let parent = to.parent().unwrap_or(&aside);
-            crate::lake::private::folder(parent).map_err(LakeError::io("create", parent))?;
-            std::fs::rename(path, &to).map_err(LakeError::io("rename", path))?;
-            taken.insert(path.clone());
-        }
-        adopted.kept_in = Some(aside);
+    if adopted.unfit.is_empty() {
+        return Ok(settled);
     }
-    let rest: Vec<PathBuf> = all.iter().filter(|path| !taken.contains(*path)).cloned().collect();
-    adopted.moved_aside = rest.len() as u64;
-    orphans::move_aside(folder, &rest, now);
-    Ok(())
+    let aside = folder.kept_files(time);
+    for (path, _) in &adopted.unfit {
+        let to = aside.join(path.strip_prefix(folder.data()).unwrap_or(path));
+        let parent = to.parent().unwrap_or(&aside);
+        crate::lake::private::folder(parent).map_err(LakeError::io("create", parent))?;
+        std::fs::rename(path, &to).map_err(LakeError::io("rename", path))?;
+        settled.insert(path.clone());
+    }
+    adopted.kept_in = Some(aside);
+    Ok(settled)
 }
 
-fn old_catalog(folder: &Folder) -> Old {
+fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
     let read = |connection: &Connection| -> Result<Old, LakeError> {
         let picture = catalog::load(connection, folder, None)?;
-        let pending = picture.erasures.pending.iter();
         Ok(Old {
             key: Some(catalog::owner_key(connection)?),
-            erasures: pending.filter_map(|erasure| erasure.intent()).collect(),
+            erasures: catalog::unfinished(connection)?,
             time: picture.time,
+            snapshot: picture.snapshot,
+            epoch: picture.erasures.epoch,
+            scheduled: catalog::scheduled(connection, folder).unwrap_or_default(),
         })
     };
-    catalog::open_reader(folder)
+    let mut old = catalog::open_reader(folder)
         .and_then(|connection| read(&connection))
-        .unwrap_or_default()
+        .unwrap_or_default();
+    for erasure in mark.map(Mark::unfinished_erasures).unwrap_or_default() {
+        if !old.erasures.contains(&erasure) {
+            old.erasures.push(erasure);
+        }
+    }
+    let (snapshot, epoch) = mark.map(Mark::counts).unwrap_or_default();
+    let highest = |one: u64, other: u64| [one, other].into_iter().filter(|count| *count < MAX_SNAPSHOT).max();
+    old.snapshot = highest(old.snapshot, snapshot).unwrap_or_default();
+    old.epoch = highest(old.epoch, epoch).unwrap_or_default();
+    old
 }
 
 /// The key that the owners in the files were made with.
-fn owner_key(folder: &Folder, old: &Old, tables: &[Table]) -> Result<OwnerKey, LakeError> {
-    let marked = Mark::read(folder).and_then(|mark| mark.owner_key());
+fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) -> Result<OwnerKey, LakeError> {
+    let marked = mark.and_then(Mark::owner_key);
     let found = || catalog::find_owner_key(&std::fs::read(folder.catalog()).ok()?);
     let keys: Vec<OwnerKey> = [old.key, marked].into_iter().flatten().chain(found()).collect();
     let files = || tables.iter().flat_map(|table| &table.files);
@@ -283,11 +314,12 @@ fn fill(
     connection: &mut Connection,
     folder: &Folder,
     tables: &[Table],
-    time: i64,
+    old: &Old,
+    now: i64,
     adopted: &mut Adopted,
 ) -> Result<BTreeSet<PathBuf>, LakeError> {
     let (mut delete_files, mut commits) = (BTreeSet::new(), Vec::new());
-    let (mut next_id, mut time) = (0, time);
+    let (mut next_id, mut time) = (0, now.max(old.time));
     for table in tables.iter().filter(|table| !table.choice.taken.is_empty()) {
         let name = facts().get(table.ty).name;
         let mut commit = TableCommit {
@@ -340,12 +372,14 @@ fn fill(
     }
     sync_files(&delete_files.iter().cloned().collect::<Vec<_>>())?;
     let commit = Commit {
-        base: 0,
+        base: old.snapshot,
         time: (time.div_euclid(1_000) + 1) * 1_000,
         author: "tabularium",
         message: "catalog made anew from the data files",
         tables: commits,
     };
     catalog::insert(connection, &commit)?;
+    // A link into the old catalog's last snapshot would show nothing, where it is to say that this is gone.
+    catalog::forget_first(connection, old.snapshot)?;
     Ok(delete_files)
 }

@@ -14,6 +14,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Files of interrupted writers, moved aside to `data/.orphans/`. They are no part of the lake.
     pub moved_aside: u64,
+    /// Whether the catalog's mark is there and nothing in it contradicts the catalog: files that the catalog does not name are then left
+    /// by interrupted writers.
+    pub is_as_marked: bool,
     /// Whether somebody was writing meanwhile. Files that the catalog does not name were not looked for then: they may be in the making.
     pub being_written: bool,
 }

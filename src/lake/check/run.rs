@@ -47,7 +47,7 @@ pub fn check(dir: impl AsRef<Path>) -> Result<Report, LakeError> {
 }
 
 fn look(connection: &Connection, folder: &Folder, report: &mut Report) -> Result<(), LakeError> {
-    for what in catalog_findings(connection, folder)? {
+    for what in catalog_findings(connection, folder, report)? {
         report.find(folder.catalog(), Problem::Catalog(what));
     }
     let data = folder.data();
@@ -99,7 +99,7 @@ fn unnamed(connection: &Connection, folder: &Folder) -> Result<Vec<PathBuf>, Lak
 }
 
 /// What is wrong with the catalog by itself, a clause each.
-fn catalog_findings(connection: &Connection, folder: &Folder) -> Result<Vec<String>, LakeError> {
+fn catalog_findings(connection: &Connection, folder: &Folder, report: &mut Report) -> Result<Vec<String>, LakeError> {
     let mut found: Vec<String> = catalog::cut_off(&folder.catalog())?.into_iter().collect();
     found.extend(catalog::broken_pages(connection, false)?);
     if !found.is_empty() {
@@ -110,7 +110,9 @@ fn catalog_findings(connection: &Connection, folder: &Folder) -> Result<Vec<Stri
     catalog::owner_key(connection)?;
     found.extend(catalog::contradictions(connection)?);
     if let Some(mark) = Mark::read(folder) {
-        found.extend(mark.contradiction(connection)?);
+        let contradiction = mark.contradiction(connection, catalog::digest(connection)?)?;
+        report.is_as_marked = contradiction.is_none();
+        found.extend(contradiction);
     }
     Ok(found)
 }

@@ -68,7 +68,6 @@ pub(super) struct Found {
 pub(super) struct Prepared<'p> {
     pub(super) exchange: Exchange<'p>,
     pub(super) fresh: Fresh,
-    pub(super) old: Vec<PathBuf>,
     pub(super) found: Vec<Found>,
     /// Bytes of the new files.
     pub(super) bytes: u64,
@@ -122,15 +121,12 @@ pub(super) fn prepare<'p>(
             deletes: Vec::new(),
         },
         fresh: Fresh::default(),
-        old: Vec::new(),
         found: Vec::new(),
         bytes: 0,
     };
     let mut deletes = Vec::with_capacity(file.deletes.len());
     for stored in &file.deletes {
-        let path = folder.join(&stored.name);
-        deletes.push((stored.begin, stored.end, deletes::read(&path)?));
-        prepared.old.push(path);
+        deletes.push((stored.begin, stored.end, deletes::read(&folder.join(&stored.name))?));
     }
     let gone = deletes.last().filter(|(_, end, _)| end.is_none());
     let is_live = |row: &u64| file.end.is_none() && gone.is_none_or(|(_, _, gone)| gone.binary_search(row).is_err());
@@ -174,7 +170,6 @@ pub(super) fn prepare<'p>(
         }
         prepared.exchange.written = Some((file_name(&new), written));
     }
-    prepared.old.push(old);
     Ok(Some(prepared))
 }
 

@@ -1,7 +1,7 @@
 //! Carrying erasures out: recorded, every file rewritten that any snapshot reaches, old and new exchanged, old ones removed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::lake::error::LakeError;
 use crate::lake::picture::TablePicture;
 use crate::lake::scope::{Mode, PatientScope, Scope};
 use crate::lake::transaction::sync_files;
-use crate::lake::writer::{LakeWriter, sync_folder};
+use crate::lake::writer::LakeWriter;
 
 /// New files are exchanged for the old ones once they have so many bytes: that much more room is taken for a while, and that much
 /// work a kill may cost.
@@ -51,7 +51,6 @@ impl Erased {
 struct Work<'p> {
     exchanges: Vec<Exchange<'p>>,
     fresh: Fresh,
-    old: Vec<PathBuf>,
     found: Vec<Found>,
     bytes: u64,
 }
@@ -60,7 +59,6 @@ impl<'p> Work<'p> {
     fn add(&mut self, prepared: Prepared<'p>) {
         self.exchanges.push(prepared.exchange);
         self.fresh.append(prepared.fresh);
-        self.old.extend(prepared.old);
         self.found.extend(prepared.found);
         self.bytes += prepared.bytes;
     }
@@ -127,11 +125,15 @@ impl LakeWriter {
         let there: Vec<usize> = (0..unique.len()).filter(|at| has_rows[*at]).collect();
         if !there.is_empty() {
             let intents: Vec<&Intent> = there.iter().map(|at| unique[*at]).collect();
+            catalog::watch_erasures(&self.connection)?;
+            // First beside the catalog: what is recorded is not to come back with a new one.
+            self.announce_erasures(&intents);
             let recorded = catalog::record(&mut self.connection, &intents)?;
             there.iter().zip(recorded).for_each(|(at, id)| ids[*at] = Some(id));
             self.recorded = Some(Instant::now());
             let base = self.lake().picture();
             self.publish(&base)?;
+            self.note_erasures();
         }
         Ok(places.into_iter().map(|at| ids[at]).collect())
     }
@@ -147,12 +149,18 @@ impl LakeWriter {
         &self.resumed
     }
 
-    /// What the lake was asked to erase and has not, for a file that could not be read or replaced. Nobody is shown it, and each writer
-    /// tries again.
+    /// What the lake was asked to erase and has not, for a file that could not be read, replaced or removed. Nobody is shown it, and each
+    /// writer tries again.
     pub fn unfinished(&self) -> Vec<Intent> {
         let picture = self.lake().picture();
         let pending = picture.erasures.pending.iter();
-        pending.filter_map(|erasure| erasure.intent()).collect()
+        let mut unfinished: Vec<Intent> = pending.filter_map(|erasure| erasure.intent()).collect();
+        for erasure in self.not_removed() {
+            if !unfinished.contains(&erasure) {
+                unfinished.push(erasure);
+            }
+        }
+        unfinished
     }
 
     /// Which intents mean rows that some snapshot has, or may have in a file that cannot be read.
@@ -229,6 +237,7 @@ impl LakeWriter {
         if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
             // There may be no room to hold so much twice, which one file after the other needs less of.
             tracing::debug!(%error, "erasing goes on file by file");
+            self.leaves_orphans = true;
             progress.hindered.clear();
             progress.done.values_mut().for_each(|done| done.left.clear());
             let again = self.lake().refresh();
@@ -246,6 +255,7 @@ impl LakeWriter {
             }
             Err(error) => left.push(format!("the catalog's log, which could not be emptied ({error})")),
         }
+        self.note_erasures();
         for erasure in &pending {
             let done = progress.done.entry(erasure.id).or_default();
             done.left.extend(left.iter().cloned());
@@ -328,10 +338,8 @@ impl LakeWriter {
         }
         let base = self.lake().picture();
         self.publish(&base)?;
-        let folders: BTreeSet<&Path> = work.old.iter().filter_map(|path| path.parent()).collect();
         // They stay in the catalog's schedule until they are gone.
-        let mut not_removed = self.remove_scheduled()?;
-        not_removed.extend(folders.into_iter().map(sync_folder).filter_map(Result::err));
+        let not_removed = self.remove_scheduled()?;
         progress.left.extend(not_removed.iter().map(|error| reasons(error)));
         Ok(())
     }

@@ -1,0 +1,87 @@
+//! How a writer of this process left the lake: whether anybody has been at it since.
+//!
+//! A server opens the lake to write for every commit. It need not read all rows of the catalog and look at all data files each time:
+//! if the files beside them are as it left them, nobody else has written.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::folder::Folder;
+use super::mark::Mark;
+use super::scope::Mode;
+
+/// All is looked at anew after this time, for what a disk or a hand has changed without a writer.
+const CHECK_AFTER: Duration = Duration::from_secs(600);
+
+/// What a writer leaves, for the next one of the same process.
+#[derive(Debug)]
+pub(super) struct Trace {
+    /// The catalog, its log and its mark, and the folders of the data files: one changes with each name in it.
+    files: Vec<Option<FileTrace>>,
+    /// What the catalog's rows come to.
+    pub(super) digest: u64,
+    pub(super) mark: Mark,
+    /// When all was looked at.
+    pub(super) checked: Instant,
+}
+
+/// What the system says of a file, by which a change of it is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileTrace {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    /// Seconds and nanoseconds. Nobody can set this time.
+    changed: (i64, i64),
+}
+
+impl Trace {
+    /// What stands in the folder now.
+    pub(super) fn of(folder: &Folder, digest: u64, mark: Mark, checked: Instant) -> Trace {
+        Trace {
+            files: files(folder),
+            digest,
+            mark,
+            checked,
+        }
+    }
+
+    /// Whether the folder is still so, and was looked at not long ago.
+    pub(super) fn is_fresh(&self, folder: &Folder) -> bool {
+        self.checked.elapsed() < CHECK_AFTER && self.files[0].is_some() && self.files == files(folder)
+    }
+}
+
+impl FileTrace {
+    /// What is known of a file; `None` where there is none.
+    pub(super) fn of(path: &Path) -> Option<FileTrace> {
+        let facts = std::fs::metadata(path).ok()?;
+        Some(FileTrace {
+            device: facts.dev(),
+            inode: facts.ino(),
+            bytes: facts.len(),
+            changed: (facts.ctime(), facts.ctime_nsec()),
+        })
+    }
+
+    /// Whether it is the same file, be it changed.
+    pub(super) fn is_same_file(&self, other: &FileTrace) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+fn files(folder: &Folder) -> Vec<Option<FileTrace>> {
+    let mut log = folder.catalog().into_os_string();
+    log.push("-wal");
+    let mut paths = vec![folder.catalog(), PathBuf::from(log), folder.mark()];
+    let schemas = [Mode::Live, Mode::Test].map(|mode| folder.data().join(mode.schema()));
+    for schema in schemas {
+        let tables = std::fs::read_dir(&schema).into_iter().flatten().flatten();
+        let mut tables: Vec<PathBuf> = tables.map(|entry| entry.path()).collect();
+        tables.sort_unstable();
+        paths.push(schema);
+        paths.append(&mut tables);
+    }
+    paths.iter().map(|path| FileTrace::of(path)).collect()
+}

@@ -1,0 +1,84 @@
+//! A process that goes on while others are at the lake: it notices what they have done.
+
+use tabularium::lake::{Lake, LakeError, Mode};
+
+use super::{Copy, Made, tabularium};
+use crate::harness::lake::{add, row};
+use crate::harness::records;
+
+fn patients(lake: &Lake) -> u64 {
+    let picture = lake.picture();
+    let table = picture.table(Mode::Live, records::ty("Patient")).unwrap();
+    table.rows
+}
+
+/// A server went on with the catalog that it had open. Its next commit could land in the new one, with numbers of the old.
+#[test]
+fn a_process_is_told_that_the_catalog_was_replaced() {
+    let made = Made::new();
+    let lake = made.copy();
+    let opened = Lake::open(lake.path()).unwrap();
+    drop(opened.writer().unwrap());
+    std::fs::remove_file(lake.catalog()).unwrap();
+    let done = tabularium(lake.path(), &["check", "--adopt"]);
+    assert!(done.status.success());
+    assert!(matches!(opened.writer(), Err(LakeError::Replaced(_))));
+    let error = opened.refresh().unwrap_err().to_string();
+    assert!(error.contains("was replaced"), "{error}");
+    let again = Lake::open(lake.path()).unwrap();
+    assert_eq!(patients(&again), 2);
+    drop(again.writer().unwrap());
+}
+
+/// Whoever opens the lake to write again looks at everything anew, unless nobody has been there since.
+#[test]
+fn a_process_that_writes_again_notices_what_was_done_between() {
+    let made = Made::new();
+    let lake = made.copy();
+    let opened = Lake::open(lake.path()).unwrap();
+    let rewrite = || drop(opened.writer().unwrap());
+    rewrite();
+    made.import(lake.path(), "third");
+    rewrite();
+    assert_eq!(patients(&opened), 3);
+    rewrite();
+    // A writer that is killed leaves its number in the lock's file.
+    let orphan = lake.path().join("data/live/Patient/0.parquet");
+    std::fs::write(&orphan, "half a file").unwrap();
+    std::fs::write(lake.path().join("lock"), "12345\n").unwrap();
+    rewrite();
+    assert!(!orphan.exists());
+    type Damage = fn(&Copy<'_>);
+    let damages: [Damage; 3] = [
+        |lake| lake.sql("UPDATE ducklake_data_file SET record_count = record_count + 1 WHERE data_file_id = 0"),
+        |lake| std::fs::write(lake.catalog(), &lake.made.older).unwrap(),
+        |lake| {
+            let whole = std::fs::read(lake.catalog()).unwrap();
+            std::fs::write(lake.catalog(), &whole[..whole.len() / 2]).unwrap();
+        },
+    ];
+    for damage in damages {
+        let lake = made.copy();
+        let opened = Lake::open(lake.path()).unwrap();
+        drop(opened.writer().unwrap());
+        drop(opened.writer().unwrap());
+        damage(&lake);
+        assert!(matches!(opened.writer(), Err(LakeError::Mismatch { .. })));
+    }
+}
+
+/// The digest was taken of all rows when the writer ended, whoever had written them.
+#[test]
+fn a_row_that_is_changed_while_somebody_writes_is_refused_afterwards() {
+    let made = Made::new();
+    let lake = made.copy();
+    let opened = Lake::open(lake.path()).unwrap();
+    let mut writer = opened.writer().unwrap();
+    lake.sql("UPDATE tabularium_file_bounds SET owner_max = owner_min");
+    let mut transaction = writer.begin();
+    add(&mut transaction, &[row(5)]);
+    transaction.commit("test", "").unwrap();
+    drop(writer);
+    drop(opened);
+    lake.is_refused("a row changed meanwhile");
+}
