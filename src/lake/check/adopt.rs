@@ -41,7 +41,7 @@ pub struct Adopted {
     pub files: u64,
     /// Resources in them.
     pub rows: u64,
-    /// Files that hold nothing newer than others: moved aside to `data/.orphans`.
+    /// Files that hold nothing newer than others, or that the old catalog had given up: moved aside to `data/.orphans`.
     pub moved_aside: u64,
     /// Files from before an erasure that was not over: removed.
     pub removed: u64,
@@ -174,7 +174,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
             time: picture.time,
             snapshot: picture.snapshot,
             epoch: picture.erasures.epoch,
-            scheduled: catalog::scheduled(connection, folder).unwrap_or_default(),
+            scheduled: given_up(connection, folder).unwrap_or_default(),
         })
     };
     let mut old = catalog::open_reader(folder)
@@ -190,6 +190,16 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
     old.snapshot = highest(old.snapshot, snapshot).unwrap_or_default();
     old.epoch = highest(old.epoch, epoch).unwrap_or_default();
     old
+}
+
+/// Files that a catalog has given up, and does not name as well.
+fn given_up(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBuf>, LakeError> {
+    let mut scheduled = catalog::scheduled(connection, folder)?;
+    if !scheduled.is_empty() {
+        let named = catalog::named(connection, &folder.data())?;
+        scheduled.retain(|path| !named.contains_key(path));
+    }
+    Ok(scheduled)
 }
 
 /// The key that the owners in the files were made with.
