@@ -38,7 +38,7 @@ fn a_soak_imports_erases_and_tells_memory_over_time_and_leaves_the_lake_alone() 
     std::fs::create_dir(&temporary).unwrap();
     let output = Command::new(PROGRAM)
         .env("TMPDIR", &temporary)
-        .args(["bench", "--data", text(lake.path()), "--mix", "soak", "--seconds", "12"])
+        .args(["bench", "--data", text(lake.path()), "--mix", "soak", "--seconds", "30"])
         .args(["--out", text(&out), "--html", text(&html)])
         .output()
         .unwrap();
@@ -73,7 +73,7 @@ fn a_soak_imports_erases_and_tells_memory_over_time_and_leaves_the_lake_alone() 
     }
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(
-        told.contains("soak   0:12  memory ") && told.contains(" erasures, "),
+        told.contains("soak   0:30  memory ") && told.contains(" erasures, "),
         "{told}"
     );
     let page = std::fs::read_to_string(&html).unwrap();
