@@ -12,6 +12,7 @@ mod read;
 mod sample;
 mod search;
 mod shred;
+mod terminology;
 mod tokens;
 mod views;
 
@@ -36,6 +37,7 @@ fn main() {
     search::benches(&mut criterion, &sample);
     views::benches(&mut criterion, &sample);
     tokens::benches(&mut criterion, &sample);
+    terminology::benches(&mut criterion);
     criterion.final_summary();
     medians::print(&results, started);
 }

@@ -38,6 +38,7 @@ mod source_commands;
 mod states;
 mod sync;
 mod table_statistics;
+mod terminology;
 mod tokens;
 mod views;
 mod waiting;

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     app, audit, bench, check, compact, consents, demo, endpoint, erase, fhirpath, generate, import, info, keys,
-    run as run_view, sandbox, search, serve, token, validate_view,
+    run as run_view, sandbox, search, serve, terminology, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -30,6 +30,7 @@ enum Command {
     Search(search::SearchArgs),
     Explain(search::ExplainArgs),
     Serve(serve::Args),
+    Terminology(terminology::Args),
     Token(token::Args),
     ValidateView(validate_view::Args),
     Check(check::Args),
@@ -56,6 +57,7 @@ pub fn run() -> ExitCode {
         Command::Search(arguments) => search::search(arguments),
         Command::Explain(arguments) => search::explain(arguments),
         Command::Serve(arguments) => serve::run(arguments),
+        Command::Terminology(arguments) => terminology::run(arguments),
         Command::Token(arguments) => token::run(arguments),
         Command::ValidateView(arguments) => validate_view::run(arguments),
         Command::Check(arguments) => check::run(arguments),

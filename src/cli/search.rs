@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::failure::Failure;
 use super::lake_scope::LakeScope;
 use super::serve;
+use super::terminology;
 use super::token::DEFAULT_BASE_URL;
 use crate::consent::Store;
 use crate::fhir::reference::is_id;
@@ -56,7 +57,8 @@ struct Known {
     /// Folder of further SearchParameter resources
     #[arg(long, value_name = "DIR")]
     search_parameters: Option<PathBuf>,
-    /// CodeSystems and ValueSets for :in, :not-in, :below and :above: a JSON or NDJSON file, or a folder of them
+    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the lake: a JSON
+    /// or NDJSON file, or a folder of them
     #[arg(long, value_name = "FILE_OR_DIR")]
     terminology: Option<PathBuf>,
 }
@@ -121,7 +123,7 @@ fn with_engine<T>(
     let scope = options.scope(&lake);
     let now = lake.clock().now();
     let engine = Engine::new(lake, serve::parameters(known.search_parameters.as_deref())?)
-        .with_terminology(serve::terminology(known.terminology.as_deref())?);
+        .with_terminology(terminology::open(&options.data, known.terminology.as_deref())?);
     let base = Store::last_base_url(&options.data).unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
     let base = format!("{}/fhir/", base.trim_end_matches('/'));
     let (scope, parameters, base, handling) = (&scope, parameters.as_slice(), base.as_str(), Handling::Strict);

@@ -9,10 +9,10 @@ use super::failure::Failure;
 use super::log_writer;
 use super::logging::{self, LogFormat};
 use super::rates::RateArgs;
+use super::terminology;
 use super::upkeep::Upkeep;
 use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, Store};
 use crate::fhir::search_parameter::SearchParameters;
-use crate::fhir::terminology::Terminology;
 use crate::http::{Limits, Options, Service};
 use crate::lake::{Lake, Mode};
 use crate::sync::client::{Client, Guard, HttpLimits};
@@ -36,7 +36,8 @@ pub(super) struct Args {
     /// Folder of further SearchParameter resources
     #[arg(long, value_name = "DIR")]
     search_parameters: Option<PathBuf>,
-    /// CodeSystems and ValueSets for :in, :not-in, :below and :above: a JSON or NDJSON file, or a folder of them
+    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the lake: a JSON
+    /// or NDJSON file, or a folder of them
     #[arg(long, value_name = "FILE_OR_DIR")]
     terminology: Option<PathBuf>,
     /// Let application tokens ask by `X-Explain: true` how the answer of a search came about; that tells how much the lake holds
@@ -65,7 +66,8 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<(), Failure> {
     let lake = Lake::open(&args.data).map_err(Failure::from_lake)?;
     let parameters = parameters(args.search_parameters.as_deref())?;
-    let terminology = terminology(args.terminology.as_deref())?;
+    let terminology = terminology::open(&args.data, args.terminology.as_deref())?;
+    terminology.warm().map_err(terminology::failure)?;
     let store = Store::open(&args.data, Clock::System).map_err(Failure::other)?;
     let (listener, local) = listen(&args.listen)?;
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
@@ -136,13 +138,6 @@ pub(super) fn parameters(folder: Option<&Path>) -> Result<Arc<SearchParameters>,
             .map(Arc::new)
             .map_err(|error| Failure::input(error.to_string())),
     }
-}
-
-/// Code systems and value sets from files; none without.
-pub(super) fn terminology(path: Option<&Path>) -> Result<Arc<Terminology>, Failure> {
-    let loaded = path.map(Terminology::load).transpose();
-    let loaded = loaded.map_err(|error| Failure::input(error.to_string()))?;
-    Ok(Arc::new(loaded.unwrap_or_default()))
 }
 
 /// Takes the port, and says by what address this machine reaches it.

@@ -34,7 +34,7 @@ pub(super) struct Args {
 
 /// Checks the views.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
-    let terminology = arguments.terminology.load()?;
+    let terminology = arguments.terminology.load(None)?;
     let (mut faulty, mut objects) = (Vec::new(), Vec::new());
     for (place, file) in arguments.views.iter().enumerate() {
         let text = match definition::read(file) {

@@ -1,6 +1,5 @@
 //! R4 as data: what types, elements, search parameters and compartments there are, how an element is stored in columns,
-//! and the value types (partial dates, exact decimals, references, OperationOutcome) that every room above speaks. Code systems and value sets are
-//! read from files.
+//! and the value types (partial dates, exact decimals, references, OperationOutcome) that every room above speaks.
 
 pub mod case;
 mod codes;
@@ -15,7 +14,6 @@ pub mod reference;
 pub mod search_parameter;
 pub mod storage;
 pub mod temporal;
-pub mod terminology;
 mod type_table;
 
 pub use facts::{Child, Element, Facts, Kind, Primitive, TypeDef, TypeId, facts};

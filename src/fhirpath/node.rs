@@ -10,7 +10,7 @@ use super::items::Items;
 use super::navigate::Branch;
 use super::types::{ItemType, TypeTest};
 use crate::fhir::TypeId;
-use crate::fhir::terminology::{Terminology, ValueSet};
+use crate::terminology::{Terminology, ValueSet};
 
 /// In place of a step's name: every element.
 pub(super) const ALL_CHILDREN: &str = "*";

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::ast::Literal;
 use super::program::Program;
 use crate::fhir::TypeId;
-use crate::fhir::terminology::Terminology;
+use crate::terminology::Terminology;
 
 /// A typed value for `%name`, as written in FHIRPath: `Constant::String("x".into())`, `Constant::Date("2024-01".into())`.
 pub type Constant = Literal;

@@ -16,10 +16,10 @@ use super::view_turns::{ViewTurn, ViewTurns};
 use super::workers::Workers;
 use crate::consent::{Store, Tokens};
 use crate::fhir::search_parameter::SearchParameters;
-use crate::fhir::terminology::Terminology;
 use crate::lake::Lake;
 use crate::search::Engine;
 use crate::sync::client::Client;
+use crate::terminology::Terminology;
 
 /// What a server is made of.
 pub struct Options {

@@ -26,9 +26,9 @@ use super::service::Service;
 use super::view_run::other_method;
 use super::{body, described};
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
-use crate::fhir::terminology::Terminology;
 use crate::lake::json::Tape;
 use crate::search::Handling;
+use crate::terminology::Terminology;
 use crate::views::{Checked, Column, Finding, View};
 
 const JSON: [&str; 2] = ["application/fhir+json", "application/json"];

@@ -25,10 +25,10 @@ use super::tag::Tag;
 use super::trace::Trace;
 use super::{SearchError, compartment, explain, person};
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
-use crate::fhir::terminology::Terminology;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 use crate::lake::{Lake, LakeError, Picture, Scope};
+use crate::terminology::Terminology;
 
 /// The most bytes of matching resources on a page; a page that meets it ends there, with a `next` link.
 pub const MAX_PAGE_BYTES: usize = 16 << 20;

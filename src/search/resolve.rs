@@ -19,8 +19,8 @@ use super::tuples::TupleSet;
 use super::value::{ReferenceValue, escape};
 use super::words::Words;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
-use crate::fhir::terminology::Terminology;
 use crate::fhir::{Kind, TypeId, facts};
+use crate::terminology::Terminology;
 
 /// The most other types' tables that the conditions of one search may lead to.
 const MAX_JOINS: usize = 500;

@@ -6,7 +6,7 @@ use super::query::written;
 use super::raw::RawParameter;
 use super::result::{invalid, shown};
 use super::value::{TokenValue, escape};
-use crate::fhir::terminology::Terminology;
+use crate::terminology::Terminology;
 
 /// The test that one alternative of a value asks for.
 pub(super) fn test(raw: &RawParameter, text: &str, terminology: &Terminology) -> Result<CodesTest, SearchError> {

@@ -9,7 +9,7 @@ use super::error::ViewError;
 use super::finding::{Finding, Findings};
 use super::resolve;
 use super::view::{Names, View};
-use crate::fhir::terminology::Terminology;
+use crate::terminology::Terminology;
 
 /// What there is to say about a ViewDefinition.
 #[derive(Debug)]

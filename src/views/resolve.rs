@@ -17,11 +17,11 @@ use super::union::agree;
 use super::view::{self, Cell, Filter, Iteration, Names, Select, Steps, View};
 use crate::fhir::outcome::{IssueType, Severity};
 use crate::fhir::storage::LeafSet;
-use crate::fhir::terminology::Terminology;
 use crate::fhir::{Kind as FhirKind, TypeId, facts};
 use crate::fhirpath::{
     CompileOptions, Constant, FhirPathError, ItemType, Program, System, WorkBudget, compile, necessary, parse,
 };
+use crate::terminology::Terminology;
 
 /// The most columns of a view.
 const MAX_COLUMNS: usize = 4096;

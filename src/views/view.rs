@@ -12,9 +12,9 @@ use super::column::Column;
 use super::error::{RunError, ViewError};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
-use crate::fhir::terminology::Terminology;
 use crate::fhirpath::{Focus, Necessary, Program, Work, WorkBudget};
 use crate::lake::scan::Prune;
+use crate::terminology::Terminology;
 
 /// A ViewDefinition that can be run. Immutable; share it. `now()` is the moment at which it was read, in all its rows.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tabularium::fhir::facts;
-use tabularium::fhir::terminology::{Terminology, TerminologyError};
 use tabularium::fhirpath::{CompileOptions, compile};
+use tabularium::terminology::{Terminology, TerminologyError};
 
 const ANIMALS: &str = r#"{"resourceType": "CodeSystem", "url": "http://animals", "version": "2", "content": "complete",
     "caseSensitive": true, "property": [{"code": "legs", "type": "integer"}, {"code": "parent", "type": "code"}],

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tabularium::consent::{Clock, LOCAL_APPLICATION, Store, Tokens};
 use tabularium::fhir::search_parameter::SearchParameters;
-use tabularium::fhir::terminology::Terminology;
 use tabularium::http::{Limits, Options, ServeError, Service, serve};
 use tabularium::ingest::{self, Session};
 use tabularium::lake::{Lake, Mode};
 use tabularium::sync::client::{Client, Guard, HttpLimits};
+use tabularium::terminology::Terminology;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 

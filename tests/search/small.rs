@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
-use tabularium::fhir::terminology::Terminology;
 use tabularium::lake::{Lake, Scope};
 use tabularium::search::{Engine, Handling, Request, SearchError, SystemRequest, raw};
+use tabularium::terminology::Terminology;
 
 use super::corpus::link;
 use crate::harness::records::{self, Record};

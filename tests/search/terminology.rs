@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tabularium::fhir::search_parameter::SearchParameters;
-use tabularium::fhir::terminology::Terminology;
 use tabularium::search::Engine;
+use tabularium::terminology::Terminology;
 
 use super::brute::{at, coded};
 use super::corpus::{Corpus, corpus, ids, resources};

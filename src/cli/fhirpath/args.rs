@@ -65,7 +65,7 @@ impl Args {
     pub(super) fn options(&self) -> Result<CompileOptions<'static>, Failure> {
         Ok(CompileOptions {
             constants: self.constant.iter().cloned().collect(),
-            terminology: self.terminology.load()?,
+            terminology: self.terminology.load(self.data.as_deref())?,
             json_names: !self.strict,
             ..CompileOptions::default()
         })

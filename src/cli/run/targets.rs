@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::args::Args;
 use crate::cli::definition;
 use crate::cli::failure::{Failure, warn};
-use crate::fhir::terminology::Terminology;
 use crate::ingest;
+use crate::terminology::Terminology;
 use crate::views::View;
 
 /// A view and where its rows go.
@@ -27,7 +27,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
         files.extend(definitions(folder)?);
     }
     let (mut views, mut faulty) = (Vec::new(), Vec::new());
-    let terminology = arguments.terminology.load()?;
+    let terminology = arguments.terminology.load(arguments.data.as_deref())?;
     for file in &files {
         match read(file, terminology.clone(), arguments.strict) {
             Ok(view) => views.push(Arc::new(view)),

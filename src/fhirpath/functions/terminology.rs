@@ -10,7 +10,6 @@ use rustc_hash::FxHashMap;
 
 use super::signature::{self, Function, Need};
 use crate::fhir::facts;
-use crate::fhir::terminology::{Terminology, ValueSet};
 use crate::fhirpath::collection::Collection;
 use crate::fhirpath::error::FhirPathError;
 use crate::fhirpath::eval::Output;
@@ -21,6 +20,7 @@ use crate::fhirpath::operators::types::is;
 use crate::fhirpath::truth::Truth;
 use crate::fhirpath::types::{ItemType, TypeTest};
 use crate::fhirpath::values::{Values, text_array};
+use crate::terminology::{Terminology, ValueSet};
 
 const fn judging(name: &'static str, run: fn(&Invocation<'_>) -> Result<Output, FhirPathError>) -> Function {
     Function {

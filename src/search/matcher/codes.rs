@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 
 use super::token::Pairs;
 use super::{mark_items, only_text, type_name};
-use crate::fhir::terminology::{CodeSystem, ValueSet};
 use crate::fhirpath::Typed;
+use crate::terminology::{CodeSystem, ValueSet};
 
 /// What a search asks of codes.
 #[derive(Clone, Debug)]

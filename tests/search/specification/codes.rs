@@ -1,7 +1,7 @@
 //! The examples on parameters of tokens, quantities and references.
 
 use serde_json::{Value, json};
-use tabularium::fhir::terminology::Terminology;
+use tabularium::terminology::Terminology;
 
 use super::{LOINC, UCUM, coded, observation, of, patient};
 use crate::search::small::{small, with_terminology};

@@ -3,39 +3,58 @@
 use regex::RegexBuilder;
 use rustc_hash::FxHashSet;
 
-use super::code_system::{CodeSystem, Concept};
-use super::{all, raw};
+use super::code_system::CodeSystem;
+use super::raw;
+use super::truth::all;
 
 /// Greatest size of a compiled pattern in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
 
-/// Which concepts of a system pass all filters.
+/// Which concepts of a system pass all filters: two bits for each concept.
 #[derive(Debug)]
 pub(super) struct Passing {
-    yes: FxHashSet<u32>,
-    /// Those of which the file does not tell.
-    open: FxHashSet<u32>,
+    yes: Bits,
+    /// Those that the system does not tell of.
+    open: Bits,
 }
 
 impl Passing {
     pub(super) fn new(system: &CodeSystem, filters: &[raw::Filter]) -> Passing {
         let filters: Vec<Test<'_>> = filters.iter().map(|filter| Test::new(system, filter)).collect();
-        let (mut yes, mut open) = (FxHashSet::default(), FxHashSet::default());
-        for (place, concept) in (0..).zip(system.concepts()) {
-            match all(filters.iter().map(|filter| filter.passes(system, place, concept))) {
-                Some(true) => yes.insert(place),
-                None => open.insert(place),
-                Some(false) => false,
-            };
+        let (mut yes, mut open) = (Bits::new(system.len()), Bits::new(system.len()));
+        for place in 0..system.len() as u32 {
+            match all(filters.iter().map(|filter| filter.passes(system, place))) {
+                Some(true) => yes.set(place),
+                None => open.set(place),
+                Some(false) => {}
+            }
         }
         Passing { yes, open }
     }
 
     pub(super) fn passes(&self, place: u32) -> Option<bool> {
-        match self.yes.contains(&place) {
+        match self.yes.get(place) {
             true => Some(true),
-            false => (!self.open.contains(&place)).then_some(false),
+            false => (!self.open.get(place)).then_some(false),
         }
+    }
+}
+
+/// A set of places.
+#[derive(Debug)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(count: usize) -> Bits {
+        Bits(vec![0; count.div_ceil(64)])
+    }
+
+    fn set(&mut self, place: u32) {
+        self.0[place as usize / 64] |= 1 << (place % 64);
+    }
+
+    fn get(&self, place: u32) -> bool {
+        self.0[place as usize / 64] & 1 << (place % 64) != 0
     }
 }
 
@@ -67,7 +86,7 @@ enum Test<'f> {
 impl<'f> Test<'f> {
     fn new(system: &CodeSystem, filter: &'f raw::Filter) -> Test<'f> {
         let (property, value) = (filter.property.as_str(), filter.value.as_str());
-        let around = |of: fn(&Concept) -> &[u32], itself: bool, wanted: bool| {
+        let around = |down: bool, itself: bool, wanted: bool| {
             if !matches!(property, "concept" | "code") {
                 return Test::Open;
             }
@@ -80,7 +99,10 @@ impl<'f> Test<'f> {
                     false => Test::Open,
                 };
             };
-            let mut places = system.closure(place, of);
+            let mut places = match down {
+                true => system.closure(place, |place| system.children_of(place)),
+                false => system.closure(place, |place| system.parents_of(place)),
+            };
             if !itself {
                 places.remove(&place);
             }
@@ -92,10 +114,10 @@ impl<'f> Test<'f> {
             wanted,
         };
         match filter.op.as_str() {
-            "is-a" => around(|concept| &concept.children, true, true),
-            "descendent-of" => around(|concept| &concept.children, false, true),
-            "is-not-a" => around(|concept| &concept.children, true, false),
-            "generalizes" => around(|concept| &concept.parents, true, true),
+            "is-a" => around(true, true, true),
+            "descendent-of" => around(true, false, true),
+            "is-not-a" => around(true, true, false),
+            "generalizes" => around(false, true, true),
             "=" => values(vec![value], true),
             "in" => values(value.split(',').map(str::trim).collect(), true),
             "not-in" => values(value.split(',').map(str::trim).collect(), false),
@@ -116,7 +138,7 @@ impl<'f> Test<'f> {
         }
     }
 
-    fn passes(&self, system: &CodeSystem, place: u32, concept: &Concept) -> Option<bool> {
+    fn passes(&self, system: &CodeSystem, place: u32) -> Option<bool> {
         let known = |passes: bool| (passes || system.is_complete()).then_some(passes);
         match self {
             Test::Among { places, wanted } => {
@@ -128,7 +150,7 @@ impl<'f> Test<'f> {
                 values,
                 wanted,
             } => {
-                let of_concept = of(system, concept, property);
+                let of_concept = of(system, place, property);
                 let same = |one: &str, other: &str| match *property {
                     "concept" | "code" | "parent" | "child" => system.same(one, other),
                     _ => one == other,
@@ -137,13 +159,11 @@ impl<'f> Test<'f> {
                 let told = has || system.is_complete() || !*wanted && !of_concept.is_empty();
                 told.then_some(has == *wanted)
             }
-            Test::Pattern { property, pattern } => known(
-                of(system, concept, property)
-                    .iter()
-                    .any(|value| pattern.is_match(value)),
-            ),
+            Test::Pattern { property, pattern } => {
+                known(of(system, place, property).iter().any(|value| pattern.is_match(value)))
+            }
             Test::Exists { property, wanted } => {
-                let exists = !of(system, concept, property).is_empty();
+                let exists = !of(system, place, property).is_empty();
                 (exists || system.is_complete()).then_some(exists == *wanted)
             }
             Test::Open => None,
@@ -152,16 +172,13 @@ impl<'f> Test<'f> {
 }
 
 /// The values of a concept's property. Some are no properties in the file, but what the concept itself says.
-fn of<'a>(system: &'a CodeSystem, concept: &'a Concept, property: &str) -> Vec<&'a str> {
-    let code = |place: &u32| system.concepts()[*place as usize].code.as_str();
+fn of<'a>(system: &'a CodeSystem, place: u32, property: &str) -> Vec<&'a str> {
+    let codes = |places: &[u32]| places.iter().map(|place| system.code(*place)).collect();
     match property {
-        "concept" | "code" => vec![&concept.code],
-        "display" => concept.display.iter().map(String::as_str).collect(),
-        "parent" => concept.parents.iter().map(code).collect(),
-        "child" => concept.children.iter().map(code).collect(),
-        _ => {
-            let named = concept.properties.iter().filter(|(code, _)| code == property);
-            named.map(|(_, value)| value.as_str()).collect()
-        }
+        "concept" | "code" => vec![system.code(place)],
+        "display" => system.display_at(place).into_iter().collect(),
+        "parent" => codes(system.parents_of(place)),
+        "child" => codes(system.children_of(place)),
+        _ => system.values(place, property),
     }
 }

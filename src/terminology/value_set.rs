@@ -7,7 +7,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::code_system::CodeSystem;
 use super::filter::Passing;
-use super::{Terminology, all, any, raw};
+use super::raw;
+use super::snapshot::Snapshot;
+use super::truth::{all, any};
 
 /// A value set worked out as far as the given files allow.
 #[derive(Debug)]
@@ -72,14 +74,14 @@ const MAX_DEPTH: usize = 64;
 
 /// Value sets being worked out.
 struct Resolving<'t> {
-    terminology: &'t Terminology,
+    terminology: &'t Snapshot,
     /// Those that the one at hand is part of.
     within: Vec<String>,
     done: FxHashMap<String, Option<Arc<ValueSet>>>,
 }
 
 /// Works a value set out. One that refers to itself is open there.
-pub(super) fn resolve(terminology: &Terminology, canonical: &str) -> Option<Arc<ValueSet>> {
+pub(super) fn resolve(terminology: &Snapshot, canonical: &str) -> Option<Arc<ValueSet>> {
     let mut resolving = Resolving {
         terminology,
         within: Vec::new(),

@@ -1,39 +1,12 @@
-//! Files of terminology: which are read, and what is said of one that cannot be.
+//! `--terminology`: which files of a folder are read.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
+use super::error::TerminologyError;
 use super::raw::{self, Resource};
 
-/// Why terminology is not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum TerminologyError {
-    /// The folder or a file in it cannot be read.
-    #[error("{}: {source}", path.display())]
-    Unreadable {
-        /// The folder or file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// A file is not JSON, or a resource does not have the shape of a CodeSystem or ValueSet.
-    #[error("{}: {source}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, with line and column.
-        source: serde_json::Error,
-    },
-    /// There is neither a CodeSystem nor a ValueSet.
-    #[error("{}: holds neither a CodeSystem nor a ValueSet with a url", path.display())]
-    Empty {
-        /// The folder or file.
-        path: PathBuf,
-    },
-}
-
 /// Folders in folders that are followed.
-const MAX_DEPTH: usize = 16;
+pub(super) const MAX_DEPTH: usize = 16;
 
 /// Hands over the resources of a file, or of all files in a folder.
 pub(super) fn read(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {

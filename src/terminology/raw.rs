@@ -1,6 +1,6 @@
 //! CodeSystem and ValueSet as they are written, with what of them is used; and finding them in JSON.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// A resource of the kinds that are used.
@@ -73,7 +73,7 @@ impl Property {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct ValueSet {
     #[serde(default)]
     pub(super) url: String,
@@ -82,7 +82,7 @@ pub(super) struct ValueSet {
     pub(super) expansion: Option<Expansion>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Compose {
     #[serde(default)]
     pub(super) include: Vec<Clause>,
@@ -90,7 +90,7 @@ pub(super) struct Compose {
     pub(super) exclude: Vec<Clause>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Clause {
     pub(super) system: Option<String>,
@@ -103,12 +103,12 @@ pub(super) struct Clause {
     pub(super) value_set: Vec<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Listed {
     pub(super) code: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Filter {
     pub(super) property: String,
     pub(super) op: String,
@@ -116,7 +116,7 @@ pub(super) struct Filter {
     pub(super) value: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Expansion {
     pub(super) total: Option<u64>,
     pub(super) offset: Option<u64>,
@@ -126,12 +126,12 @@ pub(super) struct Expansion {
     pub(super) contains: Vec<Contains>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Extension {
     pub(super) url: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Contains {
     pub(super) system: Option<String>,
     pub(super) code: Option<String>,

@@ -1,0 +1,153 @@
+//! Puts a code system together, concept by concept, in whatever order a file has them.
+
+use super::code_system::{CodeIndex, CodeSystem, Head};
+use super::error::TerminologyError;
+use super::links::Links;
+use super::ndc::Ndcs;
+use super::properties::PropertiesBuilder;
+use super::texts::Texts;
+
+/// No display.
+const NONE: u32 = u32::MAX;
+
+/// A code system in the making.
+#[derive(Debug)]
+pub(super) struct Builder {
+    head: Head,
+    index: CodeIndex,
+    codes: Texts,
+    displays: Texts,
+    /// The number of each concept's display.
+    display_of: Vec<u32>,
+    /// Child and parent.
+    parents: Vec<(u32, u32)>,
+    properties: PropertiesBuilder,
+    ndcs: Vec<(u64, u32)>,
+}
+
+impl Builder {
+    pub(super) fn new(head: Head) -> Builder {
+        Builder {
+            head,
+            index: CodeIndex::default(),
+            codes: Texts::default(),
+            displays: Texts::default(),
+            display_of: Vec::new(),
+            parents: Vec::new(),
+            properties: PropertiesBuilder::default(),
+            ndcs: Vec::new(),
+        }
+    }
+
+    pub(super) fn set_version(&mut self, version: Option<String>) {
+        self.head.version = version;
+    }
+
+    /// Says that a code that is not here is not in the system.
+    pub(super) fn set_complete(&mut self) {
+        self.head.complete = true;
+    }
+
+    /// Says that a code that is not here may be in the system.
+    pub(super) fn set_partial(&mut self) {
+        self.head.complete = false;
+    }
+
+    fn full(&self) -> TerminologyError {
+        TerminologyError::TooLarge {
+            system: self.head.url.clone(),
+        }
+    }
+
+    /// The place of a code; it is added if it is not there. Says whether it was added.
+    pub(super) fn concept(&mut self, code: &str) -> Result<(u32, bool), TerminologyError> {
+        if let Some(place) = self.place(code) {
+            return Ok((place, false));
+        }
+        let place = self.codes.push(code).ok_or_else(|| self.full())?;
+        self.index.insert(&self.codes, self.head.case_sensitive, place);
+        self.display_of.push(NONE);
+        Ok((place, true))
+    }
+
+    /// The place of a code that was added.
+    pub(super) fn place(&self, code: &str) -> Option<u32> {
+        self.index.find(&self.codes, self.head.case_sensitive, code)
+    }
+
+    /// The code at a place.
+    pub(super) fn code(&self, place: u32) -> &str {
+        self.codes.get(place)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    pub(super) fn has_display(&self, place: u32) -> bool {
+        self.display_of[place as usize] != NONE
+    }
+
+    /// Gives a concept its display; an empty one is none.
+    pub(super) fn display(&mut self, place: u32, display: &str) -> Result<(), TerminologyError> {
+        if !display.is_empty() {
+            self.display_of[place as usize] = self.displays.push(display).ok_or_else(|| self.full())?;
+        }
+        Ok(())
+    }
+
+    /// Puts a concept below another.
+    pub(super) fn join(&mut self, parent: u32, child: u32) {
+        if parent != child {
+            self.parents.push((child, parent));
+        }
+    }
+
+    /// Gives a concept a property.
+    pub(super) fn property(&mut self, place: u32, name: &str, value: &str) -> Result<(), TerminologyError> {
+        self.properties.add(place, name, value).ok_or_else(|| self.full())
+    }
+
+    /// Says that an NDC, as a number of 11 digits, belongs to a concept.
+    pub(super) fn ndc(&mut self, ndc: u64, place: u32) {
+        self.ndcs.push((ndc, place));
+    }
+
+    /// The properties that were given, by name: place and value.
+    pub(super) fn given(&self, name: &str) -> Vec<(u32, String)> {
+        self.properties.named(name)
+    }
+
+    /// The system, its concepts in order of their codes.
+    pub(super) fn finish(mut self) -> Result<CodeSystem, TerminologyError> {
+        let count = self.codes.len();
+        let mut order: Vec<u32> = (0..count as u32).collect();
+        order.sort_unstable_by(|one, other| self.codes.get(*one).cmp(self.codes.get(*other)));
+        let mut places = vec![0u32; count];
+        for (place, old) in order.iter().enumerate() {
+            places[*old as usize] = place as u32;
+        }
+        // The index is made anew below. Until then it is memory that the sorted copy needs.
+        self.index = CodeIndex::default();
+        let (mut codes, mut displays) = (Texts::default(), Texts::default());
+        for old in &order {
+            let display = match self.display_of[*old as usize] {
+                NONE => "",
+                number => self.displays.get(number),
+            };
+            let pushed = codes.push(self.codes.get(*old)).and(displays.push(display));
+            pushed.ok_or_else(|| self.full())?;
+        }
+        codes.shrink();
+        displays.shrink();
+        let moved = |place: &u32| places[*place as usize];
+        let parents = self.parents.iter().map(|(child, parent)| (moved(child), moved(parent)));
+        let parents = Links::new(count, parents.collect());
+        for (_, place) in &mut self.ndcs {
+            *place = places[*place as usize];
+        }
+        let properties = self.properties.finish(count, |place| places[place as usize]);
+        let ndcs = Ndcs::new(self.ndcs);
+        Ok(CodeSystem::new(self.head, codes, displays, parents, properties, ndcs))
+    }
+}

@@ -1,0 +1,98 @@
+//! R4's and HL7's own code systems, which come with the program: codes, displays and hierarchy from `schemas/code-systems.tsv`.
+
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use super::builder::Builder;
+use super::code_system::{CodeSystem, Head};
+use super::error::TerminologyError;
+
+/// One system of the table: its lines, and the system once somebody has asked for it.
+struct Entry {
+    lines: &'static str,
+    system: OnceLock<Option<Arc<CodeSystem>>>,
+}
+
+static TABLE: LazyLock<FxHashMap<&'static str, Entry>> = LazyLock::new(|| {
+    let text = include_str!("../../schemas/code-systems.tsv");
+    let mut table = FxHashMap::default();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest
+            .match_indices('\n')
+            .map(|(at, _)| at + 1)
+            .find(|at| !rest[*at..].starts_with('\t'));
+        let (lines, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        if let Some((url, _)) = lines.split_once('\t').filter(|_| !lines.starts_with('#')) {
+            let system = OnceLock::new();
+            table.insert(url, Entry { lines, system });
+        }
+    }
+    table
+});
+
+/// The system of this URL.
+pub(super) fn code_system(url: &str) -> Option<Arc<CodeSystem>> {
+    let entry = TABLE.get(url)?;
+    let system = entry.system.get_or_init(|| build(entry.lines).ok().map(Arc::new));
+    system.clone()
+}
+
+/// The URLs of all systems, in order.
+pub(super) fn urls() -> Vec<&'static str> {
+    let mut urls: Vec<&'static str> = TABLE.keys().copied().collect();
+    urls.sort_unstable();
+    urls
+}
+
+fn build(lines: &str) -> Result<CodeSystem, TerminologyError> {
+    let mut lines = lines.lines();
+    let mut columns = lines.next().unwrap_or_default().split('\t');
+    let url = columns.next().unwrap_or_default();
+    let version = columns.next().filter(|version| *version != "-").map(str::to_string);
+    let flags = columns.next().unwrap_or_default();
+    let mut builder = Builder::new(Head {
+        case_sensitive: flags.starts_with('s'),
+        subsuming: flags.ends_with('h'),
+        ..Head::complete(url, version)
+    });
+    let mut above: Vec<u32> = Vec::new();
+    for line in lines {
+        let columns = line.trim_start_matches('\t');
+        let depth = line.len() - columns.len();
+        let (code, display) = columns.split_once('\t').unwrap_or((columns, "-"));
+        let (place, _) = builder.concept(code)?;
+        if display != "-" && !builder.has_display(place) {
+            builder.display(place, display)?;
+        }
+        above.truncate(depth - 1);
+        if let Some(parent) = above.last() {
+            builder.join(*parent, place);
+        }
+        above.push(place);
+    }
+    builder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_system_of_the_table_can_be_built() {
+        assert!(urls().len() > 1000);
+        for url in urls() {
+            let system = code_system(url).unwrap();
+            assert_eq!(system.url(), url);
+            assert!(!system.is_empty(), "{url}");
+        }
+        let marital = code_system("http://terminology.hl7.org/CodeSystem/v3-MaritalStatus").unwrap();
+        assert_eq!(marital.display("M"), Some("Married"));
+        assert_eq!(marital.contains("Z"), Some(false));
+        assert_eq!(marital.subsumes("M", "C"), Some(true));
+        assert_eq!(marital.subsumes("C", "M"), Some(false));
+        assert!(code_system("http://loinc.org").is_none());
+    }
+}

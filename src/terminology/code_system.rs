@@ -1,0 +1,324 @@
+//! A code system's concepts in columns: where they stand in its hierarchy and which properties they have.
+
+use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher};
+
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashSet};
+use serde::{Deserialize, Serialize};
+
+use super::builder::Builder;
+use super::error::TerminologyError;
+use super::links::Links;
+use super::ndc::Ndcs;
+use super::properties::Properties;
+use super::raw;
+use super::texts::Texts;
+
+/// What is said of a code system as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) url: String,
+    pub(super) version: Option<String>,
+    pub(super) case_sensitive: bool,
+    /// Whether a code that is not here is not in the system.
+    pub(super) complete: bool,
+    /// Whether the hierarchy says that a concept is a kind of those above it.
+    pub(super) subsuming: bool,
+}
+
+impl Head {
+    /// A system whose codes are all given and are told apart by case.
+    pub(super) fn complete(url: &str, version: Option<String>) -> Head {
+        Head {
+            url: url.to_string(),
+            version,
+            case_sensitive: true,
+            complete: true,
+            subsuming: true,
+        }
+    }
+
+    /// A system of which some codes are given.
+    pub(super) fn partial(url: &str, version: Option<String>) -> Head {
+        Head {
+            complete: false,
+            ..Head::complete(url, version)
+        }
+    }
+}
+
+/// A code system. Codes, displays and properties lie in columns, in order of the codes; a hash table of 4 byte places leads from
+/// a code to its place.
+#[derive(Debug)]
+pub struct CodeSystem {
+    head: Head,
+    codes: Texts,
+    /// Empty for a concept without one.
+    displays: Texts,
+    index: CodeIndex,
+    parents: Links,
+    children: Links,
+    properties: Properties,
+    ndcs: Ndcs,
+}
+
+/// How a property is told to be one of the hierarchy's, where its code does not tell.
+const PARENT_URI: &str = "http://hl7.org/fhir/concept-properties#parent";
+const CHILD_URI: &str = "http://hl7.org/fhir/concept-properties#child";
+
+impl CodeSystem {
+    pub(super) fn new(
+        head: Head,
+        codes: Texts,
+        displays: Texts,
+        parents: Links,
+        properties: Properties,
+        ndcs: Ndcs,
+    ) -> CodeSystem {
+        CodeSystem {
+            index: CodeIndex::new(&codes, head.case_sensitive),
+            children: parents.turned(codes.len()),
+            head,
+            codes,
+            displays,
+            parents,
+            properties,
+            ndcs,
+        }
+    }
+
+    /// The same system with this hierarchy.
+    pub(super) fn with_parents(self, parents: Links) -> CodeSystem {
+        CodeSystem {
+            children: parents.turned(self.codes.len()),
+            parents,
+            ..self
+        }
+    }
+
+    /// Takes a CodeSystem resource.
+    pub(super) fn from_raw(raw: raw::CodeSystem) -> Result<CodeSystem, TerminologyError> {
+        let named = |uri: &str, names: &[&str]| -> FxHashSet<String> {
+            let by_uri = raw.property.iter().filter(|kind| kind.uri.as_deref() == Some(uri));
+            let by_uri = by_uri.map(|kind| kind.code.clone());
+            by_uri.chain(names.iter().map(|name| (*name).to_string())).collect()
+        };
+        let (parent, child) = (
+            named(PARENT_URI, &["parent", "subsumedBy"]),
+            named(CHILD_URI, &["child"]),
+        );
+        let mut builder = Builder::new(Head {
+            case_sensitive: raw.case_sensitive.unwrap_or(true),
+            complete: raw.content.as_deref() == Some("complete"),
+            subsuming: raw.hierarchy_meaning.as_deref().is_none_or(|meaning| meaning == "is-a"),
+            url: raw.url,
+            version: raw.version,
+        });
+        gather(&mut builder, raw.concept)?;
+        for (named, up) in [(parent, true), (child, false)] {
+            for name in named {
+                for (place, value) in builder.given(&name) {
+                    match builder.place(&value) {
+                        Some(other) if up => builder.join(other, place),
+                        Some(other) => builder.join(place, other),
+                        None => {}
+                    }
+                }
+            }
+        }
+        builder.finish()
+    }
+
+    /// Its canonical URL.
+    pub fn url(&self) -> &str {
+        &self.head.url
+    }
+
+    /// Its version.
+    pub fn version(&self) -> Option<&str> {
+        self.head.version.as_deref()
+    }
+
+    /// How many concepts it has.
+    pub fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Whether it has no concepts.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the code is one of the system's; `None` if only a part of the system is given.
+    pub fn contains(&self, code: &str) -> Option<bool> {
+        match self.place(code) {
+            Some(_) => Some(true),
+            None => self.head.complete.then_some(false),
+        }
+    }
+
+    /// The display of a code.
+    pub fn display(&self, code: &str) -> Option<&str> {
+        self.display_at(self.place(code)?)
+    }
+
+    /// The codes right above a code.
+    pub fn parents(&self, code: &str) -> Vec<&str> {
+        let place = self.place(code);
+        let parents = place.map_or(&[][..], |place| self.parents_of(place));
+        parents.iter().map(|parent| self.code(*parent)).collect()
+    }
+
+    /// Name and value of each property of a code.
+    pub fn properties(&self, code: &str) -> Vec<(&str, &str)> {
+        let place = self.place(code);
+        place.map_or_else(Vec::new, |place| self.properties.of(place).collect())
+    }
+
+    /// Whether `code` is `descendant` or an ancestor of it; `None` if the system does not tell.
+    pub fn subsumes(&self, code: &str, descendant: &str) -> Option<bool> {
+        if self.same(code, descendant) {
+            return Some(true);
+        }
+        let (Some(ancestor), Some(descendant)) = (self.place(code), self.place(descendant)) else {
+            return None;
+        };
+        if self.head.subsuming
+            && self
+                .closure(descendant, |place| self.parents_of(place))
+                .contains(&ancestor)
+        {
+            return Some(true);
+        }
+        self.head.complete.then_some(false)
+    }
+
+    /// Bytes in memory.
+    pub fn size(&self) -> usize {
+        let links = self.parents.size() + self.children.size();
+        let texts = self.codes.size() + self.displays.size();
+        texts + links + self.index.size() + self.properties.size() + self.ndcs.size()
+    }
+
+    pub(super) fn head(&self) -> &Head {
+        &self.head
+    }
+
+    pub(super) fn same(&self, one: &str, other: &str) -> bool {
+        same(self.head.case_sensitive, one, other)
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.head.complete
+    }
+
+    pub(super) fn place(&self, code: &str) -> Option<u32> {
+        self.index.find(&self.codes, self.head.case_sensitive, code)
+    }
+
+    pub(super) fn code(&self, place: u32) -> &str {
+        self.codes.get(place)
+    }
+
+    pub(super) fn display_at(&self, place: u32) -> Option<&str> {
+        Some(self.displays.get(place)).filter(|display| !display.is_empty())
+    }
+
+    pub(super) fn parents_of(&self, place: u32) -> &[u32] {
+        self.parents.of(place)
+    }
+
+    pub(super) fn children_of(&self, place: u32) -> &[u32] {
+        self.children.of(place)
+    }
+
+    pub(super) fn values(&self, place: u32, property: &str) -> Vec<&str> {
+        self.properties.values(place, property).collect()
+    }
+
+    pub(super) fn columns(&self) -> (&Links, &Properties, &Ndcs) {
+        (&self.parents, &self.properties, &self.ndcs)
+    }
+
+    /// A concept and all that are reached from it.
+    pub(super) fn closure<'a>(&self, from: u32, next: impl Fn(u32) -> &'a [u32]) -> FxHashSet<u32> {
+        let mut reached = FxHashSet::from_iter([from]);
+        let mut waiting = vec![from];
+        while let Some(place) = waiting.pop() {
+            for further in next(place) {
+                if reached.insert(*further) {
+                    waiting.push(*further);
+                }
+            }
+        }
+        reached
+    }
+}
+
+/// Takes the concepts out of their nesting.
+fn gather(builder: &mut Builder, concepts: Vec<raw::Concept>) -> Result<(), TerminologyError> {
+    let mut waiting: Vec<(raw::Concept, Option<u32>)> = concepts.into_iter().map(|concept| (concept, None)).collect();
+    while let Some((concept, parent)) = waiting.pop() {
+        let (place, added) = builder.concept(&concept.code)?;
+        if added {
+            builder.display(place, concept.display.as_deref().unwrap_or_default())?;
+            for property in &concept.property {
+                if let Some(value) = property.value() {
+                    builder.property(place, &property.code, &value)?;
+                }
+            }
+        }
+        if let Some(parent) = parent {
+            builder.join(parent, place);
+        }
+        waiting.extend(concept.concept.into_iter().map(|child| (child, Some(place))));
+    }
+    Ok(())
+}
+
+/// Places by code.
+#[derive(Debug, Default)]
+pub(super) struct CodeIndex(HashTable<u32>);
+
+impl CodeIndex {
+    fn new(codes: &Texts, case_sensitive: bool) -> CodeIndex {
+        let mut index = CodeIndex(HashTable::with_capacity(codes.len()));
+        for place in 0..codes.len() as u32 {
+            index.insert(codes, case_sensitive, place);
+        }
+        index
+    }
+
+    pub(super) fn insert(&mut self, codes: &Texts, case_sensitive: bool, place: u32) {
+        let hash = |place: &u32| hash(case_sensitive, codes.get(*place));
+        self.0.insert_unique(hash(&place), place, hash);
+    }
+
+    pub(super) fn find(&self, codes: &Texts, case_sensitive: bool, code: &str) -> Option<u32> {
+        let hash = hash(case_sensitive, code);
+        let found = self.0.find(hash, |place| same(case_sensitive, codes.get(*place), code));
+        found.copied()
+    }
+
+    fn size(&self) -> usize {
+        self.0.allocation_size()
+    }
+}
+
+fn hash(case_sensitive: bool, code: &str) -> u64 {
+    let mut hasher = FxBuildHasher.build_hasher();
+    hasher.write(folded(case_sensitive, code).as_bytes());
+    hasher.finish()
+}
+
+fn same(case_sensitive: bool, one: &str, other: &str) -> bool {
+    one == other || !case_sensitive && folded(false, one) == folded(false, other)
+}
+
+fn folded(case_sensitive: bool, code: &str) -> Cow<'_, str> {
+    match case_sensitive {
+        true => Cow::Borrowed(code),
+        false => Cow::Owned(code.to_lowercase()),
+    }
+}

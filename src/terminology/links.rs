@@ -1,0 +1,60 @@
+//! Which concepts each concept is linked to: its parents, or its children.
+
+/// Lists of places, one for each place, in one allocation.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    /// Where the list of each place ends; empty if there is no link at all.
+    ends: Vec<u32>,
+    targets: Vec<u32>,
+}
+
+impl Links {
+    /// Makes the lists of `count` places out of pairs of a place and what it is linked to. Equal pairs count once.
+    pub(super) fn new(count: usize, mut pairs: Vec<(u32, u32)>) -> Links {
+        if pairs.is_empty() {
+            return Links::default();
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut ends = vec![0u32; count];
+        for (place, _) in &pairs {
+            ends[*place as usize] += 1;
+        }
+        let mut end = 0;
+        for slot in &mut ends {
+            end += *slot;
+            *slot = end;
+        }
+        Links {
+            ends,
+            targets: pairs.into_iter().map(|(_, target)| target).collect(),
+        }
+    }
+
+    /// The same links from the other side.
+    pub(super) fn turned(&self, count: usize) -> Links {
+        let pairs =
+            (0..self.ends.len() as u32).flat_map(|place| self.of(place).iter().map(move |target| (*target, place)));
+        Links::new(count, pairs.collect())
+    }
+
+    pub(super) fn of(&self, place: u32) -> &[u32] {
+        let Some(end) = self.ends.get(place as usize) else {
+            return &[];
+        };
+        let start = match place {
+            0 => 0,
+            _ => self.ends[place as usize - 1],
+        };
+        &self.targets[start as usize..*end as usize]
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// Bytes in memory.
+    pub(super) fn size(&self) -> usize {
+        (self.ends.capacity() + self.targets.capacity()) * size_of::<u32>()
+    }
+}

@@ -1,0 +1,142 @@
+//! CDC's tables of vaccines (CVX) and their manufacturers (MVX): fields between bars or tabs, or XML.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use super::lines::Lines;
+use super::xml;
+use crate::terminology::builder::Builder;
+use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::error::TerminologyError;
+use crate::terminology::systems;
+
+/// One row of either table.
+#[derive(Default)]
+struct Row {
+    code: String,
+    display: String,
+    full_name: String,
+    status: String,
+    /// The day of its last change, `yyyy-mm-dd`.
+    changed: String,
+}
+
+/// CVX. The short description is the display.
+pub(super) fn vaccines(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
+    let mut rows = Vec::new();
+    while lines.advance()? {
+        let fields = fields(lines.text());
+        let [code, short, full, _, status, _, changed, ..] = fields.as_slice() else {
+            return Err(lines.fail("code, two names, notes, status, whether it is no vaccine, and date"));
+        };
+        rows.push(Row {
+            code: (*code).to_string(),
+            display: (*short).to_string(),
+            full_name: (*full).to_string(),
+            status: (*status).to_string(),
+            changed: day(changed),
+        });
+    }
+    build(systems::CVX, rows, version)
+}
+
+/// MVX.
+pub(super) fn manufacturers(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
+    let mut rows = Vec::new();
+    while lines.advance()? {
+        let fields = fields(lines.text());
+        let [code, name, _, status, changed, ..] = fields.as_slice() else {
+            return Err(lines.fail("code, name, notes, status and date"));
+        };
+        rows.push(Row {
+            code: (*code).to_string(),
+            display: (*name).to_string(),
+            status: (*status).to_string(),
+            changed: day(changed),
+            ..Row::default()
+        });
+    }
+    build(systems::MVX, rows, version)
+}
+
+/// Either table as XML: an element for each row, with elements named after the columns, or pairs of `Name` and `Value`.
+pub(super) fn from_xml(
+    system: &str,
+    reader: &mut dyn BufRead,
+    name: &str,
+    version: Option<String>,
+) -> Result<CodeSystem, TerminologyError> {
+    let (info, code) = match system {
+        systems::CVX => ("CVXInfo", "cvxcode"),
+        _ => ("MVXInfo", "mvxcode"),
+    };
+    let mut rows = Vec::new();
+    for (number, row) in xml::rows(reader, name, info)?.into_iter().enumerate() {
+        let mut row: HashMap<String, String> = row;
+        let mut take = |names: &[&str]| names.iter().find_map(|name| row.remove(*name)).unwrap_or_default();
+        let code = take(&[code, "code"]);
+        if code.is_empty() {
+            return Err(TerminologyError::Line {
+                name: name.to_string(),
+                line: number as u64 + 1,
+                expected: format!("a code in each {info}"),
+            });
+        }
+        rows.push(Row {
+            code,
+            display: take(&[
+                "shortdescription",
+                "cvxshortdescription",
+                "manufacturername",
+                "manufacturer",
+            ]),
+            full_name: take(&["fullvaccinename", "cvxfullvaccinename"]),
+            status: take(&["status", "vaccinestatus"]),
+            changed: day(&take(&["lastupdated", "lastupdateddate"])),
+        });
+    }
+    build(system, rows, version)
+}
+
+fn fields(line: &str) -> Vec<&str> {
+    let separator = if line.contains('|') { '|' } else { '\t' };
+    line.split(separator).map(str::trim).collect()
+}
+
+/// A day written `yyyy/mm/dd` or `mm/dd/yyyy`.
+fn day(text: &str) -> String {
+    let parts: Vec<&str> = text.split(['/', '-']).collect();
+    match parts[..] {
+        [year, month, day] if year.len() == 4 => format!("{year}-{month:0>2}-{day:0>2}"),
+        [month, day, year] if year.len() == 4 => format!("{year}-{month:0>2}-{day:0>2}"),
+        _ => String::new(),
+    }
+}
+
+/// The last change of a row is the table's version.
+fn build(system: &str, rows: Vec<Row>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
+    let newest = rows
+        .iter()
+        .map(|row| &row.changed)
+        .max()
+        .filter(|day| !day.is_empty())
+        .cloned();
+    let mut builder = Builder::new(Head::complete(system, version.or(newest)));
+    for row in rows {
+        let (place, _) = builder.concept(&row.code)?;
+        builder.display(
+            place,
+            if row.display.is_empty() {
+                &row.full_name
+            } else {
+                &row.display
+            },
+        )?;
+        for (name, value) in [("fullName", &row.full_name), ("status", &row.status)] {
+            if !value.is_empty() {
+                builder.property(place, name, value)?;
+            }
+        }
+    }
+    builder.finish()
+}

@@ -1,0 +1,71 @@
+//! FHIR CodeSystems and ValueSets: as JSON, alone or in Bundles, a line for each, or in a package (.tgz).
+
+use std::io::{BufRead, Read};
+
+use flate2::read::GzDecoder;
+
+use super::layout::Layout;
+use super::part::Part;
+use crate::terminology::error::TerminologyError;
+use crate::terminology::raw::{self, Resource};
+
+/// The largest file of a package that is read.
+const MAX_ENTRY: u64 = 1 << 30;
+
+/// Hands over the CodeSystems and ValueSets of a file.
+pub(super) fn read(part: &Part, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
+    part.read(|reader| match part.layout {
+        Layout::FhirPackage => package(reader, &part.name, each),
+        layout => {
+            let mut text = String::new();
+            reader
+                .read_to_string(&mut text)
+                .map_err(|source| TerminologyError::Unreadable {
+                    path: part.name.as_str().into(),
+                    source,
+                })?;
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            resources(text, layout == Layout::FhirLines, &part.name, each)
+        }
+    })
+}
+
+fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
+    let malformed = |source| TerminologyError::Malformed {
+        path: name.into(),
+        source,
+    };
+    match lines {
+        true => {
+            let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+            lines
+                .try_for_each(|line| raw::each_resource(line, each))
+                .map_err(malformed)
+        }
+        false => raw::each_resource(text, each).map_err(malformed),
+    }
+}
+
+/// The resources of a package: its JSON files but its own description and index.
+fn package(reader: &mut dyn BufRead, name: &str, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
+    let fail = |error: std::io::Error| TerminologyError::Archive {
+        name: name.to_string(),
+        reason: error.to_string(),
+    };
+    let mut archive = tar::Archive::new(GzDecoder::new(reader));
+    for entry in archive.entries().map_err(fail)? {
+        let mut entry = entry.map_err(fail)?;
+        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let file = path.rsplit('/').next().unwrap_or_default();
+        if !file.ends_with(".json") || file.starts_with('.') || file == "package.json" || entry.size() > MAX_ENTRY {
+            continue;
+        }
+        let mut text = String::new();
+        entry.read_to_string(&mut text).map_err(fail)?;
+        // Examples and other content of a package need not be resources.
+        if text.contains("\"CodeSystem\"") || text.contains("\"ValueSet\"") {
+            resources(&text, false, &format!("{name}: {path}"), each)?;
+        }
+    }
+    Ok(())
+}

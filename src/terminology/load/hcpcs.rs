@@ -1,0 +1,43 @@
+//! CMS's annual HCPCS file: records of 320 columns. Kinds 3 and 7 begin a procedure or a modifier, 4 and 8 go on with its long title.
+
+use super::layout::is_hcpcs;
+use super::lines::{Lines, columns};
+use crate::terminology::builder::Builder;
+use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::error::TerminologyError;
+use crate::terminology::systems;
+
+pub(super) fn read(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
+    let mut builder = Builder::new(Head::complete(systems::HCPCS, version));
+    let (mut current, mut title) = (None, String::new());
+    while lines.advance()? {
+        let line = lines.text();
+        if !is_hcpcs(line) {
+            return Err(
+                lines.fail("a HCPCS code or modifier, a sequence of 5 digits and the kind of record in column 11")
+            );
+        }
+        let (code, long) = (columns(line, 0, 5), columns(line, 11, 91));
+        if matches!(line.as_bytes()[10], b'3' | b'7') {
+            finish(&mut builder, current, &title)?;
+            let (place, _) = builder.concept(code)?;
+            let short = columns(line, 91, 119);
+            if !short.is_empty() {
+                builder.property(place, "shortDescription", short)?;
+            }
+            current = Some(place);
+            title = long.to_string();
+        } else if current.is_some_and(|place| builder.code(place) == code) {
+            title.push(' ');
+            title.push_str(long);
+        } else {
+            return Err(lines.fail("the first record of a code before those that go on with it"));
+        }
+    }
+    finish(&mut builder, current, &title)?;
+    builder.finish()
+}
+
+fn finish(builder: &mut Builder, place: Option<u32>, title: &str) -> Result<(), TerminologyError> {
+    place.map_or(Ok(()), |place| builder.display(place, title))
+}

@@ -1,0 +1,63 @@
+//! CMS's order files of ICD-10-CM and ICD-10-PCS: the code in columns 7 to 13, 1 in column 15 if it can be billed, the short title from
+//! column 17, the long one from column 78.
+
+use super::layout::is_order;
+use super::lines::{Lines, columns};
+use crate::terminology::builder::Builder;
+use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::error::TerminologyError;
+use crate::terminology::systems::{self, dotted};
+
+/// ICD-10-CM. A code is below the longest code that it begins with.
+pub(super) fn diagnoses(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
+    let mut builder = Builder::new(Head::complete(systems::ICD_10_CM, version));
+    while lines.advance()? {
+        concept(lines, &mut builder, |code| dotted(code).into_owned())?;
+    }
+    let parents = |code: &str| -> Vec<String> {
+        let plain = code.replace('.', "");
+        let shorter = (3..plain.len()).rev();
+        shorter.map(|length| dotted(&plain[..length]).into_owned()).collect()
+    };
+    join(&mut builder, parents);
+    builder.finish()
+}
+
+/// ICD-10-PCS. A code of 7 characters is below the table of 3 that it begins with.
+pub(super) fn procedures(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
+    let mut builder = Builder::new(Head::complete(systems::ICD_10_PCS, version));
+    while lines.advance()? {
+        concept(lines, &mut builder, str::to_string)?;
+    }
+    join(&mut builder, |code| match code.len() {
+        7 => vec![code[..3].to_string()],
+        _ => Vec::new(),
+    });
+    builder.finish()
+}
+
+fn concept(lines: &Lines<'_>, builder: &mut Builder, form: impl Fn(&str) -> String) -> Result<(), TerminologyError> {
+    let line = lines.text();
+    if !is_order(line) {
+        return Err(lines.fail("an order number of 5 digits, a code from column 7, and 0 or 1 in column 15"));
+    }
+    let code = form(columns(line, 6, 13));
+    let (short, long) = (columns(line, 16, 76), columns(line, 77, usize::MAX));
+    let (place, _) = builder.concept(&code)?;
+    builder.display(place, if long.is_empty() { short } else { long })?;
+    if line.as_bytes()[14] == b'0' {
+        // What FHIR calls a concept that only groups others.
+        builder.property(place, "notSelectable", "true")?;
+    }
+    Ok(())
+}
+
+/// Puts each code below the first of these that is there.
+fn join(builder: &mut Builder, parents: impl Fn(&str) -> Vec<String>) {
+    for place in 0..builder.len() as u32 {
+        let parents = parents(builder.code(place));
+        if let Some(parent) = parents.iter().find_map(|parent| builder.place(parent)) {
+            builder.join(parent, place);
+        }
+    }
+}

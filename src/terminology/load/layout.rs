@@ -1,0 +1,267 @@
+//! Which publisher's layout a file has, told by its first lines.
+
+use super::lines::{columns, decode};
+
+/// A publisher's layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Layout {
+    Icd10Cm,
+    Icd10Pcs,
+    Hcpcs,
+    Cvx,
+    CvxXml,
+    Mvx,
+    MvxXml,
+    DrugProducts,
+    DrugPackages,
+    RxnormConcepts,
+    RxnormAttributes,
+    RxnormRelations,
+    Loinc,
+    SnomedConcepts,
+    SnomedDescriptions,
+    SnomedRelations,
+    Nucc,
+    PlaceOfService,
+    FhirJson,
+    FhirLines,
+    FhirPackage,
+}
+
+/// What is said of a file that has none of them.
+pub(super) const LOOKED_FOR: &str = "ICD-10-CM and ICD-10-PCS order files, the HCPCS annual file, CDC's CVX and MVX tables, FDA's NDC \
+     product and package files, RxNorm RRF (RXNCONSO, RXNSAT, RXNREL), LOINC CSV, SNOMED CT RF2, NUCC CSV, CMS's place-of-service \
+     table, FHIR CodeSystems, ValueSets, Bundles and packages, and ZIP archives of these";
+
+/// Bytes of a file that decide.
+pub(super) const HEAD: usize = 64 << 10;
+
+impl Layout {
+    /// What a file of this layout holds.
+    pub(super) fn what(self) -> &'static str {
+        match self {
+            Layout::Icd10Cm => "ICD-10-CM",
+            Layout::Icd10Pcs => "ICD-10-PCS",
+            Layout::Hcpcs => "HCPCS",
+            Layout::Cvx | Layout::CvxXml => "CVX",
+            Layout::Mvx | Layout::MvxXml => "MVX",
+            Layout::DrugProducts => "FDA's NDC products",
+            Layout::DrugPackages => "FDA's NDC packages",
+            Layout::RxnormConcepts => "RxNorm's concepts (RXNCONSO)",
+            Layout::RxnormAttributes => "RxNorm's attributes (RXNSAT)",
+            Layout::RxnormRelations => "RxNorm's relations (RXNREL)",
+            Layout::Loinc => "LOINC",
+            Layout::SnomedConcepts => "SNOMED CT's concepts",
+            Layout::SnomedDescriptions => "SNOMED CT's descriptions",
+            Layout::SnomedRelations => "SNOMED CT's relations",
+            Layout::Nucc => "NUCC's taxonomy",
+            Layout::PlaceOfService => "CMS's places of service",
+            Layout::FhirJson | Layout::FhirLines | Layout::FhirPackage => "FHIR resources",
+        }
+    }
+
+    /// Whether several files of it make sense in one command.
+    pub(super) fn is_fhir(self) -> bool {
+        matches!(self, Layout::FhirJson | Layout::FhirLines | Layout::FhirPackage)
+    }
+}
+
+/// The layout of a file that begins with `head`; `whole` if that is all of it.
+pub(super) fn recognise(head: &[u8], whole: bool) -> Option<Layout> {
+    if head.starts_with(&[0x1f, 0x8b]) {
+        return Some(Layout::FhirPackage);
+    }
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let end = match whole {
+        true => head.len(),
+        // The last line may be cut.
+        false => head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len()),
+    };
+    let text = decode(&head[..end]);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let first = lines.first()?.trim();
+    if first.starts_with('{') {
+        return json(first, &text);
+    }
+    if first.starts_with('<') {
+        return xml(&text);
+    }
+    headed(&lines).or_else(|| delimited(&lines)).or_else(|| fixed(&lines))
+}
+
+fn json(first: &str, text: &str) -> Option<Layout> {
+    if !text.contains("\"resourceType\"") {
+        return None;
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(first) {
+        Ok(_) => Some(Layout::FhirLines),
+        Err(_) => Some(Layout::FhirJson),
+    }
+}
+
+fn xml(text: &str) -> Option<Layout> {
+    let text = text.to_ascii_lowercase();
+    if text.contains("<cvxcodes") {
+        return Some(Layout::CvxXml);
+    }
+    (text.contains("<mvxcodes") || text.contains("<mvxinfo")).then_some(Layout::MvxXml)
+}
+
+/// Files whose first line names the columns.
+fn headed(lines: &[&str]) -> Option<Layout> {
+    let first = lines.first()?.trim();
+    let tabs: Vec<String> = first.split('\t').map(|name| name.trim().to_ascii_uppercase()).collect();
+    let has = |name: &str| tabs.iter().any(|known| known == name);
+    if has("PRODUCTNDC") && has("NDCPACKAGECODE") {
+        return Some(Layout::DrugPackages);
+    }
+    if has("PRODUCTNDC") && has("PROPRIETARYNAME") {
+        return Some(Layout::DrugProducts);
+    }
+    if has("ID") && has("EFFECTIVETIME") && has("ACTIVE") {
+        if has("DEFINITIONSTATUSID") {
+            return Some(Layout::SnomedConcepts);
+        }
+        if has("CONCEPTID") && has("LANGUAGECODE") && has("TERM") {
+            return Some(Layout::SnomedDescriptions);
+        }
+        return (has("SOURCEID") && has("DESTINATIONID")).then_some(Layout::SnomedRelations);
+    }
+    let plain = first.replace('"', "").to_ascii_uppercase();
+    if plain.starts_with("LOINC_NUM,") && plain.contains("LONG_COMMON_NAME") {
+        return Some(Layout::Loinc);
+    }
+    if plain.starts_with("CODE,GROUPING,CLASSIFICATION,SPECIALIZATION") {
+        return Some(Layout::Nucc);
+    }
+    // CMS's table has a title above its header.
+    let is_places = |line: &&&str| {
+        let line = line.to_ascii_lowercase();
+        line.contains("place of service code") && line.contains("place of service name")
+    };
+    lines.iter().take(20).find(is_places).map(|_| Layout::PlaceOfService)
+}
+
+/// Files of fields without a header.
+fn delimited(lines: &[&str]) -> Option<Layout> {
+    let all = |fits: fn(&[&str]) -> bool, separator: char| {
+        lines
+            .iter()
+            .all(|line| fits(&line.split(separator).map(str::trim).collect::<Vec<_>>()))
+    };
+    let layouts: [(Layout, fn(&[&str]) -> bool); 5] = [
+        (Layout::RxnormConcepts, is_rxnorm_concept),
+        (Layout::RxnormAttributes, is_rxnorm_attribute),
+        (Layout::RxnormRelations, is_rxnorm_relation),
+        (Layout::Cvx, is_vaccine),
+        (Layout::Mvx, is_manufacturer),
+    ];
+    let found = layouts.iter().find(|(_, fits)| all(*fits, '|'));
+    let found = found.or_else(|| layouts[3..].iter().find(|(_, fits)| all(*fits, '\t')));
+    found.map(|(layout, _)| *layout)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// RRF ends each field with a bar, so that the last one is empty.
+fn is_rxnorm_concept(fields: &[&str]) -> bool {
+    fields.len() == 19
+        && is_number(fields[0])
+        && fields[1].len() == 3
+        && !fields[11].is_empty()
+        && !fields[12].is_empty()
+}
+
+fn is_rxnorm_attribute(fields: &[&str]) -> bool {
+    fields.len() == 14
+        && (fields[0].is_empty() || is_number(fields[0]))
+        && !fields[8].is_empty()
+        && !fields[9].is_empty()
+}
+
+fn is_rxnorm_relation(fields: &[&str]) -> bool {
+    let of_kind = |kind: &str| matches!(kind, "AUI" | "CUI" | "CODE" | "SCUI" | "SDUI");
+    fields.len() == 17 && of_kind(fields[2]) && of_kind(fields[6])
+}
+
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(['/', '-']).collect();
+    parts.len() == 3 && parts.iter().all(|part| is_number(part))
+}
+
+/// Code, short description, full name, notes, status, whether it is no vaccine, date.
+fn is_vaccine(fields: &[&str]) -> bool {
+    let flag = |text: &str| text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false");
+    (7..=8).contains(&fields.len())
+        && is_number(fields[0])
+        && fields[0].len() <= 3
+        && flag(fields[5])
+        && is_date(fields[6])
+}
+
+/// Code, name, notes, status, date.
+fn is_manufacturer(fields: &[&str]) -> bool {
+    let code = fields[0];
+    let named = (2..=4).contains(&code.len())
+        && code
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    (5..=6).contains(&fields.len()) && named && fields[3].to_ascii_lowercase().contains("active") && is_date(fields[4])
+}
+
+/// Files of fixed columns.
+fn fixed(lines: &[&str]) -> Option<Layout> {
+    if lines.iter().all(|line| is_order(line)) {
+        return Some(match lines.iter().any(|line| is_pcs(line)) || only_pcs_lengths(lines) {
+            true => Layout::Icd10Pcs,
+            false => Layout::Icd10Cm,
+        });
+    }
+    lines.iter().all(|line| is_hcpcs(line)).then_some(Layout::Hcpcs)
+}
+
+/// An order number of 5 digits, the code from column 7, 0 for a header or 1 in column 15, titles from column 17.
+pub(super) fn is_order(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    bytes.len() > 16
+        && bytes[..5].iter().all(u8::is_ascii_digit)
+        && [5, 13, 15].iter().all(|at| bytes[*at] == b' ')
+        && matches!(bytes[14], b'0' | b'1')
+        && (3..=7).contains(&columns(line, 6, 13).len())
+        && columns(line, 6, 13)
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+}
+
+/// Codes of ICD-10-CM begin with a letter and a digit.
+fn is_pcs(line: &str) -> bool {
+    let code = columns(line, 6, 13).as_bytes();
+    code[0].is_ascii_digit() || code[1].is_ascii_uppercase()
+}
+
+/// ICD-10-PCS has tables of 3 characters and codes of 7.
+fn only_pcs_lengths(lines: &[&str]) -> bool {
+    lines.iter().all(|line| match line.as_bytes()[14] {
+        b'0' => columns(line, 6, 13).len() == 3,
+        _ => columns(line, 6, 13).len() == 7,
+    })
+}
+
+/// The code, or a modifier behind 3 spaces; a sequence of 5 digits; the kind of record in column 11.
+pub(super) fn is_hcpcs(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    if bytes.len() < 12 || !bytes[..11].is_ascii() {
+        return false;
+    }
+    let code = columns(line, 0, 5);
+    let procedure = code.len() == 5 && code.as_bytes()[1..4].iter().all(u8::is_ascii_digit);
+    let modifier = line.starts_with("   ") && code.len() == 2;
+    let fits = match bytes[10] {
+        b'3' | b'4' => procedure,
+        b'7' | b'8' => modifier,
+        _ => false,
+    };
+    fits && code.bytes().all(|byte| byte.is_ascii_alphanumeric()) && bytes[5..10].iter().all(u8::is_ascii_digit)
+}

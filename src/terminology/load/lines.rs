@@ -1,0 +1,126 @@
+//! A file line by line.
+
+use std::borrow::Cow;
+use std::io::BufRead;
+
+use crate::terminology::error::TerminologyError;
+
+/// The longest line that is read.
+const MAX_LINE: u64 = 16 << 20;
+
+/// The lines of a file, without their ends and without a byte order mark.
+pub(super) struct Lines<'r> {
+    reader: &'r mut dyn BufRead,
+    name: &'r str,
+    number: u64,
+    buffer: Vec<u8>,
+    text: String,
+}
+
+impl<'r> Lines<'r> {
+    pub(super) fn new(reader: &'r mut dyn BufRead, name: &'r str) -> Lines<'r> {
+        Lines {
+            reader,
+            name,
+            number: 0,
+            buffer: Vec::new(),
+            text: String::new(),
+        }
+    }
+
+    /// Goes to the next line that is not empty. False at the end.
+    pub(super) fn advance(&mut self) -> Result<bool, TerminologyError> {
+        loop {
+            self.buffer.clear();
+            let mut bounded = std::io::Read::take(&mut *self.reader, MAX_LINE);
+            let read = bounded.read_until(b'\n', &mut self.buffer);
+            let read = read.map_err(|source| TerminologyError::Unreadable {
+                path: self.name.into(),
+                source,
+            })?;
+            if read == 0 {
+                return Ok(false);
+            }
+            self.number += 1;
+            if read as u64 == MAX_LINE {
+                return Err(self.fail("a line of less than 16 MiB"));
+            }
+            let line = trim_end(&self.buffer);
+            let line = match self.number {
+                1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
+                _ => line,
+            };
+            if !line.iter().all(u8::is_ascii_whitespace) {
+                self.text.clear();
+                self.text.push_str(&decode(line));
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The line that `advance` went to.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What is wrong with the line.
+    pub(super) fn fail(&self, expected: &str) -> TerminologyError {
+        TerminologyError::Line {
+            name: self.name.to_string(),
+            line: self.number,
+            expected: expected.to_string(),
+        }
+    }
+}
+
+fn trim_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Text in UTF-8, or else in Windows-1252.
+pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
+    // The characters of 0x80 to 0x9F; five of them are not assigned.
+    const HIGH: [char; 32] = [
+        '€', '\u{fffd}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{fffd}', 'Ž', '\u{fffd}',
+        '\u{fffd}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{fffd}', 'ž', 'Ÿ',
+    ];
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(
+            bytes
+                .iter()
+                .map(|byte| match byte {
+                    0x80..=0x9f => HIGH[usize::from(byte - 0x80)],
+                    byte => char::from(*byte),
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// The columns from `start` to before `end`, counted in characters from 0, without spaces around. Those that the line lacks are empty.
+pub(super) fn columns(line: &str, start: usize, end: usize) -> &str {
+    if line.is_ascii() {
+        return line
+            .get(start.min(line.len())..end.min(line.len()))
+            .unwrap_or_default()
+            .trim();
+    }
+    let at = |column: usize| line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+    line[at(start)..at(end)].trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_text_than_utf8_is_windows_1252() {
+        assert_eq!(decode("Ménière".as_bytes()), "Ménière");
+        assert_eq!(decode(b"M\xe9ni\xe8re \x96 x"), "Ménière – x");
+        assert_eq!(columns("abcdef", 1, 3), "bc");
+        assert_eq!(columns("äbc def", 1, 3), "bc");
+        assert_eq!(columns("ab", 5, 9), "");
+    }
+}

@@ -1,0 +1,55 @@
+//! CMS's table of places of service: codes, names and descriptions between commas, tabs or bars, below a header.
+
+use std::io::BufRead;
+
+use super::csv_table::CsvTable;
+use crate::terminology::builder::Builder;
+use crate::terminology::code_system::{CodeSystem, Head};
+use crate::terminology::error::TerminologyError;
+use crate::terminology::systems;
+
+const CODE: &str = "PLACE OF SERVICE CODE";
+const NAME: &str = "PLACE OF SERVICE NAME";
+
+pub(super) fn read(
+    reader: &mut dyn BufRead,
+    name: &str,
+    version: Option<String>,
+) -> Result<CodeSystem, TerminologyError> {
+    // Which sign is between the columns stands in the header, which is near the beginning.
+    let delimiter = {
+        let head = reader.fill_buf().map_err(|source| TerminologyError::Unreadable {
+            path: name.into(),
+            source,
+        })?;
+        let head = super::lines::decode(head).to_uppercase();
+        let header = head
+            .lines()
+            .find(|line| line.contains(CODE) && line.contains(NAME))
+            .unwrap_or_default();
+        [b'\t', b'|']
+            .into_iter()
+            .find(|sign| header.contains(char::from(*sign)))
+            .unwrap_or(b',')
+    };
+    let named = |names: &[String], wanted: &str| names.iter().position(|name| name.starts_with(wanted));
+    let is_header = |names: &[String]| named(names, CODE).is_some() && named(names, NAME).is_some();
+    let mut table = CsvTable::new(reader, name, delimiter, is_header)?;
+    let (Some(code), Some(display)) = (table.column_starting(CODE), table.column_starting(NAME)) else {
+        return Err(table.fail("the columns of codes and names"));
+    };
+    let mut builder = Builder::new(Head::complete(systems::PLACE_OF_SERVICE, version));
+    while table.advance()? {
+        let (codes, display) = (table.field(code), table.field(display));
+        // Ranges and codes that are not assigned mean nothing.
+        if display.eq_ignore_ascii_case("unassigned") || codes.contains('-') {
+            continue;
+        }
+        if codes.is_empty() || codes.len() > 2 || !codes.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(table.fail("a code of 2 digits"));
+        }
+        let (place, _) = builder.concept(&format!("{codes:0>2}"))?;
+        builder.display(place, &display)?;
+    }
+    builder.finish()
+}

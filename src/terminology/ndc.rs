@@ -1,0 +1,113 @@
+//! National Drug Codes: their form of 11 digits, and which concepts they belong to.
+
+/// The 11 digits of an NDC: 11 without hyphens, or 10 or 11 in three hyphenated parts (labeler, product, package). Ten digits
+/// without hyphens have several readings and are none.
+pub fn eleven_digits(code: &str) -> Option<String> {
+    let code = code.trim();
+    if !code.contains('-') {
+        return (code.len() == 11 && is_digits(code)).then(|| code.to_string());
+    }
+    let mut parts = code.split('-');
+    let (labeler, product, package) = (parts.next()?, parts.next()?, parts.next()?);
+    let fits = parts.next().is_none() && (1..=2).contains(&package.len()) && is_digits(package);
+    let nine = nine_digits(labeler, product).filter(|_| fits)?;
+    Some(format!("{nine}{package:0>2}"))
+}
+
+/// The 9 digits of a product: labeler and product of an NDC, in two hyphenated parts.
+pub(super) fn product_digits(code: &str) -> Option<String> {
+    let (labeler, product) = code.trim().split_once('-')?;
+    nine_digits(labeler, product)
+}
+
+fn nine_digits(labeler: &str, product: &str) -> Option<String> {
+    let fits = (4..=5).contains(&labeler.len()) && (3..=4).contains(&product.len());
+    (fits && is_digits(labeler) && is_digits(product)).then(|| format!("{labeler:0>5}{product:0>4}"))
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The concept of each NDC. One costs 12 bytes.
+#[derive(Debug, Default)]
+pub(super) struct Ndcs {
+    codes: Vec<u64>,
+    places: Vec<u32>,
+}
+
+impl Ndcs {
+    /// Takes pairs of an NDC as a number and the place of its concept. Of several concepts of one NDC the first in order counts.
+    pub(super) fn new(mut pairs: Vec<(u64, u32)>) -> Ndcs {
+        pairs.sort_unstable();
+        pairs.dedup_by_key(|(code, _)| *code);
+        Ndcs {
+            codes: pairs.iter().map(|(code, _)| *code).collect(),
+            places: pairs.iter().map(|(_, place)| *place).collect(),
+        }
+    }
+
+    /// The place of an NDC's concept.
+    pub(super) fn place(&self, ndc: &str) -> Option<u32> {
+        let number = number(ndc)?;
+        let at = self.codes.binary_search(&number).ok()?;
+        Some(self.places[at])
+    }
+
+    /// Each NDC with the place of its concept.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.codes.iter().copied().zip(self.places.iter().copied())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.codes.is_empty()
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.codes.capacity() * 8 + self.places.capacity() * 4
+    }
+}
+
+/// An NDC of 11 digits as a number.
+pub(super) fn number(ndc: &str) -> Option<u64> {
+    ndc.parse().ok().filter(|_| ndc.len() == 11 && is_digits(ndc))
+}
+
+/// A number as an NDC of 11 digits.
+pub(super) fn text(number: u64) -> String {
+    format!("{number:011}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hyphenated_codes_are_padded_where_they_are_short() {
+        for (code, expected) in [
+            ("0002-1433-80", Some("00002143380")),
+            ("50242-040-62", Some("50242004062")),
+            ("60575-4112-1", Some("60575411201")),
+            ("00002-1433-80", Some("00002143380")),
+            ("00002143380", Some("00002143380")),
+            ("0002143380", None),
+            ("0002-1433", None),
+            ("a002-1433-80", None),
+            ("0002-1433-80-1", None),
+            ("", None),
+        ] {
+            assert_eq!(eleven_digits(code).as_deref(), expected, "{code}");
+        }
+        assert_eq!(product_digits("0002-1433").as_deref(), Some("000021433"));
+        assert_eq!(product_digits("00021433"), None);
+    }
+
+    #[test]
+    fn the_first_of_several_concepts_counts() {
+        let ndcs = Ndcs::new(vec![(7, 3), (5, 9), (7, 2)]);
+        assert_eq!(ndcs.place("00000000007"), Some(2));
+        assert_eq!(ndcs.place("00000000005"), Some(9));
+        assert_eq!(ndcs.place("00000000006"), None);
+        assert_eq!(ndcs.place("7"), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! The code systems and value sets that are there at one moment.
+
+use std::collections::HashMap;
+use std::sync::{Arc, RwLock};
+
+use super::code_system::CodeSystem;
+use super::error::TerminologyError;
+use super::folder::{StoredSets, Table};
+use super::value_set::{self, ValueSet};
+use super::version::{newest, split};
+use super::{builtin, raw, systems};
+
+/// Code systems and value sets by canonical URL.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    systems: HashMap<String, Vec<HeldSystem>>,
+    sets: HashMap<String, Vec<HeldSet>>,
+    /// Value sets as they have been worked out, by what they were asked for.
+    resolved: RwLock<HashMap<String, Option<Arc<ValueSet>>>>,
+}
+
+/// A code system in memory, or one beside the lake, which is read when somebody asks for it.
+#[derive(Clone, Debug)]
+enum HeldSystem {
+    Given(Arc<CodeSystem>),
+    Stored(Arc<Table>),
+}
+
+impl HeldSystem {
+    fn version(&self) -> Option<&str> {
+        match self {
+            HeldSystem::Given(system) => system.version(),
+            HeldSystem::Stored(table) => table.version(),
+        }
+    }
+
+    fn get(&self) -> Option<Arc<CodeSystem>> {
+        match self {
+            HeldSystem::Given(system) => Some(system.clone()),
+            HeldSystem::Stored(table) => table.system(),
+        }
+    }
+}
+
+/// A value set in memory, or the number of one beside the lake.
+#[derive(Clone, Debug)]
+enum HeldSet {
+    Given(Arc<raw::ValueSet>),
+    Stored(Arc<StoredSets>, u32),
+}
+
+impl HeldSet {
+    fn version(&self) -> Option<&str> {
+        match self {
+            HeldSet::Given(set) => set.version.as_deref(),
+            HeldSet::Stored(sets, number) => sets.version(*number),
+        }
+    }
+
+    fn get(&self) -> Option<Arc<raw::ValueSet>> {
+        match self {
+            HeldSet::Given(set) => Some(set.clone()),
+            HeldSet::Stored(sets, number) => sets.get(*number),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Adds a resource. Of two with one URL and version the later counts.
+    pub(super) fn add(&mut self, resource: raw::Resource) -> Result<(), TerminologyError> {
+        match resource {
+            raw::Resource::CodeSystem(system) => {
+                let system = CodeSystem::from_raw(system)?;
+                let known = self.systems.entry(system.url().to_string()).or_default();
+                known.retain(|earlier| earlier.version() != system.version());
+                known.push(HeldSystem::Given(Arc::new(system)));
+            }
+            raw::Resource::ValueSet(set) => {
+                let known = self.sets.entry(set.url.clone()).or_default();
+                known.retain(|earlier| earlier.version() != set.version.as_deref());
+                known.push(HeldSet::Given(Arc::new(set)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same resources, and those beside the lake. A given resource counts before a stored one of its URL and version.
+    pub(super) fn with_stored(&self, tables: &[Arc<Table>], sets: Option<&Arc<StoredSets>>) -> Snapshot {
+        let mut snapshot = Snapshot {
+            systems: self.systems.clone(),
+            sets: self.sets.clone(),
+            resolved: RwLock::default(),
+        };
+        for table in tables {
+            let known = snapshot.systems.entry(table.url().to_string()).or_default();
+            if known.iter().all(|one| one.version() != table.version()) {
+                known.push(HeldSystem::Stored(table.clone()));
+            }
+        }
+        for (sets, number) in sets
+            .into_iter()
+            .flat_map(|sets| (0..sets.len()).map(move |number| (sets, number)))
+        {
+            let known = snapshot.sets.entry(sets.url(number).to_string()).or_default();
+            if known.iter().all(|one| one.version() != sets.version(number)) {
+                known.push(HeldSet::Stored(sets.clone(), number));
+            }
+        }
+        snapshot
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.systems.is_empty() && self.sets.is_empty()
+    }
+
+    /// The code system of a canonical, which may name a version; without one, the newest. HL7's own come last.
+    pub(super) fn code_system(&self, canonical: &str) -> Option<Arc<CodeSystem>> {
+        let (url, version) = split(canonical);
+        let held = |url: &str| newest(self.systems.get(url)?, version, |held| held.version())?.get();
+        let other = || systems::alias(url).and_then(held);
+        held(url).or_else(other).or_else(|| {
+            let builtin = builtin::code_system(url)?;
+            let fits = version.is_none() || builtin.version() == version;
+            fits.then_some(builtin)
+        })
+    }
+
+    /// The code systems that define a code, the newest version of each. HL7's own are asked if no other has it.
+    pub(super) fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
+        let defines = |system: &Arc<CodeSystem>| system.contains(code) == Some(true);
+        let held = self.systems.keys().filter_map(|url| self.code_system(url));
+        let mut found: Vec<Arc<CodeSystem>> = held.filter(defines).collect();
+        if found.is_empty() {
+            found = builtin::urls()
+                .into_iter()
+                .filter_map(builtin::code_system)
+                .filter(defines)
+                .collect();
+        }
+        found.sort_by(|one, other| one.url().cmp(other.url()));
+        found
+    }
+
+    /// The value set of a canonical, which may name a version; without one, the newest. Worked out once.
+    pub(super) fn value_set(&self, canonical: &str) -> Option<Arc<ValueSet>> {
+        let known = self.resolved.read().ok()?.get(canonical).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let resolved = value_set::resolve(self, canonical);
+        if let Ok(mut known) = self.resolved.write() {
+            known.insert(canonical.to_string(), resolved.clone());
+        }
+        resolved
+    }
+
+    pub(super) fn raw_value_set(&self, canonical: &str) -> Option<Arc<raw::ValueSet>> {
+        let (url, version) = split(canonical);
+        newest(self.sets.get(url)?, version, |held| held.version())?.get()
+    }
+}

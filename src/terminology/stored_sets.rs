@@ -1,0 +1,121 @@
+//! The value sets beside the lake: one Parquet file with `url`, `version` and `resource`, of which each is parsed when it is asked for.
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+use rustc_hash::FxHashSet;
+
+use super::raw;
+use super::table::properties;
+use super::texts::Texts;
+
+/// The value sets of one file. A version that is empty is none.
+#[derive(Debug)]
+pub(super) struct StoredSets {
+    file: String,
+    urls: Texts,
+    versions: Texts,
+    resources: Texts,
+}
+
+impl StoredSets {
+    pub(super) fn read(content: Bytes, file: &str) -> Result<StoredSets, ParquetError> {
+        let mut sets = StoredSets {
+            file: file.to_string(),
+            urls: Texts::default(),
+            versions: Texts::default(),
+            resources: Texts::default(),
+        };
+        for batch in ParquetRecordBatchReaderBuilder::try_new(content)?.build()? {
+            sets.take(&batch?)
+                .ok_or_else(|| ParquetError::General("its columns are not those of value sets".into()))?;
+        }
+        for texts in [&mut sets.urls, &mut sets.versions, &mut sets.resources] {
+            texts.shrink();
+        }
+        Ok(sets)
+    }
+
+    fn take(&mut self, batch: &RecordBatch) -> Option<()> {
+        let columns = [
+            ("url", &mut self.urls),
+            ("version", &mut self.versions),
+            ("resource", &mut self.resources),
+        ];
+        for (name, texts) in columns {
+            for text in batch.column_by_name(name)?.as_string_opt::<i32>()? {
+                texts.push(text.unwrap_or_default())?;
+            }
+        }
+        Some(())
+    }
+
+    pub(super) fn file(&self) -> &str {
+        &self.file
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.urls.len() as u32
+    }
+
+    pub(super) fn url(&self, number: u32) -> &str {
+        self.urls.get(number)
+    }
+
+    pub(super) fn version(&self, number: u32) -> Option<&str> {
+        Some(self.versions.get(number)).filter(|version| !version.is_empty())
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<Arc<raw::ValueSet>> {
+        serde_json::from_str(self.resources.get(number)).ok().map(Arc::new)
+    }
+}
+
+/// The file's content and how many value sets it has: these, and those before that they do not replace.
+pub(super) fn write(before: Option<&StoredSets>, sets: &[raw::ValueSet]) -> Result<(Vec<u8>, u64), ParquetError> {
+    let replaced: FxHashSet<&str> = sets.iter().map(|set| set.url.as_str()).collect();
+    let mut rows: Vec<(String, Option<String>, String)> = Vec::new();
+    for (before, number) in before
+        .into_iter()
+        .flat_map(|before| (0..before.len()).map(move |number| (before, number)))
+    {
+        if !replaced.contains(before.url(number)) {
+            let version = before.version(number).map(str::to_string);
+            rows.push((
+                before.url(number).to_string(),
+                version,
+                before.resources.get(number).to_string(),
+            ));
+        }
+    }
+    for set in sets {
+        let json = serde_json::to_string(set).map_err(|error| ParquetError::External(error.into()))?;
+        rows.push((set.url.clone(), set.version.clone(), json));
+    }
+    rows.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+    // Of two with one URL and version the later in the input counts; sorting keeps their order.
+    rows.reverse();
+    rows.dedup_by(|one, other| one.0 == other.0 && one.1 == other.1);
+    rows.reverse();
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("url", DataType::Utf8, false),
+        Field::new("version", DataType::Utf8, true),
+        Field::new("resource", DataType::Utf8, false),
+    ]));
+    let mut file = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut file, schema.clone(), Some(properties(Vec::new())?))?;
+    for rows in rows.chunks(1024) {
+        let urls = StringArray::from_iter_values(rows.iter().map(|row| &row.0));
+        let versions: StringArray = rows.iter().map(|row| row.1.as_deref()).collect();
+        let resources = StringArray::from_iter_values(rows.iter().map(|row| &row.2));
+        let columns = vec![Arc::new(urls) as _, Arc::new(versions) as _, Arc::new(resources) as _];
+        writer.write(&RecordBatch::try_new(schema.clone(), columns)?)?;
+    }
+    writer.close()?;
+    Ok((file, rows.len() as u64))
+}

@@ -1,0 +1,33 @@
+//! Canonicals with versions, and which version is the newest.
+
+use std::cmp::Ordering;
+
+/// A canonical's URL and version.
+pub(super) fn split(canonical: &str) -> (&str, Option<&str>) {
+    let canonical = canonical.split('#').next().unwrap_or(canonical);
+    match canonical.split_once('|') {
+        Some((url, version)) => (url, Some(version)),
+        None => (canonical, None),
+    }
+}
+
+/// The one of this version, or the one of the greatest.
+pub(super) fn newest<'a, T>(all: &'a [T], version: Option<&str>, of: impl Fn(&T) -> Option<&str>) -> Option<&'a T> {
+    match version {
+        Some(_) => all.iter().find(|one| of(one) == version),
+        None => all.iter().max_by(|one, other| by_version(of(one), of(other))),
+    }
+}
+
+/// Versions part by part, numbers as numbers; none at all before any.
+fn by_version(one: Option<&str>, other: Option<&str>) -> Ordering {
+    let (Some(one), Some(other)) = (one, other) else {
+        return one.is_some().cmp(&other.is_some());
+    };
+    let parts = |text: &str| -> Vec<(Option<u64>, String)> {
+        text.split(['.', '-'])
+            .map(|part| (part.parse().ok(), part.to_string()))
+            .collect()
+    };
+    parts(one).cmp(&parts(other))
+}

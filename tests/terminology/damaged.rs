@@ -1,0 +1,141 @@
+//! What cannot be taken is refused with a sentence that names it, and changes nothing.
+
+use std::fs;
+
+use super::files::{self, zip};
+use super::{World, done, run};
+
+#[test]
+fn a_file_of_no_known_layout_is_refused() {
+    let world = World::new();
+    for (name, content) in [
+        ("icd10cm_order_2026.txt", "a file with a name that promises something"),
+        ("product.txt", "A\tB\n1\t2\n"),
+        ("empty.txt", ""),
+        ("x.json", r#"{"resourceType": "#),
+    ] {
+        let file = world.file(name, content);
+        let said = world.refused(&[&file]);
+        assert!(said.contains(&file), "{said}");
+        if name != "x.json" {
+            assert!(
+                said.contains("not recognised; looked for ICD-10-CM and ICD-10-PCS order files"),
+                "{said}"
+            );
+        }
+    }
+    let patient = world.file("p.json", r#"{"resourceType": "Patient", "id": "p"}"#);
+    assert!(
+        world
+            .refused(&[&patient])
+            .contains("holds neither a CodeSystem nor a ValueSet")
+    );
+    let archive = world.file("a.zip", zip(&[("readme.txt", b"nothing".as_slice())]));
+    assert!(world.refused(&[&archive]).contains("not recognised"));
+    let said = world.refused(&[&world.folder.path().join("missing").display().to_string()]);
+    assert!(said.contains("missing"), "{said}");
+}
+
+#[test]
+fn a_line_that_is_cut_is_named_and_nothing_is_loaded() {
+    let world = World::new();
+    let cut = |text: &str| text[..text.len() - 40].to_owned();
+    // The first lines decide what a file is, so the damage has to come after them.
+    let long = |line: &dyn Fn(u32) -> String| (0..2000).map(line).collect::<String>();
+    let diagnoses = long(&|n| files::order(n, &format!("A{:02}{}", n % 100, n % 10), true, "short", "long"));
+    let concepts = long(&|n| files::rxnconso().lines().next().unwrap().replace("161", &n.to_string()) + "\n");
+    for (name, content, expected) in [
+        ("a", format!("{diagnoses}12345 A\n"), "line 2001: an order number"),
+        ("b", cut(&concepts), "line 2000: the 18 fields of RXNCONSO"),
+        ("c", cut(files::LOINC), "line 4"),
+        ("d", format!("{}x", files::NUCC), "line 4"),
+    ] {
+        let file = world.file(name, content);
+        let said = world.refused(&[&file]);
+        assert!(said.contains(&file) && said.contains(expected), "{said}");
+    }
+    assert!(world.list()["tables"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_damaged_archive_is_named() {
+    let world = World::new();
+    let whole = zip(&[("a.txt", files::diagnoses().repeat(50).as_bytes())]);
+    let file = world.file("a.zip", &whole[..whole.len() / 2]);
+    let said = world.refused(&[&file]);
+    assert!(said.contains("a.zip: the archive cannot be read"), "{said}");
+    let package = files::package(&[("package/a.json", r#"{"resourceType": "CodeSystem"}"#)]);
+    let file = world.file("a.tgz", &package[..package.len() / 2]);
+    let said = world.refused(&[&file]);
+    assert!(said.contains("a.tgz: the archive cannot be read"), "{said}");
+}
+
+#[test]
+fn files_that_need_or_exclude_others() {
+    let world = World::new();
+    let said = world.refused(&[&world.file("a", files::rxnsat())]);
+    assert!(
+        said.contains("RxNorm's attributes (RXNSAT) needs RXNCONSO.RRF"),
+        "{said}"
+    );
+    let said = world.refused(&[&world.file("a", files::SNOMED_CONCEPTS)]);
+    assert!(said.contains("needs the file of descriptions"), "{said}");
+    let said = world.refused(&[&world.file("a", files::CVX), &world.file("b", files::CVX_XML)]);
+    assert!(said.contains("both hold CVX"), "{said}");
+    let said = world.refused(&[
+        "--version",
+        "1",
+        &world.file("a", files::CVX),
+        &world.file("b", files::MVX),
+    ]);
+    assert!(said.contains("one code system only; the files hold 2"), "{said}");
+}
+
+#[test]
+fn a_damaged_table_is_reported_and_can_be_loaded_again() {
+    let world = World::new();
+    let file = world.file("a", files::MVX);
+    world.load(&[&file]);
+    let folder = world.data().join("terminology");
+    let name = world.list()["tables"][0]["file"].as_str().unwrap().to_owned();
+    let mut content = fs::read(folder.join(&name)).unwrap();
+    let middle = content.len() / 2;
+    content[middle] ^= 1;
+    fs::write(folder.join(&name), content).unwrap();
+    let patient = world.file("p.ndjson", r#"{"resourceType": "Patient", "id": "p"}"#);
+    done(&world.data(), &["import", &patient]);
+    for command in [
+        &["serve", "--listen", "127.0.0.1:0"][..],
+        &["terminology", "lookup", "mvx", "ACM"],
+    ] {
+        let output = run(&world.data(), command);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains(&name) && said.contains("load the terminology again"),
+            "{said}"
+        );
+    }
+    world.load(&[&file]);
+    assert_eq!(world.display("mvx", "ACM"), "A company of makers");
+    fs::write(folder.join("tables.json"), "{").unwrap();
+    let output = run(&world.data(), &["terminology", "list"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("tables.json"));
+}
+
+#[test]
+fn a_load_that_was_interrupted_is_not_seen_and_is_tidied_up() {
+    let world = World::new();
+    world.load(&[&world.file("a", files::MVX)]);
+    let folder = world.data().join("terminology");
+    let left = ["half.parquet", "other.parquet.new", "tables.json.new"];
+    for name in left {
+        fs::write(folder.join(name), "half of something").unwrap();
+    }
+    assert_eq!(world.display("mvx", "ACM"), "A company of makers");
+    assert_eq!(world.listed().2, 2);
+    world.load(&[&world.file("b", files::CVX)]);
+    assert!(left.iter().all(|name| !folder.join(name).exists()));
+    assert_eq!(world.list()["tables"].as_array().unwrap().len(), 2);
+}
