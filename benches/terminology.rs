@@ -42,12 +42,16 @@ pub(crate) fn benches(criterion: &mut Criterion) {
     }
     group.throughput(Throughput::Elements(1));
     // A step that visits codes far from one another.
-    let codes: Vec<String> = (0..4096u32).map(|n| (n.wrapping_mul(7919) % CONCEPTS).to_string()).collect();
+    let codes: Vec<String> = (0..4096u32)
+        .map(|n| (n.wrapping_mul(7919) % CONCEPTS).to_string())
+        .collect();
     let mut next = codes.iter().cycle();
     group.bench_function("display", |bencher| {
         bencher.iter(|| black_box(terminology.display(systems::RXNORM, next.next().unwrap())));
     });
-    let ndcs: Vec<String> = (0..4096u32).map(|n| format!("{:011}", n.wrapping_mul(7919) % NDCS)).collect();
+    let ndcs: Vec<String> = (0..4096u32)
+        .map(|n| format!("{:011}", n.wrapping_mul(7919) % NDCS))
+        .collect();
     let mut next = ndcs.iter().cycle();
     group.bench_function("rxnorm", |bencher| {
         bencher.iter(|| black_box(terminology.rxnorm(next.next().unwrap())));

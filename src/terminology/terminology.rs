@@ -198,6 +198,8 @@ impl Shared {
         let Some(watch) = &self.watch else { return };
         let lock = || watch.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let before = lock().stored.clone();
+        // If it cannot be read it is tried again only when it has changed.
+        let attempted = watch.folder.stamp();
         let eager = watch.eager.load(Ordering::Relaxed);
         let read = watch.folder.read(&before).and_then(|(stamp, stored)| {
             if eager {
@@ -215,6 +217,7 @@ impl Shared {
                 tracing::info!(folder = %watch.folder.path().display(), "terminology read");
             }
             Err(error) => {
+                lock().stamp = attempted;
                 tracing::error!(%error, "terminology beside the lake cannot be read; the earlier one is kept")
             }
         }

@@ -53,6 +53,7 @@ fn hcpcs_record(code: &str, sequence: u32, kind: char, long: &str, short: &str) 
 
 pub(super) fn hcpcs() -> String {
     [
+        "Note regarding indicators in CMS\u{2019} file\r\n\r\nThis is no indicator of anything.\r\n\r\n".to_owned(),
         hcpcs_record(
             "A0021",
             100,

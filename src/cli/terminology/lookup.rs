@@ -69,13 +69,14 @@ fn find(terminology: &Terminology, url: &str, code: &str) -> Result<Found, Failu
     if system.is_none() && !(is_ndc && terminology.knows_ndc(&form)) {
         return Err(Failure::input(format!("{url}: no such code system is loaded")));
     }
+    let is_known_ndc = |code: &str| is_ndc && terminology.knows_ndc(code);
     let of_system = |code: &str| {
         system
             .as_ref()
             .is_some_and(|system| system.contains(code) == Some(true))
     };
     let code = [code, &form].into_iter().find(|code| of_system(code)).unwrap_or(&form);
-    if !of_system(code) && !(is_ndc && terminology.knows_ndc(code)) {
+    if !of_system(code) && !is_known_ndc(code) {
         return Err(Failure::input(format!("{url}: has no code {code}")));
     }
     let owned = |texts: Vec<&str>| texts.into_iter().map(str::to_owned).collect();

@@ -1,6 +1,6 @@
 //! A CSV file whose columns are found by name.
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use csv::ByteRecord;
 
@@ -9,7 +9,7 @@ use crate::terminology::error::TerminologyError;
 
 /// The rows of a CSV file below its header.
 pub(super) struct CsvTable<'r> {
-    reader: csv::Reader<&'r mut dyn BufRead>,
+    reader: csv::Reader<WithoutReturns<'r>>,
     name: &'r str,
     header: Vec<String>,
     record: ByteRecord,
@@ -26,7 +26,7 @@ impl<'r> CsvTable<'r> {
         let mut builder = csv::ReaderBuilder::new();
         builder.has_headers(false).flexible(true).delimiter(delimiter);
         let mut table = CsvTable {
-            reader: builder.from_reader(reader),
+            reader: builder.from_reader(WithoutReturns(reader)),
             name,
             header: Vec::new(),
             record: ByteRecord::new(),
@@ -93,5 +93,26 @@ impl<'r> CsvTable<'r> {
             path: self.name.into(),
             source: std::io::Error::other(error),
         })
+    }
+}
+
+/// A file without carriage returns. With them the CSV reader counts a line only when it reads the next one.
+struct WithoutReturns<'r>(&'r mut dyn BufRead);
+
+impl Read for WithoutReturns<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let read = self.0.read(buffer)?;
+            let mut kept = 0;
+            for at in 0..read {
+                if buffer[at] != b'\r' {
+                    buffer[kept] = buffer[at];
+                    kept += 1;
+                }
+            }
+            if kept > 0 || read == 0 {
+                return Ok(kept);
+            }
+        }
     }
 }

@@ -12,6 +12,10 @@ pub(super) fn read(lines: &mut Lines<'_>, version: Option<String>) -> Result<Cod
     let (mut current, mut title) = (None, String::new());
     while lines.advance()? {
         let line = lines.text();
+        if !is_hcpcs(line) && builder.len() == 0 {
+            // CMS's notice.
+            continue;
+        }
         if !is_hcpcs(line) {
             return Err(
                 lines.fail("a HCPCS code or modifier, a sequence of 5 digits and the kind of record in column 11")

@@ -33,6 +33,9 @@ pub(super) const LOOKED_FOR: &str = "ICD-10-CM and ICD-10-PCS order files, the H
      product and package files, RxNorm RRF (RXNCONSO, RXNSAT, RXNREL), LOINC CSV, SNOMED CT RF2, NUCC CSV, CMS's place-of-service \
      table, FHIR CodeSystems, ValueSets, Bundles and packages, and ZIP archives of these";
 
+/// The longest notice above records, in lines.
+const MAX_NOTICE: usize = 20;
+
 /// Bytes of a file that decide.
 pub(super) const HEAD: usize = 64 << 10;
 
@@ -128,7 +131,8 @@ fn headed(lines: &[&str]) -> Option<Layout> {
         return (has("SOURCEID") && has("DESTINATIONID")).then_some(Layout::SnomedRelations);
     }
     let plain = first.replace('"', "").to_ascii_uppercase();
-    if plain.starts_with("LOINC_NUM,") && plain.contains("LONG_COMMON_NAME") {
+    // Translations have LOINC_NUM and LONG_COMMON_NAME too, but no status.
+    if plain.starts_with("LOINC_NUM,") && plain.contains(",LONG_COMMON_NAME") && plain.contains(",STATUS") {
         return Some(Layout::Loinc);
     }
     if plain.starts_with("CODE,GROUPING,CLASSIFICATION,SPECIALIZATION") {
@@ -142,14 +146,17 @@ fn headed(lines: &[&str]) -> Option<Layout> {
     lines.iter().take(20).find(is_places).map(|_| Layout::PlaceOfService)
 }
 
+/// Whether the fields of a line are those of a layout.
+type Fits = fn(&[&str]) -> bool;
+
 /// Files of fields without a header.
 fn delimited(lines: &[&str]) -> Option<Layout> {
-    let all = |fits: fn(&[&str]) -> bool, separator: char| {
+    let all = |fits: Fits, separator: char| {
         lines
             .iter()
             .all(|line| fits(&line.split(separator).map(str::trim).collect::<Vec<_>>()))
     };
-    let layouts: [(Layout, fn(&[&str]) -> bool); 5] = [
+    let layouts: [(Layout, Fits); 5] = [
         (Layout::RxnormConcepts, is_rxnorm_concept),
         (Layout::RxnormAttributes, is_rxnorm_attribute),
         (Layout::RxnormRelations, is_rxnorm_relation),
@@ -219,7 +226,11 @@ fn fixed(lines: &[&str]) -> Option<Layout> {
             false => Layout::Icd10Cm,
         });
     }
-    lines.iter().all(|line| is_hcpcs(line)).then_some(Layout::Hcpcs)
+    // CMS puts a notice above the records.
+    let notice = lines.iter().take_while(|line| !is_hcpcs(line)).count();
+    let records = &lines[notice..];
+    let fits = notice <= MAX_NOTICE && !records.is_empty() && records.iter().all(|line| is_hcpcs(line));
+    fits.then_some(Layout::Hcpcs)
 }
 
 /// An order number of 5 digits, the code from column 7, 0 for a header or 1 in column 15, titles from column 17.
