@@ -81,7 +81,7 @@ pub enum TerminologyError {
         missing: &'static str,
     },
     /// One version was given for several code systems.
-    #[error("a version can be given for one code system only; the files hold {0}")]
+    #[error("a version can be given for one publisher's code system only; the files hold {0}")]
     SeveralVersions(usize),
     /// A file beside the lake is not as it was written.
     #[error("{}: {reason}; load the terminology again", path.display())]

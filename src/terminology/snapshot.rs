@@ -16,7 +16,7 @@ pub(super) struct Snapshot {
     systems: HashMap<String, Vec<HeldSystem>>,
     sets: HashMap<String, Vec<HeldSet>>,
     /// Value sets as they have been worked out, by what they were asked for.
-    resolved: RwLock<HashMap<String, Option<Arc<ValueSet>>>>,
+    resolved: RwLock<HashMap<String, Arc<ValueSet>>>,
 }
 
 /// A code system in memory, or one beside the lake, which is read when somebody asks for it.
@@ -125,33 +125,28 @@ impl Snapshot {
         })
     }
 
-    /// The code systems that define a code, the newest version of each. HL7's own are asked if no other has it.
+    /// The code systems that define a code, the newest version of each. HL7's own are not asked: a word that is a code of one of them by
+    /// chance says nothing.
     pub(super) fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
-        let defines = |system: &Arc<CodeSystem>| system.contains(code) == Some(true);
         let held = self.systems.keys().filter_map(|url| self.code_system(url));
-        let mut found: Vec<Arc<CodeSystem>> = held.filter(defines).collect();
-        if found.is_empty() {
-            found = builtin::urls()
-                .into_iter()
-                .filter_map(builtin::code_system)
-                .filter(defines)
-                .collect();
-        }
+        let mut found: Vec<Arc<CodeSystem>> = held.filter(|system| system.contains(code) == Some(true)).collect();
         found.sort_by(|one, other| one.url().cmp(other.url()));
         found
     }
 
     /// The value set of a canonical, which may name a version; without one, the newest. Worked out once.
     pub(super) fn value_set(&self, canonical: &str) -> Option<Arc<ValueSet>> {
+        let canonical = canonical.split('#').next().unwrap_or(canonical);
         let known = self.resolved.read().ok()?.get(canonical).cloned();
-        if let Some(known) = known {
+        if known.is_some() {
             return known;
         }
-        let resolved = value_set::resolve(self, canonical);
+        // Only those that are there are kept: clients may ask for any.
+        let resolved = value_set::resolve(self, canonical)?;
         if let Ok(mut known) = self.resolved.write() {
             known.insert(canonical.to_string(), resolved.clone());
         }
-        resolved
+        Some(resolved)
     }
 
     pub(super) fn raw_value_set(&self, canonical: &str) -> Option<Arc<raw::ValueSet>> {

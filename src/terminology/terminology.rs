@@ -188,7 +188,11 @@ impl Terminology {
             return;
         }
         let shared = self.0.clone();
-        std::thread::spawn(move || shared.read());
+        let reader = std::thread::Builder::new().name("terminology".to_string());
+        if let Err(error) = reader.spawn(move || shared.read()) {
+            tracing::error!(%error, "no thread to read terminology with; it is tried again in a second");
+            watch.reading.store(false, Ordering::Release);
+        }
     }
 }
 

@@ -88,7 +88,11 @@ fn files_that_need_or_exclude_others() {
         &world.file("a", files::CVX),
         &world.file("b", files::MVX),
     ]);
-    assert!(said.contains("one code system only; the files hold 2"), "{said}");
+    assert!(said.contains("code system only; the files hold 2"), "{said}");
+    let fhir =
+        r#"{"resourceType": "CodeSystem", "url": "http://example.org/a", "version": "2", "concept": [{"code": "a"}]}"#;
+    let said = world.refused(&["--version", "1", &world.file("c", fhir)]);
+    assert!(said.contains("code system only; the files hold 0"), "{said}");
 }
 
 #[test]

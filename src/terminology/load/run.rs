@@ -43,7 +43,7 @@ pub fn load(paths: &[PathBuf], version: Option<&str>) -> Result<Loaded, Terminol
     let parts = Parts::new(part::find(paths)?)?;
     let mut loaded = Loaded::default();
     let count = parts.systems();
-    if version.is_some() && count > 1 {
+    if version.is_some() && count != 1 {
         return Err(TerminologyError::SeveralVersions(count));
     }
     parts.publishers(&mut loaded, version)?;
