@@ -249,14 +249,14 @@ impl Folder {
         if !loaded.sets.is_empty() {
             list.value_sets = Some(self.store_sets(list.value_sets.as_ref(), &loaded.sets)?);
         }
-        let text = serde_json::to_vec_pretty(&list).map_err(|error| damaged(&self.0.join(LIST), error.to_string()))?;
+        let text = serde_json::to_vec_pretty(&list).map_err(|error| unreadable(&self.0, io::Error::other(error)))?;
         self.write(LIST, &text)?;
         Ok(entries)
     }
 
     fn store_system(&self, loaded: &LoadedSystem, now: &str) -> Result<TableEntry, TerminologyError> {
         let system = &loaded.system;
-        let content = table::write(system).map_err(|error| damaged(&self.0.join(LIST), error.to_string()))?;
+        let content = table::write(system).map_err(|error| unreadable(&self.0, io::Error::other(error)))?;
         let checksum = crc32fast::hash(&content);
         let version = system.version().map(str::to_string);
         let name = [slug(system.url()), slug(version.as_deref().unwrap_or_default())];
@@ -282,8 +282,8 @@ impl Folder {
 
     fn store_sets(&self, before: Option<&SetsEntry>, sets: &[raw::ValueSet]) -> Result<SetsEntry, TerminologyError> {
         let before = before.map(|entry| self.sets(entry)).transpose()?;
-        let (content, count) = stored_sets::write(before.as_ref(), sets)
-            .map_err(|error| damaged(&self.0.join(LIST), error.to_string()))?;
+        let (content, count) =
+            stored_sets::write(before.as_ref(), sets).map_err(|error| unreadable(&self.0, io::Error::other(error)))?;
         let checksum = crc32fast::hash(&content);
         let file = format!("value-sets-{checksum:08x}.parquet");
         self.write(&file, &content)?;
