@@ -14,6 +14,7 @@ pub mod fhirpath;
 pub mod http;
 pub mod ingest;
 pub mod lake;
+pub mod normalize;
 pub mod sandbox;
 pub mod search;
 pub mod sync;

@@ -1,0 +1,49 @@
+//! What rules ask a terminology.
+
+use std::borrow::Cow;
+
+/// A code with its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concept<'c> {
+    /// The code.
+    pub code: Cow<'c, str>,
+    /// Its display.
+    pub display: Option<Cow<'c, str>>,
+}
+
+/// A terminology, as far as rules need it. Systems are canonical URLs.
+pub trait Codes: Sync {
+    /// The display of a code.
+    fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>>;
+
+    /// The RxNorm concept of an NDC of 11 digits.
+    fn rxnorm(&self, ndc: &str) -> Option<Concept<'_>>;
+
+    /// The RxNorm codes of the ingredients of an NDC of 11 digits, in order; empty where they are not known.
+    fn ingredients(&self, ndc: &str) -> Vec<String>;
+
+    /// Whether an NDC of 11 digits is known.
+    fn knows_ndc(&self, ndc: &str) -> bool;
+}
+
+/// A terminology that knows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoCodes;
+
+impl Codes for NoCodes {
+    fn display(&self, _: &str, _: &str) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    fn rxnorm(&self, _: &str) -> Option<Concept<'_>> {
+        None
+    }
+
+    fn ingredients(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn knows_ndc(&self, _: &str) -> bool {
+        false
+    }
+}

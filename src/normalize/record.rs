@@ -1,0 +1,40 @@
+//! Records as rules see them.
+
+use crate::fhir::TypeId;
+use crate::lake::json::Value;
+
+/// One patient authorization of the consent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The patient authorization; empty for an import.
+    pub authorization: String,
+    /// The endpoint of the directory; empty for an import.
+    pub endpoint: String,
+    /// The source's FHIR base with a trailing slash; empty for an import.
+    pub fhir_base: String,
+    /// What the systems of our tags begin with, without a trailing slash.
+    pub tag_system_base: String,
+    /// The tags that every record of the source carries, as JSON objects.
+    pub tags: Vec<String>,
+}
+
+/// A source's place in the list of sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub u32);
+
+/// A record in the form in which it will be stored: ids and relative references are the lake's, `meta.source` and tags are there.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'t> {
+    /// Its resource type.
+    pub resource_type: TypeId,
+    /// Its id in the lake.
+    pub id: &'t str,
+    /// Where it comes from.
+    pub source: SourceId,
+    /// The whole resource.
+    pub json: Value<'t>,
+}
+
+/// A calendar day, as days since 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(pub i32);

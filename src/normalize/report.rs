@@ -1,0 +1,90 @@
+//! Counts per rule.
+
+use std::collections::BTreeMap;
+
+/// A rule of normalization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    /// MedicationRequest from pharmacy claims.
+    MedicationRequest,
+    /// Encounter from claims.
+    Encounter,
+    /// Condition from claims.
+    Condition,
+    /// Procedure from claims.
+    Procedure,
+    /// InsurancePlan from Coverage.
+    InsurancePlan,
+    /// Canonical systems.
+    Systems,
+    /// Codes in their system's form.
+    Codes,
+    /// Displays and texts.
+    Displays,
+    /// Codes of another system beside the source's.
+    Mappings,
+    /// References that become relative, and their displays.
+    References,
+    /// What another source knows of the same practitioner, organization or location.
+    Knowledge,
+    /// Placeholders for required elements.
+    Required,
+}
+
+impl Rule {
+    /// The rule's name in tags, counts and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rule::MedicationRequest => "MedicationRequest",
+            Rule::Encounter => "Encounter",
+            Rule::Condition => "Condition",
+            Rule::Procedure => "Procedure",
+            Rule::InsurancePlan => "InsurancePlan",
+            Rule::Systems => "Systems",
+            Rule::Codes => "Codes",
+            Rule::Displays => "Displays",
+            Rule::Mappings => "Mappings",
+            Rule::References => "References",
+            Rule::Knowledge => "Knowledge",
+            Rule::Required => "Required",
+        }
+    }
+}
+
+/// What one rule did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Resources generated.
+    pub made: u64,
+    /// Elements changed in a source's records.
+    pub changed: u64,
+    /// What the rule applies to and left as it is (for example a code that does not fit its system).
+    pub left: u64,
+    /// References that lead nowhere.
+    pub dangling: u64,
+}
+
+/// What all rules did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// By rule.
+    pub rules: BTreeMap<Rule, Counts>,
+}
+
+impl Report {
+    /// The counts of a rule, to add to.
+    pub fn of(&mut self, rule: Rule) -> &mut Counts {
+        self.rules.entry(rule).or_default()
+    }
+
+    /// Adds the counts of another.
+    pub fn add(&mut self, other: &Report) {
+        for (rule, counts) in &other.rules {
+            let sum = self.of(*rule);
+            sum.made += counts.made;
+            sum.changed += counts.changed;
+            sum.left += counts.left;
+            sum.dangling += counts.dangling;
+        }
+    }
+}

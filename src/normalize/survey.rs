@@ -1,0 +1,46 @@
+//! The first pass over the records of a consent.
+
+use super::codes::Codes;
+use super::plan::Plan;
+use super::record::{Day, Record, Source};
+use super::{claims, form, links};
+
+/// What decides beside the records.
+pub struct Settings<'s> {
+    /// The sources of the consent, by [`SourceId`](super::SourceId).
+    pub sources: &'s [Source],
+    /// The terminology.
+    pub codes: &'s dyn Codes,
+    /// The day on which the records are normalized.
+    pub today: Day,
+    /// The id of a generated resource: of a source, a resource type, and a seed made of the rule and the source's ids.
+    pub ids: &'s dyn Fn(&Source, &str, &str) -> String,
+}
+
+/// Facts of the records seen so far.
+#[derive(Debug, Default)]
+pub struct Survey {
+    claims: claims::Facts,
+    form: form::Facts,
+    links: links::Facts,
+}
+
+impl Survey {
+    /// Takes in a record. Generated resources of earlier runs are not to be shown: they are made anew.
+    pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
+        self.claims.see(record, settings);
+        self.form.see(record, settings);
+        self.links.see(record, settings);
+    }
+
+    /// Decides. The result does not depend on the order in which records were seen.
+    pub fn decide(self, settings: &Settings<'_>) -> Plan {
+        let (generated, additions) = self.claims.decide(settings);
+        Plan {
+            generated,
+            additions,
+            form: self.form.decide(),
+            links: self.links.decide(),
+        }
+    }
+}
