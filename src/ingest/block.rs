@@ -17,6 +17,26 @@ pub(super) struct Block {
     texts: String,
     /// Identifiers, each with the place of its entry.
     pub(super) identifiers: Vec<(u32, Key)>,
+    /// Where a sync got them.
+    source: Option<RowSource>,
+}
+
+/// The authorization and the endpoint that rows are had by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RowSource {
+    pub(super) authorization: String,
+    pub(super) endpoint: String,
+}
+
+impl RowSource {
+    /// That of rows that are had by an authorization; imported rows have none.
+    pub(super) fn of(authorization: Option<&str>, endpoint: Option<&str>) -> Option<RowSource> {
+        let authorization = authorization.filter(|authorization| !authorization.is_empty())?;
+        Some(RowSource {
+            authorization: authorization.to_owned(),
+            endpoint: endpoint.unwrap_or_default().to_owned(),
+        })
+    }
 }
 
 /// One resource of a [`Block`].
@@ -77,7 +97,34 @@ impl Block {
             entries: Vec::new(),
             texts: String::with_capacity(reserve),
             identifiers: Vec::new(),
+            source: None,
         }
+    }
+
+    /// The same block, of rows that a sync got there.
+    pub(super) fn from_source(self, source: Option<RowSource>) -> Self {
+        Self { source, ..self }
+    }
+
+    /// Where a sync got the rows.
+    pub(super) fn source(&self) -> Option<&RowSource> {
+        self.source.as_ref()
+    }
+
+    /// Says where a sync got the rows.
+    pub(super) fn set_source(&mut self, source: RowSource) {
+        self.source = Some(source);
+    }
+
+    /// Exchanges the text of an entry.
+    pub(super) fn rewrite(&mut self, at: usize, text: &str, digest: [u8; 16], splice: Splice, shared_refs: &[String]) {
+        let shared_refs = self.append_lines(shared_refs);
+        let text = self.append(text);
+        let entry = &mut self.entries[at];
+        entry.text = text;
+        entry.shared_refs = shared_refs;
+        entry.digest = digest;
+        entry.splice = splice;
     }
 
     pub(super) fn push(&mut self, content: &Content<'_>) {
@@ -88,14 +135,7 @@ impl Block {
             self.append(content.source_id)
         };
         let patient = self.append(content.patient.unwrap_or_default());
-        let start = self.texts.len() as u32;
-        for (at, reference) in content.shared_refs.iter().enumerate() {
-            if at > 0 {
-                self.texts.push('\n');
-            }
-            self.texts.push_str(reference);
-        }
-        let shared_refs = start..self.texts.len() as u32;
+        let shared_refs = self.append_lines(content.shared_refs);
         let text = self.append(content.text);
         let place = self.entries.len() as u32;
         self.identifiers
@@ -117,6 +157,17 @@ impl Block {
     fn append(&mut self, text: &str) -> Range<u32> {
         let start = self.texts.len() as u32;
         self.texts.push_str(text);
+        start..self.texts.len() as u32
+    }
+
+    fn append_lines(&mut self, lines: &[String]) -> Range<u32> {
+        let start = self.texts.len() as u32;
+        for (at, line) in lines.iter().enumerate() {
+            if at > 0 {
+                self.texts.push('\n');
+            }
+            self.texts.push_str(line);
+        }
         start..self.texts.len() as u32
     }
 
@@ -154,6 +205,11 @@ impl Block {
         self.str(&entry.shared_refs)
             .split('\n')
             .filter(|reference| !reference.is_empty())
+    }
+
+    /// The resource, without its version and the time of the commit.
+    pub(super) fn text(&self, entry: &Entry) -> &str {
+        self.str(&entry.text)
     }
 
     /// Bytes of the resource's text.

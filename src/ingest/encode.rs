@@ -10,7 +10,6 @@ use super::block::Block;
 use super::chains::{Place, Present};
 use super::error::{IngestError, Reason, Refusal};
 use super::known::Rows;
-use super::synced::Synced;
 use crate::fhir::{TypeId, facts};
 use crate::lake::file::write_file;
 use crate::lake::json::Tape;
@@ -24,8 +23,6 @@ pub(super) struct Target {
     /// The moment of the import, in microseconds and as FHIR writes it.
     pub(super) last_updated: i64,
     pub(super) last_updated_text: String,
-    /// Where synced records came from.
-    pub(super) synced: Option<Synced>,
 }
 
 /// A file written in this import.
@@ -156,8 +153,8 @@ impl<'j> Encoder<'j> {
                         id: block.id(entry),
                         patient: block.patient(entry),
                         application: &self.target.application,
-                        authorization: self.target.synced.as_ref().map(|synced| synced.authorization.as_str()),
-                        endpoint: self.target.synced.as_ref().map(|synced| synced.endpoint.as_str()),
+                        authorization: block.source().map(|source| source.authorization.as_str()),
+                        endpoint: block.source().map(|source| source.endpoint.as_str()),
                         version: row.version,
                         last_updated: self.target.last_updated,
                         digest: entry.digest,

@@ -33,6 +33,9 @@ pub enum IngestError {
     /// The lake could not take what was read.
     #[error(transparent)]
     Lake(#[from] crate::lake::LakeError),
+    /// Rows that are in the lake already could not be read.
+    #[error(transparent)]
+    Scan(#[from] crate::lake::scan::ScanError),
     /// The columns of what was read and those of the table do not go together.
     #[error(transparent)]
     Layout(crate::lake::layout::LayoutError),

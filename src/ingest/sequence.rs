@@ -22,6 +22,7 @@ use super::links::Links;
 use super::normalize::{Normalizer, Rejected};
 use super::owners::Owners;
 use super::rewrite::Survey;
+use super::rules::Units;
 use super::summary::Summary;
 use crate::fhir::TypeId;
 use crate::lake::json::Tape;
@@ -33,6 +34,8 @@ pub(super) enum Sink {
     Buffer(Buffer),
     /// Nowhere: only who they are filed under is remembered.
     Survey(Survey),
+    /// Nowhere: the rules look at them.
+    Rules(Units),
 }
 
 /// The state of an import between reading and writing.
@@ -82,7 +85,7 @@ impl Sequence {
     pub(super) fn weight(&self) -> usize {
         match &self.sink {
             Sink::Buffer(buffer) => buffer.weight(),
-            Sink::Survey(_) => 0,
+            Sink::Survey(_) | Sink::Rules(_) => 0,
         }
     }
 
@@ -137,8 +140,7 @@ impl Sequence {
                 self.file(&resource.text, Some(id), &links, &place, block);
             }
         }
-        ready.into_values().for_each(|block| self.deliver(block));
-        Ok(())
+        ready.into_values().try_for_each(|block| self.deliver(block))
     }
 
     /// Tells those that wait which later versions have come.
@@ -294,7 +296,7 @@ impl Sequence {
             }
             let mut block = Block::new(late.ty, Arc::clone(&place.file), late.text.len());
             self.file(&late.text, None, &links, &place, &mut block);
-            self.deliver(block);
+            self.deliver(block)?;
         }
         Ok(())
     }
@@ -308,11 +310,16 @@ impl Sequence {
         waits.into_iter().map(|wait| (wait.reference, wait.condition)).collect()
     }
 
-    fn deliver(&mut self, block: Block) {
+    fn deliver(&mut self, mut block: Block) -> Result<(), IngestError> {
+        if let Some(naming) = self.normalizer.naming() {
+            block.set_source(naming.row_source());
+        }
         match &mut self.sink {
             Sink::Buffer(buffer) => buffer.push(block),
             Sink::Survey(survey) => survey.note(&block),
+            Sink::Rules(units) => units.note(&block)?,
         }
+        Ok(())
     }
 
     /// Which resource answers a condition, of those in the lake and those that have come.

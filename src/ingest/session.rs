@@ -12,13 +12,14 @@ use super::library::Library;
 use super::normalize::Normalizer;
 use super::owners::Owners;
 use super::rewrite::{Rewrite, Survey};
+use super::rules::{Normalization, Plans, Units};
 use super::sequence::{Sequence, Sink};
 use super::source::{Fault, Piece, Pieces, Text, find};
 use super::store::Store;
 use super::summary::Summary;
 use super::synced::{Naming, Synced};
 use crate::lake::owner::OwnerKey;
-use crate::lake::{LakeWriter, Mode};
+use crate::lake::{Lake, LakeWriter, Mode, Picture};
 
 /// Larger pieces are prepared one at a time.
 const LARGE: usize = 8 << 20;
@@ -52,6 +53,8 @@ pub struct Options {
     pub application: String,
     /// Give resources the ids that a sync would give them.
     pub rewrite_ids: bool,
+    /// Apply the rules of [`normalize`](crate::normalize), which reads the input twice.
+    pub normalize: Option<Normalization>,
     /// How much is kept in memory.
     pub limits: Limits,
     /// Told the number of bytes read, as they are.
@@ -73,6 +76,7 @@ impl std::fmt::Debug for Options {
             mode,
             application,
             rewrite_ids,
+            normalize,
             limits,
             progress: _,
         } = self;
@@ -80,6 +84,7 @@ impl std::fmt::Debug for Options {
             .field("mode", mode)
             .field("application", application)
             .field("rewrite_ids", rewrite_ids)
+            .field("normalize", normalize)
             .field("limits", limits)
             .finish_non_exhaustive()
     }
@@ -91,6 +96,7 @@ impl Default for Options {
             mode: Mode::Live,
             application: super::LOCAL_APPLICATION.to_owned(),
             rewrite_ids: false,
+            normalize: None,
             limits: Limits::default(),
             progress: None,
         }
@@ -104,6 +110,22 @@ pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> R
     if session.options.rewrite_ids {
         session.survey(files.clone())?;
     }
+    session.plan(&files)?;
+    session.add_files(files)?;
+    session.finish()
+}
+
+/// Takes in the records of a source: they get ids of their own and marks of where they came from, and are the rows of one consent. What
+/// names another person is refused. All that is well formed becomes one snapshot, or on an error nothing.
+pub fn sync(
+    writer: &mut LakeWriter,
+    options: Options,
+    synced: Synced,
+    paths: &[PathBuf],
+) -> Result<Summary, IngestError> {
+    let files = find(paths)?;
+    let mut session = Session::begin_as(writer, options, Some(synced))?;
+    session.plan(&files)?;
     session.add_files(files)?;
     session.finish()
 }
@@ -115,6 +137,11 @@ pub struct Session<'w> {
     store: Store<'w>,
     sequence: Sequence,
     context: Context,
+    lake: Lake,
+    base: Arc<Picture>,
+    synced: Option<Synced>,
+    /// What the rules do, if they are applied.
+    plans: Option<Plans>,
     /// Pieces taken so far.
     pieces: u64,
 }
@@ -136,12 +163,6 @@ impl<'w> Session<'w> {
         Session::begin_as(writer, options, None)
     }
 
-    /// Begins to take in the records of a source: they get ids of their own and marks of where they came from, and are the rows of
-    /// one consent. What names another person is refused.
-    pub fn begin_sync(writer: &'w mut LakeWriter, options: Options, synced: Synced) -> Result<Self, IngestError> {
-        Session::begin_as(writer, options, Some(synced))
-    }
-
     fn begin_as(writer: &'w mut LakeWriter, options: Options, synced: Option<Synced>) -> Result<Self, IngestError> {
         let lake = writer.lake().clone();
         let key = lake.owner_key();
@@ -157,6 +178,7 @@ impl<'w> Session<'w> {
             spill: lake.folder().data(),
         };
         let transaction = writer.begin();
+        let base = Arc::clone(transaction.base());
         let library = Library::new(Arc::clone(transaction.base()), options.mode, &options.application);
         let library = if synced.is_some() {
             library.unconsulted()
@@ -165,8 +187,16 @@ impl<'w> Session<'w> {
         };
         let sequence = context.sequence(library, Sink::Buffer(Default::default()));
         Ok(Self {
-            store: Store::new(transaction, options.clone(), synced),
+            store: Store::new(
+                transaction,
+                options.clone(),
+                if synced.is_some() { "sync" } else { "import" },
+            ),
             sequence,
+            lake,
+            base,
+            synced,
+            plans: None,
             context,
             options,
             pieces: 0,
@@ -202,6 +232,7 @@ impl<'w> Session<'w> {
     pub fn finish(mut self) -> Result<Summary, IngestError> {
         self.sequence.end()?;
         self.flush(0)?;
+        self.store_extra()?;
         let mut summary = std::mem::take(&mut self.sequence.summary);
         self.store.finish(&mut summary)?;
         summary.close();
@@ -253,11 +284,58 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
+    /// Reads files for the sake of the rules, if they are to be applied.
+    fn plan(&mut self, files: &[PathBuf]) -> Result<(), IngestError> {
+        let Some(rules) = self.options.normalize.clone() else {
+            return Ok(());
+        };
+        let (mode, application) = (self.options.mode, self.options.application.as_str());
+        let (lake, base) = (self.lake.clone(), Arc::clone(&self.base));
+        let units = Units::new(rules, lake, base, mode, application, self.synced.clone())?;
+        let library = self.sequence.library.clone();
+        let mut sequence = self.context.sequence(library, Sink::Rules(units));
+        let mut feed = Feed {
+            pieces: Pieces::new(files.to_vec()),
+            next: 0,
+            ended: false,
+        };
+        let options = Options {
+            progress: None,
+            ..self.options.clone()
+        };
+        while !feed.ended {
+            read(&mut feed, &mut sequence, &self.context, &options)?;
+        }
+        sequence.end()?;
+        if let Sink::Rules(units) = sequence.sink {
+            self.plans = Some(units.decide()?);
+        }
+        Ok(())
+    }
+
+    /// Stores what the rules made, and deletes what they no longer make.
+    fn store_extra(&mut self) -> Result<(), IngestError> {
+        let Some(plans) = &self.plans else { return Ok(()) };
+        let extra = plans.extra(self.context.keys)?;
+        self.sequence.summary.rules = plans.report();
+        for (ty, blocks) in &extra.blocks {
+            self.sequence.summary.of(*ty).read += blocks.iter().map(|block| block.entries.len() as u64).sum::<u64>();
+        }
+        self.store.flush(&extra.blocks, &mut self.sequence.summary)?;
+        for (ty, ids) in &extra.unsupported {
+            self.store.delete(*ty, ids)?;
+        }
+        Ok(())
+    }
+
     fn flush(&mut self, rest: usize) -> Result<(), IngestError> {
         let Sink::Buffer(buffer) = &mut self.sequence.sink else {
             return Ok(());
         };
-        let types = buffer.drain(rest);
+        let mut types = buffer.drain(rest);
+        if let Some(plans) = &self.plans {
+            plans.apply(&mut types, self.context.keys, self.options.threads());
+        }
         for (ty, paths) in self.store.flush(&types, &mut self.sequence.summary)? {
             self.sequence.library.pending.entry(ty).or_default().extend(paths);
         }

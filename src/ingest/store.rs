@@ -19,7 +19,6 @@ use super::known::{Opened, Rows};
 use super::library::deleted_rows;
 use super::session::Options;
 use super::summary::Summary;
-use super::synced::Synced;
 use crate::fhir::TypeId;
 use crate::lake::file::{CheckedFile, write_file};
 use crate::lake::{LakeError, Picture, Transaction, WrittenFile};
@@ -40,14 +39,15 @@ pub(super) struct Store<'w> {
     /// The time of the snapshot it will be, in microseconds; all its rows carry it.
     last_updated: i64,
     last_updated_text: String,
-    synced: Option<Synced>,
+    /// What the snapshot is for.
+    cause: &'static str,
     pending: FxHashMap<TypeId, Vec<Pending>>,
     /// Rows of the lake that have a newer version, by data file.
     superseded: FxHashMap<(TypeId, u64), Rows>,
 }
 
 impl<'w> Store<'w> {
-    pub(super) fn new(transaction: Transaction<'w>, options: Options, synced: Option<Synced>) -> Self {
+    pub(super) fn new(transaction: Transaction<'w>, options: Options, cause: &'static str) -> Self {
         let base = Arc::clone(transaction.base());
         // It rises from commit to commit, whatever the clock does: clients ask for what is newer than what they have.
         let last_updated = transaction.time();
@@ -59,7 +59,7 @@ impl<'w> Store<'w> {
             options,
             last_updated,
             last_updated_text,
-            synced,
+            cause,
             pending: FxHashMap::default(),
             superseded: FxHashMap::default(),
         }
@@ -106,6 +106,24 @@ impl<'w> Store<'w> {
         Ok(written)
     }
 
+    /// Deletes the lake's rows of these ids.
+    pub(super) fn delete(&mut self, ty: TypeId, ids: &[String]) -> Result<(), IngestError> {
+        let wanted: FxHashMap<&str, u32> = ids.iter().map(String::as_str).zip(0..).collect();
+        let base = Arc::clone(&self.base);
+        let files = base.table(self.options.mode, ty).map_or(&[][..], |table| &table.files);
+        for file in files {
+            let deleted = deleted_rows(file)?;
+            let gone = self.superseded.entry((ty, file.id)).or_default();
+            Opened::open(&file.path)?.find(&self.options.application, &wanted, |_, row| {
+                if !deleted.contains(row.row) {
+                    gone.insert(row.row);
+                }
+            })?;
+        }
+        self.superseded.retain(|_, rows| !rows.is_empty());
+        Ok(())
+    }
+
     /// Commits everything.
     pub(super) fn finish(mut self, summary: &mut Summary) -> Result<(), IngestError> {
         let mode = self.options.mode;
@@ -124,8 +142,7 @@ impl<'w> Store<'w> {
         for ((ty, file), rows) in &self.superseded {
             self.transaction.delete_rows(mode, *ty, *file, rows.iter())?;
         }
-        let cause = if self.synced.is_some() { "sync" } else { "import" };
-        let picture = self.transaction.commit(&self.options.application, cause)?;
+        let picture = self.transaction.commit(&self.options.application, self.cause)?;
         summary.snapshot = picture.snapshot;
         Ok(())
     }
@@ -315,7 +332,6 @@ impl<'w> Store<'w> {
             application: self.options.application.clone(),
             last_updated: self.last_updated,
             last_updated_text: self.last_updated_text.clone(),
-            synced: self.synced.clone(),
         };
         let threads = self.options.threads().min(jobs.len());
         let transaction = Mutex::new(&mut self.transaction);

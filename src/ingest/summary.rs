@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::Refusal;
 use crate::fhir::{TypeId, facts};
+use crate::normalize::Report;
 
 /// Refusals are kept up to this number; the rest is only counted.
 pub const REFUSALS_KEPT: usize = 100;
@@ -39,6 +40,8 @@ pub struct Summary {
     /// References to addresses inside a Bundle, or conditional ones, that exactly one resource should have answered and did
     /// not. They are stored as they were.
     pub unresolved: u64,
+    /// What the rules of normalization did, where they were applied.
+    pub rules: Report,
     /// The snapshot that holds the result.
     pub snapshot: u64,
 }

@@ -5,6 +5,7 @@
 
 use url::Url;
 
+use super::block::RowSource;
 use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owner::OwnerKey;
@@ -69,6 +70,14 @@ impl Naming {
     pub(super) fn id(&self, ty: TypeId, id: &str) -> String {
         let Synced { owner, endpoint, .. } = &self.synced;
         self.key.synced_id(*owner, endpoint, facts().get(ty).name, id)
+    }
+
+    /// What all rows are had by.
+    pub(super) fn row_source(&self) -> RowSource {
+        RowSource {
+            authorization: self.synced.authorization.clone(),
+            endpoint: self.synced.endpoint.clone(),
+        }
     }
 
     /// Where all rows lie.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::source::{Trouble, internal};
 use super::spool::Spool;
 use crate::consent::{Endpoint, Errand, Store};
-use crate::ingest::{Options, Session, Summary, Synced};
+use crate::ingest::{self, Options, Summary, Synced};
 use crate::lake::{Lake, LakeError, LakeWriter};
 
 /// Between two looks at a lake that another writes.
@@ -47,9 +47,7 @@ impl Commit {
             source_patient: self.source_patient.clone(),
             tags: format!("{}/tags", self.base_url),
         };
-        let mut session = Session::begin_sync(&mut writer, options, synced).map_err(internal)?;
-        session.add_paths(&self.spool.files()).map_err(internal)?;
-        session.finish().map_err(internal)
+        ingest::sync(&mut writer, options, synced, &self.spool.files()).map_err(internal)
     }
 
     /// The lake's writer, waited for as long as the job stands.

@@ -1,0 +1,36 @@
+//! The rules of [`normalize`](crate::normalize) over what is taken in: one unit for each owner, which is one consent of a sync or one filed
+//! patient of an import.
+//!
+//! The input is read twice. The first reading shows every record to its unit's survey, and so are the unit's rows of the lake that the
+//! input does not replace. Then each unit's plan is applied: to records before they are written, and to the unit's rows. Generated
+//! resources are stored beside them, and those that an earlier run made and this one does not are deleted, in the same snapshot.
+
+mod kept;
+mod plans;
+mod units;
+
+use std::sync::Arc;
+
+pub(super) use plans::Plans;
+pub(super) use units::Units;
+
+use crate::normalize::{Codes, Day};
+
+/// What the rules are given beside records.
+#[derive(Clone)]
+pub struct Normalization {
+    /// The terminology.
+    pub codes: Arc<dyn Codes + Send + Sync>,
+    /// The day on which it is.
+    pub today: Day,
+    /// What the systems of our tags begin with, without a trailing slash.
+    pub tag_system_base: String,
+}
+
+impl std::fmt::Debug for Normalization {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Normalization")
+            .field("today", &self.today)
+            .finish_non_exhaustive()
+    }
+}

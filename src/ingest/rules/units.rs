@@ -1,0 +1,257 @@
+//! The first reading: every record is shown to its unit's survey.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashSet;
+
+use super::Normalization;
+use super::kept::{KeptRow, Shelf};
+use super::plans::{Plans, Unit};
+use crate::fhir::{TypeId, facts};
+use crate::ingest::block::Block;
+use crate::ingest::error::IngestError;
+use crate::ingest::synced::{Naming, Synced};
+use crate::lake::json::{Tape, Value};
+use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
+use crate::lake::{Lake, Mode, Picture};
+use crate::normalize::{Record, Settings, Source, SourceId, Survey};
+
+use std::sync::Arc;
+
+/// The units of an input, as far as it has been read.
+#[derive(Debug)]
+pub(in crate::ingest) struct Units {
+    rules: Normalization,
+    key: OwnerKey,
+    shelf: Shelf,
+    /// Whose records they are, if this is a sync.
+    synced: Option<Synced>,
+    units: BTreeMap<i64, Surveyed>,
+}
+
+/// A unit that is being surveyed.
+#[derive(Debug)]
+struct Surveyed {
+    patient: Option<String>,
+    /// In order of authorizations.
+    sources: Vec<Source>,
+    survey: Survey,
+    /// Hashes of type and id of the input's records.
+    met: FxHashSet<u64>,
+    kept: Vec<KeptRow>,
+}
+
+impl Units {
+    /// No units yet; of a sync the consent's.
+    pub(in crate::ingest) fn new(
+        rules: Normalization,
+        lake: Lake,
+        picture: Arc<Picture>,
+        mode: Mode,
+        application: &str,
+        synced: Option<Synced>,
+    ) -> Result<Units, IngestError> {
+        let mut units = Units {
+            rules,
+            key: lake.owner_key(),
+            shelf: Shelf {
+                lake,
+                picture,
+                mode,
+                application: application.to_owned(),
+            },
+            synced,
+            units: BTreeMap::new(),
+        };
+        if let Some(synced) = &units.synced {
+            let owner = synced.owner;
+            let naming = Naming::new(units.key, application, mode, synced.clone());
+            units.open(owner, Some(naming.patient().to_owned()))?;
+        }
+        Ok(units)
+    }
+
+    /// Begins a unit with what the lake has of it.
+    fn open(&mut self, owner: i64, patient: Option<String>) -> Result<(), IngestError> {
+        let kept = self.shelf.rows(owner)?;
+        let mut known: BTreeSet<(String, String)> = kept
+            .iter()
+            .map(|row| {
+                let text = |text: &Option<String>| text.clone().unwrap_or_default();
+                (text(&row.authorization), text(&row.endpoint))
+            })
+            .collect();
+        known.insert(match &self.synced {
+            Some(synced) => (synced.authorization.clone(), synced.endpoint.clone()),
+            None => Default::default(),
+        });
+        let sources = known
+            .into_iter()
+            .map(|(authorization, endpoint)| self.source(authorization, endpoint));
+        let unit = Surveyed {
+            patient,
+            sources: sources.collect(),
+            survey: Survey::default(),
+            met: FxHashSet::default(),
+            kept,
+        };
+        self.units.insert(owner, unit);
+        Ok(())
+    }
+
+    fn source(&self, authorization: String, endpoint: String) -> Source {
+        let tags = match &self.synced {
+            Some(synced) => {
+                let of = Synced {
+                    authorization: authorization.clone(),
+                    endpoint: endpoint.clone(),
+                    ..synced.clone()
+                };
+                let Shelf { application, mode, .. } = &self.shelf;
+                Naming::new(self.key, application, *mode, of).tags().to_vec()
+            }
+            None => Vec::new(),
+        };
+        let fhir_base = match &self.synced {
+            // References under the base of another source were resolved when it was synced.
+            Some(synced) if synced.authorization == authorization => {
+                format!("{}/", synced.fhir_base.trim_end_matches('/'))
+            }
+            _ => String::new(),
+        };
+        Source {
+            authorization,
+            endpoint,
+            fhir_base,
+            tag_system_base: self.rules.tag_system_base.clone(),
+            tags,
+        }
+    }
+
+    /// Shows the records of a block to their surveys. Rows of nobody belong to no unit.
+    pub(in crate::ingest) fn note(&mut self, block: &Block) -> Result<(), IngestError> {
+        let mut tape = Tape::new();
+        for entry in block.entries.iter().filter(|entry| entry.owner > APPLICATION_ONLY) {
+            if !self.units.contains_key(&entry.owner) {
+                self.open(entry.owner, block.patient(entry).map(str::to_owned))?;
+            }
+            let Some(unit) = self.units.get_mut(&entry.owner) else {
+                continue;
+            };
+            let Ok(json) = tape.parse(block.text(entry).as_bytes()) else {
+                continue;
+            };
+            unit.met
+                .insert(self.key.hash("", facts().get(block.ty).name, block.id(entry)));
+            let authorization = self.synced.as_ref().map_or("", |synced| &synced.authorization);
+            let source = place(&unit.sources, authorization);
+            let record = Record {
+                resource_type: block.ty,
+                id: block.id(entry),
+                source,
+                json,
+            };
+            let ids = ids(self.key, entry.owner);
+            unit.survey.see(&record, &settings(&self.rules, &unit.sources, &ids));
+        }
+        Ok(())
+    }
+
+    /// Shows the rest of each unit to its survey, and decides.
+    pub(in crate::ingest) fn decide(self) -> Result<Plans, IngestError> {
+        let Units {
+            rules,
+            key,
+            shelf,
+            units,
+            ..
+        } = self;
+        let mut decided = BTreeMap::new();
+        for (owner, unit) in units {
+            let Surveyed {
+                patient,
+                sources,
+                mut survey,
+                met,
+                mut kept,
+            } = unit;
+            let ids = ids(key, owner);
+            let settings = settings(&rules, &sources, &ids);
+            let name = |row: &KeptRow| key.hash("", facts().get(row.resource_type).name, &row.id);
+            kept.retain(|row| !met.contains(&name(row)));
+            let mut tape = Tape::new();
+            let mut generated: FxHashSet<u64> = FxHashSet::default();
+            shelf.texts(&kept, |row, text| {
+                let Ok(json) = tape.parse(text) else { return };
+                if is_generated(json, &rules.tag_system_base) {
+                    generated.insert(name(row));
+                    return;
+                }
+                let record = Record {
+                    resource_type: row.resource_type,
+                    id: &row.id,
+                    source: place(&sources, row.authorization.as_deref().unwrap_or_default()),
+                    json,
+                };
+                survey.see(&record, &settings);
+            })?;
+            let plan = survey.decide(&settings);
+            let (made_before, kept): (Vec<KeptRow>, Vec<KeptRow>) =
+                kept.into_iter().partition(|row| generated.contains(&name(row)));
+            let now: BTreeSet<(TypeId, &str)> = plan
+                .generated
+                .iter()
+                .map(|made| (made.resource_type, made.id.as_str()))
+                .collect();
+            let unsupported = made_before
+                .into_iter()
+                .filter(|row| !now.contains(&(row.resource_type, row.id.as_str())))
+                .map(|row| (row.resource_type, row.id))
+                .collect();
+            decided.insert(
+                owner,
+                Unit {
+                    patient,
+                    sources,
+                    plan,
+                    kept,
+                    unsupported,
+                },
+            );
+        }
+        Ok(Plans::new(rules.codes, shelf, decided))
+    }
+}
+
+/// The place of an authorization among sources.
+pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
+    let at = sources.iter().position(|source| source.authorization == authorization);
+    SourceId(at.unwrap_or_default() as u32)
+}
+
+fn settings<'s>(rules: &'s Normalization, sources: &'s [Source], ids: &'s Ids) -> Settings<'s> {
+    Settings {
+        sources,
+        codes: &*rules.codes,
+        today: rules.today,
+        ids,
+    }
+}
+
+type Ids = dyn Fn(&Source, &str, &str) -> String;
+
+/// Ids of generated resources: of the owner, the authorization, the type and the seed.
+fn ids(key: OwnerKey, owner: i64) -> impl Fn(&Source, &str, &str) -> String {
+    move |source, resource_type, seed| key.synced_id(owner, &source.authorization, resource_type, seed)
+}
+
+/// Whether a rule made the resource.
+fn is_generated(json: Value<'_>, tag_system_base: &str) -> bool {
+    let tags = json.get("meta").and_then(|meta| meta.get("tag"));
+    tags.is_some_and(|tags| {
+        tags.items().any(|tag| {
+            let system = tag.get_str("system");
+            system.is_some_and(|system| system.strip_prefix(tag_system_base) == Some("/GeneratedBy"))
+        })
+    })
+}
