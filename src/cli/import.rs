@@ -9,8 +9,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::failure::Failure;
 use super::wait::Wait;
 use crate::consent::{Clock, Store};
-use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
+use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Normalization, Options, REFUSALS_KEPT, Summary};
 use crate::lake::Mode;
+use crate::normalize::{Day, NewestCodes};
+
+/// What the systems of tags begin with where no server has an address.
+const TAG_SYSTEM_BASE: &str = "urn:tabularium:tags";
 
 /// Import records: NDJSON (plain or gzip), Bundles, single resources, and folders of these
 ///
@@ -42,6 +46,12 @@ pub(super) struct Args {
     /// The input is read twice. Conditional references are resolved within the input only.
     #[arg(long)]
     rewrite_ids: bool,
+    /// Apply the rules of normalization, as a sync does: MedicationRequest, Encounter, Condition, Procedure and InsurancePlan from
+    /// claims, canonical systems, codes and displays, references, required elements
+    ///
+    /// The input is read twice. The records of one patient are one unit.
+    #[arg(long)]
+    normalize: bool,
     #[command(flatten)]
     wait: Wait,
     /// Files and folders
@@ -62,6 +72,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         mode,
         application,
         rewrite_ids,
+        normalize,
         wait,
         paths,
     } = arguments;
@@ -87,6 +98,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         mode,
         application: application.clone(),
         rewrite_ids,
+        normalize: normalize.then(rules),
         progress,
         ..Default::default()
     };
@@ -112,6 +124,16 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         0 => Ok(()),
         1 => Err(Failure::partial(format!("1 resource was refused; {rest}"))),
         refused => Err(Failure::partial(format!("{refused} resources were refused; {rest}"))),
+    }
+}
+
+/// The rules as of today.
+fn rules() -> Normalization {
+    let days = Clock::System.now().div_euclid(86_400);
+    Normalization {
+        codes: NewestCodes::default().get(),
+        today: Day(i32::try_from(days).unwrap_or_default()),
+        tag_system_base: TAG_SYSTEM_BASE.to_owned(),
     }
 }
 

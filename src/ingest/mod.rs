@@ -37,7 +37,7 @@ pub use error::{IngestError, Reason, Refusal};
 pub use filing::{patient_of, patient_properties};
 pub use pending::Spare;
 pub use rules::Normalization;
-pub use session::{Limits, Options, Session, import, sync};
+pub use session::{Limits, Options, Session, import, normalize_again, sync};
 pub use source::{Fault, LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
 pub use synced::Synced;

@@ -1,5 +1,6 @@
 //! An import from its first byte to its commit.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -127,6 +128,27 @@ pub fn sync(
     let mut session = Session::begin_as(writer, options, Some(synced))?;
     session.plan(&files)?;
     session.add_files(files)?;
+    session.finish()
+}
+
+/// Applies the rules anew to the rows that owners have in the lake: what came of records that are gone goes.
+pub fn normalize_again(
+    writer: &mut LakeWriter,
+    options: Options,
+    owners: &BTreeSet<i64>,
+) -> Result<Summary, IngestError> {
+    let Some(rules) = options.normalize.clone() else {
+        return Ok(Summary::default());
+    };
+    let mut session = Session::begin_as(writer, options, None)?;
+    let (mode, application) = (session.options.mode, session.options.application.as_str());
+    let (lake, base) = (session.lake.clone(), Arc::clone(&session.base));
+    let mut units = Units::new(rules, lake, base, mode, application, None)?;
+    owners.iter().try_for_each(|owner| units.open(*owner, None))?;
+    if !units.have_rows() {
+        return Ok(Summary::default());
+    }
+    session.plans = Some(units.decide()?);
     session.finish()
 }
 

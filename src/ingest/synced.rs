@@ -45,23 +45,11 @@ pub(super) struct Naming {
 
 impl Naming {
     pub(super) fn new(key: OwnerKey, application: &str, mode: Mode, synced: Synced) -> Naming {
-        let mode = match mode {
-            Mode::Live => "LIVE",
-            Mode::Test => "TEST",
-        };
-        let tag = |name: &str, code: &str| {
-            serde_json::json!({"system": format!("{}/{name}", synced.tags), "code": code}).to_string()
-        };
         Naming {
             key,
             base: format!("{}/", synced.fhir_base.trim_end_matches('/')),
             patient: key.synced_id(synced.owner, &synced.endpoint, "Patient", &synced.source_patient),
-            tags: vec![
-                tag("PatientAccessTokenId", &synced.authorization),
-                tag("EndpointId", &synced.endpoint),
-                tag("ApplicationId", application),
-                tag("PatientAuthorizationMode", mode),
-            ],
+            tags: tags(&synced.tags, &synced.authorization, &synced.endpoint, application, mode),
             synced,
         }
     }
@@ -140,6 +128,22 @@ impl Naming {
     pub(super) fn tags(&self) -> &[String] {
         &self.tags
     }
+}
+
+/// The tags of rows that are had by an authorization, as JSON objects.
+pub(super) fn tags(base: &str, authorization: &str, endpoint: &str, application: &str, mode: Mode) -> Vec<String> {
+    let mode = match mode {
+        Mode::Live => "LIVE",
+        Mode::Test => "TEST",
+    };
+    let tag =
+        |name: &str, code: &str| serde_json::json!({"system": format!("{base}/{name}"), "code": code}).to_string();
+    vec![
+        tag("PatientAccessTokenId", authorization),
+        tag("EndpointId", endpoint),
+        tag("ApplicationId", application),
+        tag("PatientAuthorizationMode", mode),
+    ]
 }
 
 impl Lake {

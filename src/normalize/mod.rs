@@ -14,7 +14,7 @@ mod record;
 mod report;
 mod survey;
 
-pub use codes::{Codes, Concept, NoCodes};
+pub use codes::{Codes, Concept, NewestCodes, NoCodes};
 pub use plan::{Addition, Generated, Plan};
 pub use record::{Day, Record, Source, SourceId};
 pub use report::{Counts, Report, Rule};

@@ -1,8 +1,11 @@
 //! Carries out the erasures that ended consents have asked for: as many at a time as there are, since each file they share is
 //! rewritten once.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::consent::{AskedErasure, Error, Store};
-use crate::lake::{Intent, Lake, LakeError, PatientScope};
+use crate::ingest::{self, IngestError, Normalization, Options};
+use crate::lake::{Intent, Lake, LakeError, Mode, PatientScope};
 
 /// Erasures of one go.
 const AT_ONCE: usize = 1_000;
@@ -16,6 +19,9 @@ pub enum EraseError {
     /// The lake.
     #[error(transparent)]
     Lake(#[from] LakeError),
+    /// What is left could not be normalized anew.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
 }
 
 /// What came of erasures.
@@ -30,7 +36,13 @@ pub struct Erasing {
 }
 
 /// Takes the rows of ended consents out of the lake, those that were asked for after `after`. [`LakeError::Busy`] while somebody writes.
-pub fn carry_out_erasures(store: &Store, lake: &Lake, after: i64) -> Result<Erasing, EraseError> {
+/// What the rest of the same person's records had from them goes, too: it is normalized anew.
+pub fn carry_out_erasures(
+    store: &Store,
+    lake: &Lake,
+    after: i64,
+    rules: &Normalization,
+) -> Result<Erasing, EraseError> {
     let mut came = Erasing {
         last: after,
         ..Erasing::default()
@@ -48,6 +60,15 @@ pub fn carry_out_erasures(store: &Store, lake: &Lake, after: i64) -> Result<Eras
         if !fresh.is_empty() {
             writer.erase_all(&fresh)?;
         }
+        for ((mode, application), owners) in &owners(&asked) {
+            let options = Options {
+                mode: *mode,
+                application: application.clone(),
+                normalize: Some(rules.clone()),
+                ..Options::default()
+            };
+            ingest::normalize_again(&mut writer, options, owners)?;
+        }
         let unfinished = writer.unfinished();
         drop(writer);
         let (left, done): (Vec<AskedErasure>, Vec<AskedErasure>) =
@@ -64,6 +85,16 @@ pub fn carry_out_erasures(store: &Store, lake: &Lake, after: i64) -> Result<Eras
         came.done += done.len();
         came.left += left.len();
     }
+}
+
+/// Whose rows are erased, by mode and application.
+fn owners(asked: &[AskedErasure]) -> BTreeMap<(Mode, String), BTreeSet<i64>> {
+    let mut owners: BTreeMap<(Mode, String), BTreeSet<i64>> = BTreeMap::new();
+    for asked in asked {
+        let of = (asked.mode, asked.application.clone());
+        owners.entry(of).or_default().insert(asked.owner);
+    }
+    owners
 }
 
 /// The rows that an authorization's syncs brought.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::normalize::NewestCodes;
+
 /// What a worker is told.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -13,6 +15,8 @@ pub struct Settings {
     pub pace: Pace,
     /// How much is taken.
     pub most: Most,
+    /// The terminology that records are normalized by.
+    pub codes: NewestCodes,
 }
 
 /// How much a source may give for one patient, and how long it may take, so that none fills the disk or keeps others waiting.
@@ -70,6 +74,7 @@ impl Default for Settings {
             requests: 4,
             pace: Pace::default(),
             most: Most::default(),
+            codes: NewestCodes::default(),
         }
     }
 }

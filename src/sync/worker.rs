@@ -224,9 +224,9 @@ impl Bench {
 async fn erase(shop: Arc<Workshop>, after: i64) -> Option<Erasing> {
     loop {
         let writing = shop.writing.clone().lock_owned().await;
-        let (store, lake) = (shop.store.clone(), shop.lake.clone());
+        let (store, lake, rules) = (shop.store.clone(), shop.lake.clone(), shop.rules());
         let done = tokio::task::spawn_blocking(move || {
-            let done = carry_out_erasures(&store, &lake, after);
+            let done = carry_out_erasures(&store, &lake, after, &rules);
             drop(writing);
             done
         });

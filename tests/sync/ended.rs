@@ -64,7 +64,12 @@ fn many_consents_end_at_once() {
     }
     let left = world.rows(&people[5]);
     let before = world.lake().picture().erasures();
-    assert_eq!(carry_out_erasures(world.store(), world.lake(), 0).unwrap().done, 5);
+    assert_eq!(
+        carry_out_erasures(world.store(), world.lake(), 0, &world.rules())
+            .unwrap()
+            .done,
+        5
+    );
     for connected in &people[..5] {
         assert!(world.rows(connected).is_empty());
         assert_eq!(files_with(&world, &connected.patient), 0);
@@ -72,7 +77,12 @@ fn many_consents_end_at_once() {
     assert_eq!(world.rows(&people[5]), left);
     // Recorded one by one and finished together.
     assert_eq!(world.lake().picture().erasures(), before + 6);
-    assert_eq!(carry_out_erasures(world.store(), world.lake(), 0).unwrap().done, 0);
+    assert_eq!(
+        carry_out_erasures(world.store(), world.lake(), 0, &world.rules())
+            .unwrap()
+            .done,
+        0
+    );
 }
 
 #[test]
@@ -185,13 +195,13 @@ fn an_erasure_that_a_damaged_file_keeps_from_its_end_stays_asked_for_until_it_is
     let recorded = || world.lake().writer().unwrap().unfinished().len();
     // It is not recorded again when it is tried again.
     for (after, done) in [(0, 1), (0, 0)] {
-        let came = carry_out_erasures(world.store(), world.lake(), after).unwrap();
+        let came = carry_out_erasures(world.store(), world.lake(), after, &world.rules()).unwrap();
         assert_eq!((came.done, came.left), (done, 1));
         assert_eq!(recorded(), 1);
     }
     assert!(!erased(&damaged) && erased(&other));
     let last = world.store().open_erasures(0, 9).unwrap()[0].id;
-    let later = carry_out_erasures(world.store(), world.lake(), last).unwrap();
+    let later = carry_out_erasures(world.store(), world.lake(), last, &world.rules()).unwrap();
     assert_eq!((later.done, later.left, later.last), (0, 0, last));
     std::fs::write(file, &whole).unwrap();
     // A worker that begins tries again.

@@ -13,7 +13,9 @@ use tabularium::consent::{
     NewCode, NewConsent, NewEndpoint, Organization as Listed, Origin, Store, Usage,
 };
 use tabularium::http::Limits;
+use tabularium::ingest::Normalization;
 use tabularium::lake::{Lake, Mode};
+use tabularium::normalize::{Day, NewestCodes};
 use tabularium::sandbox::payer::{CLIENT_ID, Organization};
 use tabularium::sync::client::{Client, Guard, HttpLimits, Registration};
 use tabularium::sync::{Pace, Settings, Worker};
@@ -115,6 +117,15 @@ impl World {
 
     pub(super) fn base_url(&self) -> String {
         format!("http://{}", self.server.address)
+    }
+
+    /// The rules of normalization, without a terminology.
+    pub(super) fn rules(&self) -> Normalization {
+        Normalization {
+            codes: NewestCodes::default().get(),
+            today: Day(0),
+            tag_system_base: format!("{}/tags", self.base_url()),
+        }
     }
 
     /// Starts a worker.

@@ -28,8 +28,9 @@ pub(in crate::ingest) struct Plans {
 /// What is to be done with one.
 #[derive(Debug)]
 pub(super) struct Unit {
-    pub(super) patient: Option<String>,
     pub(super) sources: Vec<Source>,
+    /// Under whom the rows of each source are filed.
+    pub(super) patients: Vec<Option<String>>,
     pub(super) plan: Plan,
     /// Rows of sources that the input does not replace.
     pub(super) kept: Vec<KeptRow>,
@@ -140,7 +141,9 @@ impl Plans {
             })?;
             let mut tape = Tape::new();
             for made in &unit.plan.generated {
-                let source = unit.sources.get(made.source.0 as usize);
+                let at = made.source.0 as usize;
+                let patient = unit.patients.get(at).and_then(Option::as_deref);
+                let source = unit.sources.get(at);
                 let source =
                     source.and_then(|source| RowSource::of(Some(&source.authorization), Some(&source.endpoint)));
                 let Ok(json) = tape.parse(made.json.as_bytes()) else {
@@ -149,7 +152,6 @@ impl Plans {
                 let Ok(normalized) = work.normalizer.normalize(json, None, &Links::default()) else {
                     continue;
                 };
-                let patient = unit.patient.as_deref();
                 add(
                     &mut blocks,
                     made.resource_type,

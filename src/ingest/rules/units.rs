@@ -10,7 +10,7 @@ use super::plans::{Plans, Unit};
 use crate::fhir::{TypeId, facts};
 use crate::ingest::block::Block;
 use crate::ingest::error::IngestError;
-use crate::ingest::synced::{Naming, Synced};
+use crate::ingest::synced::{Naming, Synced, tags};
 use crate::lake::json::{Tape, Value};
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
 use crate::lake::{Lake, Mode, Picture};
@@ -32,9 +32,10 @@ pub(in crate::ingest) struct Units {
 /// A unit that is being surveyed.
 #[derive(Debug)]
 struct Surveyed {
-    patient: Option<String>,
     /// In order of authorizations.
     sources: Vec<Source>,
+    /// Under whom the rows of each source are filed.
+    patients: Vec<Option<String>>,
     survey: Survey,
     /// Hashes of type and id of the input's records.
     met: FxHashSet<u64>,
@@ -64,33 +65,46 @@ impl Units {
             units: BTreeMap::new(),
         };
         if let Some(synced) = &units.synced {
-            let owner = synced.owner;
             let naming = Naming::new(units.key, application, mode, synced.clone());
-            units.open(owner, Some(naming.patient().to_owned()))?;
+            let source = (synced.authorization.clone(), synced.endpoint.clone());
+            let (owner, patient) = (synced.owner, naming.patient().to_owned());
+            units.open(owner, Some((source, patient)))?;
         }
         Ok(units)
     }
 
-    /// Begins a unit with what the lake has of it.
-    fn open(&mut self, owner: i64, patient: Option<String>) -> Result<(), IngestError> {
+    /// Whether the lake has rows of any unit.
+    pub(in crate::ingest) fn have_rows(&self) -> bool {
+        self.units.values().any(|unit| !unit.kept.is_empty())
+    }
+
+    /// Begins a unit with what the lake has of it, and perhaps a source that brings more.
+    pub(in crate::ingest) fn open(
+        &mut self,
+        owner: i64,
+        more: Option<((String, String), String)>,
+    ) -> Result<(), IngestError> {
         let kept = self.shelf.rows(owner)?;
-        let mut known: BTreeSet<(String, String)> = kept
-            .iter()
-            .map(|row| {
-                let text = |text: &Option<String>| text.clone().unwrap_or_default();
-                (text(&row.authorization), text(&row.endpoint))
-            })
-            .collect();
-        known.insert(match &self.synced {
-            Some(synced) => (synced.authorization.clone(), synced.endpoint.clone()),
-            None => Default::default(),
-        });
+        let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
+        for row in &kept {
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            let source = known
+                .entry((text(&row.authorization), text(&row.endpoint)))
+                .or_default();
+            if source.is_none() {
+                source.clone_from(&row.patient);
+            }
+        }
+        if let Some((source, patient)) = more {
+            known.insert(source, Some(patient));
+        }
+        let (known, patients): (Vec<(String, String)>, Vec<Option<String>>) = known.into_iter().unzip();
         let sources = known
             .into_iter()
             .map(|(authorization, endpoint)| self.source(authorization, endpoint));
         let unit = Surveyed {
-            patient,
             sources: sources.collect(),
+            patients,
             survey: Survey::default(),
             met: FxHashSet::default(),
             kept,
@@ -100,17 +114,16 @@ impl Units {
     }
 
     fn source(&self, authorization: String, endpoint: String) -> Source {
-        let tags = match &self.synced {
-            Some(synced) => {
-                let of = Synced {
-                    authorization: authorization.clone(),
-                    endpoint: endpoint.clone(),
-                    ..synced.clone()
-                };
-                let Shelf { application, mode, .. } = &self.shelf;
-                Naming::new(self.key, application, *mode, of).tags().to_vec()
-            }
-            None => Vec::new(),
+        let Shelf { application, mode, .. } = &self.shelf;
+        let tags = match authorization.is_empty() {
+            false => tags(
+                &self.rules.tag_system_base,
+                &authorization,
+                &endpoint,
+                application,
+                *mode,
+            ),
+            true => Vec::new(),
         };
         let fhir_base = match &self.synced {
             // References under the base of another source were resolved when it was synced.
@@ -133,7 +146,8 @@ impl Units {
         let mut tape = Tape::new();
         for entry in block.entries.iter().filter(|entry| entry.owner > APPLICATION_ONLY) {
             if !self.units.contains_key(&entry.owner) {
-                self.open(entry.owner, block.patient(entry).map(str::to_owned))?;
+                let patient = block.patient(entry).unwrap_or_default().to_owned();
+                self.open(entry.owner, Some((Default::default(), patient)))?;
             }
             let Some(unit) = self.units.get_mut(&entry.owner) else {
                 continue;
@@ -169,8 +183,8 @@ impl Units {
         let mut decided = BTreeMap::new();
         for (owner, unit) in units {
             let Surveyed {
-                patient,
                 sources,
+                patients,
                 mut survey,
                 met,
                 mut kept,
@@ -211,8 +225,8 @@ impl Units {
             decided.insert(
                 owner,
                 Unit {
-                    patient,
                     sources,
+                    patients,
                     plan,
                     kept,
                     unsupported,

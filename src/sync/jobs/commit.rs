@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::source::{Trouble, internal};
 use super::spool::Spool;
 use crate::consent::{Endpoint, Errand, Store};
-use crate::ingest::{self, Options, Summary, Synced};
+use crate::ingest::{self, Normalization, Options, Summary, Synced};
 use crate::lake::{Lake, LakeError, LakeWriter};
 
 /// Between two looks at a lake that another writes.
@@ -19,7 +19,7 @@ pub(super) struct Commit {
     pub(super) errand: Errand,
     pub(super) endpoint: Endpoint,
     pub(super) source_patient: String,
-    pub(super) base_url: String,
+    pub(super) rules: Normalization,
     pub(super) spool: Spool,
 }
 
@@ -36,6 +36,7 @@ impl Commit {
         let options = Options {
             mode: consent.mode,
             application: consent.application.clone(),
+            normalize: Some(self.rules.clone()),
             ..Options::default()
         };
         let synced = Synced {
@@ -45,7 +46,7 @@ impl Commit {
             fhir_base: self.endpoint.fhir_base.clone(),
             identifier_system: self.endpoint.identifier_system.clone(),
             source_patient: self.source_patient.clone(),
-            tags: format!("{}/tags", self.base_url),
+            tags: self.rules.tag_system_base.clone(),
         };
         ingest::sync(&mut writer, options, synced, &self.spool.files()).map_err(internal)
     }

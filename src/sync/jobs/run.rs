@@ -10,8 +10,9 @@ use super::said::Said;
 use super::source::{Gate, Source, Terms, Trouble, blocking, internal};
 use super::spool::Spools;
 use crate::consent::{Endpoint, Errand, JobFailure, Store};
-use crate::ingest::Summary;
+use crate::ingest::{Normalization, Summary};
 use crate::lake::Lake;
+use crate::normalize::Day;
 use crate::sync::client::Client;
 use crate::sync::settings::Settings;
 
@@ -19,6 +20,8 @@ use crate::sync::settings::Settings;
 const LONGEST_WAIT: i64 = 3_600;
 /// Attempts of a job whose source gives what is no answer.
 const BROKEN_ATTEMPTS: u32 = 3;
+
+const SECONDS_OF_A_DAY: i64 = 86_400;
 
 /// What a worker is given.
 pub(in crate::sync) struct Means {
@@ -61,6 +64,16 @@ impl Workshop {
             spools,
             writing: Arc::default(),
             gates: Mutex::default(),
+        }
+    }
+
+    /// The rules that records are normalized by today.
+    pub(in crate::sync) fn rules(&self) -> Normalization {
+        let days = self.store.clock().now().div_euclid(SECONDS_OF_A_DAY);
+        Normalization {
+            codes: self.settings.codes.get(),
+            today: Day(i32::try_from(days).unwrap_or_default()),
+            tag_system_base: format!("{}/tags", self.base_url),
         }
     }
 
@@ -169,7 +182,7 @@ async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool, said: &Arc<
         errand,
         endpoint,
         source_patient: patient,
-        base_url: shop.base_url.clone(),
+        rules: shop.rules(),
         spool,
     };
     let writing = shop.writing.clone().lock_owned().await;
