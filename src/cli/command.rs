@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     app, audit, bench, check, compact, consents, demo, endpoint, erase, fhirpath, generate, import, info, keys,
-    run as run_view, sandbox, search, serve, terminology, token, validate_view,
+    normalize, run as run_view, sandbox, search, serve, terminology, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -24,6 +24,7 @@ enum Command {
     Fhirpath(fhirpath::Args),
     Generate(generate::Args),
     Import(import::Args),
+    Normalize(normalize::Args),
     Info(info::Args),
     Run(run_view::Args),
     Sandbox(sandbox::Args),
@@ -51,6 +52,7 @@ pub fn run() -> ExitCode {
         Command::Fhirpath(arguments) => fhirpath::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Import(arguments) => import::run(arguments),
+        Command::Normalize(arguments) => normalize::run(arguments),
         Command::Info(arguments) => info::run(arguments),
         Command::Run(arguments) => run_view::run(arguments),
         Command::Sandbox(arguments) => sandbox::run(arguments),

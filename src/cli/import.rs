@@ -7,14 +7,11 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
+use super::normalize::{rules, table as rules_table};
 use super::wait::Wait;
 use crate::consent::{Clock, Store};
-use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Normalization, Options, REFUSALS_KEPT, Summary};
+use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
 use crate::lake::Mode;
-use crate::normalize::{Day, NewestCodes};
-
-/// What the systems of tags begin with where no server has an address.
-const TAG_SYSTEM_BASE: &str = "urn:tabularium:tags";
 
 /// Import records: NDJSON (plain or gzip), Bundles, single resources, and folders of these
 ///
@@ -127,16 +124,6 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// The rules as of today.
-fn rules() -> Normalization {
-    let days = Clock::System.now().div_euclid(86_400);
-    Normalization {
-        codes: NewestCodes::default().get(),
-        today: Day(i32::try_from(days).unwrap_or_default()),
-        tag_system_base: TAG_SYSTEM_BASE.to_owned(),
-    }
-}
-
 /// A bar on standard error, if somebody is there to see it.
 fn progress_bar() -> Option<ProgressBar> {
     if !std::io::stderr().is_terminal() {
@@ -160,6 +147,9 @@ fn report(summary: &Summary) {
             "{} references could not be resolved and are stored as they were",
             summary.unresolved
         );
+    }
+    if !summary.rules.rules.is_empty() {
+        print!("{}", rules_table(&summary.rules));
     }
     println!("snapshot {}", summary.snapshot);
     for refusal in &summary.refusals {

@@ -38,6 +38,7 @@ mod lake_scope;
 mod log_writer;
 mod logging;
 mod mode;
+mod normalize;
 mod output;
 mod playground;
 mod progress;

@@ -36,7 +36,7 @@ mod synced;
 pub use error::{IngestError, Reason, Refusal};
 pub use filing::{patient_of, patient_properties};
 pub use pending::Spare;
-pub use rules::Normalization;
+pub use rules::{Change, Normalization, Observer};
 pub use session::{Limits, Options, Session, import, normalize_again, sync};
 pub use source::{Fault, LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};

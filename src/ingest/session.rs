@@ -56,6 +56,8 @@ pub struct Options {
     pub rewrite_ids: bool,
     /// Apply the rules of [`normalize`](crate::normalize), which reads the input twice.
     pub normalize: Option<Normalization>,
+    /// Do everything but the commit.
+    pub dry_run: bool,
     /// How much is kept in memory.
     pub limits: Limits,
     /// Told the number of bytes read, as they are.
@@ -78,6 +80,7 @@ impl std::fmt::Debug for Options {
             application,
             rewrite_ids,
             normalize,
+            dry_run,
             limits,
             progress: _,
         } = self;
@@ -86,6 +89,7 @@ impl std::fmt::Debug for Options {
             .field("application", application)
             .field("rewrite_ids", rewrite_ids)
             .field("normalize", normalize)
+            .field("dry_run", dry_run)
             .field("limits", limits)
             .finish_non_exhaustive()
     }
@@ -98,6 +102,7 @@ impl Default for Options {
             application: super::LOCAL_APPLICATION.to_owned(),
             rewrite_ids: false,
             normalize: None,
+            dry_run: false,
             limits: Limits::default(),
             progress: None,
         }
@@ -256,7 +261,9 @@ impl<'w> Session<'w> {
         self.flush(0)?;
         self.store_extra()?;
         let mut summary = std::mem::take(&mut self.sequence.summary);
-        self.store.finish(&mut summary)?;
+        if !self.options.dry_run {
+            self.store.finish(&mut summary)?;
+        }
         summary.close();
         Ok(summary)
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// A JSON value; numbers, booleans and null as written.
@@ -115,5 +116,23 @@ impl Json {
             entries.retain(|(name, value)| name != "meta" || *value != Json::Object(Vec::new()));
         }
         taken
+    }
+}
+
+/// Where the first thing stands that a value was to have and has not: every property, the items of lists in their order, and texts as they
+/// are. The value may have more.
+pub(crate) fn lacks(value: &Value, wanted: &Value) -> Option<String> {
+    match (value, wanted) {
+        (Value::Object(map), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {
+            let missing = || Some(format!(".{key}"));
+            let below = |value| lacks(value, wanted).map(|place| format!(".{key}{place}"));
+            map.get(key).map_or_else(missing, below)
+        }),
+        (Value::Array(items), Value::Array(wanted)) => {
+            let mut rest = items.iter();
+            let mut missing = |item: &Value| !rest.any(|value| lacks(value, item).is_none());
+            wanted.iter().position(|item| missing(item)).map(|at| format!("[{at}]"))
+        }
+        (value, wanted) => (value != wanted).then(String::new),
     }
 }

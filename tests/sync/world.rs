@@ -125,6 +125,7 @@ impl World {
             codes: NewestCodes::default().get(),
             today: Day(0),
             tag_system_base: format!("{}/tags", self.base_url()),
+            observer: None,
         }
     }
 
@@ -425,8 +426,22 @@ impl World {
         names
     }
 
-    /// The rows of a consent.
+    /// The rows of a consent that its sources sent.
     pub(super) fn rows(&self, connected: &Connected) -> Vec<(Identity, Stored)> {
+        let mut rows = self.all_rows(connected);
+        rows.retain(|(_, row)| !is_generated(row));
+        rows
+    }
+
+    /// The rows of a consent that rules of normalization made.
+    pub(super) fn generated(&self, connected: &Connected) -> Vec<(Identity, Stored)> {
+        let mut rows = self.all_rows(connected);
+        rows.retain(|(_, row)| is_generated(row));
+        rows
+    }
+
+    /// The rows of a consent.
+    pub(super) fn all_rows(&self, connected: &Connected) -> Vec<(Identity, Stored)> {
         let mut rows: Vec<_> = stored(self.lake()).into_iter().collect();
         rows.retain(|(_, row)| row.owner == connected.owner);
         rows
@@ -543,6 +558,13 @@ pub(super) fn system(organization: &str) -> String {
 
 pub(super) fn text<'v>(value: &'v Value, name: &str) -> &'v str {
     value[name].as_str().unwrap_or_default()
+}
+
+/// Whether a rule of normalization made a row.
+pub(super) fn is_generated(row: &Stored) -> bool {
+    let resource: Value = serde_json::from_str(&row.resource).unwrap();
+    let mut tags = resource["meta"]["tag"].as_array().into_iter().flatten();
+    tags.any(|tag| text(tag, "system").ends_with("/GeneratedBy"))
 }
 
 /// `Type/id`.

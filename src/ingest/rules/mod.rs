@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub(super) use plans::Plans;
 pub(super) use units::Units;
 
+use crate::fhir::TypeId;
 use crate::normalize::{Codes, Day};
 
 /// What the rules are given beside records.
@@ -25,6 +26,42 @@ pub struct Normalization {
     pub today: Day,
     /// What the systems of our tags begin with, without a trailing slash.
     pub tag_system_base: String,
+    /// Told of each resource that is made, changed or deleted.
+    pub observer: Option<Observer>,
+}
+
+/// A resource that the rules make, change or delete.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'c> {
+    /// Its type.
+    pub resource_type: TypeId,
+    /// Its id.
+    pub id: &'c str,
+    /// Its text, if there was one.
+    pub before: Option<&'c str>,
+    /// Its text, if there will be one.
+    pub after: Option<&'c str>,
+}
+
+/// Hears of changes, from several threads.
+#[derive(Clone)]
+pub struct Observer(Arc<dyn Fn(&Change<'_>) + Send + Sync>);
+
+impl Observer {
+    /// One that calls a function.
+    pub fn new(hear: impl Fn(&Change<'_>) + Send + Sync + 'static) -> Observer {
+        Observer(Arc::new(hear))
+    }
+
+    fn hear(&self, change: &Change<'_>) {
+        (self.0)(change);
+    }
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Observer(..)")
+    }
 }
 
 impl std::fmt::Debug for Normalization {

@@ -1,12 +1,13 @@
 //! The second reading: plans are applied to what is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kept::{KeptRow, Shelf};
 use super::units::place;
+use super::{Change, Normalization};
 use crate::fhir::TypeId;
 use crate::ingest::block::{Block, Content, Entry, Origin, RowSource};
 use crate::ingest::condition::Keys;
@@ -19,7 +20,7 @@ use crate::normalize::{Codes, Plan, Record, Report, Source};
 
 /// What is to be done with every unit.
 pub(in crate::ingest) struct Plans {
-    codes: Arc<dyn Codes + Send + Sync>,
+    rules: Normalization,
     shelf: Shelf,
     units: BTreeMap<i64, Unit>,
     report: Mutex<Report>,
@@ -34,8 +35,8 @@ pub(super) struct Unit {
     pub(super) plan: Plan,
     /// Rows of sources that the input does not replace.
     pub(super) kept: Vec<KeptRow>,
-    /// Generated rows that no claim supports any longer.
-    pub(super) unsupported: Vec<(TypeId, String)>,
+    /// Generated rows of earlier runs. Those that are not generated again are no longer supported.
+    pub(super) made_before: BTreeSet<(TypeId, String)>,
 }
 
 /// What is stored beside the input, and what goes.
@@ -53,9 +54,9 @@ impl std::fmt::Debug for Plans {
 }
 
 impl Plans {
-    pub(super) fn new(codes: Arc<dyn Codes + Send + Sync>, shelf: Shelf, units: BTreeMap<i64, Unit>) -> Plans {
+    pub(super) fn new(rules: Normalization, shelf: Shelf, units: BTreeMap<i64, Unit>) -> Plans {
         Plans {
-            codes,
+            rules,
             shelf,
             units,
             report: Mutex::default(),
@@ -89,6 +90,17 @@ impl Plans {
         });
     }
 
+    fn tell(&self, resource_type: TypeId, id: &str, before: Option<&str>, after: Option<&str>) {
+        if let Some(observer) = &self.rules.observer {
+            observer.hear(&Change {
+                resource_type,
+                id,
+                before,
+                after,
+            });
+        }
+    }
+
     fn count(&self, report: &Report) {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).add(report);
     }
@@ -101,10 +113,11 @@ impl Plans {
             };
             let authorization = block.source().map_or("", |source| source.authorization.as_str());
             let record = (block.ty, block.id(&entry), authorization);
-            let Some(normalized) = work.edited(unit, record, block.text(&entry).as_bytes(), &*self.codes) else {
+            let Some(normalized) = work.edited(unit, record, block.text(&entry).as_bytes(), &*self.rules.codes) else {
                 continue;
             };
             let text = work.normalizer.text();
+            self.tell(block.ty, &normalized.id, Some(block.text(&entry)), Some(text));
             // What a sync brings is the person's own.
             let shared_refs = if block.source().is_some() {
                 &[][..]
@@ -124,9 +137,11 @@ impl Plans {
             self.shelf.texts(&unit.kept, |row, text| {
                 let authorization = row.authorization.as_deref().unwrap_or_default();
                 let record = (row.resource_type, row.id.as_str(), authorization);
-                let Some(normalized) = work.edited(unit, record, text, &*self.codes) else {
+                let Some(normalized) = work.edited(unit, record, text, &*self.rules.codes) else {
                     return;
                 };
+                let after = Some(work.normalizer.text());
+                self.tell(row.resource_type, &row.id, str::from_utf8(text).ok(), after);
                 let source = RowSource::of(row.authorization.as_deref(), row.endpoint.as_deref());
                 let patient = row.patient.as_deref();
                 add(
@@ -162,8 +177,21 @@ impl Plans {
                     &work.normalizer,
                 );
                 work.report.of(made.rule).made += 1;
+                if !unit.made_before.contains(&(made.resource_type, made.id.clone())) {
+                    self.tell(made.resource_type, &made.id, None, Some(&made.json));
+                }
             }
-            for (resource_type, id) in &unit.unsupported {
+            let made: BTreeSet<(TypeId, &str)> = unit
+                .plan
+                .generated
+                .iter()
+                .map(|made| (made.resource_type, made.id.as_str()))
+                .collect();
+            for (resource_type, id) in &unit.made_before {
+                if made.contains(&(*resource_type, id.as_str())) {
+                    continue;
+                }
+                self.tell(*resource_type, id, Some("{}"), None);
                 unsupported.entry(*resource_type).or_default().push(id.clone());
             }
         }

@@ -1,13 +1,13 @@
 //! The first reading: every record is shown to its unit's survey.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
 use super::Normalization;
 use super::kept::{KeptRow, Shelf};
 use super::plans::{Plans, Unit};
-use crate::fhir::{TypeId, facts};
+use crate::fhir::facts;
 use crate::ingest::block::Block;
 use crate::ingest::error::IngestError;
 use crate::ingest::synced::{Naming, Synced, tags};
@@ -212,16 +212,7 @@ impl Units {
             let plan = survey.decide(&settings);
             let (made_before, kept): (Vec<KeptRow>, Vec<KeptRow>) =
                 kept.into_iter().partition(|row| generated.contains(&name(row)));
-            let now: BTreeSet<(TypeId, &str)> = plan
-                .generated
-                .iter()
-                .map(|made| (made.resource_type, made.id.as_str()))
-                .collect();
-            let unsupported = made_before
-                .into_iter()
-                .filter(|row| !now.contains(&(row.resource_type, row.id.as_str())))
-                .map(|row| (row.resource_type, row.id))
-                .collect();
+            let made_before = made_before.into_iter().map(|row| (row.resource_type, row.id)).collect();
             decided.insert(
                 owner,
                 Unit {
@@ -229,11 +220,11 @@ impl Units {
                     patients,
                     plan,
                     kept,
-                    unsupported,
+                    made_before,
                 },
             );
         }
-        Ok(Plans::new(rules.codes, shelf, decided))
+        Ok(Plans::new(rules, shelf, decided))
     }
 }
 

@@ -74,6 +74,7 @@ impl Workshop {
             codes: self.settings.codes.get(),
             today: Day(i32::try_from(days).unwrap_or_default()),
             tag_system_base: format!("{}/tags", self.base_url),
+            observer: None,
         }
     }
 
