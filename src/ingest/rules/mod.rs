@@ -7,6 +7,7 @@
 
 mod kept;
 mod plans;
+mod shared;
 mod units;
 
 use std::sync::Arc;

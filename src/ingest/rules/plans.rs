@@ -23,11 +23,13 @@ pub(in crate::ingest) struct Plans {
     rules: Normalization,
     shelf: Shelf,
     units: BTreeMap<i64, Unit>,
+    /// For records of nobody.
+    nobody: Unit,
     report: Mutex<Report>,
 }
 
 /// What is to be done with one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Unit {
     pub(super) sources: Vec<Source>,
     /// Under whom the rows of each source are filed.
@@ -59,6 +61,7 @@ impl Plans {
             rules,
             shelf,
             units,
+            nobody: Unit::default(),
             report: Mutex::default(),
         }
     }
@@ -108,9 +111,8 @@ impl Plans {
     fn apply_to(&self, block: &mut Block, work: &mut Work) {
         for at in 0..block.entries.len() {
             let entry: Entry = block.entries[at].clone();
-            let Some(unit) = self.units.get(&entry.owner) else {
-                continue;
-            };
+            // Records of nobody are in no unit: of them, too, codes and elements are brought into form.
+            let unit = self.units.get(&entry.owner).unwrap_or(&self.nobody);
             let authorization = block.source().map_or("", |source| source.authorization.as_str());
             let record = (block.ty, block.id(&entry), authorization);
             let Some(normalized) = work.edited(unit, record, block.text(&entry).as_bytes(), &*self.rules.codes) else {

@@ -1,12 +1,13 @@
 //! The first reading: every record is shown to its unit's survey.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashSet;
 
 use super::Normalization;
 use super::kept::{KeptRow, Shelf};
 use super::plans::{Plans, Unit};
+use super::shared::Shared;
 use crate::fhir::facts;
 use crate::ingest::block::Block;
 use crate::ingest::error::IngestError;
@@ -27,6 +28,8 @@ pub(in crate::ingest) struct Units {
     /// Whose records they are, if this is a sync.
     synced: Option<Synced>,
     units: BTreeMap<i64, Surveyed>,
+    /// Records of nobody in an import.
+    shared: Shared,
 }
 
 /// A unit that is being surveyed.
@@ -40,6 +43,8 @@ struct Surveyed {
     /// Hashes of type and id of the input's records.
     met: FxHashSet<u64>,
     kept: Vec<KeptRow>,
+    /// Records of nobody that its own refer to, as `Type/id`.
+    refers_to: BTreeSet<String>,
 }
 
 impl Units {
@@ -63,6 +68,7 @@ impl Units {
             },
             synced,
             units: BTreeMap::new(),
+            shared: Shared::default(),
         };
         if let Some(synced) = &units.synced {
             let naming = Naming::new(units.key, application, mode, synced.clone());
@@ -108,6 +114,7 @@ impl Units {
             survey: Survey::default(),
             met: FxHashSet::default(),
             kept,
+            refers_to: BTreeSet::new(),
         };
         self.units.insert(owner, unit);
         Ok(())
@@ -141,10 +148,14 @@ impl Units {
         }
     }
 
-    /// Shows the records of a block to their surveys. Rows of nobody belong to no unit.
+    /// Shows the records of a block to their surveys. Records of nobody are kept for those that refer to them.
     pub(in crate::ingest) fn note(&mut self, block: &Block) -> Result<(), IngestError> {
         let mut tape = Tape::new();
-        for entry in block.entries.iter().filter(|entry| entry.owner > APPLICATION_ONLY) {
+        for entry in &block.entries {
+            if entry.owner <= APPLICATION_ONLY {
+                self.shared.note(block, entry);
+                continue;
+            }
             if !self.units.contains_key(&entry.owner) {
                 let patient = block.patient(entry).unwrap_or_default().to_owned();
                 self.open(entry.owner, Some((Default::default(), patient)))?;
@@ -155,6 +166,11 @@ impl Units {
             let Ok(json) = tape.parse(block.text(entry).as_bytes()) else {
                 continue;
             };
+            for name in block.shared_refs(entry).filter(|name| Shared::is_asked(name)) {
+                if !unit.refers_to.contains(name) {
+                    unit.refers_to.insert(name.to_owned());
+                }
+            }
             unit.met
                 .insert(self.key.hash("", facts().get(block.ty).name, block.id(entry)));
             let authorization = self.synced.as_ref().map_or("", |synced| &synced.authorization);
@@ -178,7 +194,8 @@ impl Units {
             key,
             shelf,
             units,
-            ..
+            shared,
+            synced: _,
         } = self;
         let mut decided = BTreeMap::new();
         for (owner, unit) in units {
@@ -188,6 +205,7 @@ impl Units {
                 mut survey,
                 met,
                 mut kept,
+                refers_to,
             } = unit;
             let ids = ids(key, owner);
             let settings = settings(&rules, &sources, &ids);
@@ -209,6 +227,18 @@ impl Units {
                 };
                 survey.see(&record, &settings);
             })?;
+            for record in shared.reached(refers_to) {
+                let Ok(json) = tape.parse(record.text.as_bytes()) else {
+                    continue;
+                };
+                let record = Record {
+                    resource_type: record.resource_type,
+                    id: &record.id,
+                    source: SourceId(0),
+                    json,
+                };
+                survey.see(&record, &settings);
+            }
             let plan = survey.decide(&settings);
             let (made_before, kept): (Vec<KeptRow>, Vec<KeptRow>) =
                 kept.into_iter().partition(|row| generated.contains(&name(row)));
