@@ -1,0 +1,225 @@
+//! Codes as rules see them, and how a generated resource writes them.
+
+use super::text::{Name, Names, Object};
+use crate::lake::json::Value;
+use crate::normalize::codes::Codes;
+use crate::normalize::form::{canonical_code, canonical_system};
+
+/// ICD-10-CM.
+pub(super) const ICD_10_CM: &str = "http://hl7.org/fhir/sid/icd-10-cm";
+/// ICD-9-CM.
+pub(super) const ICD_9_CM: &str = "http://hl7.org/fhir/sid/icd-9-cm";
+/// NDC.
+pub(super) const NDC: &str = "http://hl7.org/fhir/sid/ndc";
+/// RxNorm.
+pub(super) const RXNORM: &str = "http://www.nlm.nih.gov/research/umls/rxnorm";
+/// CPT.
+pub(super) const CPT: &str = "http://www.ama-assn.org/go/cpt";
+/// CDT.
+pub(super) const CDT: &str = "http://www.ada.org/cdt";
+/// NPI.
+pub(super) const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
+
+/// A coding.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Code {
+    /// The canonical system.
+    pub(super) system: Option<Name>,
+    /// The code in the form of its system.
+    pub(super) code: Name,
+    /// What the source calls it.
+    pub(super) display: Option<Name>,
+}
+
+/// A display is no part of what a claim says: it may be filled in later.
+impl std::hash::Hash for Code {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.system.hash(state);
+        self.code.hash(state);
+    }
+}
+
+impl Code {
+    /// A coding that has a code.
+    pub(super) fn read(coding: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Option<Code> {
+        let code = coding.get_str("code")?;
+        let system = coding.get_str("system");
+        let system = system.as_deref().map(|system| match canonical_system(system) {
+            // CMS calls ICD-10-CM by WHO's name, and every HCPCS level by a name of its own.
+            "http://hl7.org/fhir/sid/icd-10" => ICD_10_CM,
+            "http://hl7.org/fhir/sid/icd-9" => ICD_9_CM,
+            "https://bluebutton.cms.gov/resources/codesystem/hcpcs" => HCPCS,
+            other => other,
+        });
+        let code = canonical_code(system.unwrap_or_default(), code.trim(), codes);
+        let code = match system {
+            Some(ICD_10_CM | ICD_9_CM) => dotted(&code, system == Some(ICD_9_CM)),
+            Some(NDC) => ndc(&code).unwrap_or_else(|| code.into_owned()),
+            _ => code.into_owned(),
+        };
+        if code.is_empty() {
+            return None;
+        }
+        Some(Code {
+            system: system.map(|system| names.keep(system)),
+            code: names.keep(&code),
+            display: coding.get_str("display").map(|display| names.keep(&display)),
+        })
+    }
+
+    /// Whether it is of the system.
+    pub(super) fn is_of(&self, system: &str) -> bool {
+        self.system.as_deref() == Some(system)
+    }
+
+    /// As a Coding, with a display from the terminology where the source gave none.
+    pub(super) fn json(&self, codes: &dyn Codes) -> String {
+        let mut coding = Object::new();
+        if let Some(system) = &self.system {
+            coding.text("system", system);
+        }
+        coding.text("code", &self.code);
+        if let Some(display) = self.name(codes) {
+            coding.text("display", &display);
+        }
+        coding.json()
+    }
+
+    /// What the source or the terminology calls it.
+    pub(super) fn name(&self, codes: &dyn Codes) -> Option<String> {
+        match (&self.display, &self.system) {
+            (Some(display), _) => Some(display.to_string()),
+            (None, Some(system)) => codes.display(system, &self.code).map(|display| display.into_owned()),
+            (None, None) => None,
+        }
+    }
+}
+
+/// HCPCS.
+pub(super) const HCPCS: &str = "http://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets";
+
+/// A CodeableConcept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Concept {
+    /// Its codings that have a code.
+    pub(super) codes: Vec<Code>,
+    /// Its text.
+    pub(super) text: Option<Name>,
+}
+
+impl std::hash::Hash for Concept {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.codes.hash(state);
+    }
+}
+
+impl Concept {
+    /// Reads a CodeableConcept.
+    pub(super) fn read(value: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Concept {
+        let list = value.get("coding").into_iter().flat_map(|list| list.items());
+        let mut read = Vec::new();
+        for coding in list {
+            read.extend(Code::read(coding, names, codes));
+        }
+        Concept {
+            codes: read,
+            text: value.get_str("text").map(|text| names.keep(&text)),
+        }
+    }
+
+    /// A concept of one coding.
+    pub(super) fn of(code: Code) -> Concept {
+        Concept {
+            codes: vec![code],
+            text: None,
+        }
+    }
+
+    /// As a CodeableConcept; its text is the display where there is none.
+    pub(super) fn json(&self, codes: &dyn Codes) -> Option<String> {
+        let text = self.name(codes);
+        concept(
+            self.codes.iter().map(|code| code.json(codes)).collect(),
+            text.as_deref(),
+        )
+    }
+
+    /// Its text, or else a display.
+    pub(super) fn name(&self, codes: &dyn Codes) -> Option<String> {
+        match &self.text {
+            Some(text) => Some(text.to_string()),
+            None => self.codes.iter().find_map(|code| code.name(codes)),
+        }
+    }
+}
+
+/// A CodeableConcept of codings and a text.
+pub(super) fn concept(codings: Vec<String>, text: Option<&str>) -> Option<String> {
+    let mut concept = Object::new();
+    concept.list("coding", &codings);
+    if let Some(text) = text {
+        concept.text("text", text);
+    }
+    concept.some()
+}
+
+/// A coding of a system that rules write themselves.
+pub(super) fn coding(system: &str, code: &str, display: Option<&str>) -> String {
+    let mut coding = Object::new();
+    coding.text("system", system).text("code", code);
+    if let Some(display) = display {
+        coding.text("display", display);
+    }
+    coding.json()
+}
+
+/// An ICD code with its dot; a code that has one, or is too short for one, stays.
+fn dotted(code: &str, ninth: bool) -> String {
+    let code = code.to_ascii_uppercase();
+    let at = if ninth && code.starts_with('E') { 4 } else { 3 };
+    if code.contains('.') || code.len() <= at || !code.is_ascii() {
+        return code;
+    }
+    format!("{}.{}", &code[..at], &code[at..])
+}
+
+/// An NDC with hyphens, or of 11 digits without, as 11 digits.
+fn ndc(code: &str) -> Option<String> {
+    let parts: Vec<&str> = code.split('-').collect();
+    let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !parts.iter().all(|part| digits(part)) {
+        return None;
+    }
+    match parts[..] {
+        [whole] if whole.len() == 11 => Some(whole.to_owned()),
+        [labeler, product, package] if labeler.len() <= 5 && product.len() <= 4 && package.len() <= 2 => {
+            Some(format!("{labeler:0>5}{product:0>4}{package:0>2}"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn icd_codes_have_their_dot() {
+        assert_eq!(dotted("S060X1A", false), "S06.0X1A");
+        assert_eq!(dotted("s06.0x1a", false), "S06.0X1A");
+        assert_eq!(dotted("I10", false), "I10");
+        assert_eq!(dotted("25000", true), "250.00");
+        assert_eq!(dotted("E8889", true), "E888.9");
+        assert_eq!(dotted("E785", false), "E78.5");
+    }
+
+    #[test]
+    fn ndc_are_of_eleven_digits() {
+        assert_eq!(ndc("0777-3105-02").as_deref(), Some("00777310502"));
+        assert_eq!(ndc("50090-0481-0").as_deref(), Some("50090048100"));
+        assert_eq!(ndc("00777310502").as_deref(), Some("00777310502"));
+        assert_eq!(ndc("0777310502"), None);
+        assert_eq!(ndc("07x7-3105-02"), None);
+        assert_eq!(ndc("--"), None);
+    }
+}
