@@ -10,12 +10,14 @@ mod codes;
 pub mod form;
 pub mod links;
 mod plan;
+mod plans;
 mod record;
 mod report;
 mod survey;
 
 pub use codes::{Codes, Concept, NewestCodes, NoCodes};
 pub use plan::{Addition, Generated, Plan};
+pub use plans::{NoPlans, PlanFacts, Plans};
 pub use record::{Day, Record, Source, SourceId};
 pub use report::{Counts, Report, Rule};
 pub use survey::{Settings, Survey};

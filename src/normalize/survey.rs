@@ -2,6 +2,7 @@
 
 use super::codes::Codes;
 use super::plan::Plan;
+use super::plans::Plans;
 use super::record::{Day, Record, Source};
 use super::{claims, form, links};
 
@@ -11,6 +12,8 @@ pub struct Settings<'s> {
     pub sources: &'s [Source],
     /// The terminology.
     pub codes: &'s dyn Codes,
+    /// The table of Medicare Advantage plans.
+    pub plans: &'s dyn Plans,
     /// The day on which the records are normalized.
     pub today: Day,
     /// The id of a generated resource: of a source, a resource type, and a seed made of the rule and the source's ids.
