@@ -1,0 +1,386 @@
+//! MedicationRequest from pharmacy claims: one for each prescription, whose fills the claims are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::claim::{Claim, Kind, Line, Role};
+use super::code::{Code, NDC, RXNORM, concept};
+use super::out::{Context, Output, references};
+use super::own::{Order, Own};
+use super::party::Party;
+use super::text::{Name, Object, When, quoted, reference};
+use crate::normalize::codes::Codes;
+use crate::normalize::plan::Addition;
+use crate::normalize::record::{Day, SourceId};
+use crate::normalize::report::Rule;
+
+/// Fills that are further apart are of different prescriptions.
+const MAX_GAP_DAYS: i32 = 180;
+
+/// A source's MedicationRequest for the same drug, by the same prescriber, within these days is the same prescription.
+const MAX_ORDER_DAYS: i32 = 30;
+
+/// Makes the prescriptions of all pharmacy claims.
+pub(super) fn make(claims: &[Claim], own: &Own, context: &Context<'_>, out: &mut Output) {
+    let mut groups: BTreeMap<Key, Vec<Fill<'_>>> = BTreeMap::new();
+    for claim in claims.iter().filter(|claim| claim.kind == Kind::Pharmacy) {
+        let lines = if claim.lines.is_empty() {
+            vec![None]
+        } else {
+            claim.lines.iter().map(Some).collect()
+        };
+        for line in lines {
+            let fill = Fill::new(claim, line);
+            groups.entry(fill.key(context)).or_default().push(fill);
+        }
+    }
+    for (key, mut fills) in groups {
+        fills.sort_by(|a, b| (a.day(), &a.claim.id).cmp(&(b.day(), &b.claim.id)));
+        let apart = |a: &Fill<'_>, b: &Fill<'_>| match (a.day(), b.day()) {
+            (Some(a), Some(b)) => b.0 - a.0 > MAX_GAP_DAYS,
+            _ => false,
+        };
+        let runs = fills.chunk_by(|a, b| matches!(key.by, By::Number(_)) || !apart(a, b));
+        for fills in runs {
+            Prescription { key: &key, fills }.make(own, context, out);
+        }
+    }
+}
+
+/// What fills of one prescription have in common.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    source: SourceId,
+    patient: Name,
+    by: By,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    /// Pharmacy and number, or the source's own MedicationRequest.
+    Number(String),
+    /// Prescriber and drug.
+    Drug(String),
+}
+
+/// A line of a pharmacy claim.
+struct Fill<'c> {
+    claim: &'c Claim,
+    line: Option<&'c Line>,
+}
+
+impl<'c> Fill<'c> {
+    fn new(claim: &'c Claim, line: Option<&'c Line>) -> Fill<'c> {
+        Fill { claim, line }
+    }
+
+    fn when(&self) -> Option<&'c When> {
+        let served = self.line.and_then(|line| line.served.start.as_ref());
+        served
+            .or(self.claim.billable.start.as_ref())
+            .or(self.claim.created.as_ref())
+    }
+
+    fn day(&self) -> Option<Day> {
+        self.when().map(|when| when.day)
+    }
+
+    fn days_supply(&self) -> Option<u32> {
+        let days: f64 = self.claim.days_supply.as_deref()?.parse().ok()?;
+        (days >= 1.0 && days < 10_000.0).then_some(days as u32)
+    }
+
+    fn prescriber(&self) -> Option<&'c Party> {
+        self.claim.with_role(self.line, &[Role::Prescribing, Role::Primary])
+    }
+
+    /// The drug's codings: the product's, or those of a compound's ingredients.
+    fn drug(&self) -> Vec<&'c Code> {
+        let Some(line) = self.line else { return Vec::new() };
+        let ingredients = line.ingredients.iter().flat_map(|concept| &concept.codes);
+        let ingredients: Vec<&Code> = ingredients.filter(|code| code.is_of(NDC)).collect();
+        let own = line.ndc();
+        if ingredients
+            .iter()
+            .any(|code| own.is_none_or(|own| own.code != code.code))
+        {
+            let mut all: BTreeMap<&Name, &Code> = own.into_iter().map(|code| (&code.code, code)).collect();
+            all.extend(ingredients.into_iter().map(|code| (&code.code, code)));
+            return all.into_values().collect();
+        }
+        line.service.codes.iter().collect()
+    }
+
+    fn key(&self, context: &Context<'_>) -> Key {
+        let claim = self.claim;
+        let source = claim.source;
+        let by = if let Some((_, number)) = &claim.number {
+            let pharmacy = claim.place().map(|party| context.directory.key(source, party));
+            By::Number(format!("{}|{number}", pharmacy.unwrap_or_default()))
+        } else if let Some(order) = &claim.prescription {
+            By::Number(order.to_string())
+        } else {
+            let prescriber = self.prescriber().map(|party| context.directory.key(source, party));
+            let drug: BTreeSet<String> = drug_keys(self.drug(), context.settings.codes, false);
+            let drug = if drug.is_empty() {
+                claim.id.to_string()
+            } else {
+                Vec::from_iter(drug).join("+")
+            };
+            By::Drug(format!("{}|{drug}", prescriber.unwrap_or_default()))
+        };
+        Key {
+            source,
+            patient: claim.patient.clone(),
+            by,
+        }
+    }
+}
+
+/// A prescription: its fills, the earliest first.
+struct Prescription<'p> {
+    key: &'p Key,
+    fills: &'p [Fill<'p>],
+}
+
+impl Prescription<'_> {
+    fn make(&self, own: &Own, context: &Context<'_>, out: &mut Output) {
+        let (Some(first), Some(last)) = (self.fills.first(), self.fills.last()) else {
+            return;
+        };
+        if let Some(order) = self.order(own, context) {
+            return self.add_to(order, context, out);
+        }
+        let source = self.key.source;
+        let rule = Rule::MedicationRequest;
+        // A run of fills by drug is told from the next by its first day.
+        let seed = match &self.key.by {
+            By::Number(number) => format!("{}|{}|number|{number}", rule.name(), self.key.patient),
+            By::Drug(drug) => {
+                let day = first.day().map_or(0, |day| day.0);
+                format!("{}|{}|drug|{drug}|{day}", rule.name(), self.key.patient)
+            }
+        };
+        let Some(id) = context.id(source, "MedicationRequest", &seed) else {
+            return;
+        };
+        let codes = context.settings.codes;
+        let mut json = context.resource(source, "MedicationRequest", &id, &[rule]);
+        if let Some((system, value)) = self.fills.iter().rev().find_map(|fill| fill.claim.number.as_ref()) {
+            let mut identifier = Object::new();
+            if let Some(system) = system {
+                identifier.text("system", system);
+            }
+            identifier.text("value", value);
+            json.list("identifier", &[identifier.json()]);
+        }
+        json.text("status", status(last, context.settings.today))
+            .text("intent", "order")
+            .raw("reportedBoolean", "true")
+            .raw("medicationCodeableConcept", &medication(last, codes))
+            .raw("subject", &reference(&self.key.patient));
+        let claims = self.claims();
+        json.list("supportingInformation", &references(claims.iter().map(String::as_str)));
+        let written = self.fills.iter().filter_map(|fill| fill.claim.written.as_ref());
+        if let Some(when) = written.min().or(first.when()) {
+            json.text("authoredOn", &when.text);
+        }
+        if let Some(party) = self.fills.iter().rev().find_map(Fill::prescriber) {
+            json.raw("requester", &context.directory.json(source, party));
+        }
+        let mut coverages: Vec<&str> = Vec::new();
+        for coverage in self.fills.iter().flat_map(|fill| &fill.claim.coverages) {
+            if !coverages.contains(&&**coverage) {
+                coverages.push(coverage);
+            }
+        }
+        json.list("insurance", &references(coverages));
+        json.maybe("dispenseRequest", dispense(last, context));
+        if let Some(daw) = &last.claim.daw {
+            json.raw("substitution", &substitution(daw, codes));
+        }
+        let origins = self.fills.iter().map(|fill| fill.claim.origin());
+        out.make(rule, source, "MedicationRequest", &id, json.json(), origins);
+    }
+
+    /// References to the claims, in order of the fills.
+    fn claims(&self) -> Vec<String> {
+        let mut claims: Vec<String> = Vec::new();
+        for fill in self.fills {
+            let text = format!("ExplanationOfBenefit/{}", fill.claim.id);
+            if !claims.contains(&text) {
+                claims.push(text);
+            }
+        }
+        claims
+    }
+
+    /// A source's MedicationRequest for this prescription: the nearest in time, then by source and id.
+    fn order<'o>(&self, own: &'o Own, context: &Context<'_>) -> Option<&'o Order> {
+        let codes = context.settings.codes;
+        let first = self.fills.first()?;
+        let authored = first.claim.written.as_ref().or(first.when()).map(|when| when.day);
+        let drug = drug_keys(first.drug(), codes, true);
+        let key = |party: &Party, source| context.directory.key(source, party);
+        let prescriber = first.prescriber().map(|party| key(party, self.key.source));
+        let distance = |order: &Order| match (order.authored, authored) {
+            (Some(a), Some(b)) => (a.0 - b.0).abs(),
+            _ => i32::MAX,
+        };
+        let is_same = |order: &&Order| {
+            if order.source == self.key.source && order.patient != self.key.patient {
+                return false;
+            }
+            let named = |fill: &Fill<'_>| {
+                let order_reference = fill.claim.prescription.as_deref().and_then(|text| text.split_once('/'));
+                order.source == self.key.source && order_reference.is_some_and(|(_, id)| *id == *order.id)
+            };
+            if self.fills.iter().any(named) {
+                return true;
+            }
+            let same_drug = || !drug.is_disjoint(&drug_keys(own.drug(order).iter().collect(), codes, true));
+            if let Some((system, value)) = &first.claim.number {
+                let mut numbers = order.numbers.iter().filter(|(_, number)| number == value);
+                if numbers.any(|(own, _)| system.as_ref() == Some(own) || same_drug()) {
+                    return true;
+                }
+            }
+            distance(order) <= MAX_ORDER_DAYS
+                && prescriber.is_some()
+                && order.requester.as_ref().map(|party| key(party, order.source)) == prescriber
+                && same_drug()
+        };
+        let found = own.orders.iter().filter(is_same);
+        found.min_by_key(|order| (distance(order), order.source, order.id.clone()))
+    }
+
+    /// The source's order gains the claims.
+    fn add_to(&self, order: &Order, context: &Context<'_>, out: &mut Output) {
+        let rule = Rule::MedicationRequest;
+        for claim in self.claims() {
+            if order.supporting.iter().any(|text| **text == *claim) {
+                continue;
+            }
+            let mark = context.mark(order.source, rule);
+            let json = Object::new()
+                .list("extension", &[mark])
+                .text("reference", &claim)
+                .json();
+            let addition = Addition {
+                element: "supportingInformation",
+                json,
+                rule,
+            };
+            out.add("MedicationRequest", &order.id, addition);
+        }
+    }
+}
+
+/// Names of a drug that two prescriptions of it share: its ingredients, else the first 9 digits of its NDC. With `all`, RxNorm's and
+/// the NDC's beside the ingredients.
+fn drug_keys(drug: Vec<&Code>, codes: &dyn Codes, all: bool) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    for code in drug {
+        if code.is_of(RXNORM) && all {
+            keys.insert(format!("rxnorm:{}", code.code));
+        }
+        if !code.is_of(NDC) {
+            continue;
+        }
+        let ingredients = codes.ingredients(&code.code);
+        if !ingredients.is_empty() {
+            keys.insert(format!("ingredients:{}", ingredients.join("+")));
+        }
+        if ingredients.is_empty() || all {
+            keys.insert(format!("ndc:{}", code.code.get(..9).unwrap_or(&code.code)));
+        }
+        if let Some(drug) = codes.rxnorm(&code.code).filter(|_| all) {
+            keys.insert(format!("rxnorm:{}", drug.code));
+        }
+    }
+    keys
+}
+
+/// Active up to the last day that the latest fill covers.
+fn status(last: &Fill<'_>, today: Day) -> &'static str {
+    match (last.day(), last.days_supply()) {
+        (Some(day), Some(days)) if day.0 + days as i32 - 1 < today.0 => "completed",
+        (Some(_), Some(_)) => "active",
+        _ => "unknown",
+    }
+}
+
+fn medication(fill: &Fill<'_>, codes: &dyn Codes) -> String {
+    let drug = fill.drug();
+    let products = drug.iter().filter(|code| code.is_of(NDC)).count();
+    let mut codings = Vec::new();
+    let mut names = Vec::new();
+    for code in &drug {
+        codings.push(code.json(codes));
+        let product = code.is_of(NDC);
+        let mapped = if product { codes.rxnorm(&code.code) } else { None };
+        let known = |concept: &str| drug.iter().any(|code| code.is_of(RXNORM) && *code.code == *concept);
+        let display = mapped
+            .as_ref()
+            .and_then(|concept| concept.display.as_deref().map(str::to_owned));
+        if let Some(name) = code.name(codes).or(display)
+            && (product || products == 0)
+        {
+            names.push(name);
+        }
+        if let Some(concept) = mapped.filter(|concept| !known(&concept.code)) {
+            codings.push(super::code::coding(RXNORM, &concept.code, concept.display.as_deref()));
+        }
+    }
+    let own = fill.line.and_then(|line| line.service.text.as_deref());
+    let text = match (own, &names[..]) {
+        (Some(text), _) if products < 2 => Some(text.to_owned()),
+        (_, []) => None,
+        (_, [name]) => Some(name.clone()),
+        (_, names) if products > 1 => Some(format!("Compound of {}", names.join(", "))),
+        (_, [name, ..]) => Some(name.clone()),
+    };
+    let text = text.or_else(|| codings.is_empty().then(|| "Undefined by source".to_owned()));
+    concept(codings, text.as_deref()).unwrap_or_default()
+}
+
+fn dispense(fill: &Fill<'_>, context: &Context<'_>) -> Option<String> {
+    let mut json = Object::new();
+    let refills = fill
+        .claim
+        .refills
+        .as_deref()
+        .and_then(|refills| refills.parse::<u32>().ok());
+    if let Some(refills) = refills {
+        json.raw("numberOfRepeatsAllowed", &refills.to_string());
+    }
+    if let Some(quantity) = fill.line.and_then(|line| line.quantity.as_deref()) {
+        json.raw("quantity", quantity);
+    }
+    if let Some(days) = fill.days_supply() {
+        let mut duration = Object::new();
+        duration.raw("value", &days.to_string()).text("unit", "days");
+        duration.text("system", "http://unitsofmeasure.org").text("code", "d");
+        json.raw("expectedSupplyDuration", &duration.json());
+    }
+    let pharmacy = fill.claim.place().filter(|party| party.may_be(&["Organization"]));
+    if let Some(pharmacy) = pharmacy {
+        json.raw("performer", &context.directory.json(fill.claim.source, pharmacy));
+    }
+    json.some()
+}
+
+/// NCPDP's code for dispensing as written.
+fn substitution(daw: &Code, codes: &dyn Codes) -> String {
+    let mut json = Object::new();
+    match &*daw.code {
+        "0" => json.raw("allowedBoolean", "true"),
+        "1" => json.raw("allowedBoolean", "false"),
+        code => {
+            let text = daw
+                .name(codes)
+                .unwrap_or_else(|| format!("Dispense as written code {code}"));
+            json.raw("allowedCodeableConcept", &format!("{{\"text\":{}}}", quoted(&text)))
+        }
+    };
+    json.json()
+}

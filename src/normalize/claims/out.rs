@@ -1,0 +1,139 @@
+//! What rules come to: resources, additions, and from which records each was made.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::code::coding;
+use super::party::Directory;
+use super::text::{Name, Object, quoted};
+use crate::fhir::{TypeId, facts};
+use crate::normalize::plan::{Addition, Generated};
+use crate::normalize::record::{Source, SourceId};
+use crate::normalize::report::Rule;
+use crate::normalize::survey::Settings;
+
+/// A record that a resource is made from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Origin {
+    /// Whose it is.
+    pub(super) source: SourceId,
+    /// Its type.
+    pub(super) resource_type: &'static str,
+    /// Its id.
+    pub(super) id: Name,
+}
+
+/// What every rule works with.
+pub(super) struct Context<'c> {
+    /// Sources, terminology, the day.
+    pub(super) settings: &'c Settings<'c>,
+    /// Who has which NPI.
+    pub(super) directory: &'c Directory,
+}
+
+impl Context<'_> {
+    /// A source, if there is one of the number.
+    pub(super) fn source(&self, id: SourceId) -> Option<&Source> {
+        self.settings.sources.get(id.0 as usize)
+    }
+
+    /// The id of a generated resource.
+    pub(super) fn id(&self, source: SourceId, resource_type: &str, seed: &str) -> Option<String> {
+        let source = self.source(source)?;
+        Some((self.settings.ids)(source, resource_type, seed))
+    }
+
+    /// A resource with its type, id and tags.
+    pub(super) fn resource(&self, source: SourceId, resource_type: &str, id: &str, rules: &[Rule]) -> Object {
+        let mut tags = Vec::new();
+        if let Some(source) = self.source(source) {
+            tags.extend(source.tags.iter().cloned());
+            let system = format!("{}/GeneratedBy", source.tag_system_base);
+            tags.extend(rules.iter().map(|rule| coding(&system, rule.name(), None)));
+        }
+        let mut resource = Object::new();
+        resource.text("resourceType", resource_type).text("id", id);
+        resource.maybe("meta", Object::new().list("tag", &tags).some());
+        resource
+    }
+
+    /// The extension on what a rule adds to a source's own record.
+    pub(super) fn mark(&self, source: SourceId, rule: Rule) -> String {
+        let base = self.source(source).map_or("", |source| &source.tag_system_base);
+        Object::new()
+            .text("url", &mark_url(base))
+            .text("valueCode", rule.name())
+            .json()
+    }
+}
+
+/// The URL of the extension on what rules add.
+pub(super) fn mark_url(tag_system_base: &str) -> String {
+    format!("{tag_system_base}/StructureDefinition/normalized")
+}
+
+/// What was made.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    generated: Vec<Generated>,
+    additions: HashMap<(TypeId, String), Vec<Addition>>,
+    made: BTreeMap<Origin, BTreeSet<(Rule, String)>>,
+}
+
+impl Output {
+    /// A resource, and the records that it was made from.
+    pub(super) fn make(
+        &mut self,
+        rule: Rule,
+        source: SourceId,
+        resource_type: &'static str,
+        id: &str,
+        json: String,
+        origins: impl IntoIterator<Item = Origin>,
+    ) {
+        let Some(type_id) = facts().lookup(resource_type) else {
+            return;
+        };
+        for origin in origins {
+            let target = format!("{resource_type}/{id}");
+            self.made.entry(origin).or_default().insert((rule, target));
+        }
+        self.generated.push(Generated {
+            rule,
+            resource_type: type_id,
+            id: id.to_owned(),
+            source,
+            json,
+        });
+    }
+
+    /// An item of a list of a source's own record.
+    pub(super) fn add(&mut self, resource_type: &str, id: &str, addition: Addition) {
+        let Some(type_id) = facts().lookup(resource_type) else {
+            return;
+        };
+        self.additions
+            .entry((type_id, id.to_owned()))
+            .or_default()
+            .push(addition);
+    }
+
+    /// What was made from each record.
+    pub(super) fn made(&self) -> &BTreeMap<Origin, BTreeSet<(Rule, String)>> {
+        &self.made
+    }
+
+    /// Resources in order of type and id, and the additions.
+    pub(super) fn finish(mut self) -> (Vec<Generated>, HashMap<(TypeId, String), Vec<Addition>>) {
+        self.generated
+            .sort_by(|a, b| (a.resource_type, &a.id).cmp(&(b.resource_type, &b.id)));
+        self.generated
+            .dedup_by(|a, b| (a.resource_type, &a.id) == (b.resource_type, &b.id));
+        (self.generated, self.additions)
+    }
+}
+
+/// A list of references to resources.
+pub(super) fn references<'t>(targets: impl IntoIterator<Item = &'t str>) -> Vec<String> {
+    let reference = |target: &str| format!("{{\"reference\":{}}}", quoted(target));
+    targets.into_iter().map(reference).collect()
+}

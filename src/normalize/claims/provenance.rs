@@ -1,0 +1,50 @@
+//! Provenance: from which version of which record a generated resource was made.
+
+use siphasher::sip::SipHasher24;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
+
+use super::code::{coding, concept};
+use super::out::{Context, Origin, Output, references};
+use super::text::{Object, date_of, reference};
+use crate::normalize::report::Rule;
+
+/// One Provenance for each record that something was made from. `versions` tells versions of a record apart.
+///
+/// `recorded` is the start of the settings' day. The id depends on the record, its version and what was made, so whoever stores it
+/// keeps a Provenance that is already there under its id, and with it the day of the sync that first used the version.
+pub(super) fn make(versions: &BTreeMap<Origin, u64>, context: &Context<'_>, out: &mut Output) {
+    let made: Vec<(Origin, BTreeSet<(Rule, String)>)> = out
+        .made()
+        .iter()
+        .map(|(origin, targets)| (origin.clone(), targets.clone()))
+        .collect();
+    let recorded = format!("{}T00:00:00Z", date_of(context.settings.today));
+    for (origin, targets) in made {
+        let version = versions.get(&origin).copied().unwrap_or_default();
+        let what = format!("{}/{}", origin.resource_type, origin.id);
+        let mut hasher = SipHasher24::new();
+        for (_, target) in &targets {
+            target.hash(&mut hasher);
+        }
+        let seed = format!("Provenance|{what}|{version:016x}|{:016x}", hasher.finish());
+        let rules: BTreeSet<Rule> = targets.iter().map(|(rule, _)| *rule).collect();
+        let Some(first) = rules.first().copied() else { continue };
+        let Some(id) = context.id(origin.source, "Provenance", &seed) else {
+            continue;
+        };
+        let rules = Vec::from_iter(rules);
+        let mut json = context.resource(origin.source, "Provenance", &id, &rules);
+        json.list("target", &references(targets.iter().map(|(_, target)| target.as_str())));
+        json.text("recorded", &recorded);
+        let system = "http://terminology.hl7.org/CodeSystem/provenance-participant-type";
+        let kind = concept(vec![coding(system, "assembler", Some("Assembler"))], None);
+        let mut agent = Object::new();
+        agent.maybe("type", kind).raw("who", r#"{"display":"Tabularium"}"#);
+        json.list("agent", &[agent.json()]);
+        let mut entity = Object::new();
+        entity.text("role", "source").raw("what", &reference(&what));
+        json.list("entity", &[entity.json()]);
+        out.make(first, origin.source, "Provenance", &id, json.json(), []);
+    }
+}
