@@ -1,0 +1,193 @@
+//! Condition from claims: one for each diagnosis code of an Encounter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::claim::{Claim, Diagnosis, Kind};
+use super::code::{Code, Concept, coding, concept};
+use super::out::{Context, Origin, Output};
+use super::own::Own;
+use super::text::{Name, Object, When, reference};
+use super::visits::{Visit, Visits};
+use crate::normalize::report::Rule;
+
+/// What an Encounter says of its diagnoses: by visit, in order of their sequence.
+#[derive(Debug, Default)]
+pub(super) struct Diagnosed(BTreeMap<usize, BTreeSet<(u32, String, Use)>>);
+
+impl Diagnosed {
+    /// The diagnoses of a visit, as JSON.
+    pub(super) fn of(&self, visit: usize) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let mut written = Vec::new();
+        for (_, condition, role) in self.0.get(&visit).into_iter().flatten() {
+            if !seen.insert((condition, role)) {
+                continue;
+            }
+            let (code, display) = role.code();
+            let system = "http://terminology.hl7.org/CodeSystem/diagnosis-role";
+            let role = concept(vec![coding(system, code, Some(display))], None);
+            let mut json = Object::new();
+            json.raw("condition", &reference(condition)).maybe("use", role);
+            written.push(json.json());
+        }
+        written
+    }
+
+    fn add(&mut self, visit: usize, sequence: u32, condition: &str, uses: impl IntoIterator<Item = Use>) {
+        let known = self.0.entry(visit).or_default();
+        known.extend(uses.into_iter().map(|role| (sequence, condition.to_owned(), role)));
+    }
+}
+
+/// What a diagnosis is to an Encounter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    Admission,
+    Discharge,
+    ChiefComplaint,
+    Comorbidity,
+    Billing,
+}
+
+impl Use {
+    fn of(kind: &str, visit: &Visit) -> Use {
+        match kind {
+            "admitting" => Use::Admission,
+            "discharge" => Use::Discharge,
+            "patientreasonforvisit" => Use::ChiefComplaint,
+            "principal" if visit.is_stay() => Use::Discharge,
+            "other" | "secondary" => Use::Comorbidity,
+            _ => Use::Billing,
+        }
+    }
+
+    fn code(self) -> (&'static str, &'static str) {
+        match self {
+            Use::Admission => ("AD", "Admission diagnosis"),
+            Use::Discharge => ("DD", "Discharge diagnosis"),
+            Use::ChiefComplaint => ("CC", "Chief complaint"),
+            Use::Comorbidity => ("CM", "Comorbidity diagnosis"),
+            Use::Billing => ("billing", "Billing"),
+        }
+    }
+}
+
+/// A diagnosis of an Encounter, by all its claims.
+struct Told<'c> {
+    code: &'c Code,
+    sequence: u32,
+    uses: BTreeSet<Use>,
+    confirmed: bool,
+    recorded: Option<&'c When>,
+    origins: BTreeSet<Origin>,
+}
+
+/// Makes the Conditions, and tells which diagnoses each visit has.
+pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Context<'_>, out: &mut Output) -> Diagnosed {
+    let mut diagnosed = Diagnosed::default();
+    let mut told: BTreeMap<(usize, Option<Name>, Name), Told<'_>> = BTreeMap::new();
+    for (place, claim) in claims.iter().enumerate() {
+        if !matches!(claim.kind, Kind::Institutional | Kind::Professional) {
+            continue;
+        }
+        for diagnosis in &claim.diagnoses {
+            for at in visits_of(place, claim, diagnosis, visits) {
+                let visit = &visits.list[at];
+                let mut uses: BTreeSet<Use> = diagnosis.types.iter().map(|kind| Use::of(kind, visit)).collect();
+                if uses.is_empty() {
+                    uses.insert(Use::Billing);
+                }
+                if let Some(condition) = &diagnosis.condition {
+                    diagnosed.add(at, diagnosis.sequence, condition, uses);
+                } else if let Some(code) = &diagnosis.code {
+                    let key = (at, code.system.clone(), code.code.clone());
+                    let entry = told.entry(key).or_insert_with(|| Told::new(code, diagnosis.sequence));
+                    entry.add(claim, code, diagnosis, uses);
+                }
+            }
+        }
+    }
+    for ((at, ..), told) in told {
+        let visit = &visits.list[at];
+        let said = |encounter| own.is_diagnosed(encounter, &told.code.code);
+        if visit.own.as_ref().is_some_and(said) {
+            continue;
+        }
+        if let Some(id) = told.make(visit, context, out) {
+            diagnosed.add(at, told.sequence, &format!("Condition/{id}"), told.uses);
+        }
+    }
+    diagnosed
+}
+
+/// The visits whose lines point to a diagnosis. Where no line points anywhere, all visits of the claim have it.
+fn visits_of(place: usize, claim: &Claim, diagnosis: &Diagnosis, visits: &Visits) -> Vec<usize> {
+    let mut all = visits.of_claim(place, claim);
+    if claim.lines.iter().all(|line| line.diagnoses.is_empty()) {
+        return all;
+    }
+    let mut pointed = BTreeSet::new();
+    for (at, line) in claim.lines.iter().enumerate() {
+        if line.diagnoses.contains(&diagnosis.sequence) {
+            pointed.extend(visits.of((place, Some(at))));
+        }
+    }
+    if pointed.is_empty() {
+        all.truncate(1);
+        return all;
+    }
+    Vec::from_iter(pointed)
+}
+
+impl<'c> Told<'c> {
+    fn new(code: &'c Code, sequence: u32) -> Told<'c> {
+        Told {
+            code,
+            sequence,
+            uses: BTreeSet::new(),
+            confirmed: false,
+            recorded: None,
+            origins: BTreeSet::new(),
+        }
+    }
+
+    fn add(&mut self, claim: &'c Claim, code: &'c Code, diagnosis: &'c Diagnosis, uses: BTreeSet<Use>) {
+        if self.code.display.is_none() {
+            self.code = code;
+        }
+        let provisional = |kind: &Name| matches!(&**kind, "admitting" | "patientreasonforvisit");
+        self.confirmed |= diagnosis.types.is_empty() || !diagnosis.types.iter().all(provisional);
+        self.sequence = self.sequence.min(diagnosis.sequence);
+        self.uses.extend(uses);
+        self.recorded = self.recorded.into_iter().chain(&claim.created).min();
+        self.origins.insert(claim.origin());
+    }
+
+    fn make(&self, visit: &Visit, context: &Context<'_>, out: &mut Output) -> Option<String> {
+        let rule = Rule::Condition;
+        let codes = context.settings.codes;
+        let encounter = visit.reference()?;
+        let system = self.code.system.as_deref().unwrap_or_default();
+        let seed = format!("{}|{encounter}|{system}|{}", rule.name(), self.code.code);
+        let id = context.id(visit.source, "Condition", &seed)?;
+        let mut json = context.resource(visit.source, "Condition", &id, &[rule]);
+        let verification = "http://terminology.hl7.org/CodeSystem/condition-ver-status";
+        let verified = match self.confirmed {
+            true => coding(verification, "confirmed", Some("Confirmed")),
+            false => coding(verification, "provisional", Some("Provisional")),
+        };
+        let category = "http://terminology.hl7.org/CodeSystem/condition-category";
+        let category = coding(category, "encounter-diagnosis", Some("Encounter Diagnosis"));
+        json.maybe("verificationStatus", concept(vec![verified], None))
+            .list("category", &Vec::from_iter(concept(vec![category], None)))
+            .maybe("code", Concept::of(self.code.clone()).json(codes))
+            .raw("subject", &reference(&visit.patient))
+            .raw("encounter", &reference(&encounter));
+        if let Some(recorded) = self.recorded {
+            json.text("recordedDate", &recorded.text);
+        }
+        let origins = self.origins.iter().cloned();
+        out.make(rule, visit.source, "Condition", &id, json.json(), origins);
+        Some(id)
+    }
+}

@@ -1,0 +1,204 @@
+//! Procedure from claims: procedures of stays, and service lines whose code is a procedure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::claim::{Claim, Kind, Line, Role};
+use super::code::{Code, Concept, concept};
+use super::out::{Context, Origin, Output};
+use super::own::{Own, Procedures};
+use super::party::Party;
+use super::services::{Service, service};
+use super::text::{Name, Object, Span, reference};
+use super::visits::Visits;
+use crate::normalize::record::{Day, SourceId};
+use crate::normalize::report::Rule;
+
+/// Who performed a service, in the order in which roles are asked.
+const PERFORMERS: [Role; 4] = [Role::Rendering, Role::Operating, Role::Primary, Role::Attending];
+
+/// Who performed the procedures of a stay.
+const SURGEONS: [Role; 4] = [Role::Operating, Role::Rendering, Role::Attending, Role::Primary];
+
+/// Equal code, day and performer are one procedure.
+type Key = (SourceId, Name, Name, Option<Day>, String);
+
+/// A procedure, by all lines that tell of it.
+struct Told<'c> {
+    codings: Vec<&'c Code>,
+    text: Option<&'c Name>,
+    performed: &'c Span,
+    performer: Option<&'c Party>,
+    body_site: Option<&'c Concept>,
+    modifiers: BTreeSet<&'c Name>,
+    denied: bool,
+    encounter: Option<String>,
+    origins: BTreeSet<Origin>,
+}
+
+/// Makes the Procedures.
+pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Context<'_>, out: &mut Output) {
+    let spans: Vec<Vec<Span>> = claims.iter().map(dates).collect();
+    let mut told: BTreeMap<Key, Told<'_>> = BTreeMap::new();
+    for (place, claim) in claims.iter().enumerate() {
+        if claim.kind == Kind::Pharmacy {
+            continue;
+        }
+        for (at, line) in claim.lines.iter().enumerate() {
+            let Some(code) = line.code().filter(|code| service(&code.code) == Service::Procedure) else {
+                continue;
+            };
+            let performed = if line.served.day().is_some() {
+                &line.served
+            } else {
+                &claim.billable
+            };
+            let performer = claim.with_role(Some(line), &PERFORMERS).or(claim.provider.as_ref());
+            let key = key(claim, code, performed, performer, context);
+            let entry = told.entry(key).or_insert_with(|| Told {
+                codings: vec![code],
+                text: line.service.text.as_ref(),
+                performed,
+                performer,
+                body_site: None,
+                modifiers: BTreeSet::new(),
+                denied: true,
+                encounter: None,
+                origins: BTreeSet::new(),
+            });
+            let visit = visits.of((place, Some(at)));
+            entry.add(claim, line, visit.and_then(|visit| visits.list[visit].reference()));
+        }
+        for (at, procedure) in claim.procedures.iter().enumerate() {
+            let Some(code) = procedure.concept.codes.first() else {
+                continue;
+            };
+            let performed = &spans[place][at];
+            let performer = claim.with_role(None, &SURGEONS).or(claim.provider.as_ref());
+            let key = key(claim, code, performed, performer, context);
+            let entry = told.entry(key).or_insert_with(|| Told {
+                codings: procedure.concept.codes.iter().collect(),
+                text: procedure.concept.text.as_ref(),
+                performed,
+                performer,
+                body_site: None,
+                modifiers: BTreeSet::new(),
+                denied: false,
+                encounter: None,
+                origins: BTreeSet::new(),
+            });
+            entry.denied = false;
+            entry.origins.insert(claim.origin());
+            let visit = visit_on(claim, place, performed.day(), visits);
+            entry.encounter = entry
+                .encounter
+                .take()
+                .or(visit.and_then(|visit| visits.list[visit].reference()));
+        }
+    }
+    let done = own.procedures(context.directory);
+    for (key, told) in told {
+        if !is_told(&done, &key) {
+            told.make(&key, context, out);
+        }
+    }
+}
+
+/// The days of a claim's procedures: their own, else the claim's.
+fn dates(claim: &Claim) -> Vec<Span> {
+    let own = claim
+        .procedures
+        .iter()
+        .map(|procedure| procedure.date.clone().map(Span::of));
+    let stay = || {
+        let admitted = claim.admission.day().is_some();
+        if admitted {
+            claim.admission.clone()
+        } else {
+            claim.billable.clone()
+        }
+    };
+    own.map(|date| date.unwrap_or_else(stay)).collect()
+}
+
+fn key(claim: &Claim, code: &Code, performed: &Span, performer: Option<&Party>, context: &Context<'_>) -> Key {
+    let performer = performer.map(|party| context.directory.key(claim.source, party));
+    (
+        claim.source,
+        claim.patient.clone(),
+        code.code.clone(),
+        performed.day(),
+        performer.unwrap_or_default(),
+    )
+}
+
+/// The visit of a claim on a day; where it has none that day, its first.
+fn visit_on(claim: &Claim, place: usize, day: Option<Day>, visits: &Visits) -> Option<usize> {
+    let all = visits.of_claim(place, claim);
+    let on = |visit: &&usize| day.is_some() && visits.list[**visit].period.day() == day;
+    all.iter().find(on).or(all.first()).copied()
+}
+
+/// Whether a source's own Procedure tells it.
+fn is_told(done: &Procedures, (source, patient, code, day, performer): &Key) -> bool {
+    day.is_some_and(|day| done.has(*source, patient, code, day, performer))
+}
+
+impl<'c> Told<'c> {
+    fn add(&mut self, claim: &Claim, line: &'c Line, encounter: Option<String>) {
+        self.modifiers.extend(&line.modifiers);
+        self.denied &= line.denied;
+        self.body_site = self.body_site.or(line.body_site.as_ref());
+        self.text = self.text.or(line.service.text.as_ref());
+        self.encounter = self.encounter.take().or(encounter);
+        self.origins.insert(claim.origin());
+    }
+
+    fn make(&self, key: &Key, context: &Context<'_>, out: &mut Output) {
+        let rule = Rule::Procedure;
+        let (source, patient, code, day, performer) = key;
+        let day = day.map_or_else(String::new, |day| day.0.to_string());
+        let seed = format!("{}|{patient}|{code}|{day}|{performer}", rule.name());
+        let Some(id) = context.id(*source, "Procedure", &seed) else {
+            return;
+        };
+        let codes = context.settings.codes;
+        let mut json = context.resource(*source, "Procedure", &id, &[rule]);
+        let codings = self.codings.iter().map(|code| code.json(codes)).collect();
+        let name = self.text.map(|text| text.to_string());
+        let mut name = name.or_else(|| self.codings.iter().find_map(|code| code.name(codes)));
+        if !self.modifiers.is_empty() {
+            let modifiers: Vec<&str> = self.modifiers.iter().map(|modifier| &***modifier).collect();
+            let modifiers = modifiers.join(", ");
+            let base = name.unwrap_or_else(|| code.to_string());
+            name = Some(format!("{base} (modifiers: {modifiers})"));
+        }
+        json.text("status", if self.denied { "unknown" } else { "completed" })
+            .maybe("code", concept(codings, name.as_deref()))
+            .raw("subject", &reference(patient));
+        if let Some(encounter) = &self.encounter {
+            json.raw("encounter", &reference(encounter));
+        }
+        match (&self.performed.start, &self.performed.end) {
+            (Some(start), end) if end.as_ref().is_none_or(|end| end == start) => {
+                json.text("performedDateTime", &start.text);
+            }
+            _ => {
+                json.maybe("performedPeriod", self.performed.json());
+            }
+        }
+        if let Some(party) = self.performer {
+            let actor = context.directory.json(*source, party);
+            json.list("performer", &[Object::new().raw("actor", &actor).json()]);
+        }
+        let site = self.body_site.and_then(|site| site.json(codes));
+        json.list("bodySite", &Vec::from_iter(site));
+        out.make(
+            rule,
+            *source,
+            "Procedure",
+            &id,
+            json.json(),
+            self.origins.iter().cloned(),
+        );
+    }
+}
