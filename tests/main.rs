@@ -25,6 +25,7 @@ mod import;
 mod isolation;
 mod link;
 mod live;
+mod normalize;
 mod oauth;
 mod old_lake;
 mod owners;

@@ -1,22 +1,25 @@
 //! Resources made from claims and Coverage.
+//!
+//! Decides which claims tell of one prescription, one Encounter, one diagnosis and one procedure, and when a source's own record stands
+//! in for a generated one. Each rule has a file. A claim is read once into typed facts; rules read no JSON.
 
-use std::collections::HashMap;
+mod bill_type;
+mod claim;
+mod code;
+mod condition;
+mod encounter;
+mod facts;
+mod insurance_plan;
+mod medication_request;
+mod out;
+mod own;
+mod party;
+mod place_of_service;
+mod procedure;
+mod provenance;
+mod revenue;
+mod services;
+mod text;
+mod visits;
 
-use super::plan::{Addition, Generated};
-use super::record::Record;
-use super::survey::Settings;
-use crate::fhir::TypeId;
-
-/// What is kept of claims, and of a source's own records that stand in for generated ones.
-#[derive(Debug, Default)]
-pub struct Facts {}
-
-impl Facts {
-    /// Takes in a record.
-    pub fn see(&mut self, _: &Record<'_>, _: &Settings<'_>) {}
-
-    /// The resources to generate, in order of type and id, and what a source's own records gain.
-    pub fn decide(self, _: &Settings<'_>) -> (Vec<Generated>, HashMap<(TypeId, String), Vec<Addition>>) {
-        Default::default()
-    }
-}
+pub use facts::Facts;
