@@ -15,7 +15,7 @@ use crate::consent::{Clock, Store};
 use crate::fhir::facts;
 use crate::ingest::{self, Change, IngestError, Normalization, Observer, Options, Summary};
 use crate::lake::{Lake, Mode};
-use crate::normalize::{Day, NewestCodes, Report};
+use crate::normalize::{Day, Knowledge, Report};
 
 /// What the systems of tags begin with where no server has an address.
 const TAG_SYSTEM_BASE: &str = "urn:tabularium:tags";
@@ -61,7 +61,7 @@ pub(super) fn rules() -> Normalization {
 fn rules_of(tag_system_base: String) -> Normalization {
     let days = Clock::System.now().div_euclid(SECONDS_OF_A_DAY);
     Normalization {
-        codes: NewestCodes::default().get(),
+        knowledge: Knowledge::default(),
         today: Day(i32::try_from(days).unwrap_or_default()),
         tag_system_base,
         observer: None,

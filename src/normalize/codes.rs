@@ -1,8 +1,6 @@
 //! What rules ask a terminology.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::sync::Arc;
 
 /// A code with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,33 +45,5 @@ impl Codes for NoCodes {
 
     fn knows_ndc(&self, _: &str) -> bool {
         false
-    }
-}
-
-/// Gives the newest terminology whenever it is asked.
-#[derive(Clone)]
-pub struct NewestCodes(Arc<dyn Fn() -> Arc<dyn Codes + Send + Sync> + Send + Sync>);
-
-impl NewestCodes {
-    /// Terminologies that a function gives.
-    pub fn new(newest: impl Fn() -> Arc<dyn Codes + Send + Sync> + Send + Sync + 'static) -> NewestCodes {
-        NewestCodes(Arc::new(newest))
-    }
-
-    /// The newest, which stays as it is for as long as it is held.
-    pub fn get(&self) -> Arc<dyn Codes + Send + Sync> {
-        (self.0)()
-    }
-}
-
-impl Default for NewestCodes {
-    fn default() -> NewestCodes {
-        NewestCodes::new(|| Arc::new(NoCodes))
-    }
-}
-
-impl fmt::Debug for NewestCodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("NewestCodes(..)")
     }
 }

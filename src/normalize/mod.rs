@@ -8,6 +8,7 @@
 pub mod claims;
 mod codes;
 pub mod form;
+mod knowledge;
 pub mod links;
 mod plan;
 mod plans;
@@ -15,7 +16,8 @@ mod record;
 mod report;
 mod survey;
 
-pub use codes::{Codes, Concept, NewestCodes, NoCodes};
+pub use codes::{Codes, Concept, NoCodes};
+pub use knowledge::{Knowledge, NewestKnowledge};
 pub use plan::{Addition, Generated, Plan};
 pub use plans::{NoPlans, PlanFacts, Plans};
 pub use record::{Day, Record, Source, SourceId};

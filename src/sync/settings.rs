@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::normalize::NewestCodes;
+use crate::normalize::NewestKnowledge;
 
 /// What a worker is told.
 #[derive(Clone, Debug)]
@@ -15,8 +15,8 @@ pub struct Settings {
     pub pace: Pace,
     /// How much is taken.
     pub most: Most,
-    /// The terminology that records are normalized by.
-    pub codes: NewestCodes,
+    /// The terminology and the table of health plans that records are normalized by.
+    pub knowledge: NewestKnowledge,
 }
 
 /// How much a source may give for one patient, and how long it may take, so that none fills the disk or keeps others waiting.
@@ -74,7 +74,7 @@ impl Default for Settings {
             requests: 4,
             pace: Pace::default(),
             most: Most::default(),
-            codes: NewestCodes::default(),
+            knowledge: NewestKnowledge::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ use tabularium::consent::{
 use tabularium::http::Limits;
 use tabularium::ingest::Normalization;
 use tabularium::lake::{Lake, Mode};
-use tabularium::normalize::{Day, NewestCodes};
+use tabularium::normalize::{Day, Knowledge};
 use tabularium::sandbox::payer::{CLIENT_ID, Organization};
 use tabularium::sync::client::{Client, Guard, HttpLimits, Registration};
 use tabularium::sync::{Pace, Settings, Worker};
@@ -122,7 +122,7 @@ impl World {
     /// The rules of normalization, without a terminology.
     pub(super) fn rules(&self) -> Normalization {
         Normalization {
-            codes: NewestCodes::default().get(),
+            knowledge: Knowledge::default(),
             today: Day(0),
             tag_system_base: format!("{}/tags", self.base_url()),
             observer: None,

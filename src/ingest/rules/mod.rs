@@ -16,13 +16,13 @@ pub(super) use plans::Plans;
 pub(super) use units::Units;
 
 use crate::fhir::TypeId;
-use crate::normalize::{Codes, Day};
+use crate::normalize::{Day, Knowledge};
 
 /// What the rules are given beside records.
 #[derive(Clone)]
 pub struct Normalization {
-    /// The terminology.
-    pub codes: Arc<dyn Codes + Send + Sync>,
+    /// The terminology and the table of health plans.
+    pub knowledge: Knowledge,
     /// The day on which it is.
     pub today: Day,
     /// What the systems of our tags begin with, without a trailing slash.

@@ -115,7 +115,12 @@ impl Plans {
             let unit = self.units.get(&entry.owner).unwrap_or(&self.nobody);
             let authorization = block.source().map_or("", |source| source.authorization.as_str());
             let record = (block.ty, block.id(&entry), authorization);
-            let Some(normalized) = work.edited(unit, record, block.text(&entry).as_bytes(), &*self.rules.codes) else {
+            let Some(normalized) = work.edited(
+                unit,
+                record,
+                block.text(&entry).as_bytes(),
+                &*self.rules.knowledge.codes,
+            ) else {
                 continue;
             };
             let text = work.normalizer.text();
@@ -139,7 +144,7 @@ impl Plans {
             self.shelf.texts(&unit.kept, |row, text| {
                 let authorization = row.authorization.as_deref().unwrap_or_default();
                 let record = (row.resource_type, row.id.as_str(), authorization);
-                let Some(normalized) = work.edited(unit, record, text, &*self.rules.codes) else {
+                let Some(normalized) = work.edited(unit, record, text, &*self.rules.knowledge.codes) else {
                     return;
                 };
                 let after = Some(work.normalizer.text());

@@ -267,7 +267,8 @@ pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
 fn settings<'s>(rules: &'s Normalization, sources: &'s [Source], ids: &'s Ids) -> Settings<'s> {
     Settings {
         sources,
-        codes: &*rules.codes,
+        codes: &*rules.knowledge.codes,
+        plans: &*rules.knowledge.plans,
         today: rules.today,
         ids,
     }

@@ -71,7 +71,7 @@ impl Workshop {
     pub(in crate::sync) fn rules(&self) -> Normalization {
         let days = self.store.clock().now().div_euclid(SECONDS_OF_A_DAY);
         Normalization {
-            codes: self.settings.codes.get(),
+            knowledge: self.settings.knowledge.get(),
             today: Day(i32::try_from(days).unwrap_or_default()),
             tag_system_base: format!("{}/tags", self.base_url),
             observer: None,

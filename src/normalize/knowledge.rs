@@ -1,0 +1,59 @@
+//! What rules know beside records, as programs hand it on.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::codes::{Codes, NoCodes};
+use super::plans::{NoPlans, Plans};
+
+/// A terminology and a table of health plans.
+#[derive(Clone)]
+pub struct Knowledge {
+    /// The terminology.
+    pub codes: Arc<dyn Codes + Send + Sync>,
+    /// The table of Medicare Advantage plans.
+    pub plans: Arc<dyn Plans + Send + Sync>,
+}
+
+impl Default for Knowledge {
+    fn default() -> Knowledge {
+        Knowledge {
+            codes: Arc::new(NoCodes),
+            plans: Arc::new(NoPlans),
+        }
+    }
+}
+
+impl fmt::Debug for Knowledge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Knowledge(..)")
+    }
+}
+
+/// Gives the newest knowledge whenever it is asked. What it gave stays as it is for as long as it is held.
+#[derive(Clone)]
+pub struct NewestKnowledge(Arc<dyn Fn() -> Knowledge + Send + Sync>);
+
+impl NewestKnowledge {
+    /// What a function gives.
+    pub fn new(newest: impl Fn() -> Knowledge + Send + Sync + 'static) -> NewestKnowledge {
+        NewestKnowledge(Arc::new(newest))
+    }
+
+    /// The newest.
+    pub fn get(&self) -> Knowledge {
+        (self.0)()
+    }
+}
+
+impl Default for NewestKnowledge {
+    fn default() -> NewestKnowledge {
+        NewestKnowledge::new(Knowledge::default)
+    }
+}
+
+impl fmt::Debug for NewestKnowledge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NewestKnowledge(..)")
+    }
+}
