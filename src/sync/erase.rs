@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::consent::{AskedErasure, Error, Store};
-use crate::ingest::{self, IngestError, Normalization, Options};
-use crate::lake::{Intent, Lake, LakeError, Mode, PatientScope};
+use crate::ingest::{self, Normalization, Options};
+use crate::lake::{Intent, Lake, LakeError, LakeWriter, Mode, PatientScope};
 
 /// Erasures of one go.
 const AT_ONCE: usize = 1_000;
@@ -19,9 +19,6 @@ pub enum EraseError {
     /// The lake.
     #[error(transparent)]
     Lake(#[from] LakeError),
-    /// What is left could not be normalized anew.
-    #[error(transparent)]
-    Ingest(#[from] IngestError),
 }
 
 /// What came of erasures.
@@ -60,15 +57,7 @@ pub fn carry_out_erasures(
         if !fresh.is_empty() {
             writer.erase_all(&fresh)?;
         }
-        for ((mode, application), owners) in &owners(&asked) {
-            let options = Options {
-                mode: *mode,
-                application: application.clone(),
-                normalize: Some(rules.clone()),
-                ..Options::default()
-            };
-            ingest::normalize_again(&mut writer, options, owners)?;
-        }
+        normalize_what_is_left(&mut writer, &asked, rules);
         let unfinished = writer.unfinished();
         drop(writer);
         let (left, done): (Vec<AskedErasure>, Vec<AskedErasure>) =
@@ -84,6 +73,23 @@ pub fn carry_out_erasures(
         }
         came.done += done.len();
         came.left += left.len();
+    }
+}
+
+/// Normalizes the rest of each person's records anew. Rows that cannot be read stay as they are until the next sync.
+fn normalize_what_is_left(writer: &mut LakeWriter, asked: &[AskedErasure], rules: &Normalization) {
+    for ((mode, application), owners) in owners(asked) {
+        for owner in owners {
+            let options = Options {
+                mode,
+                application: application.clone(),
+                normalize: Some(rules.clone()),
+                ..Options::default()
+            };
+            if let Err(error) = ingest::normalize_again(writer, options, &BTreeSet::from([owner])) {
+                tracing::warn!(%error, "what an erasure leaves could not be normalized anew");
+            }
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::kept::{KeptRow, Shelf};
 use super::units::place;
 use super::{Change, Normalization};
-use crate::fhir::TypeId;
+use crate::fhir::{TypeId, facts};
 use crate::ingest::block::{Block, Content, Entry, Origin, RowSource};
 use crate::ingest::condition::Keys;
 use crate::ingest::error::IngestError;
@@ -183,7 +183,10 @@ impl Plans {
                     &normalized,
                     &work.normalizer,
                 );
-                work.report.of(made.rule).made += 1;
+                // A Provenance tells of what a rule made.
+                if facts().get(made.resource_type).name != "Provenance" {
+                    work.report.of(made.rule).made += 1;
+                }
                 if !unit.made_before.contains(&(made.resource_type, made.id.clone())) {
                     self.tell(made.resource_type, &made.id, None, Some(&made.json));
                 }
