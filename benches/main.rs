@@ -8,6 +8,7 @@
 mod catalog;
 mod import;
 mod medians;
+mod normalize;
 mod read;
 mod sample;
 mod search;
@@ -38,6 +39,7 @@ fn main() {
     views::benches(&mut criterion, &sample);
     tokens::benches(&mut criterion, &sample);
     terminology::benches(&mut criterion);
+    normalize::benches(&mut criterion);
     criterion.final_summary();
     medians::print(&results, started);
 }

@@ -18,7 +18,7 @@ mod survey;
 
 pub use codes::{Codes, Concept, NoCodes};
 pub use knowledge::{Knowledge, NewestKnowledge};
-pub use plan::{Addition, Generated, Plan};
+pub use plan::{Addition, Additions, Generated, Plan};
 pub use plans::{NoPlans, PlanFacts, Plans};
 pub use record::{Day, Record, Source, SourceId};
 pub use report::{Counts, Report, Rule};

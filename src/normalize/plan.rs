@@ -35,13 +35,16 @@ pub struct Addition {
     pub rule: Rule,
 }
 
+/// Additions by (type, id).
+pub type Additions = HashMap<(TypeId, String), Vec<Addition>>;
+
 /// What is to be done with the records of a consent.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// Resources to store beside the records, in order of type and id.
     pub generated: Vec<Generated>,
-    /// Additions by (type, id).
-    pub additions: HashMap<(TypeId, String), Vec<Addition>>,
+    /// What records gain.
+    pub additions: Additions,
     pub(super) form: form::Facts,
     pub(super) links: links::Facts,
 }

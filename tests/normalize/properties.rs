@@ -126,7 +126,7 @@ proptest! {
         let made = named(claims).run();
         let mut ids = std::collections::BTreeSet::new();
         for generated in &made.plan.generated {
-            prop_assert!(ids.insert(format!("{}", generated.id)), "{}", generated.id);
+            prop_assert!(ids.insert(generated.id.clone()), "{}", generated.id);
         }
         for resource_type in ["Condition", "Procedure"] {
             for resource in made.whole(resource_type) {

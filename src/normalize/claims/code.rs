@@ -187,7 +187,7 @@ fn dotted(code: &str, ninth: bool) -> String {
 fn ndc(code: &str) -> Option<String> {
     let parts: Vec<&str> = code.split('-').collect();
     let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !parts.iter().all(|part| digits(part)) {
+    if !parts.iter().all(digits) {
         return None;
     }
     match parts[..] {

@@ -172,9 +172,10 @@ impl<'c> Told<'c> {
         let id = context.id(visit.source, "Condition", &seed)?;
         let mut json = context.resource(visit.source, "Condition", &id, &[rule]);
         let verification = "http://terminology.hl7.org/CodeSystem/condition-ver-status";
-        let verified = match self.confirmed {
-            true => coding(verification, "confirmed", Some("Confirmed")),
-            false => coding(verification, "provisional", Some("Provisional")),
+        let verified = if self.confirmed {
+            coding(verification, "confirmed", Some("Confirmed"))
+        } else {
+            coding(verification, "provisional", Some("Provisional"))
         };
         let category = "http://terminology.hl7.org/CodeSystem/condition-category";
         let category = coding(category, "encounter-diagnosis", Some("Encounter Diagnosis"));

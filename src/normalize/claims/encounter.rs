@@ -6,6 +6,7 @@ use super::claim::{Claim, Kind, Role};
 use super::code::{Concept, coding, concept};
 use super::condition::Diagnosed;
 use super::out::{Context, Origin, Output};
+use super::party::Party;
 use super::services::{Service, service};
 use super::text::{Object, quoted, reference};
 use super::visits::{Visit, Visits};
@@ -140,10 +141,8 @@ fn locations(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<Stri
 fn organization(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Option<String> {
     let pick = |claim: &Claim| {
         let institutional = claim.kind == Kind::Institutional;
-        let fits = |party: &&_| match institutional {
-            true => super::party::Party::may_be(party, &["Organization"]),
-            false => super::party::Party::is(party, "Organization"),
-        };
+        // Who bills for a professional may be a person without a type.
+        let fits = |party: &&Party| party.is("Organization") || (institutional && party.may_be(&["Organization"]));
         let facility = claim.facility.as_ref().filter(fits);
         let party = facility.or(claim.provider.as_ref().filter(fits))?;
         Some(context.directory.json(claim.source, party))

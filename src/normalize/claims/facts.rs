@@ -1,6 +1,6 @@
 //! What is kept of claims and of the sources' own records, and the order in which rules decide.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::claim::Claim;
 use super::insurance_plan::Coverage;
@@ -10,8 +10,8 @@ use super::party::Directory;
 use super::text::Names;
 use super::visits::Visits;
 use super::{condition, encounter, insurance_plan, medication_request, procedure, provenance};
-use crate::fhir::{TypeId, facts};
-use crate::normalize::plan::{Addition, Generated};
+use crate::fhir::facts;
+use crate::normalize::plan::{Additions, Generated};
 use crate::normalize::record::Record;
 use crate::normalize::survey::Settings;
 
@@ -50,7 +50,7 @@ impl Facts {
     }
 
     /// The resources to generate, in order of type and id, and what a source's own records gain.
-    pub fn decide(self, settings: &Settings<'_>) -> (Vec<Generated>, HashMap<(TypeId, String), Vec<Addition>>) {
+    pub fn decide(self, settings: &Settings<'_>) -> (Vec<Generated>, Additions) {
         let Facts {
             mut claims,
             own,

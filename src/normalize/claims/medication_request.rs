@@ -86,7 +86,7 @@ impl<'c> Fill<'c> {
 
     fn days_supply(&self) -> Option<u32> {
         let days: f64 = self.claim.days_supply.as_deref()?.parse().ok()?;
-        (days >= 1.0 && days < 10_000.0).then_some(days as u32)
+        (1.0..10_000.0).contains(&days).then_some(days as u32)
     }
 
     fn prescriber(&self) -> Option<&'c Party> {

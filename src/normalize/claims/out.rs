@@ -1,12 +1,12 @@
 //! What rules come to: resources, additions, and from which records each was made.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::code::coding;
 use super::party::Directory;
 use super::text::{Name, Object, quoted};
-use crate::fhir::{TypeId, facts};
-use crate::normalize::plan::{Addition, Generated};
+use crate::fhir::facts;
+use crate::normalize::plan::{Addition, Additions, Generated};
 use crate::normalize::record::{Source, SourceId};
 use crate::normalize::report::Rule;
 use crate::normalize::survey::Settings;
@@ -75,7 +75,7 @@ pub(super) fn mark_url(tag_system_base: &str) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Output {
     generated: Vec<Generated>,
-    additions: HashMap<(TypeId, String), Vec<Addition>>,
+    additions: Additions,
     made: BTreeMap<Origin, BTreeSet<(Rule, String)>>,
 }
 
@@ -123,7 +123,7 @@ impl Output {
     }
 
     /// Resources in order of type and id, and the additions.
-    pub(super) fn finish(mut self) -> (Vec<Generated>, HashMap<(TypeId, String), Vec<Addition>>) {
+    pub(super) fn finish(mut self) -> (Vec<Generated>, Additions) {
         self.generated
             .sort_by(|a, b| (a.resource_type, &a.id).cmp(&(b.resource_type, &b.id)));
         self.generated
