@@ -43,6 +43,27 @@ fn the_order_of_real_records_does_not_matter() {
     assert_eq!(result(&world), forwards);
 }
 
+/// Seeds once held the place of a source in the list. A second source that came before it would have given every resource another id.
+#[test]
+fn the_place_of_a_source_in_the_list_changes_no_id() {
+    let records = [
+        bill("1", "0111", "2024-01-01", "2024-01-05"),
+        service("2", "2024-02-01", "11", "20610"),
+    ];
+    let ids = |source: u32| {
+        let mut world = World::default();
+        records.iter().for_each(|record| world.put(source, record.clone()));
+        let mut seeds = Vec::new();
+        for generated in world.seeds() {
+            seeds.push(generated.split_once(' ').unwrap().1.to_owned());
+        }
+        seeds
+    };
+    let first = ids(0);
+    assert!(first.iter().any(|seed| seed.starts_with("Provenance")), "{first:?}");
+    assert_eq!(ids(1), first);
+}
+
 #[test]
 fn every_generated_resource_has_what_r4_requires() {
     let Some(shared) = shared("every_generated_resource_has_what_r4_requires") else {

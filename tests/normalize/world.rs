@@ -70,19 +70,33 @@ impl World<'_> {
         }
     }
 
+    /// The seeds of ids that the rules ask for, behind the authorization and a blank, in order.
+    pub(crate) fn seeds(&self) -> Vec<String> {
+        let seeds = std::sync::Mutex::new(std::collections::BTreeSet::new());
+        self.decide(&|source, _, seed| {
+            seeds.lock().unwrap().insert(format!("{} {seed}", source.authorization));
+            String::new()
+        });
+        seeds.into_inner().unwrap().into_iter().collect()
+    }
+
     /// Surveys the records in their order and decides.
     pub(crate) fn run(&self) -> Made {
+        Made::new(self.decide(&|source, resource_type, seed| {
+            let mut hasher = DefaultHasher::new();
+            (&source.authorization, resource_type, seed).hash(&mut hasher);
+            format!("{:016x}", hasher.finish())
+        }))
+    }
+
+    fn decide(&self, ids: &dyn Fn(&Source, &str, &str) -> String) -> Plan {
         let sources: Vec<Source> = ["a", "b"].into_iter().map(source).collect();
         let settings = Settings {
             sources: &sources,
             codes: self.codes,
             plans: self.plans,
             today: day(self.today),
-            ids: &|source, resource_type, seed| {
-                let mut hasher = DefaultHasher::new();
-                (&source.authorization, resource_type, seed).hash(&mut hasher);
-                format!("{:016x}", hasher.finish())
-            },
+            ids,
         };
         let mut survey = Survey::default();
         let mut tape = Tape::new();
@@ -100,7 +114,7 @@ impl World<'_> {
             };
             survey.see(&record, &settings);
         }
-        Made::new(survey.decide(&settings))
+        survey.decide(&settings)
     }
 }
 

@@ -302,7 +302,12 @@ impl Claim {
     pub(super) fn fingerprint(&self, directory: &Directory) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = siphasher::sip::SipHasher24::new();
-        self.hash(&mut hasher);
+        // The place in the list of sources is no part of what the claim says.
+        let said = Claim {
+            source: SourceId(0),
+            ..self.clone()
+        };
+        said.hash(&mut hasher);
         for party in self.everybody() {
             directory.key(self.source, party).hash(&mut hasher);
         }

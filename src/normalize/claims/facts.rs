@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::claim::Claim;
 use super::insurance_plan::Coverage;
-use super::out::{Context, Output, mark_url};
+use super::out::{Context, Origin, Output, mark_url};
 use super::own::Own;
 use super::party::Directory;
 use super::text::Names;
@@ -72,14 +72,16 @@ impl Facts {
         let diagnosed = condition::make(&claims, &visits, &own, &context, &mut out);
         encounter::make(&claims, &visits, &diagnosed, &context, &mut out);
         procedure::make(&claims, &visits, &own, &context, &mut out);
-        let mut versions = BTreeMap::new();
-        for claim in &claims {
-            versions.insert(claim.origin(), claim.fingerprint(&directory));
-        }
-        for coverage in &coverages {
-            versions.insert(coverage.origin(), coverage.fingerprint(&directory));
-        }
+        let versions = coverages
+            .iter()
+            .map(|coverage| (coverage.origin(), coverage.fingerprint(&directory)));
+        let mut versions: BTreeMap<Origin, u64> = versions.collect();
         insurance_plan::make(coverages, &context, &mut out);
+        for claim in &claims {
+            if out.made().contains_key(&claim.origin()) {
+                versions.insert(claim.origin(), claim.fingerprint(&directory));
+            }
+        }
         provenance::make(&versions, &context, &mut out);
         out.finish()
     }

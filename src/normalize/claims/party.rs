@@ -198,18 +198,19 @@ impl Directory {
             .or_else(|| self.npi.get(&(source, practitioner.reference.clone()?)).cloned())
     }
 
-    /// A text that is the same for the same party: its NPI, else what the source calls it.
+    /// A text that is the same for the same party: its NPI, else what the source calls it. Ids are made of it, so it does not hold the
+    /// source's place in the list of sources.
     pub(super) fn key(&self, source: SourceId, party: &Party) -> String {
         if let Some(npi) = self.npi(source, party) {
             return format!("npi:{npi}");
         }
         if let Some(reference) = &party.reference {
-            return format!("{}:{reference}", source.0);
+            return format!("reference:{reference}");
         }
         if let Some((system, value)) = &party.identifier {
-            return format!("{}:{system}|{value}", source.0);
+            return format!("identifier:{system}|{value}");
         }
-        format!("{}:{}", source.0, party.display.as_deref().unwrap_or_default())
+        format!("name:{}", party.display.as_deref().unwrap_or_default())
     }
 
     /// As a Reference: the source's own; else the one resource of the source with the NPI; else by identifier.
