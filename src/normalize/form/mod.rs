@@ -1,8 +1,10 @@
 //! The form of a record: systems, codes, displays, required elements.
 
 mod coding;
+pub mod systems;
 
-pub use coding::{canonical_code, canonical_system};
+pub use coding::canonical_code;
+pub use systems::canonical_system;
 
 use super::codes::Codes;
 use super::plan::Addition;
