@@ -83,6 +83,7 @@ class Types:
             self.data_elements[element["path"]] = element
         self.schema = load(source / "fhir.schema.json")["definitions"]
         self.systems = code_systems(source)
+        self.unknown = value_sets_with_unknown(source)
         self.types = {}
         for name in ("profiles-types.json", "profiles-resources.json"):
             for resource in bundle(source / name):
@@ -154,10 +155,15 @@ class Types:
         """Name, cardinality, flags, types; for a code whose value set draws on one code system, that."""
         binding = element.get("binding", {})
         is_code = [each["code"] for each in element.get("type", [])] == ["code"]
-        system = self.systems.get(binding.get("valueSet", "").partition("|")[0])
-        if is_code and system and binding["strength"] == "required":
-            return row(element, kind) + (system,)
-        return row(element, kind)
+        value_set = binding.get("valueSet", "").partition("|")[0]
+        system = self.systems.get(value_set)
+        columns = row(element, kind)
+        if is_code and binding.get("strength") == "required":
+            if value_set in self.unknown:
+                columns = columns[:2] + ((columns[2] + "u").removeprefix("-"),) + columns[3:]
+            if system:
+                columns += (system,)
+        return columns
 
     def schema_of(self, path):
         head, *names = path.split(".")
@@ -213,6 +219,36 @@ def code_systems(source):
             if len(systems) == 1 and None not in systems and not any("valueSet" in include for include in includes):
                 found[each["url"]] = systems.pop()
     return found
+
+
+def value_sets_with_unknown(source):
+    """The value sets that hold the code `unknown`: listed, or with the whole of a code system that has it."""
+    resources = [each for name in ("valuesets.json", "v3-codesystems.json", "v2-tables.json") for each in bundle(source / name)]
+
+    def has_unknown(concepts):
+        return any(each["code"] == "unknown" or has_unknown(each.get("concept", [])) for each in concepts)
+
+    systems = {
+        each["url"]
+        for each in resources
+        if each["resourceType"] == "CodeSystem" and has_unknown(each.get("concept", []))
+    }
+
+    def holds(include):
+        if "concept" in include:
+            return has_unknown(include["concept"])
+        return include.get("system") in systems and not include.get("filter") and not include.get("valueSet")
+
+    def listed(compose, name):
+        return any(holds(each) for each in compose.get(name, []))
+
+    return {
+        each["url"]
+        for each in resources
+        if each["resourceType"] == "ValueSet"
+        and listed(each.get("compose", {}), "include")
+        and not listed(each.get("compose", {}), "exclude")
+    }
 
 
 def bundle(path):

@@ -96,6 +96,8 @@ pub struct Element {
     pub summary: bool,
     /// A modifier element.
     pub modifier: bool,
+    /// A `code` whose required value set has the code `unknown`.
+    pub has_unknown: bool,
     /// For a `code` whose value set is required and draws on one code system, the URL of that: the system that its values
     /// have without saying so.
     pub code_system: Option<&'static str>,
@@ -246,6 +248,10 @@ mod tests {
         let with_system: Vec<&Element> = elements.filter(|element| element.code_system.is_some()).collect();
         assert!(with_system.len() > 300);
         assert!(with_system.iter().all(|element| element.types == [code]));
+        let has_unknown = |owner: &str, name: &str| facts().element(ty(owner), name).unwrap().has_unknown;
+        assert!(has_unknown("Observation", "status") && has_unknown("Encounter", "status"));
+        assert!(has_unknown("Patient", "gender"));
+        assert!(!has_unknown("Claim", "status") && !has_unknown("Narrative", "status"));
     }
 
     #[test]

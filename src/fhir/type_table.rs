@@ -134,6 +134,7 @@ impl Reader<'_> {
             min: min.parse().expect("types.tsv: a least cardinality is a number"),
             summary: flags.contains('s'),
             modifier: flags.contains('m'),
+            has_unknown: flags.contains('u'),
             ordinal: 0,
         };
         if max == "0" {
