@@ -13,8 +13,10 @@ pub struct Edits {
 struct Edit {
     /// In place of the value; empty text means to leave out the value and, of a property, its name.
     instead: Option<String>,
-    /// Properties to write behind an object's own.
+    /// Properties to write behind an object's own, or items behind an array's.
     append: String,
+    /// Items to write before this item of an array.
+    before: String,
 }
 
 impl Edits {
@@ -61,6 +63,22 @@ impl Edits {
         append.push_str(std::str::from_utf8(&key).unwrap_or_default());
         append.push(':');
         append.push_str(json);
+    }
+
+    /// Writes the JSON text `json` as an item behind those that the array `list` has (and those pushed before).
+    pub fn push(&mut self, list: Value<'_>, json: &str) {
+        let append = &mut self.by_node.entry(list.index()).or_default().append;
+        if !append.is_empty() {
+            append.push(',');
+        }
+        append.push_str(json);
+    }
+
+    /// Writes the JSON text `json` as an item before `item` of an array (and behind those inserted there before).
+    pub fn insert_before(&mut self, item: Value<'_>, json: &str) {
+        let before = &mut self.by_node.entry(item.index()).or_default().before;
+        before.push_str(json);
+        before.push(',');
     }
 
     fn get(&self, node: u32) -> Option<&Edit> {
@@ -125,7 +143,17 @@ pub fn write_compact(value: Value<'_>, out: &mut Vec<u8>, edits: &Edits) {
             out.push(b'[');
             for item in value.items().filter(|item| !edits.omits(*item)) {
                 separate(out);
+                if let Some(edit) = edits.get(item.index()) {
+                    out.extend_from_slice(edit.before.as_bytes());
+                }
                 write_compact(item, out, edits);
+            }
+            if let Some(append) = edit
+                .map(|edit| edit.append.as_str())
+                .filter(|append| !append.is_empty())
+            {
+                separate(out);
+                out.extend_from_slice(append.as_bytes());
             }
             out.push(b']');
         }
@@ -200,6 +228,23 @@ mod tests {
             compact(r#"{"a":1}"#, |root, edits| edits.omit(root.get("a").unwrap())),
             "{}"
         );
+    }
+
+    #[test]
+    fn lists_gain_items() {
+        let edited = compact(r#"{"a":[1,{"b":2}],"c":[],"d":[3]}"#, |root, edits| {
+            let list = root.get("a").unwrap();
+            let last = list.items().nth(1).unwrap();
+            edits.insert_before(last, "7");
+            edits.insert_before(last, "8");
+            edits.append(last, "c", "9");
+            edits.push(list, "4");
+            edits.push(list, "5");
+            edits.push(root.get("c").unwrap(), "6");
+            edits.omit(root.get("d").unwrap().items().next().unwrap());
+            edits.push(root.get("d").unwrap(), "0");
+        });
+        assert_eq!(edited, r#"{"a":[1,7,8,{"b":2,"c":9},4,5],"c":[6],"d":[0]}"#);
     }
 
     proptest! {
