@@ -1,52 +1,38 @@
-//! The rules of normalization over real records: the survey of each person and the decision. Needs the folder of
-//! `$TABULARIUM_SHARED`; without it nothing is measured.
+//! Normalization of real records by all rules on one core: the survey of a consent, and the edits of its records.
+//!
+//! Skipped where `$TABULARIUM_SHARED` is not set.
 
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, Throughput};
 use serde_json::Value;
-use tabularium::fhir::{TypeId, facts};
-use tabularium::lake::json::Tape;
-use tabularium::normalize::{Day, NoCodes, NoPlans, Record, Settings, Source, SourceId, Survey};
-
-/// A record's type, id and text.
-type Text = (TypeId, String, Vec<u8>);
+use tabularium::fhir::facts;
+use tabularium::lake::json::{Edits, Tape, write_compact};
+use tabularium::normalize::{Day, NoCodes, NoPlans, Record, Report, Settings, Source, SourceId, Survey};
 
 pub(crate) fn benches(criterion: &mut Criterion) {
-    let Some(shared) = std::env::var_os("TABULARIUM_SHARED") else {
+    let Some(shared) = std::env::var_os("TABULARIUM_SHARED").map(PathBuf::from) else {
+        println!("skipped normalize: TABULARIUM_SHARED is not set");
         return;
     };
-    let data = PathBuf::from(shared).join("data");
     let mut group = criterion.benchmark_group("normalize");
-    for (name, folders) in [
-        ("synthea", &["synthea", "synthea-2021"][..]),
-        ("carin", &["carin/ig-2.0.0", "carin/inferno"]),
-    ] {
-        let texts: Vec<Text> = folders.iter().flat_map(|folder| records(&data.join(folder))).collect();
-        let mut tapes: Vec<Tape> = texts.iter().map(|_| Tape::new()).collect();
-        let parsed = texts
-            .iter()
-            .zip(&mut tapes)
-            .map(|((resource_type, id, text), tape)| Record {
-                resource_type: *resource_type,
-                id,
-                source: SourceId(0),
-                json: tape.parse(text).unwrap(),
-            });
-        let parsed: Vec<Record<'_>> = parsed.collect();
-        group.throughput(Throughput::Elements(parsed.len() as u64));
-        group.bench_function(format!("{name}/decide"), |bencher| bencher.iter(|| decide(&parsed)));
+    for folder in ["synthea", "carin"] {
+        let consents = consents(&shared.join("data").join(folder));
+        let resources = consents.iter().map(Vec::len).sum::<usize>();
+        group.throughput(Throughput::Elements(resources as u64));
+        group.bench_function(format!("{folder}/all-rules"), |bencher| {
+            bencher.iter(|| consents.iter().map(|consent| normalize(consent)).sum::<usize>());
+        });
     }
-    group.finish();
 }
 
-/// Surveys the records and decides; how much was made.
-fn decide(records: &[Record<'_>]) -> usize {
+/// Surveys a consent and writes its records; gives their length.
+fn normalize(texts: &[String]) -> usize {
     let sources = [Source {
-        authorization: "a".to_owned(),
-        endpoint: "e".to_owned(),
-        fhir_base: "https://source.example/fhir/".to_owned(),
-        tag_system_base: "https://records.example".to_owned(),
+        authorization: "a".into(),
+        endpoint: "e".into(),
+        fhir_base: "https://payer.example/fhir/".into(),
+        tag_system_base: "https://tabularium.example".into(),
         tags: Vec::new(),
     }];
     let settings = Settings {
@@ -54,35 +40,59 @@ fn decide(records: &[Record<'_>]) -> usize {
         codes: &NoCodes,
         plans: &NoPlans,
         today: Day(20_000),
-        ids: &|_, _, seed| format!("{:016x}", siphasher::sip::SipHasher24::new().hash(seed.as_bytes())),
+        ids: &|_, _, seed| seed.to_owned(),
     };
     let mut survey = Survey::default();
-    records.iter().for_each(|record| survey.see(record, &settings));
-    survey.decide(&settings).generated.len()
+    let mut tape = Tape::new();
+    for text in texts {
+        each(&mut tape, text, |record| survey.see(record, &settings));
+    }
+    let plan = survey.decide(&settings);
+    let (mut edits, mut report, mut out) = (Edits::new(), Report::default(), Vec::new());
+    let mut length = 0;
+    for text in texts {
+        each(&mut tape, text, |record| {
+            edits.clear();
+            plan.apply(record, &NoCodes, &mut edits, &mut report);
+            out.clear();
+            write_compact(record.json, &mut out, &edits);
+            length += out.len();
+        });
+    }
+    length
 }
 
-/// The resources of a folder's files, entries of Bundles one by one.
-fn records(folder: &Path) -> Vec<Text> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|end| end != "json") {
-            continue;
-        }
-        let document: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-        let entries = document["entry"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|entry| &entry["resource"]);
-        for resource in entries.chain([&document]) {
-            let resource_type = resource["resourceType"].as_str().and_then(|name| facts().lookup(name));
-            if let (Some(resource_type), Some(id)) = (resource_type, resource["id"].as_str())
-                && resource["resourceType"] != "Bundle"
-            {
-                found.push((resource_type, id.to_owned(), resource.to_string().into_bytes()));
+fn each(tape: &mut Tape, text: &str, then: impl FnOnce(&Record<'_>)) {
+    let json = tape.parse(text.as_bytes()).unwrap();
+    let (Some(ty), Some(id)) = (json.get_str("resourceType"), json.get_str("id")) else {
+        return;
+    };
+    then(&Record {
+        resource_type: facts().lookup(&ty).unwrap(),
+        id: &id,
+        source: SourceId(0),
+        json,
+    });
+}
+
+/// The resources of each file, compact.
+fn consents(folder: &Path) -> Vec<Vec<String>> {
+    let mut consents = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "json") {
+                let json: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+                let entries = json["entry"].as_array().into_iter().flatten();
+                let own = [&json].into_iter().filter(|json| json["resourceType"] != "Bundle");
+                let resources = entries.map(|entry| &entry["resource"]).chain(own);
+                let resources = resources.filter(|resource| resource["resourceType"].is_string());
+                consents.push(resources.map(Value::to_string).collect());
             }
         }
     }
-    found
+    consents
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
-use super::normalize::{rules, table as rules_table};
+use super::normalize::{knowledge, rules, table as rules_table};
 use super::wait::Wait;
 use crate::consent::{Clock, Store};
 use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
@@ -82,6 +82,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         ModeArgument::Test => Mode::Test,
     };
     let lake = wait.open_or_create(&data)?;
+    let normalize = normalize.then(|| knowledge(&data).map(rules)).transpose()?;
     let mut writer = wait.writer(&lake)?;
     let bar = progress_bar();
     let progress = bar.clone().map(|bar| {
@@ -95,7 +96,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         mode,
         application: application.clone(),
         rewrite_ids,
-        normalize: normalize.then(rules),
+        normalize,
         progress,
         ..Default::default()
     };

@@ -1,7 +1,7 @@
 //! `tabularium normalize`: what the rules of normalization do to records, and doing it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -10,6 +10,7 @@ use similar::TextDiff;
 use super::columns::lined_up;
 use super::data_store::open;
 use super::failure::Failure;
+use super::terminology;
 use super::wait::Wait;
 use crate::consent::{Clock, Store};
 use crate::fhir::facts;
@@ -54,14 +55,22 @@ pub(super) struct Args {
 }
 
 /// The rules as of today, for records that no server serves.
-pub(super) fn rules() -> Normalization {
-    rules_of(TAG_SYSTEM_BASE.to_owned())
+pub(super) fn rules(knowledge: Knowledge) -> Normalization {
+    rules_of(TAG_SYSTEM_BASE.to_owned(), knowledge)
 }
 
-fn rules_of(tag_system_base: String) -> Normalization {
+/// What a data folder knows: the terminology that was loaded beside its lake, and HL7's own.
+pub(super) fn knowledge(data: &Path) -> Result<Knowledge, Failure> {
+    Ok(Knowledge {
+        codes: terminology::open(data, None)?,
+        ..Knowledge::default()
+    })
+}
+
+fn rules_of(tag_system_base: String, knowledge: Knowledge) -> Normalization {
     let days = Clock::System.now().div_euclid(SECONDS_OF_A_DAY);
     Normalization {
-        knowledge: Knowledge::default(),
+        knowledge,
         today: Day(i32::try_from(days).unwrap_or_default()),
         tag_system_base,
         observer: None,
@@ -98,7 +107,10 @@ fn files(arguments: &Args, observer: Option<Observer>) -> Result<Report, Failure
     let lake = Lake::open_or_create(folder.path()).map_err(Failure::from_lake)?;
     let mut writer = lake.writer().map_err(Failure::from_lake)?;
     let options = Options {
-        normalize: Some(Normalization { observer, ..rules() }),
+        normalize: Some(Normalization {
+            observer,
+            ..rules(knowledge(folder.path())?)
+        }),
         dry_run: true,
         ..Options::default()
     };
@@ -109,9 +121,11 @@ fn files(arguments: &Args, observer: Option<Observer>) -> Result<Report, Failure
 /// Applies the rules to consents' records, each in a snapshot of its own.
 fn consents(arguments: &Args, store: &Store, lake: &Lake, observer: Option<Observer>) -> Result<Report, Failure> {
     let base = store.base_url().map_err(Failure::other)?;
+    let base = base.map_or_else(|| TAG_SYSTEM_BASE.to_owned(), |base| format!("{base}/tags"));
+    let data = arguments.data.as_deref().unwrap_or(Path::new("."));
     let rules = Normalization {
         observer,
-        ..rules_of(base.map_or_else(|| TAG_SYSTEM_BASE.to_owned(), |base| format!("{base}/tags")))
+        ..rules_of(base, knowledge(data)?)
     };
     let mut units: BTreeMap<(Mode, String), BTreeSet<i64>> = BTreeMap::new();
     for id in &arguments.consent {

@@ -15,6 +15,7 @@ use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, S
 use crate::fhir::search_parameter::SearchParameters;
 use crate::http::{Limits, Options, Service};
 use crate::lake::{Lake, Mode};
+use crate::normalize::{Knowledge, NewestKnowledge};
 use crate::sync::client::{Client, Guard, HttpLimits};
 use crate::sync::{Settings, Worker};
 
@@ -173,6 +174,14 @@ pub(super) fn serve(
                 () = signal => {}
                 () = stdin_ends(), if until_stdin_ends => {}
             }
+        };
+        let codes = options.terminology.clone();
+        let settings = Settings {
+            knowledge: NewestKnowledge::new(move || Knowledge {
+                codes: codes.clone(),
+                ..Knowledge::default()
+            }),
+            ..settings
         };
         let (store, lake, base_url) = (options.store.clone(), options.lake.clone(), options.base_url.clone());
         tracing::info!(base_url = options.base_url, "serving");

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::terminology::Terminology;
+
 /// A code with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Concept<'c> {
@@ -45,5 +47,27 @@ impl Codes for NoCodes {
 
     fn knows_ndc(&self, _: &str) -> bool {
         false
+    }
+}
+
+impl Codes for Terminology {
+    fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>> {
+        Terminology::display(self, system, code)
+    }
+
+    fn rxnorm(&self, ndc: &str) -> Option<Concept<'_>> {
+        let (code, display) = Terminology::rxnorm(self, ndc)?;
+        Some(Concept {
+            code: code.into(),
+            display: display.map(Cow::Owned),
+        })
+    }
+
+    fn ingredients(&self, ndc: &str) -> Vec<String> {
+        Terminology::ingredients(self, ndc)
+    }
+
+    fn knows_ndc(&self, ndc: &str) -> bool {
+        Terminology::knows_ndc(self, ndc)
     }
 }

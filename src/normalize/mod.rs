@@ -7,14 +7,17 @@
 
 pub mod claims;
 mod codes;
+mod contributed;
 pub mod form;
 mod knowledge;
 pub mod links;
+mod marks;
 mod plan;
 mod plans;
 mod record;
 mod report;
 mod survey;
+mod walk;
 
 pub use codes::{Codes, Concept, NoCodes};
 pub use knowledge::{Knowledge, NewestKnowledge};

@@ -69,6 +69,9 @@ pub struct Counts {
 pub struct Report {
     /// By rule.
     pub rules: BTreeMap<Rule, Counts>,
+    /// References that lead nowhere: in how many syncs, this one included. To be given to the next run's
+    /// [`Survey::recall`](super::Survey::recall).
+    pub dangling: BTreeMap<u64, u32>,
 }
 
 impl Report {
@@ -85,6 +88,10 @@ impl Report {
             sum.changed += counts.changed;
             sum.left += counts.left;
             sum.dangling += counts.dangling;
+        }
+        for (reference, syncs) in &other.dangling {
+            let known = self.dangling.entry(*reference).or_default();
+            *known = (*known).max(*syncs);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The first pass over the records of a consent.
 
+use std::collections::BTreeMap;
+
 use super::codes::Codes;
 use super::plan::Plan;
 use super::plans::Plans;
@@ -36,14 +38,21 @@ impl Survey {
         self.links.see(record, settings);
     }
 
+    /// Takes in how often references led nowhere before: what [`Report::dangling`](super::Report::dangling) said after the sync before.
+    pub fn recall(&mut self, dangling: BTreeMap<u64, u32>) {
+        self.links.recall(dangling);
+    }
+
     /// Decides. The result does not depend on the order in which records were seen.
     pub fn decide(self, settings: &Settings<'_>) -> Plan {
         let (generated, additions) = self.claims.decide(settings);
+        let form = self.form.decide(settings);
+        let links = self.links.decide(settings, &form);
         Plan {
             generated,
             additions,
-            form: self.form.decide(),
-            links: self.links.decide(),
+            form,
+            links,
         }
     }
 }

@@ -163,6 +163,11 @@ impl Plans {
             })?;
             let mut tape = Tape::new();
             for made in &unit.plan.generated {
+                let is_known = unit.made_before.contains(&(made.resource_type, made.id.clone()));
+                // Its id says what it is about; only the time would be another.
+                if is_known && facts().get(made.resource_type).name == "Provenance" {
+                    continue;
+                }
                 let at = made.source.0 as usize;
                 let patient = unit.patients.get(at).and_then(Option::as_deref);
                 let source = unit.sources.get(at);
@@ -187,7 +192,7 @@ impl Plans {
                 if facts().get(made.resource_type).name != "Provenance" {
                     work.report.of(made.rule).made += 1;
                 }
-                if !unit.made_before.contains(&(made.resource_type, made.id.clone())) {
+                if !is_known {
                     self.tell(made.resource_type, &made.id, None, Some(&made.json));
                 }
             }

@@ -13,10 +13,16 @@ use crate::normalize::codes::Codes;
 /// A code in the form of its system, without white space around it; one that does not fit stays as it is. The system may be any of
 /// its spellings: those of ICD-9-CM tell where a dot belongs.
 pub fn canonical_code<'c>(system: &str, code: &'c str, codes: &dyn Codes) -> Cow<'c, str> {
-    match form(system, code.trim(), codes) {
-        Form::Right | Form::Unfit => Cow::Borrowed(code.trim()),
+    let code = trim(code);
+    match form(system, code, codes) {
+        Form::Right | Form::Unfit => Cow::Borrowed(code),
         Form::Written(code) => Cow::Owned(code),
     }
+}
+
+/// A code without the white space around it that R4 does not admit.
+pub(super) fn trim(code: &str) -> &str {
+    code.trim_matches([' ', '\t', '\n', '\r'])
 }
 
 /// How a code stands to the form of its system.

@@ -1,23 +1,126 @@
 //! References, and what other sources know.
+//!
+//! Decides to which resource of the consent a reference leads, and what the copies of one practitioner, organization or location tell
+//! each other. A reference keeps to its own source where that answers. A source's own text stays: a reference that led to a contained
+//! resource is kept in an extension, a conditional one as an identifier. It does not fetch what is missing.
 
-use super::record::Record;
-use super::report::Report;
+mod edit;
+mod identifiers;
+mod index;
+mod knowledge;
+mod names;
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use self::index::{Index, Place};
+use self::knowledge::{Gain, Knowledge};
+use super::form;
+use super::marks;
+use super::record::{Record, Source, SourceId};
+use super::report::{Report, Rule};
 use super::survey::Settings;
+use crate::fhir::facts;
 use crate::lake::json::Edits;
 
-/// What is kept of what can be referred to.
+/// What is kept of what can be referred to. Per resource: its type, id and source, the hashes of its id, its address and (for people,
+/// organizations and the like) its identifiers, and its name, each different name once. Of practitioners, organizations and locations
+/// with an NPI also names, addresses, telecoms and taxonomy, if there are several sources.
 #[derive(Debug, Default)]
-pub struct Facts {}
+pub struct Facts {
+    index: Index,
+    knowledge: Knowledge,
+    sources: Vec<Source>,
+    gains: FxHashMap<Place, Vec<Gain>>,
+    /// For the Patients of a consent with several sources, the links to the others.
+    patients: FxHashMap<Place, Vec<String>>,
+    dangling: BTreeMap<u64, u32>,
+}
 
 impl Facts {
+    /// Takes in how often references led nowhere before.
+    pub fn recall(&mut self, dangling: BTreeMap<u64, u32>) {
+        self.dangling = dangling;
+    }
+
     /// Takes in a record.
-    pub fn see(&mut self, _: &Record<'_>, _: &Settings<'_>) {}
+    pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
+        let base = settings
+            .sources
+            .get(record.source.0 as usize)
+            .map_or("", |source| source.fhir_base.as_str());
+        let place = self.index.add(record, base, settings.codes);
+        if settings.sources.len() > 1 {
+            self.knowledge.see(record, place);
+        }
+    }
 
     /// The facts when all records are seen.
-    pub fn decide(self) -> Facts {
+    pub fn decide(mut self, settings: &Settings<'_>, form: &form::Facts) -> Facts {
+        self.sources = settings.sources.to_vec();
+        self.index.decide(form);
+        let knowledge = std::mem::take(&mut self.knowledge);
+        self.gains = knowledge.decide(&self.index, settings, form);
+        self.link_patients();
         self
+    }
+
+    /// Links the Patients of several sources, if each source has one.
+    fn link_patients(&mut self) {
+        let Some(patient) = facts().lookup("Patient") else {
+            return;
+        };
+        let mut by_source: BTreeMap<SourceId, Vec<Place>> = BTreeMap::new();
+        for place in self.index.of_type(patient) {
+            by_source.entry(self.index.source(place)).or_default().push(place);
+        }
+        let alone: Vec<(SourceId, Place)> = by_source
+            .iter()
+            .filter_map(|(source, places)| match places[..] {
+                [place] => Some((*source, place)),
+                _ => None,
+            })
+            .collect();
+        for (source, place) in &alone {
+            let mark = marks::mark(self.base(*source), Rule::References);
+            let others = alone.iter().filter(|(other, _)| other != source);
+            let links = others.map(|(_, other)| {
+                let reference = marks::quoted(&self.index.reference(*other));
+                format!(r#"{{"extension":[{mark}],"other":{{"reference":{reference}}},"type":"seealso"}}"#)
+            });
+            let links: Vec<String> = links.collect();
+            if !links.is_empty() {
+                self.patients.insert(*place, links);
+            }
+        }
+    }
+
+    fn base(&self, source: SourceId) -> &str {
+        self.sources
+            .get(source.0 as usize)
+            .map_or("", |source| source.tag_system_base.as_str())
+    }
+
+    fn fhir_base(&self, source: SourceId) -> &str {
+        self.sources
+            .get(source.0 as usize)
+            .map_or("", |source| source.fhir_base.as_str())
     }
 }
 
-/// Edits the references of a record.
-pub fn edit(_: &Record<'_>, _: &Facts, _: &mut Edits, _: &mut Report) {}
+/// Edits the references of a record, and makes what it gains from others.
+pub fn edit(record: &Record<'_>, facts: &Facts, edits: &mut Edits, report: &mut Report) {
+    edit::references(record, facts, edits, report);
+    let place = facts.index.find(record.resource_type, record.id);
+    let links = place.and_then(|place| facts.patients.get(&place));
+    edit::patient_links(record, links.map_or(&[][..], Vec::as_slice), edits, report);
+    let gains = place.and_then(|place| facts.gains.get(&place));
+    knowledge::give(
+        record.json,
+        record.resource_type,
+        gains.map_or(&[][..], Vec::as_slice),
+        edits,
+        report,
+    );
+}

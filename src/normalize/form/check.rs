@@ -1,0 +1,335 @@
+//! The project's own check: R4's required elements and types over a resource, that is cardinalities, JSON types and the forms of
+//! primitives. Value sets, invariants and profiles are not looked at.
+
+use std::fmt;
+
+use super::coding::trim;
+use crate::fhir::decimal::Decimal;
+use crate::fhir::reference::is_id;
+use crate::fhir::temporal::{Temporal, TimeOfDay};
+use crate::fhir::{Kind, Primitive, TypeId, facts};
+use crate::lake::json::Value;
+use crate::normalize::walk::{is_present, resource_type};
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The resource does not say a type of R4.
+    UnknownType,
+    /// R4 has no such element there.
+    UnknownElement,
+    /// A required element is not there.
+    Missing,
+    /// A list where R4 has one value, or two types of one choice.
+    TooMany,
+    /// One value where R4 has a list.
+    NoList,
+    /// The wrong JSON type.
+    Type,
+    /// The text is not of the primitive's form.
+    Form,
+    /// A code with white space around it.
+    Space,
+    /// A property that says nothing: `null`, `""`, `[]` or `{}`.
+    Empty,
+}
+
+/// Something that is wrong with a resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where, such as `Observation.component[1].code`.
+    pub path: String,
+    /// What.
+    pub fault: Fault,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.fault {
+            Fault::UnknownType => "is no resource type of R4",
+            Fault::UnknownElement => "is no element of R4",
+            Fault::Missing => "is required and missing",
+            Fault::TooMany => "has more values than R4 admits",
+            Fault::NoList => "should be a list",
+            Fault::Type => "has the wrong JSON type",
+            Fault::Form => "has not the form of its type",
+            Fault::Space => "has white space around it",
+            Fault::Empty => "is empty",
+        };
+        write!(f, "{} {what}", self.path)
+    }
+}
+
+/// What is wrong with a resource: nothing, if it is valid by R4's cardinalities and types.
+pub fn check(json: Value<'_>) -> Vec<Problem> {
+    match resource_type(json) {
+        Some(ty) => problems(json, ty),
+        None => vec![Problem {
+            path: String::new(),
+            fault: Fault::UnknownType,
+        }],
+    }
+}
+
+pub(super) fn problems(root: Value<'_>, ty: TypeId) -> Vec<Problem> {
+    let mut check = Check { problems: Vec::new() };
+    let path = Path {
+        parent: None,
+        name: facts().get(ty).name,
+        at: None,
+    };
+    check.object(root, ty, &path);
+    check.problems
+}
+
+/// Where the check stands. Written out only where something is wrong.
+#[derive(Clone, Copy)]
+struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    name: &'p str,
+    at: Option<usize>,
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            write!(f, "{parent}.")?;
+        }
+        f.write_str(self.name)?;
+        self.at.map_or(Ok(()), |at| write!(f, "[{at}]"))
+    }
+}
+
+struct Check {
+    problems: Vec<Problem>,
+}
+
+impl Check {
+    #[cold]
+    fn fault(&mut self, path: &Path<'_>, fault: Fault) {
+        self.problems.push(Problem {
+            path: path.to_string(),
+            fault,
+        });
+    }
+
+    fn object(&mut self, object: Value<'_>, ty: TypeId, path: &Path<'_>) {
+        if !object.is_object() {
+            return self.fault(path, Fault::Type);
+        }
+        let facts = facts();
+        let def = facts.get(ty);
+        let mut has = 0_u128;
+        let mut choice: Option<(u16, TypeId)> = None;
+        let mut is_empty = true;
+        for (key, value) in object.entries() {
+            is_empty = false;
+            let name = key.name();
+            if name == "resourceType" && def.kind == Kind::Resource {
+                continue;
+            }
+            let path = Path {
+                parent: Some(path),
+                name: &name,
+                at: None,
+            };
+            let bare = name.strip_prefix('_');
+            let child = facts.child(ty, bare.unwrap_or(&name));
+            let Some(child) = child.filter(|child| bare.is_none() || is_primitive(child.ty)) else {
+                self.fault(&path, Fault::UnknownElement);
+                continue;
+            };
+            let element = child.element;
+            if !is_present(value) {
+                // A required element is said to be missing below.
+                if element.min == 0 {
+                    self.fault(&path, Fault::Empty);
+                }
+                continue;
+            }
+            has |= 1 << element.ordinal.min(127);
+            if element.choice {
+                if choice.is_some_and(|(ordinal, ty)| ordinal == element.ordinal && ty != child.ty) {
+                    self.fault(&path, Fault::TooMany);
+                }
+                choice = Some((element.ordinal, child.ty));
+            }
+            let sibling = || {
+                let other = bare.map_or_else(|| format!("_{name}"), str::to_owned);
+                object.get(&other)
+            };
+            match (element.many, value.is_array()) {
+                (false, true) => self.fault(&path, Fault::TooMany),
+                (true, false) => self.fault(&path, Fault::NoList),
+                (false, false) => self.value(value, child.ty, bare.is_some(), &path),
+                (true, true) => {
+                    for (at, item) in value.items().enumerate() {
+                        let path = Path { at: Some(at), ..path };
+                        // A value without extension, or an extension without value, has null in the other's place.
+                        if item.is_null() && is_primitive(child.ty) {
+                            let other = sibling().and_then(|list| list.items().nth(at));
+                            if other.is_none_or(|other| other.is_null()) {
+                                self.fault(&path, Fault::Empty);
+                            }
+                        } else {
+                            self.value(item, child.ty, bare.is_some(), &path);
+                        }
+                    }
+                }
+            }
+        }
+        if is_empty {
+            self.fault(path, Fault::Empty);
+        }
+        for element in def.elements.iter().filter(|element| element.min > 0) {
+            if has & (1 << element.ordinal.min(127)) == 0 {
+                let path = Path {
+                    parent: Some(path),
+                    name: element.name,
+                    at: None,
+                };
+                self.fault(&path, Fault::Missing);
+            }
+        }
+    }
+
+    fn value(&mut self, value: Value<'_>, ty: TypeId, is_extension: bool, path: &Path<'_>) {
+        match facts().get(ty).kind {
+            Kind::Primitive(primitive) if !is_extension => {
+                let text = if matches!(primitive, Primitive::Boolean) || is_number(primitive) {
+                    None
+                } else {
+                    value.as_str()
+                };
+                let fault = match &text {
+                    Some(text) if has_form(primitive, text) => None,
+                    Some(text) if primitive == Primitive::Code && has_form(primitive, trim(text)) => Some(Fault::Space),
+                    Some(_) => Some(Fault::Form),
+                    None => scalar(primitive, value),
+                };
+                if let Some(fault) = fault {
+                    self.fault(path, fault);
+                }
+            }
+            Kind::Resource => match resource_type(value) {
+                Some(ty) => self.object(value, ty, path),
+                None => self.fault(path, Fault::UnknownType),
+            },
+            _ => self.object(value, ty, path),
+        }
+    }
+}
+
+fn is_primitive(ty: TypeId) -> bool {
+    matches!(facts().get(ty).kind, Kind::Primitive(_))
+}
+
+fn is_number(primitive: Primitive) -> bool {
+    use Primitive::{Decimal, Integer, PositiveInt, UnsignedInt};
+    matches!(primitive, Decimal | Integer | PositiveInt | UnsignedInt)
+}
+
+/// What is wrong with a value that should be a boolean or a number, or that is no string.
+fn scalar(primitive: Primitive, value: Value<'_>) -> Option<Fault> {
+    let fits = match primitive {
+        Primitive::Boolean => return value.as_bool().is_none().then_some(Fault::Type),
+        Primitive::Decimal => Decimal::parse(value.number().unwrap_or_default()).is_ok(),
+        Primitive::Integer => whole(value).is_some(),
+        Primitive::PositiveInt => whole(value).is_some_and(|number| number > 0),
+        Primitive::UnsignedInt => whole(value).is_some_and(|number| number >= 0),
+        _ => return Some(Fault::Type),
+    };
+    match (value.number(), fits) {
+        (None, _) => Some(Fault::Type),
+        (Some(_), fits) => (!fits).then_some(Fault::Form),
+    }
+}
+
+fn whole(value: Value<'_>) -> Option<i32> {
+    value.number()?.parse().ok()
+}
+
+/// Whether a text is of a primitive's form.
+fn has_form(primitive: Primitive, text: &str) -> bool {
+    let has_space = || text.contains([' ', '\t', '\n', '\r']);
+    match primitive {
+        Primitive::String | Primitive::Markdown => !text.trim().is_empty(),
+        // Words with one space between them.
+        Primitive::Code => {
+            !text.is_empty()
+                && text
+                    .split(' ')
+                    .all(|word| !word.is_empty() && !word.contains(['\t', '\n', '\r']))
+        }
+        Primitive::Id => is_id(text),
+        Primitive::Uri | Primitive::Url | Primitive::Canonical => !text.is_empty() && !has_space(),
+        Primitive::Oid => text.strip_prefix("urn:oid:").is_some_and(|oid| {
+            oid.starts_with(['0', '1', '2']) && oid.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+        }),
+        Primitive::Uuid => text.strip_prefix("urn:uuid:").is_some_and(is_uuid),
+        Primitive::Base64Binary => text.bytes().all(|byte| {
+            byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() || matches!(byte, b'+' | b'/' | b'=')
+        }),
+        Primitive::Xhtml => text.trim_start().starts_with("<div"),
+        Primitive::Date => Temporal::date(text).is_ok(),
+        Primitive::DateTime => Temporal::date_time(text).is_ok(),
+        Primitive::Instant => Temporal::instant(text).is_ok(),
+        Primitive::Time => TimeOfDay::parse(text).is_ok(),
+        _ => false,
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lake::json::Tape;
+
+    fn found(json: &str) -> Vec<String> {
+        let mut tape = Tape::new();
+        let problems = check(tape.parse(json.as_bytes()).unwrap());
+        problems.iter().map(Problem::to_string).collect()
+    }
+
+    #[test]
+    fn problems_are_named() {
+        assert_eq!(
+            found(
+                r#"{"resourceType":"Observation","status":"final ","code":[{}],"effectiveDateTime":"soon","valueString":"x",
+                    "valueInteger":1,"note":{"text":"x"},"issued":3,"color":"red","component":[{"valueBoolean":"true"},{"code":{}}],
+                    "subject":{"reference":""},"_effectiveDateTime":{"extension":[{"valueString":"x"}]}}"#
+            ),
+            [
+                "Observation.status has white space around it",
+                "Observation.code has more values than R4 admits",
+                "Observation.effectiveDateTime has not the form of its type",
+                "Observation.valueInteger has more values than R4 admits",
+                "Observation.note should be a list",
+                "Observation.issued has the wrong JSON type",
+                "Observation.color is no element of R4",
+                "Observation.component[0].valueBoolean has the wrong JSON type",
+                "Observation.component[0].code is required and missing",
+                "Observation.component[1].code is required and missing",
+                "Observation.subject.reference is empty",
+                "Observation._effectiveDateTime.extension[0].url is required and missing",
+            ]
+        );
+        assert_eq!(found(r#"{"resourceType":"Nobody"}"#), [" is no resource type of R4"]);
+    }
+
+    #[test]
+    fn valid_resources_have_none() {
+        for json in [
+            r#"{"resourceType":"Patient","name":[{"given":["A",null],"_given":[null,{"extension":[{"url":"u","valueCode":"x"}]}]}],
+                "_birthDate":{"extension":[{"url":"u","valueCode":"unknown"}]},"multipleBirthInteger":2}"#,
+            r#"{"resourceType":"Observation","_status":{"extension":[{"url":"u","valueCode":"unknown"}]},"code":{"text":"x"},
+                "valueQuantity":{"value":1.50},"contained":[{"resourceType":"Patient","id":"p"}]}"#,
+        ] {
+            assert_eq!(found(json), [] as [&str; 0], "{json}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Placeholders for what R4 requires and a source left out.
+
+use super::changed;
+use super::check::{Fault, problems};
+use crate::fhir::{Element, Kind, Primitive, TypeId, facts};
+use crate::lake::json::{Edits, Value};
+use crate::normalize::marks::{DATA_ABSENT_REASON, PLACEHOLDER};
+use crate::normalize::report::{Report, Rule};
+use crate::normalize::walk::{choice_name, required};
+
+/// Deeper than required elements of R4 lie in one another.
+const MAX_DEPTH: usize = 8;
+
+/// Fills what objects lack; of the rest, `trimmed` codes have lost white space. A resource that would not be valid stays as it came.
+pub(super) fn fill(
+    root: Value<'_>,
+    ty: TypeId,
+    lacking: &[(Value<'_>, TypeId, u64)],
+    trimmed: usize,
+    edits: &mut Edits,
+    report: &mut Report,
+) {
+    let problems = problems(root, ty);
+    if problems.is_empty() {
+        return;
+    }
+    let places = || {
+        lacking.iter().flat_map(|(object, ty, has)| {
+            let elements = required(*ty)
+                .iter()
+                .enumerate()
+                .filter(move |(bit, _)| *has & (1 << bit) == 0);
+            elements.map(|(_, element)| (*object, *element))
+        })
+    };
+    // What is filled in here and the white space that was taken away must be all that is wrong.
+    let count = |fault| problems.iter().filter(|problem| problem.fault == fault).count();
+    let (missing, spaces) = (count(Fault::Missing), count(Fault::Space));
+    let is_broken = missing != places().count() || spaces != trimmed || missing + spaces != problems.len();
+    if is_broken || places().any(|(_, element)| placeholder(element, 0).is_none()) {
+        report.of(Rule::Required).left += 1;
+        return;
+    }
+    for (object, element) in places() {
+        let Some((name, json)) = placeholder(element, 0) else {
+            continue;
+        };
+        // A property that says nothing gives way.
+        for (key, value) in object.entries() {
+            let key = key.name();
+            let leads_here = |key: &str| element.types.iter().any(|ty| key == json_name(element, *ty));
+            if leads_here(key.trim_start_matches('_')) {
+                edits.omit(value);
+            }
+        }
+        edits.append(object, &name, &json);
+        changed(report, Rule::Required);
+    }
+}
+
+fn json_name(element: &Element, ty: TypeId) -> String {
+    if element.choice {
+        choice_name(element.name, facts().get(ty).name)
+    } else {
+        element.name.to_owned()
+    }
+}
+
+/// The property that stands for an element; `None` where nothing can.
+fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
+    // Of a choice, a type that can say so in words.
+    let preferred = ["CodeableConcept", "Reference", "string", "markdown", "Coding"];
+    let named = |name: &&str| facts().lookup(name).filter(|ty| element.types.contains(ty));
+    let ty = preferred.iter().find_map(named).or(element.types.first().copied())?;
+    let name = json_name(element, ty);
+    let (name, json) = match primitive(element, ty) {
+        Some(Some(text)) => (name, text),
+        Some(None) => (format!("_{name}"), absent()),
+        None => (name, object(ty, depth)?),
+    };
+    Some((name, if element.many { format!("[{json}]") } else { json }))
+}
+
+/// What stands for a primitive: a text, or only an extension; `None` where the type is none.
+fn primitive(element: &Element, ty: TypeId) -> Option<Option<String>> {
+    let Kind::Primitive(primitive) = facts().get(ty).kind else {
+        return None;
+    };
+    Some(match primitive {
+        Primitive::String | Primitive::Markdown => Some(format!("\"{PLACEHOLDER}\"")),
+        Primitive::Xhtml => Some(format!(
+            r#""<div xmlns=\"http://www.w3.org/1999/xhtml\">{PLACEHOLDER}</div>""#
+        )),
+        Primitive::Code if element.has_unknown => Some("\"unknown\"".to_owned()),
+        _ => None,
+    })
+}
+
+fn absent() -> String {
+    format!(r#"{{"extension":[{{"url":"{DATA_ABSENT_REASON}","valueCode":"unknown"}}]}}"#)
+}
+
+fn object(ty: TypeId, depth: usize) -> Option<String> {
+    let def = facts().get(ty);
+    let is_a = |name: &str| facts().lookup(name).is_some_and(|ancestor| facts().is_a(ty, ancestor));
+    if def.kind == Kind::Resource || depth > MAX_DEPTH {
+        return None;
+    }
+    if is_a("CodeableConcept") {
+        return Some(format!(r#"{{"text":"{PLACEHOLDER}"}}"#));
+    }
+    if is_a("Coding") || is_a("Reference") {
+        return Some(format!(r#"{{"display":"{PLACEHOLDER}"}}"#));
+    }
+    let required = required(ty);
+    if required.is_empty() {
+        return Some(absent());
+    }
+    let mut properties = Vec::new();
+    for element in required {
+        let (name, json) = placeholder(element, depth + 1)?;
+        properties.push(format!("\"{name}\":{json}"));
+    }
+    Some(format!("{{{}}}", properties.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lake::json::Tape;
+    use crate::normalize::form::check;
+
+    /// Every resource type of R4 with nothing in it, but for those that hold a resource they cannot do without.
+    #[test]
+    fn every_type_can_be_made_valid() {
+        for ty in facts().resources() {
+            let name = facts().get(ty).name;
+            let mut json = format!(r#"{{"resourceType":"{name}""#);
+            for element in required(ty) {
+                let (name, value) = placeholder(element, 0).unwrap();
+                json += &format!(",\"{name}\":{value}");
+            }
+            json.push('}');
+            let mut tape = Tape::new();
+            assert_eq!(check(tape.parse(json.as_bytes()).unwrap()), [], "{json}");
+        }
+    }
+}

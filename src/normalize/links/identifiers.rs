@@ -1,0 +1,113 @@
+//! What an identifier identifies by: an NPI, a tax id, a member id, or its system and value.
+
+use crate::fhir::reference::Reference;
+use crate::lake::json::Value;
+
+/// The system of NPIs.
+pub(super) const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
+/// The system of tax ids (EIN).
+const TAX: &str = "urn:oid:2.16.840.1.113883.4.4";
+
+/// Other spellings of the two systems.
+const SPELLINGS: &[(&str, &str)] = &[
+    ("urn:oid:2.16.840.1.113883.4.6", NPI),   // HL7 terminology, NamingSystem npi
+    ("https://hl7.org/fhir/sid/us-npi", NPI), // misspelt
+    ("http://hl7.org/fhir/sid/us-npi/", NPI), // misspelt
+    ("http://hl7.org.fhir/sid/us-npi", NPI),  // misspelt, in use
+    ("http://hl7.org/fhir/sid/us-ein", TAX),  // after the pattern of us-npi
+    ("http://hl7.org/fhir/sid/us-tin", TAX),  // the same
+    ("urn:oid:2.16.840.1.113883.4.2", TAX),   // HL7 OID registry, tax id
+];
+
+/// An identifier by which resources are found.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Identifier {
+    /// The system; for a member id without one, `MB`.
+    pub(super) system: String,
+    /// The value.
+    pub(super) value: String,
+}
+
+impl Identifier {
+    fn new(system: &str, value: &str) -> Option<Identifier> {
+        let spelling = SPELLINGS.iter().find(|(other, _)| *other == system);
+        let system = spelling.map_or(system, |(_, system)| system);
+        let value = match system {
+            NPI | TAX => value.chars().filter(char::is_ascii_digit).collect(),
+            _ => value.trim().to_owned(),
+        };
+        (!value.is_empty() && !system.is_empty()).then(|| Identifier {
+            system: system.to_owned(),
+            value,
+        })
+    }
+
+    /// What an Identifier says; none where it cannot identify.
+    pub(super) fn read(identifier: Value<'_>) -> Option<Identifier> {
+        let value = identifier.get_str("value")?;
+        match identifier.get_str("system") {
+            Some(system) => Identifier::new(system.trim(), &value),
+            // Without a system the type may tell what it is: CARIN and v2-0203 agree on these codes.
+            None => {
+                let codings = identifier.get("type")?.get("coding")?;
+                codings
+                    .items()
+                    .find_map(|coding| match coding.get_str("code")?.to_ascii_uppercase().as_str() {
+                        "NPI" => Identifier::new(NPI, &value),
+                        "TAX" | "EN" => Identifier::new(TAX, &value),
+                        "MB" => Identifier::new("MB", &value),
+                        _ => None,
+                    })
+            }
+        }
+    }
+
+    /// All ways to find a resource by its identifier.
+    pub(super) fn all(identifier: Value<'_>) -> impl Iterator<Item = Identifier> {
+        let is_member = || {
+            let codings = identifier.get("type")?.get("coding")?;
+            let mut codes = codings.items().filter_map(|coding| coding.get_str("code"));
+            codes.any(|code| code.eq_ignore_ascii_case("MB")).then_some(())
+        };
+        let member = is_member().and_then(|()| Identifier::new("MB", &identifier.get_str("value")?));
+        let read = Identifier::read(identifier);
+        let member = member.filter(|member| read.as_ref() != Some(member));
+        read.into_iter().chain(member)
+    }
+
+    /// The identifier of a conditional reference that has no other condition.
+    pub(super) fn of_query(query: &str) -> Option<Identifier> {
+        let mut parameters = form_urlencoded::parse(query.as_bytes());
+        let (name, token) = parameters.next()?;
+        if name != "identifier" || parameters.next().is_some() {
+            return None;
+        }
+        let (system, value) = token.split_once('|')?;
+        Identifier::new(system, value)
+    }
+
+    /// The NPI of a resource that has exactly one.
+    pub(super) fn npi(resource: Value<'_>) -> Option<String> {
+        let identifiers = resource.get("identifier")?;
+        let mut found = None;
+        for identifier in identifiers
+            .items()
+            .filter_map(Identifier::read)
+            .filter(|each| each.system == NPI)
+        {
+            if found.as_ref().is_some_and(|npi| *npi != identifier.value) {
+                return None;
+            }
+            found = Some(identifier.value);
+        }
+        found
+    }
+}
+
+/// The id behind a contained resource's reference.
+pub(super) fn fragment(reference: &str) -> Option<&str> {
+    match Reference::parse(reference) {
+        Reference::Fragment(id) if !id.is_empty() => Some(id),
+        _ => None,
+    }
+}

@@ -1,0 +1,249 @@
+//! Which resource of the consent answers to an id, an address or an identifier.
+
+use std::hash::Hasher;
+
+use rustc_hash::FxHashMap;
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+use super::identifiers::Identifier;
+use super::names::{Name, Names};
+use crate::fhir::reference::Reference;
+use crate::fhir::{TypeId, facts};
+use crate::normalize::codes::Codes;
+use crate::normalize::form;
+use crate::normalize::record::{Record, SourceId};
+
+/// Types that are found by identifier: who and what is referred to so, not the many clinical records.
+const IDENTIFIED: &[&str] = &[
+    "Patient",
+    "Practitioner",
+    "PractitionerRole",
+    "Organization",
+    "Location",
+    "RelatedPerson",
+    "Coverage",
+    "Device",
+    "Medication",
+    "HealthcareService",
+    "CareTeam",
+    "InsurancePlan",
+    "Endpoint",
+    "Group",
+];
+
+/// Records of these belong to one person as its source knows it: no other source's are found by identifier.
+const OWN_SOURCE_ONLY: &[&str] = &["Patient", "RelatedPerson", "Coverage"];
+
+/// A resource's place in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Place(u32);
+
+#[derive(Debug)]
+struct Entry {
+    resource_type: TypeId,
+    source: SourceId,
+    id: Id,
+    name: Name,
+}
+
+/// An id. Those of synced rows are UUIDs, which take less room so.
+#[derive(Debug)]
+enum Id {
+    Uuid([u8; 16]),
+    Text(Box<str>),
+}
+
+impl Id {
+    fn new(text: &str) -> Id {
+        let uuid = uuid::Uuid::parse_str(text).ok();
+        match uuid.filter(|uuid| text.len() == 36 && uuid.hyphenated().to_string() == text) {
+            Some(uuid) => Id::Uuid(*uuid.as_bytes()),
+            None => Id::Text(text.into()),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Id::Uuid(bytes) => uuid::Uuid::from_bytes(*bytes).hyphenated().to_string(),
+            Id::Text(text) => text.to_string(),
+        }
+    }
+}
+
+/// What answers to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    One(Place),
+    Several,
+}
+
+/// All resources of the consent.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    entries: Vec<Entry>,
+    by_id: FxHashMap<u128, Place>,
+    by_address: FxHashMap<u128, Answer>,
+    by_identifier: FxHashMap<u128, Answer>,
+    names: Names,
+}
+
+impl Index {
+    pub(super) fn add(&mut self, record: &Record<'_>, base: &str, codes: &dyn Codes) -> Place {
+        let place = Place(self.entries.len() as u32);
+        let ty = facts().get(record.resource_type).name;
+        self.entries.push(Entry {
+            resource_type: record.resource_type,
+            source: record.source,
+            id: Id::new(record.id),
+            name: self.names.see(record.json, record.resource_type, codes),
+        });
+        self.by_id.insert(key(&["id", ty, record.id], None), place);
+        if !base.is_empty()
+            && let Some(source) = record.json.get("meta").and_then(|meta| meta.get_str("source"))
+            && let Some(id) = own_id(&source, base, ty)
+        {
+            note(
+                &mut self.by_address,
+                key(&["address", ty, id], Some(record.source)),
+                place,
+            );
+        }
+        if IDENTIFIED.contains(&ty)
+            && let Some(identifiers) = record.json.get("identifier")
+        {
+            let list = identifiers.is_object().then_some(identifiers);
+            for identifier in identifiers.items().chain(list).flat_map(Identifier::all) {
+                let parts = ["identifier", ty, &identifier.system, &identifier.value];
+                note(&mut self.by_identifier, key(&parts, Some(record.source)), place);
+                note(&mut self.by_identifier, key(&parts, None), place);
+            }
+        }
+        place
+    }
+
+    pub(super) fn decide(&mut self, form: &form::Facts) {
+        self.names.decide(form);
+    }
+
+    /// The resource with an id.
+    pub(super) fn find(&self, ty: TypeId, id: &str) -> Option<Place> {
+        self.by_id.get(&key(&["id", facts().get(ty).name, id], None)).copied()
+    }
+
+    /// The one resource of a source that had this id there.
+    pub(super) fn at(&self, source: SourceId, ty: TypeId, id: &str) -> Option<Place> {
+        one(self
+            .by_address
+            .get(&key(&["address", facts().get(ty).name, id], Some(source)))?)
+    }
+
+    /// The one resource of these types that has an identifier: the source's own if it has any, else the consent's.
+    pub(super) fn identified(&self, source: SourceId, types: &[TypeId], identifier: &Identifier) -> Option<Place> {
+        let names = types
+            .iter()
+            .map(|ty| facts().get(*ty).name)
+            .filter(|ty| IDENTIFIED.contains(ty));
+        let names: Vec<&str> = if types.is_empty() {
+            IDENTIFIED.to_vec()
+        } else {
+            names.collect()
+        };
+        let ask = |names: &[&str], source: Option<SourceId>| {
+            let mut answers = names.iter().filter_map(|ty| {
+                let parts = ["identifier", ty, &identifier.system, &identifier.value];
+                self.by_identifier.get(&key(&parts, source))
+            });
+            let first = answers.next()?;
+            // Answers of several types are several, too.
+            Some(if answers.next().is_some() {
+                &Answer::Several
+            } else {
+                first
+            })
+        };
+        if let Some(answer) = ask(&names, Some(source)) {
+            return one(answer);
+        }
+        let elsewhere: Vec<&str> = names.into_iter().filter(|ty| !OWN_SOURCE_ONLY.contains(ty)).collect();
+        // A member id without a system means something at its own payer only.
+        if identifier.system == "MB" {
+            None
+        } else {
+            one(ask(&elsewhere, None)?)
+        }
+    }
+
+    pub(super) fn source(&self, place: Place) -> SourceId {
+        self.entries[place.0 as usize].source
+    }
+
+    pub(super) fn resource_type(&self, place: Place) -> TypeId {
+        self.entries[place.0 as usize].resource_type
+    }
+
+    pub(super) fn id(&self, place: Place) -> String {
+        self.entries[place.0 as usize].id.text()
+    }
+
+    /// `Type/id`.
+    pub(super) fn reference(&self, place: Place) -> String {
+        format!("{}/{}", facts().get(self.resource_type(place)).name, self.id(place))
+    }
+
+    /// What a resource is called.
+    pub(super) fn name(&self, place: Place) -> Option<&str> {
+        self.names.text(self.entries[place.0 as usize].name)
+    }
+
+    pub(super) fn of_type(&self, ty: TypeId) -> impl Iterator<Item = Place> {
+        let entries = self.entries.iter().enumerate();
+        entries
+            .filter(move |(_, entry)| entry.resource_type == ty)
+            .map(|(at, _)| Place(at as u32))
+    }
+}
+
+/// A key of 128 bits, so that two never meet.
+pub(super) fn key(parts: &[&str], source: Option<SourceId>) -> u128 {
+    let mut hasher = SipHasher13::new();
+    hasher.write_u32(source.map_or(u32::MAX, |source| source.0));
+    for part in parts {
+        hasher.write(part.as_bytes());
+        hasher.write_u8(0xff);
+    }
+    hasher.finish128().as_u128()
+}
+
+fn note(answers: &mut FxHashMap<u128, Answer>, key: u128, place: Place) {
+    let answer = answers.entry(key).or_insert(Answer::One(place));
+    if *answer != Answer::One(place) {
+        *answer = Answer::Several;
+    }
+}
+
+fn one(answer: &Answer) -> Option<Place> {
+    match answer {
+        Answer::One(place) => Some(*place),
+        Answer::Several => None,
+    }
+}
+
+/// Whether two addresses are one: the scheme, upper case and a trailing slash do not count.
+pub(super) fn is_same_base(one: &str, other: &str) -> bool {
+    fn bare(text: &str) -> &str {
+        text.split_once("://")
+            .map_or(text, |(_, rest)| rest)
+            .trim_end_matches('/')
+    }
+    !bare(one).is_empty() && bare(one).eq_ignore_ascii_case(bare(other))
+}
+
+/// The id in an address of the source itself.
+fn own_id<'t>(address: &'t str, base: &str, ty: &str) -> Option<&'t str> {
+    match Reference::parse(address) {
+        Reference::Absolute { base: found, target } if is_same_base(found, base) && target.type_name() == ty => {
+            Some(target.id)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,313 @@
+//! One walk over a record that stops where rules have something to do.
+//!
+//! What an element is, is told by R4's table: per type, a compiled selection holds the properties that are, or lead to, a code, a
+//! reference or a required element. All others are stepped over. Extensions are looked into where they stand in resources, backbones,
+//! data types on the way and other extensions, not in primitives. What other records contributed is not looked into ([`marks`]).
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use super::marks;
+use crate::fhir::{Element, Kind, TypeId, facts};
+use crate::lake::json::Value;
+
+/// What a rule does at the places of a record.
+pub(super) trait Visit<'t> {
+    /// A CodeableConcept.
+    fn concept(&mut self, _: Value<'t>) {}
+
+    /// A list of Codings that is not a CodeableConcept's.
+    fn codings(&mut self, _: Value<'t>) {}
+
+    /// A Coding that is no list's.
+    fn coding(&mut self, _: Value<'t>) {}
+
+    /// A Quantity.
+    fn quantity(&mut self, _: Value<'t>) {}
+
+    /// A Reference, and the types that it may lead to, none meaning any.
+    fn reference(&mut self, _: Value<'t>, _: &'static [TypeId]) {}
+
+    /// An object that lacks required elements: those of [`required`] whose bit is not set.
+    fn lacks(&mut self, _: Value<'t>, _: TypeId, _: u64) {}
+}
+
+/// Walks over a resource.
+pub(super) fn resource<'t>(root: Value<'t>, ty: TypeId, visit: &mut impl Visit<'t>) {
+    let has_marks = marks::may_stand_in(root);
+    Walk { visit, has_marks }.object(root, ty, true);
+}
+
+/// Walks over a value of some type.
+pub(super) fn value<'t>(value: Value<'t>, ty: TypeId, visit: &mut impl Visit<'t>) {
+    let step = Shapes::get().step_to(ty);
+    Walk {
+        visit,
+        has_marks: false,
+    }
+    .step(value, step, &[]);
+}
+
+/// The required elements of a type, in the order of the bits of [`Visit::lacks`].
+pub(super) fn required(ty: TypeId) -> &'static [&'static Element] {
+    &Shapes::get().shapes[ty.index()].required
+}
+
+/// The type that a resource says it is.
+pub(super) fn resource_type(resource: Value<'_>) -> Option<TypeId> {
+    let ty = facts().lookup(&resource.get_str("resourceType")?)?;
+    let def = facts().get(ty);
+    (def.kind == Kind::Resource && !def.is_abstract).then_some(ty)
+}
+
+/// Whether a property says something: `null`, `""`, `[]` and `{}` do not.
+pub(super) fn is_present(value: Value<'_>) -> bool {
+    value.raw().len() > 2 && !value.is_null() && (value.is_string() || !is_hollow(value)) || value.number().is_some()
+}
+
+fn is_hollow(value: Value<'_>) -> bool {
+    (value.is_array() && value.items().next().is_none()) || (value.is_object() && value.entries().next().is_none())
+}
+
+/// What is done with a property's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Skip,
+    Concept,
+    Coding,
+    Quantity,
+    Reference,
+    Extension,
+    /// Of a type that holds what rules look at.
+    Within(TypeId),
+    /// A resource, which says its type itself.
+    Resource,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Property {
+    step: Step,
+    targets: &'static [TypeId],
+    /// Of a required element its bit, else none.
+    bit: u64,
+}
+
+#[derive(Debug, Default)]
+struct Shape {
+    properties: FxHashMap<&'static str, Property>,
+    required: Vec<&'static Element>,
+    /// The bits of all required elements.
+    all: u64,
+}
+
+#[derive(Debug)]
+struct Shapes {
+    shapes: Vec<Shape>,
+    steps: Vec<Step>,
+}
+
+impl Shapes {
+    fn get() -> &'static Shapes {
+        static SHAPES: OnceLock<Shapes> = OnceLock::new();
+        SHAPES.get_or_init(Shapes::compile)
+    }
+
+    fn step_to(&self, ty: TypeId) -> Step {
+        self.steps[ty.index()]
+    }
+
+    fn compile() -> Shapes {
+        let facts = facts();
+        let mut steps: Vec<Step> = facts.types().map(own_step).collect();
+        // A type leads to what rules look at if one of its elements does; repeated until nothing changes, as types contain themselves.
+        loop {
+            let mut changed = false;
+            for ty in facts.types().filter(|ty| !is_primitive(*ty)) {
+                if steps[ty.index()] == Step::Skip && leads_somewhere(ty, &steps) {
+                    steps[ty.index()] = Step::Within(ty);
+                    changed = true;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let shapes = facts.types().map(|ty| Shape::compile(ty, &steps)).collect();
+        Shapes { shapes, steps }
+    }
+}
+
+fn is_primitive(ty: TypeId) -> bool {
+    matches!(facts().get(ty).kind, Kind::Primitive(_))
+}
+
+/// What a type is by itself.
+fn own_step(ty: TypeId) -> Step {
+    let facts = facts();
+    let is_a = |name: &str| facts.lookup(name).is_some_and(|ancestor| facts.is_a(ty, ancestor));
+    if is_a("CodeableConcept") {
+        Step::Concept
+    } else if is_a("Coding") {
+        Step::Coding
+    } else if is_a("Quantity") {
+        Step::Quantity
+    } else if is_a("Reference") {
+        Step::Reference
+    } else if is_a("Extension") {
+        Step::Extension
+    } else if facts.get(ty).kind == Kind::Resource {
+        Step::Resource
+    } else {
+        Step::Skip
+    }
+}
+
+fn leads_somewhere(ty: TypeId, steps: &[Step]) -> bool {
+    let mut elements = facts().get(ty).elements.iter();
+    elements.any(|element| {
+        element.min > 0
+            || element
+                .types
+                .iter()
+                .any(|ty| !matches!(steps[ty.index()], Step::Skip | Step::Extension))
+    })
+}
+
+impl Shape {
+    fn compile(ty: TypeId, steps: &[Step]) -> Shape {
+        let facts = facts();
+        let def = facts.get(ty);
+        let mut shape = Shape::default();
+        // The URL of an extension has no placeholder, and without it an extension says nothing.
+        let is_required = |element: &Element| element.min > 0 && def.name != "Extension";
+        for element in &def.elements {
+            let bit = if is_required(element) {
+                shape.required.push(element);
+                1 << (shape.required.len() - 1)
+            } else {
+                0
+            };
+            shape.all |= bit;
+            for ty in &element.types {
+                // Tags are labels, ours among them.
+                let is_tag = def.name == "Meta" && element.name == "tag";
+                let step = if is_tag { Step::Skip } else { steps[ty.index()] };
+                if step == Step::Skip && bit == 0 {
+                    continue;
+                }
+                let property = Property {
+                    step,
+                    targets: &element.targets,
+                    bit,
+                };
+                let name = if element.choice {
+                    choice_name(element.name, facts.get(*ty).name).leak()
+                } else {
+                    element.name
+                };
+                shape.properties.insert(name, property);
+                if bit != 0 && is_primitive(*ty) {
+                    let property = Property {
+                        step: Step::Skip,
+                        ..property
+                    };
+                    shape.properties.insert(format!("_{name}").leak(), property);
+                }
+            }
+        }
+        shape
+    }
+}
+
+/// The JSON name of a choice element with a type.
+pub(super) fn choice_name(element: &str, ty: &str) -> String {
+    let (head, tail) = ty.split_at(1);
+    format!("{element}{}{tail}", head.to_ascii_uppercase())
+}
+
+struct Walk<'v, V> {
+    visit: &'v mut V,
+    has_marks: bool,
+}
+
+impl<'t, V: Visit<'t>> Walk<'_, V> {
+    fn object(&mut self, object: Value<'t>, ty: TypeId, is_root: bool) {
+        let shape = &Shapes::get().shapes[ty.index()];
+        let mut seen = 0;
+        for (key, value) in object.entries() {
+            let property = if key.is_escaped() {
+                shape.properties.get(key.name().as_ref())
+            } else {
+                shape.properties.get(key.raw())
+            };
+            let Some(property) = property else { continue };
+            if property.bit != 0 && is_present(value) {
+                seen |= property.bit;
+            }
+            if property.step == Step::Skip {
+                continue;
+            }
+            if !value.is_array() {
+                self.step(value, property.step, property.targets);
+            } else if property.step == Step::Coding {
+                self.visit.codings(value);
+            } else {
+                for item in value.items() {
+                    if !(is_root && self.has_marks && marks::is_marked(item)) {
+                        self.step(item, property.step, property.targets);
+                    }
+                }
+            }
+        }
+        if seen != shape.all {
+            self.visit.lacks(object, ty, seen);
+        }
+    }
+
+    fn step(&mut self, value: Value<'t>, step: Step, targets: &'static [TypeId]) {
+        if !value.is_object() {
+            return;
+        }
+        match step {
+            Step::Skip => {}
+            Step::Concept => self.visit.concept(value),
+            Step::Coding => self.visit.coding(value),
+            Step::Quantity => self.visit.quantity(value),
+            Step::Reference => {
+                self.visit.reference(value, targets);
+                if let Some(identifier) = value.get("identifier").filter(Value::is_object) {
+                    self.step(identifier, Shapes::get().step_to(types().identifier), &[]);
+                }
+            }
+            Step::Extension => {
+                if !marks::is_ours(value) {
+                    self.object(value, types().extension, false);
+                }
+            }
+            Step::Within(ty) => self.object(value, ty, false),
+            Step::Resource => {
+                if let Some(ty) = resource_type(value) {
+                    self.object(value, ty, false);
+                }
+            }
+        }
+    }
+}
+
+/// Types that the walk names itself.
+struct Types {
+    identifier: TypeId,
+    extension: TypeId,
+}
+
+fn types() -> &'static Types {
+    static TYPES: OnceLock<Types> = OnceLock::new();
+    TYPES.get_or_init(|| {
+        let ty = |name: &str| facts().lookup(name).expect("R4 has this type");
+        Types {
+            identifier: ty("Identifier"),
+            extension: ty("Extension"),
+        }
+    })
+}
