@@ -328,6 +328,7 @@ impl Store {
         let addresses = addresses.collect::<Result<Vec<&str>, Error>>()?;
         self.write(|transaction| {
             transaction.execute("DELETE FROM endpoint_page WHERE endpoint = ?1", [id])?;
+            transaction.execute("UPDATE endpoint SET elsewhere = NULL WHERE id = ?1", [id])?;
             for address in addresses {
                 let sql = "INSERT OR IGNORE INTO endpoint_page (endpoint, address) VALUES (?1, ?2)";
                 transaction.execute(sql, params![id, address])?;
@@ -409,7 +410,8 @@ fn put_endpoint(
                    client_id = excluded.client_id,
                    client_secret = coalesce(excluded.client_secret, client_secret), scope = excluded.scope,
                    identifier_system = excluded.identifier_system,
-                   checked_at = coalesce(excluded.checked_at, checked_at)";
+                   page_size = NULL, client_auth = NULL, statement = NULL, statement_at = NULL, last_error = NULL,
+                   last_error_at = NULL, checked_at = coalesce(excluded.checked_at, checked_at)";
     let saved = connection.execute(
         sql,
         params![

@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 use super::audit::Actor;
 use super::endpoint::validated_by_user;
 use super::error::Error;
+use super::missing::{JobReport, keep_report};
 use super::moves::{forget_access, forget_outcomes};
 use super::record::{Authorization, AuthorizationType, Consent, Job};
 use super::states::{AuthorizationEvent, AuthorizationState, JobEvent, JobState};
@@ -13,6 +14,8 @@ use super::store::Store;
 
 /// Letters of a reason that are kept.
 const LONGEST: usize = 500;
+/// Lines of the audit log about what one job could not have.
+const NOTED: usize = 50;
 
 /// A job that was begun, with whom and what it is for.
 #[derive(Clone, Debug)]
@@ -34,6 +37,23 @@ pub struct JobFailure<'a> {
     pub access_ended: bool,
     /// The issues of the source's OperationOutcome, as a JSON array. They are kept sealed, for the application alone.
     pub outcome: Option<&'a str>,
+    /// What it could not have, if it came that far.
+    pub report: Option<&'a JobReport>,
+}
+
+/// How a job was done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JobSuccess<'a> {
+    /// For the audit log, in words that tell neither secrets nor contents.
+    pub detail: &'a str,
+    /// What it brought, and what it could not have.
+    pub report: Option<&'a JobReport>,
+}
+
+impl<'a> From<&'a str> for JobSuccess<'a> {
+    fn from(detail: &'a str) -> JobSuccess<'a> {
+        JobSuccess { detail, report: None }
+    }
 }
 
 impl<'a> From<&'a str> for JobFailure<'a> {
@@ -163,12 +183,19 @@ impl Store {
         self.read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
     }
 
-    /// Ends a job whose records are all stored; `detail` goes into the audit log. An endpoint of which no more is known than that it
+    /// Ends a job whose records are all stored. What it could not have is kept with it. An endpoint of which no more is known than that it
     /// is available has shown that it works; access that a verified identity opened is given up. `false` if the job was stopped meanwhile.
-    pub fn complete_job(&self, id: &str, detail: &str) -> Result<bool, Error> {
+    pub fn complete_job<'a>(&self, id: &str, success: impl Into<JobSuccess<'a>>) -> Result<bool, Error> {
+        let success: JobSuccess<'_> = success.into();
         self.end_job(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Succeeded)?;
-            note_sync(transaction, now, job, "sync.stored", detail)?;
+            note_sync(transaction, now, job, "sync.stored", success.detail)?;
+            if let Some(report) = success.report {
+                keep_report(transaction, &job.id, report)?;
+                for missing in report.missing.iter().take(NOTED) {
+                    note_sync(transaction, now, job, "sync.missing", &missing.line())?;
+                }
+            }
             forget_outcomes(transaction, &job.authorization)?;
             let lost = Error::Lost("patient authorization");
             let authorization = Authorization::get(transaction, &job.authorization)?.ok_or(lost)?;
@@ -203,6 +230,9 @@ impl Store {
             job.step(transaction, now, JobEvent::Failed)?;
             set_failure(transaction, &job.id, failure.why)?;
             note_sync(transaction, now, job, "sync.not-stored", failure.why)?;
+            if let Some(report) = failure.report {
+                keep_report(transaction, &job.id, report)?;
+            }
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED')";
             let synced: bool = transaction.query_row(sql, [&job.authorization], |row| row.get(0))?;
             let authorization = Authorization::get(transaction, &job.authorization)?;

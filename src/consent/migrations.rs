@@ -65,6 +65,7 @@ const STEPS: &[&str] = &[
     AUDIT_ARCHIVE,
     USAGE_BY_GRANT,
     PUBLIC_REFRESH,
+    SOURCE_DIALECTS,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -410,6 +411,45 @@ const USAGE_BY_GRANT: &str = "
 const PUBLIC_REFRESH: &str = "
     -- The publishable key of a client that got the token without its secret key; NULL if it showed the secret, and for older tokens.
     ALTER TABLE refresh_token ADD COLUMN public_client TEXT REFERENCES client (id);
+";
+
+/// How sources want to be asked, and what their syncs could not have.
+const SOURCE_DIALECTS: &str = "
+    -- The _count that the source takes, 0 where it takes none; NULL before the first sync.
+    ALTER TABLE endpoint ADD COLUMN page_size INTEGER;
+    -- How it takes the service's secret: 'basic', 'plain-basic' or 'post'; NULL where that is not known.
+    ALTER TABLE endpoint ADD COLUMN client_auth TEXT;
+    -- What its CapabilityStatement says, JSON, and when it was read.
+    ALTER TABLE endpoint ADD COLUMN statement TEXT;
+    ALTER TABLE endpoint ADD COLUMN statement_at INTEGER;
+    -- Origin of a next page that was not followed.
+    ALTER TABLE endpoint ADD COLUMN elsewhere TEXT;
+    -- The OAuth error that patients last came back with.
+    ALTER TABLE endpoint ADD COLUMN last_error TEXT;
+    ALTER TABLE endpoint ADD COLUMN last_error_at INTEGER;
+
+    -- What a job could not have.
+    CREATE TABLE sync_missing (
+        job TEXT NOT NULL REFERENCES sync_job (id) ON DELETE CASCADE,
+        ordinal INTEGER NOT NULL,
+        type TEXT NOT NULL,
+        -- As category=laboratory; NULL for all of the type.
+        part TEXT,
+        reason TEXT NOT NULL
+            CHECK (reason IN ('not-served', 'forbidden', 'failed', 'not-found', 'not-asked', 'not-taken')),
+        status INTEGER,
+        records INTEGER,
+        detail TEXT NOT NULL,
+        PRIMARY KEY (job, ordinal)
+    ) STRICT, WITHOUT ROWID;
+
+    -- What it brought.
+    CREATE TABLE sync_count (
+        job TEXT NOT NULL REFERENCES sync_job (id) ON DELETE CASCADE,
+        type TEXT NOT NULL,
+        records INTEGER NOT NULL,
+        PRIMARY KEY (job, type)
+    ) STRICT, WITHOUT ROWID;
 ";
 
 /// Brings the store to the newest version, in one transaction that a second process waits for.

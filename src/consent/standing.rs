@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::Error;
+use super::missing::Missing;
 use super::grant::REFRESH_SECONDS;
 use super::record::{Authorization, AuthorizationType, Consent, Usage};
 use super::states::{AuthorizationState, JobState};
@@ -37,6 +38,8 @@ pub struct Source {
     pub sync_not_before: Option<i64>,
     /// When a sync was last completed.
     pub synced_at: Option<i64>,
+    /// What the newest job that has ended could not have.
+    pub missing: Vec<Missing>,
 }
 
 /// What those who hold tokens are told of an endpoint.
@@ -224,6 +227,7 @@ impl Source {
             sync,
             sync_not_before: sync_not_before.flatten(),
             synced_at: completed.query_row([&authorization.id], |row| row.get(0))?,
+            missing: Missing::of_authorization(connection, &authorization.id)?,
             authorization,
         })
     }

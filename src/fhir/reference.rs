@@ -90,6 +90,11 @@ impl<'a> Reference<'a> {
 impl<'a> Target<'a> {
     /// `Type/id` or `Type/id/_history/version`, nothing else.
     pub fn parse(text: &'a str) -> Option<Target<'a>> {
+        Target::parse_with(text, is_id)
+    }
+
+    /// The same for a server whose ids are told by `is_id`.
+    pub fn parse_with(text: &'a str, is_id: impl Fn(&str) -> bool) -> Option<Target<'a>> {
         let (ty, rest) = text.split_once('/')?;
         let (id, version) = match rest.split_once('/') {
             None => (rest, None),

@@ -111,6 +111,10 @@ pub enum Trouble {
     NoPatient,
     /// It did not answer as it should.
     Down,
+    /// It does not let the service in, as it was set up.
+    Rejected,
+    /// Its records are in a form that is not read.
+    Unreadable,
 }
 
 /// A place that a record locator found.

@@ -180,13 +180,18 @@ impl Store {
 
     /// The patient cannot be sent to a source, which does not answer as it should.
     pub fn depart_failed(&self, key: SessionKey, to: &Departure<'_>) -> Result<(), FlowError> {
+        self.not_departed(key, to, Trouble::Down)
+    }
+
+    /// The patient is not sent to a source, for a reason that is known.
+    pub fn not_departed(&self, key: SessionKey, to: &Departure<'_>, trouble: Trouble) -> Result<(), FlowError> {
         self.step_flow(key, |transaction, now, flow| {
             let mut authorization = sent(transaction, now, flow, to, None)?;
             authorization.step(transaction, now, Actor::Service, AuthorizationEvent::Failed)?;
             flow.progress.window = None;
             flow.progress.go(Step::Trouble {
                 endpoint: to.endpoint.to_owned(),
-                trouble: Trouble::Down,
+                trouble,
             });
             Ok(())
         })
@@ -309,7 +314,7 @@ impl Store {
             let mut authorization = authorizing(transaction, flow, id)?;
             let event = match trouble {
                 Trouble::Refused | Trouble::NoPatient => AuthorizationEvent::Refused,
-                Trouble::Down => AuthorizationEvent::Failed,
+                Trouble::Down | Trouble::Rejected | Trouble::Unreadable => AuthorizationEvent::Failed,
             };
             authorization.step(transaction, now, Actor::Patient, event)?;
             flow.progress.window = None;
