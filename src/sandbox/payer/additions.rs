@@ -26,7 +26,7 @@ enum Change {
 /// Why a resource cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AdditionError {
-    #[error("a resource needs resourceType and id, both of letters, digits, - and .")]
+    #[error("a resource needs resourceType and id, both of letters, digits, -, . and _")]
     NoReference,
 }
 
@@ -35,7 +35,7 @@ impl Additions {
     pub(super) fn put(&mut self, resource: &Value) -> Result<String, AdditionError> {
         let name = |name: &str| {
             let text = resource[name].as_str()?;
-            let sound = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+            let sound = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
             (!text.is_empty() && text.bytes().all(sound)).then(|| text.to_owned())
         };
         let (Some(resource_type), Some(id)) = (name("resourceType"), name("id")) else {

@@ -3,10 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::holding::Holding;
-use super::knobs::Malformed;
+use super::knobs::{Malformed, Next};
 use super::row::Row;
 use super::scopes::Granted;
 
@@ -18,6 +18,10 @@ pub(super) struct Query {
     /// Resource types; all without.
     pub(super) types: Vec<String>,
     pub(super) ids: Option<Vec<String>>,
+    /// Codes that records have: by element, as `category`.
+    pub(super) filters: Vec<(String, String)>,
+    /// Provenance of what is found comes along.
+    pub(super) provenance: bool,
     pub(super) count: u64,
     pub(super) offset: u64,
 }
@@ -28,6 +32,8 @@ impl Default for Query {
             path: String::new(),
             types: Vec::new(),
             ids: None,
+            filters: Vec::new(),
+            provenance: false,
             count: u64::MAX,
             offset: 0,
         }
@@ -47,7 +53,26 @@ impl Query {
     fn matches(&self, row: &Row) -> bool {
         (self.types.is_empty() || self.types.contains(&row.resource_type))
             && self.ids.as_ref().is_none_or(|ids| ids.contains(&row.id))
+            && (self.filters.is_empty() || has_codes(row, &self.filters))
     }
+}
+
+/// Whether a record has a code in each of these elements.
+fn has_codes(row: &Row, filters: &[(String, String)]) -> bool {
+    let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
+    let has = |(name, code): &(String, String)| {
+        let element = match name.as_str() {
+            "clinical-status" => &record["clinicalStatus"],
+            "lifecycle-status" => &record["lifecycleStatus"],
+            name => &record[name],
+        };
+        let concepts = element.as_array().cloned().unwrap_or_else(|| vec![element.clone()]);
+        concepts.iter().any(|concept| {
+            let mut codings = concept["coding"].as_array().into_iter().flatten();
+            concept == code.as_str() || codings.any(|coding| coding["code"] == code.as_str())
+        })
+    };
+    filters.iter().all(has)
 }
 
 /// One page of a person's records.
@@ -59,6 +84,8 @@ pub(super) struct Page<'a> {
     /// How many resources a page holds at most.
     pub(super) most: u64,
     pub(super) malformed: Option<Malformed>,
+    /// How the next page's address is written.
+    pub(super) next: Next,
 }
 
 impl Page<'_> {
@@ -94,6 +121,14 @@ impl Page<'_> {
                 serde_json::Value::from(url)
             ));
         }
+        if self.query.provenance && self.granted.allows("Provenance") {
+            for row in self.along(&page) {
+                text.push_str(&format!(
+                    r#",{{"resource":{},"search":{{"mode":"include"}}}}"#,
+                    row.json
+                ));
+            }
+        }
         text.push_str("]}");
         // R4 has no empty lists.
         let mut text = if page.is_empty() {
@@ -111,6 +146,28 @@ impl Page<'_> {
         text
     }
 
+    /// Provenance of what a page has.
+    fn along(&self, page: &[&&Row]) -> impl Iterator<Item = &Row> {
+        let names: Vec<String> = page.iter().map(|row| row.reference()).collect();
+        let rows = self.holding.rows.iter().map(|row| &**row);
+        let of_types = rows.filter(|row| row.resource_type == "Provenance");
+        of_types.filter(move |row| row.references().any(|target| names.iter().any(|name| name == target)))
+    }
+
+    /// The address of a next page, as the organization writes it.
+    fn written_as(&self, url: &str) -> String {
+        let path = url.split_once("//").and_then(|(_, rest)| rest.split_once('/'));
+        match self.next {
+            Next::Under => url.to_owned(),
+            Next::Path => path.map_or_else(|| url.to_owned(), |(_, path)| format!("/{path}")),
+            Next::Query => url
+                .split_once('?')
+                .map_or_else(String::new, |(_, query)| format!("?{query}")),
+            Next::Http => url.replacen("https:", "http:", 1),
+            Next::Host => url.replacen("127.0.0.1", "localhost", 1),
+        }
+    }
+
     fn links(&self, more: bool, end: u64) -> serde_json::Value {
         let url = |base: &str, query: &Query| format!("{base}/{}?_page={}", query.path, query.link());
         let this = url(&self.base, &self.query);
@@ -123,7 +180,7 @@ impl Page<'_> {
             Some(Malformed::Loop) => Some(this),
             // An address set aside for documentation, where nobody answers.
             Some(Malformed::Foreign) => Some(url("http://192.0.2.1/fhir", &next)),
-            _ => more.then(|| url(&self.base, &next)),
+            _ => more.then(|| self.written_as(&url(&self.base, &next))),
         };
         links.extend(next.map(|next| json!({"relation": "next", "url": next})));
         links.into()
@@ -140,6 +197,8 @@ mod tests {
             path: "Observation".into(),
             types: vec!["Observation".into()],
             ids: Some(vec!["a".into(), "ö".into()]),
+            filters: vec![("category".into(), "x".into())],
+            provenance: true,
             count: 7,
             offset: 14,
         };

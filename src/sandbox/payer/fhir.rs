@@ -9,9 +9,11 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::header::{AUTHORIZATION, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use serde_json::json;
 
 use super::answer::{fhir, outcome, unauthorized};
 use super::bundle::{Page, Query};
+use super::dialect;
 use super::grants::Consent;
 use super::holding::Holding;
 use super::knobs::{Malformed, strikes};
@@ -165,7 +167,8 @@ impl<'w> Asker<'w> {
 
     /// Whether the organization has the type and the token's scope covers it.
     fn may_read(&self, ty: &str) -> Result<(), Fault> {
-        if !self.office.organization.types().contains(&ty) {
+        let unserved = self.office.knobs().unserved.iter().any(|one| one == ty);
+        if unserved || !self.office.organization.types().contains(&ty) {
             return Err(Fault::of(
                 StatusCode::NOT_FOUND,
                 IssueType::NotSupported,
@@ -217,11 +220,21 @@ async fn framed(
             None => outcome(status, IssueType::Exception, "out of order"),
         };
     }
+    if knobs.xml {
+        return xml();
+    }
     match asked(world, office).await {
         Ok(response) => response,
+        Err(Fault::Other(status, code, _)) if knobs.silent => outcome(status, code, "refused"),
         Err(Fault::Token { came }) => unauthorized(came),
         Err(Fault::Other(status, code, text)) => outcome(status, code, text),
     }
+}
+
+/// What comes of an organization that has no JSON.
+pub(super) fn xml() -> Response {
+    let text = r#"<?xml version="1.0"?><Bundle xmlns="http://hl7.org/fhir"><type value="searchset"/></Bundle>"#;
+    super::answer::body(StatusCode::OK, "application/fhir+xml", text)
 }
 
 /// The access token that came.
@@ -233,6 +246,11 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 fn searched(world: &World, office: &Office, headers: &HeaderMap, ty: &str, params: &Params) -> Result<Response, Fault> {
     let asker = Asker::admitted(world, office, headers)?;
     asker.may_read(ty)?;
+    let knobs = office.knobs();
+    if params.get("_page").is_none() {
+        dialect::admitted(&knobs, ty, params)
+            .map_err(|dialect::Refused(status, code, text)| Fault::of(status, code, text))?;
+    }
     let mut query = Query {
         path: ty.to_owned(),
         types: vec![ty.to_owned()],
@@ -245,9 +263,19 @@ fn searched(world: &World, office: &Office, headers: &HeaderMap, ty: &str, param
             "_page" => return page(world, office, &asker, ty, value),
             // How the answer is written, and there is one way only.
             "_format" | "_pretty" => {}
+            "_revinclude" if value == "Provenance:target" && knobs.provenance_along => query.provenance = true,
+            _ if dialect::FILTERS.contains(&name) && !SHARED.contains(&ty) => {
+                let code = value.rsplit('|').next().unwrap_or_default();
+                query.filters.push((name.to_owned(), code.to_owned()));
+            }
             _ if PEOPLE.contains(&name) && !SHARED.contains(&ty) && ty != "Patient" => asker.is_about(value)?,
             _ => return Err(unknown(name)),
         }
+    }
+    if ty == "Patient" && knobs.two_patients {
+        let entries = ["first", "second"].map(|id| json!({"resource": {"resourceType": "Patient", "id": id}}));
+        let bundle = json!({"resourceType": "Bundle", "type": "searchset", "total": 2, "entry": entries});
+        return Ok(fhir(StatusCode::OK, bundle.to_string()));
     }
     Ok(answered(world, office, &asker, query))
 }
@@ -297,6 +325,7 @@ fn answered(world: &World, office: &Office, asker: &Asker<'_>, query: Query) -> 
         query,
         most: knobs.page,
         malformed,
+        next: knobs.next,
     };
     fhir(StatusCode::OK, page.written())
 }

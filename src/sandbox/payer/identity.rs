@@ -81,6 +81,23 @@ pub(super) fn id_token(world: &World, person: &Person, consent: &Consent) -> Opt
     world.key.sign(&claims)
 }
 
+/// Which Patient of an organization a person is, signed.
+pub(super) fn fhir_user(world: &World, base: &str, patient: &str, consent: &Consent) -> Option<String> {
+    let now = chrono::Utc::now().timestamp();
+    let mut claims = json!({
+        "iss": base,
+        "sub": patient,
+        "aud": consent.client,
+        "iat": now,
+        "exp": now + LASTS,
+        "fhirUser": format!("{base}/Patient/{patient}"),
+    });
+    if let Some(nonce) = &consent.nonce {
+        claims["nonce"] = nonce.as_str().into();
+    }
+    world.key.sign(&claims)
+}
+
 /// Whom a good id_token is about.
 pub(super) fn subject(world: &World, token: &str) -> Option<u64> {
     let claims: Value = world.key.verify(token, &issuer(world))?;

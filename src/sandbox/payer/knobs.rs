@@ -1,5 +1,6 @@
 //! What a test turns at an organization to make it misbehave. Every misbehaviour is by count, never by chance.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -46,6 +47,74 @@ pub(super) struct Knobs {
     pub refreshable: Option<bool>,
     /// What of the page of consent is not offered: resource types that are left out of every grant.
     pub withhold: Vec<String>,
+    /// A larger `_count` is answered by 400; none is at 0.
+    pub max_count: u64,
+    /// Any `_count` is answered by 400.
+    pub refuse_count: bool,
+    /// Refusals of the FHIR API say nothing of their cause.
+    pub silent: bool,
+    /// Types that can be read, and searched in no way.
+    pub unsearchable: Vec<String>,
+    /// Types that can neither be read nor searched.
+    pub unserved: Vec<String>,
+    /// Searches of a type without this parameter are answered by 400: by type.
+    pub require: BTreeMap<String, String>,
+    /// Whether the CapabilityStatement names those parameters as US Core has it.
+    pub tell_required: bool,
+    /// Searches of a type without a category, and those of these categories, are answered by 403: by type.
+    pub forbid: BTreeMap<String, Vec<String>>,
+    /// How `next` links are written.
+    pub next: Next,
+    /// The token response names no Patient.
+    pub no_patient: bool,
+    /// It has an ID token whose `fhirUser` is the Patient.
+    pub fhir_user: bool,
+    /// A search for Patients finds two.
+    pub two_patients: bool,
+    /// The client secret that is wanted, in the place of the organization's own.
+    pub secret: String,
+    /// How it has to come.
+    pub secret_by: SecretBy,
+    /// Every answer of the FHIR API is XML.
+    pub xml: bool,
+    /// The version of FHIR that the CapabilityStatement names.
+    pub fhir_version: String,
+    /// Bytes by which the CapabilityStatement is longer than it has to be.
+    pub statement_padding: usize,
+    /// There is no CapabilityStatement.
+    pub no_statement: bool,
+    /// Searches bring Provenance along where they are asked to, and Provenance has no search of its own.
+    pub provenance_along: bool,
+}
+
+/// How the address of a next page is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Next {
+    /// Whole, under the FHIR base.
+    #[default]
+    Under,
+    /// As an absolute path.
+    Path,
+    /// As a query.
+    Query,
+    /// Whole, with `http` in place of `https`.
+    Http,
+    /// Whole, at another host name of the same machine.
+    Host,
+}
+
+/// Where a client's secret is looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SecretBy {
+    /// As RFC 6749 says, in the header or in the body.
+    #[default]
+    Any,
+    /// In the header, where nothing is decoded.
+    Plain,
+    /// In the body.
+    Body,
 }
 
 /// What is wrong with a malformed page.
@@ -86,6 +155,25 @@ impl Default for Knobs {
             no_records: false,
             refreshable: None,
             withhold: Vec::new(),
+            max_count: 0,
+            refuse_count: false,
+            silent: false,
+            unsearchable: Vec::new(),
+            unserved: Vec::new(),
+            require: BTreeMap::new(),
+            tell_required: false,
+            forbid: BTreeMap::new(),
+            next: Next::default(),
+            no_patient: false,
+            fhir_user: false,
+            two_patients: false,
+            secret: String::new(),
+            secret_by: SecretBy::default(),
+            xml: false,
+            fhir_version: "4.0.1".to_owned(),
+            statement_padding: 0,
+            no_statement: false,
+            provenance_along: false,
         }
     }
 }

@@ -8,10 +8,14 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::answer::{self, fhir, outcome};
+use super::knobs::Knobs;
 use super::office::Office;
 use super::organization::{Kind, SHARED};
 use super::world::World;
 use crate::fhir::outcome::IssueType;
+
+/// Parameters that are taken together, as US Core names them.
+const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
 
 /// The SMART configuration. A facility has nobody to send to a login page, so it names none.
 pub(super) async fn smart(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
@@ -43,6 +47,13 @@ pub(super) async fn smart(State(world): State<Arc<World>>, Path(organization): P
         scopes.push("offline_access".to_owned());
         capabilities.push("permission-offline");
     }
+    if office.knobs().fhir_user {
+        scopes.extend(["openid", "fhirUser"].map(str::to_owned));
+        capabilities.push("sso-openid-connect");
+    }
+    if office.knobs().no_patient {
+        capabilities.retain(|one| *one != "context-standalone-patient");
+    }
     if facility {
         grants = vec!["urn:ietf:params:oauth:grant-type:jwt-bearer", "client_credentials"];
         capabilities.retain(|one| *one != "launch-standalone");
@@ -64,6 +75,9 @@ pub(super) async fn smart(State(world): State<Arc<World>>, Path(organization): P
         "code_challenge_methods_supported": ["S256"],
         "capabilities": capabilities,
     });
+    if office.knobs().fhir_user {
+        configuration["jwks_uri"] = format!("{}/identity/jwks", world.base_url).into();
+    }
     if !facility {
         configuration["authorization_endpoint"] = format!("{base}/authorize").into();
     }
@@ -75,20 +89,34 @@ pub(super) async fn capability(State(world): State<Arc<World>>, Path(organizatio
     let Some(office) = with_records(&world, &organization) else {
         return nobody();
     };
+    let knobs = office.knobs();
+    if knobs.xml {
+        return super::fhir::xml();
+    }
+    if knobs.no_statement {
+        return nobody();
+    }
     let base = format!("{}/{organization}", world.base_url);
     let mut uris = vec![json!({"url": "token", "valueUri": format!("{base}/token")})];
     if office.organization.kind != Kind::Facility {
         uris.push(json!({"url": "authorize", "valueUri": format!("{base}/authorize")}));
     }
-    let resources: Vec<Value> = office.organization.types().into_iter().map(resource).collect();
+    let types = office.organization.types();
+    let resources: Vec<Value> = types.into_iter().map(|ty| resource(ty, &knobs)).collect();
+    // DSTU2 had another name for it.
+    let name = match knobs.fhir_version.starts_with("1.") {
+        true => "Conformance",
+        false => "CapabilityStatement",
+    };
     let statement = json!({
-        "resourceType": "CapabilityStatement",
+        "resourceType": name,
+        "description": "x".repeat(knobs.statement_padding),
         "status": "active",
         "date": "2026-01-01",
         "kind": "instance",
         "publisher": office.organization.name,
         "implementation": {"description": format!("{} (test)", office.organization.name), "url": world.fhir_base(office)},
-        "fhirVersion": "4.0.1",
+        "fhirVersion": knobs.fhir_version,
         "format": ["application/fhir+json", "json"],
         "rest": [{
             "mode": "server",
@@ -108,16 +136,28 @@ pub(super) async fn capability(State(world): State<Arc<World>>, Path(organizatio
     fhir(StatusCode::OK, statement.to_string())
 }
 
-fn resource(ty: &str) -> Value {
+fn resource(ty: &str, knobs: &Knobs) -> Value {
     let mut parameters = vec![json!({"name": "_id", "type": "token"})];
     if !SHARED.contains(&ty) && ty != "Patient" {
         parameters.push(json!({"name": "patient", "type": "reference"}));
     }
-    let mut resource = json!({
-        "type": ty,
-        "interaction": [{"code": "read"}, {"code": "search-type"}],
-        "searchParam": parameters,
-    });
+    let is_named = |types: &[String]| types.iter().any(|one| one == ty);
+    let along = knobs.provenance_along;
+    let mut interactions = Vec::new();
+    if !is_named(&knobs.unserved) {
+        interactions.push(json!({"code": "read"}));
+    }
+    if !is_named(&knobs.unserved) && !is_named(&knobs.unsearchable) && !(along && ty == "Provenance") {
+        interactions.push(json!({"code": "search-type"}));
+    }
+    let mut resource = json!({"type": ty, "interaction": interactions, "searchParam": parameters});
+    if along {
+        resource["searchRevInclude"] = json!(["Provenance:target"]);
+    }
+    if let Some(required) = knobs.require.get(ty).filter(|_| knobs.tell_required) {
+        let names = ["patient", required].map(|name| json!({"url": "required", "valueString": name}));
+        resource["extension"] = json!([{"url": COMBINATION, "extension": names}]);
+    }
     if ty == "Patient" {
         resource["operation"] = json!([{
             "name": "everything",

@@ -10,6 +10,7 @@ pub(super) mod answer;
 mod authorize;
 mod bundle;
 mod consent;
+mod dialect;
 mod fhir;
 mod grants;
 mod holding;

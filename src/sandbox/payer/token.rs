@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::answer::{json, oauth};
 use super::grants::{Consent, Refused};
-use super::identity::{id_token, subject};
-use super::knobs::strikes;
+use super::identity::{fhir_user, id_token, subject};
+use super::knobs::{SecretBy, strikes};
 use super::office::Office;
 use super::organization::{CLIENT_ID, CLIENT_SECRET, Kind};
 use super::params::Params;
@@ -145,7 +145,14 @@ fn response(world: &World, office: &Office, consent: Consent) -> Value {
         if office.organization.kind == Kind::Identity {
             answer["id_token"] = id_token(world, &person, &consent).into();
         } else {
-            answer["patient"] = person.patient.into();
+            let knobs = office.knobs();
+            if knobs.fhir_user {
+                let base = world.fhir_base(office);
+                answer["id_token"] = fhir_user(world, &base, &person.patient, &consent).into();
+            }
+            if !knobs.no_patient {
+                answer["patient"] = person.patient.into();
+            }
         }
     }
     let mut grants = office.grants();
@@ -174,13 +181,17 @@ fn at_facility(world: &World, office: &Office, person: Option<u64>) -> Result<Co
 
 /// Checks the client; says whether it has proven itself by its secret.
 fn client(office: &Office, headers: &HeaderMap, params: &Params) -> Result<bool, Error> {
+    let knobs = office.knobs();
     let basic = match headers.get(AUTHORIZATION) {
         None => None,
+        Some(_) if knobs.secret_by == SecretBy::Body => {
+            return Err(unknown_client("the client has to name itself in the body"));
+        }
         Some(value) => Some(
             value
                 .to_str()
                 .ok()
-                .and_then(pair)
+                .and_then(|header| pair(header, knobs.secret_by == SecretBy::Any))
                 .ok_or_else(|| unknown_client("the Authorization header is not Basic with client_id and secret"))?,
         ),
     };
@@ -200,8 +211,15 @@ fn client(office: &Office, headers: &HeaderMap, params: &Params) -> Result<bool,
     if (id != CLIENT_ID && !bearer) || differs {
         return Err(unknown_client("the client is unknown"));
     }
+    let wanted = match knobs.secret.as_str() {
+        "" => CLIENT_SECRET,
+        secret => secret,
+    };
     match secret {
-        Some(secret) if secret == CLIENT_SECRET => Ok(true),
+        Some(_) if basic.is_none() && knobs.secret_by == SecretBy::Plain => {
+            Err(unknown_client("the client has to name itself in the header"))
+        }
+        Some(secret) if secret == wanted => Ok(true),
         Some(_) => Err(unknown_client("the client's secret is wrong")),
         None if office.organization.secret.is_some() && office.organization.kind != Kind::Facility => {
             Err(unknown_client("the client has to send its secret"))
@@ -214,8 +232,8 @@ fn unknown_client(description: &str) -> Error {
     Error(StatusCode::UNAUTHORIZED, "invalid_client", description.to_owned())
 }
 
-/// Client id and secret of a Basic header, both percent-decoded as RFC 6749 wants.
-fn pair(header: &str) -> Option<(String, String)> {
+/// Client id and secret of a Basic header, both percent-decoded if it is to be as RFC 6749 wants.
+fn pair(header: &str, decode: bool) -> Option<(String, String)> {
     let (scheme, rest) = header.split_once(' ')?;
     let decoded = STANDARD
         .decode(rest.trim())
@@ -223,6 +241,9 @@ fn pair(header: &str) -> Option<(String, String)> {
         .filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
     let decoded = String::from_utf8(decoded).ok()?;
     let (id, secret) = decoded.split_once(':')?;
+    if !decode {
+        return Some((id.to_owned(), secret.to_owned()));
+    }
     // Form encoding, in which a plus is a space.
     let plain = |text: &str| Params::parse(format!("x={text}").as_bytes()).text("x").to_owned();
     Some((plain(id), plain(secret)))

@@ -1,0 +1,51 @@
+//! Which searches an organization refuses, as its knobs have it: dialects of real sources.
+
+use axum::http::StatusCode;
+
+use super::knobs::Knobs;
+use super::params::Params;
+use crate::fhir::outcome::IssueType;
+
+/// Parameters by which people's own records are found beside the person.
+pub(super) const FILTERS: &[&str] = &[
+    "category",
+    "clinical-status",
+    "code",
+    "intent",
+    "lifecycle-status",
+    "status",
+];
+
+/// Why a search is refused.
+pub(super) struct Refused(pub(super) StatusCode, pub(super) IssueType, pub(super) String);
+
+/// Whether a search is answered.
+pub(super) fn admitted(knobs: &Knobs, ty: &str, params: &Params) -> Result<(), Refused> {
+    let invalid = |text: String| Err(Refused(StatusCode::BAD_REQUEST, IssueType::Invalid, text));
+    let is_named = |types: &[String]| types.iter().any(|one| one == ty);
+    if is_named(&knobs.unsearchable) || (knobs.provenance_along && ty == "Provenance") {
+        let text = format!("{ty} can be read and not searched");
+        return Err(Refused(StatusCode::NOT_FOUND, IssueType::NotSupported, text));
+    }
+    if let Some(count) = params.get("_count").and_then(|text| text.parse::<u64>().ok()) {
+        if knobs.refuse_count {
+            return invalid("the search parameter _count is not supported".to_owned());
+        }
+        if knobs.max_count > 0 && count > knobs.max_count {
+            return invalid(format!("_count must be between 1 and {}", knobs.max_count));
+        }
+    }
+    let required = knobs.require.get(ty);
+    if let Some(required) = required.filter(|required| params.get(required).is_none()) {
+        return invalid(format!("a search of {ty} needs the parameter {required}"));
+    }
+    if let Some(forbidden) = knobs.forbid.get(ty) {
+        let category = params.get("category");
+        let category = category.map(|one| one.rsplit('|').next().unwrap_or_default());
+        if category.is_none_or(|category| forbidden.iter().any(|one| one == category)) {
+            let text = format!("the token's scope does not cover all of {ty}");
+            return Err(Refused(StatusCode::FORBIDDEN, IssueType::Forbidden, text));
+        }
+    }
+    Ok(())
+}
