@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     app, audit, bench, check, compact, consents, demo, endpoint, erase, fhirpath, generate, import, info, keys,
-    normalize, run as run_view, sandbox, search, serve, terminology, token, validate_view,
+    normalize, run as run_view, sandbox, search, serve, sync, terminology, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -41,6 +41,7 @@ enum Command {
     Endpoint(endpoint::Args),
     Keys(keys::Args),
     Consents(consents::Args),
+    Sync(sync::Args),
     Audit(audit::Args),
 }
 
@@ -69,6 +70,7 @@ pub fn run() -> ExitCode {
         Command::Endpoint(arguments) => endpoint::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),
         Command::Consents(arguments) => consents::run(arguments),
+        Command::Sync(arguments) => sync::run(arguments),
         Command::Audit(arguments) => audit::run(arguments),
     };
     match outcome {

@@ -47,6 +47,7 @@ mod run;
 mod sandbox;
 mod search;
 mod serve;
+mod sync;
 mod terminology;
 mod token;
 mod upkeep;

@@ -89,7 +89,7 @@ impl<'e> Marked<'e> {
                     tag.get_str("system")
                         .is_some_and(|system| naming.is_our_system(&system))
                 };
-                self.list(value, naming.tags(), |tag| !is_ours(tag));
+                self.list(value, &naming.tags(ty, source_id), |tag| !is_ours(tag));
             } else {
                 self.0.value(value);
             }
@@ -97,7 +97,7 @@ impl<'e> Marked<'e> {
         }
         self.source(ty, source_id, naming);
         if !tagged {
-            self.tags(naming);
+            self.tags(ty, source_id, naming);
         }
         self.0.out.push(b'}');
         at
@@ -107,7 +107,7 @@ impl<'e> Marked<'e> {
         self.0.out.push(b'{');
         let at = self.0.out.len();
         self.source(ty, source_id, naming);
-        self.tags(naming);
+        self.tags(ty, source_id, naming);
         self.0.out.push(b'}');
         at
     }
@@ -117,9 +117,9 @@ impl<'e> Marked<'e> {
         push_quoted(&mut self.0.out, &naming.address(ty, source_id));
     }
 
-    fn tags(&mut self, naming: &Naming) {
+    fn tags(&mut self, ty: TypeId, source_id: &str, naming: &Naming) {
         self.0.out.extend_from_slice(b",\"tag\":[");
-        self.0.out.extend_from_slice(naming.tags().join(",").as_bytes());
+        self.0.out.extend_from_slice(naming.tags(ty, source_id).join(",").as_bytes());
         self.0.out.push(b']');
     }
 
@@ -170,6 +170,7 @@ mod tests {
             identifier_system: "urn:payer".to_owned(),
             source_patient: "p".to_owned(),
             tags: "https://records.example/tags".to_owned(),
+            generated_patient: false,
         };
         let naming = Naming::new(key(), "app", Mode::Test, synced);
         let mut normalizer = Normalizer::new(Keys::new(), Some(Arc::new(Rewrite::Synced(naming))));

@@ -18,7 +18,7 @@ use super::identifiers::keys_of;
 use super::links::{Links, Resolution, Wait, resolve};
 use super::marked::Marked;
 use super::rewrite::Rewrite;
-use super::synced::Naming;
+use super::synced::{Naming, is_source_id, source_target};
 use crate::fhir::reference::{Target as Relative, is_id};
 use crate::fhir::{TypeId, facts};
 use crate::lake::file::digest;
@@ -45,6 +45,8 @@ pub(super) struct Normalized {
 pub(super) struct Normalizer {
     keys: Keys,
     rewrite: Option<Arc<Rewrite>>,
+    /// Whether this is a sync, whose records have the ids of a source.
+    of_source: bool,
     edits: Vec<Edit>,
     /// The text of the resource normalized last.
     text: Vec<u8>,
@@ -56,6 +58,7 @@ impl Normalizer {
     pub(super) fn new(keys: Keys, rewrite: Option<Arc<Rewrite>>) -> Self {
         Self {
             keys,
+            of_source: rewrite.as_deref().and_then(Rewrite::naming).is_some(),
             rewrite,
             edits: Vec::new(),
             text: Vec::new(),
@@ -130,7 +133,8 @@ impl Normalizer {
                 .ok_or_else(|| reject(Reason::InvalidId))?,
             (None, None) => content_id(root),
         };
-        if !is_id(&source_id) {
+        let is_sound = if self.of_source { is_source_id } else { is_id };
+        if !is_sound(&source_id) {
             return Err(reject(Reason::InvalidId));
         }
         self.edits.clear();
@@ -238,7 +242,11 @@ impl Normalizer {
             None => target,
         };
         let mut written = None;
-        if let Some(Relative { ty, id, version }) = target.and_then(Relative::parse) {
+        let target_of = |text| match self.of_source {
+            true => source_target(text),
+            false => Relative::parse(text),
+        };
+        if let Some(Relative { ty, id, version }) = target.and_then(target_of) {
             let name = facts().get(ty).name;
             let new_id = self.rewrite.as_ref().map(|rewrite| rewrite.id(ty, id));
             // What a sync brings is the person's own.

@@ -28,6 +28,23 @@ pub struct Synced {
     pub source_patient: String,
     /// What the systems of our tags begin with, without a trailing slash.
     pub tags: String,
+    /// The service made the person's Patient, since the source gives none.
+    pub generated_patient: bool,
+}
+
+/// Letters of an id at a source. R4 admits 64.
+const LONGEST_ID: usize = 256;
+
+/// Whether a text can be an id at a source. Ids are ours in the end, so that what older sources have (underscores, more than 64 letters) is
+/// taken; what has a meaning in an address is not.
+pub(super) fn is_source_id(text: &str) -> bool {
+    let admitted = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:|=+@!*,;$()".contains(&byte);
+    (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(admitted)
+}
+
+/// What a relative reference within a source leads to.
+pub fn source_target(text: &str) -> Option<Target<'_>> {
+    Target::parse_with(text, is_source_id)
 }
 
 /// Gives records their ids and marks.
@@ -104,7 +121,7 @@ impl Naming {
     pub(super) fn local<'t>(&self, reference: &'t str) -> &'t str {
         let relative = reference.strip_prefix(&self.base);
         relative
-            .filter(|text| Target::parse(text).is_some())
+            .filter(|text| source_target(text).is_some())
             .unwrap_or(reference)
     }
 
@@ -124,9 +141,15 @@ impl Naming {
         under.is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// Our tags, as JSON objects.
-    pub(super) fn tags(&self) -> &[String] {
-        &self.tags
+    /// Our tags on a record, as JSON objects.
+    pub(super) fn tags(&self, ty: TypeId, id: &str) -> Vec<String> {
+        let mut tags = self.tags.clone();
+        let is_made = self.synced.generated_patient && id == self.synced.source_patient;
+        if is_made && facts().get(ty).name == "Patient" {
+            let system = format!("{}/GeneratedBy", self.synced.tags);
+            tags.push(serde_json::json!({"system": system, "code": "patient"}).to_string());
+        }
+        tags
     }
 }
 

@@ -155,7 +155,7 @@ impl Walk<'_> {
                 if self.stepped(outcome, admitted).is_some() {
                     let trigger = match trouble {
                         Trouble::Refused | Trouble::NoPatient => Trigger::Refused,
-                        Trouble::Down => Trigger::Failed,
+                        Trouble::Down | Trouble::Rejected | Trouble::Unreadable => Trigger::Failed,
                     };
                     assert!(self.move_source(at, trigger));
                     if !self.at_hub {

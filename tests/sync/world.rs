@@ -279,6 +279,7 @@ impl World {
             client_id: CLIENT_ID.to_owned(),
             client_secret: secret.map(str::to_owned),
             scope: SCOPE.to_owned(),
+            client_auth: None,
         };
         let (base, back) = (
             self.payer.fhir_base(organization),

@@ -6,6 +6,7 @@ use serde_json::json;
 use url::Url;
 use uuid::Uuid;
 
+use super::findings::remember;
 use super::source::{Found, fhir_base, secret};
 use crate::cli::columns::plain;
 use crate::cli::data_store::{open_or_create, refused};
@@ -13,6 +14,7 @@ use crate::cli::failure::Failure;
 use crate::cli::mode::Mode;
 use crate::cli::token::DEFAULT_BASE_URL;
 use crate::consent::{Actor, AuthorizationType, Endpoint, EndpointStatus, NewEndpoint, Organization, Store};
+use crate::sync::client::Registration;
 
 /// Add a source from its SMART configuration, which is read while it is added; or change the one of its FHIR base
 ///
@@ -110,12 +112,17 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     portal_for_once(arguments)?;
     let base = fhir_base(&arguments.url);
     let client_secret = secret(arguments.client_secret_file.as_deref())?;
-    let found = Found::at(base, arguments.allow_private_sources)
+    let registration = Registration {
+        client_id: arguments.client_id.clone(),
+        client_secret: client_secret.clone(),
+        scope: String::new(),
+        client_auth: None,
+    };
+    let found = Found::at(base, arguments.allow_private_sources, &registration)
         .map_err(|error| Failure::input(format!("{base} cannot be added: {error}")))?;
-    let version = &found.capabilities.fhir_version;
-    if !version.starts_with("4.0.") {
+    if found.statement.fhir_version.is_empty() {
         return Err(Failure::input(format!(
-            "{base} cannot be added: it speaks FHIR {version:?}, and only R4 is read"
+            "{base} cannot be added: it does not say which FHIR it speaks, and only R4 is read"
         )));
     }
     let store = open_or_create(&arguments.data)?;
@@ -130,10 +137,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let portal = arguments.ty == AuthorizationType::Credentials;
     let says = || located || (!portal && found.grants_offline());
     let refreshable = arguments.refreshable.unwrap_or_else(says);
-    let usual = match refreshable && !located {
-        true => "launch/patient patient/*.read offline_access",
-        false => "launch/patient patient/*.read",
-    };
+    let usual = found.scope(refreshable && !located);
     let known = store
         .endpoint_by_base(arguments.mode.into(), base)
         .map_err(Failure::other)?;
@@ -155,7 +159,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         configuration: Some(&found.stored()?),
         client_id: &arguments.client_id,
         client_secret: client_secret.as_deref(),
-        scope: arguments.scope.as_deref().unwrap_or(usual),
+        scope: arguments.scope.as_deref().unwrap_or(&usual),
         identifier_system: arguments.identifier_system.as_deref().unwrap_or(base),
     };
     let endpoint = store
@@ -164,7 +168,8 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     store
         .set_endpoint_pages(&endpoint.id, &arguments.pages_at, Actor::Operator)
         .map_err(refused)?;
-    report(&store, &endpoint, known.is_some(), arguments.json)
+    let lines = remember(&store, &endpoint, &found)?;
+    report(&store, &endpoint, known.is_some(), &lines, arguments.json)
 }
 
 /// The organization of this name as the arguments have it; a new one where there is none.
@@ -179,7 +184,13 @@ fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organizat
     })
 }
 
-fn report(store: &Store, endpoint: &Endpoint, changed: bool, as_json: bool) -> Result<(), Failure> {
+fn report(
+    store: &Store,
+    endpoint: &Endpoint,
+    changed: bool,
+    lines: &[String],
+    as_json: bool,
+) -> Result<(), Failure> {
     let base_url = store.base_url().map_err(Failure::other)?;
     let redirect_uri = format!(
         "{}/connect/callback/{}",
@@ -190,6 +201,7 @@ fn report(store: &Store, endpoint: &Endpoint, changed: bool, as_json: bool) -> R
         let object = json!({
             "id": endpoint.id, "name": endpoint.name, "mode": endpoint.mode.schema(),
             "refreshable": endpoint.refreshable, "resources": endpoint.resources, "redirectUri": redirect_uri,
+            "found": lines,
         });
         println!("{object:#}");
         return Ok(());
@@ -202,6 +214,9 @@ fn report(store: &Store, endpoint: &Endpoint, changed: bool, as_json: bool) -> R
     };
     let (id, name, types) = (&endpoint.id, plain(&endpoint.name), endpoint.resources.len());
     println!("{done} {name} as {id}: {lasting}, {types} resource types");
+    for line in lines {
+        println!("  {line}");
+    }
     println!("Register this redirect URI at the source: {redirect_uri}");
     if base_url.is_none() {
         println!("(its beginning is the server's base address, which no serve on this folder has said yet)");

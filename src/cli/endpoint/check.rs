@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::source::Found;
+use super::findings::{known, remember};
+use super::source::{Found, Unfit};
 use crate::cli::columns::plain;
 use crate::cli::data_store::{open, refused};
 use crate::cli::failure::Failure;
 use crate::consent::{Actor, Endpoint, EndpointStatus};
+use crate::sync::client::Registration;
 
-/// Read the SMART configuration of one source, or of all, and keep it
+/// Ask one source, or all, what they are and how they want to be asked; keep it, and say what was found out
 ///
 /// Exit codes: 0 all answer; 3 some do not, or there is no source; 2 there is none of this id; 1 another failure.
 #[derive(Debug, clap::Args)]
@@ -56,20 +58,33 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let mut list: Vec<Value> = Vec::new();
     let mut failed = 0;
     for endpoint in &endpoints {
-        let problem = match Found::at(&endpoint.fhir_base, arguments.allow_private_sources) {
-            Err(error) => Some(error.to_string()),
+        let registration = Registration {
+            client_id: endpoint.client_id.clone(),
+            client_secret: store.endpoint_secret(&endpoint.id).map_err(Failure::other)?,
+            scope: String::new(),
+            client_auth: None,
+        };
+        let found = Found::at(&endpoint.fhir_base, arguments.allow_private_sources, &registration);
+        let (problem, lines) = match found {
+            Err(error) => (Some(error.to_string()), known(&store, endpoint, None)?),
             Ok(found) => {
                 store
                     .endpoint_checked(&endpoint.id, &found.stored()?)
                     .map_err(Failure::other)?;
-                None
+                let lines = remember(&store, endpoint, &found)?;
+                let refused = registration.client_secret.is_some() && found.client_auth.is_none();
+                (refused.then(|| Unfit::Secret.to_string()), lines)
             }
         };
         failed += usize::from(problem.is_some());
         if arguments.json {
-            list.push(json!({"id": endpoint.id, "name": endpoint.name, "ok": problem.is_none(), "problem": problem}));
+            list.push(json!({"id": endpoint.id, "name": endpoint.name, "ok": problem.is_none(), "problem": problem,
+                "found": lines}));
         } else {
             println!("{}: {}", plain(&endpoint.name), problem.as_deref().unwrap_or("ok"));
+            for line in lines {
+                println!("  {line}");
+            }
         }
     }
     if arguments.json {

@@ -3,6 +3,7 @@
 mod add;
 mod check;
 mod command;
+mod findings;
 mod identity;
 mod list;
 mod source;

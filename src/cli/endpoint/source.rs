@@ -3,18 +3,35 @@
 use std::path::Path;
 
 use crate::cli::failure::Failure;
+use crate::consent::ClientAuth;
 use crate::fhir::{Kind, facts};
-use crate::sync::client::{Capabilities, Client, Configuration, Error, Guard, HttpLimits};
+use crate::sync::client::{Client, Configuration, Error, Guard, HttpLimits, Registration, Statement};
 
 /// What a source said.
 pub(super) struct Found {
     pub(super) configuration: Configuration,
-    pub(super) capabilities: Capabilities,
+    pub(super) statement: Statement,
+    /// How it takes the service's secret, if it has one and takes it.
+    pub(super) client_auth: Option<ClientAuth>,
+}
+
+/// Why a source cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unfit {
+    /// It does not answer as it should.
+    #[error(transparent)]
+    Asked(#[from] Error),
+    /// Its records cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// It does not take the secret.
+    #[error("it refuses the service's client id and secret, in the header and in the body")]
+    Secret,
 }
 
 impl Found {
-    /// Asks the source at this FHIR base, over the network.
-    pub(super) fn at(fhir_base: &str, private: bool) -> Result<Found, Error> {
+    /// Asks the source at this FHIR base, over the network, and finds out how it takes the service's secret.
+    pub(super) fn at(fhir_base: &str, private: bool, registration: &Registration) -> Result<Found, Unfit> {
         let guard = if private { Guard::Private } else { Guard::Public };
         guard.check(fhir_base)?;
         let client = Client::new(guard, HttpLimits::default())?;
@@ -23,9 +40,20 @@ impl Found {
             .build()
             .map_err(|_| Error::Setup)?;
         runtime.block_on(async {
+            // Sources of before R4 have no SMART configuration: that they are too old is what matters.
+            let statement = client.statement(fhir_base).await;
+            if let Some(problem) = statement.as_ref().ok().and_then(Statement::problem) {
+                return Err(Unfit::Unreadable(problem));
+            }
+            let configuration = client.discover(fhir_base).await?;
+            let client_auth = match registration.client_secret {
+                None => None,
+                Some(_) => client.find_client_auth(&configuration, registration).await?,
+            };
             Ok(Found {
-                configuration: client.discover(fhir_base).await?,
-                capabilities: client.capabilities(fhir_base).await?,
+                configuration,
+                statement: statement?,
+                client_auth,
             })
         })
     }
@@ -37,19 +65,47 @@ impl Found {
             || has(&self.configuration.scopes_supported, "offline_access")
     }
 
-    /// The R4 types that it can be searched for.
+    /// The R4 types that it can be asked for, by a search or by an id.
     pub(super) fn resources(&self) -> Vec<String> {
-        let known = |name: &&String| {
-            let ty = facts().lookup(name).map(|ty| facts().get(ty));
-            ty.is_some_and(|ty| ty.kind == Kind::Resource && !ty.is_abstract)
-        };
-        self.capabilities.searchable.iter().filter(known).cloned().collect()
+        let served = self.statement.types.iter();
+        let served = served.filter(|(_, served)| served.search || served.read);
+        served.map(|(name, _)| name.clone()).filter(|name| is_resource(name)).collect()
+    }
+
+    /// Scopes to ask for. Who the patient is comes with an ID token where the source does not say it beside the access token.
+    pub(super) fn scope(&self, lasting: bool) -> String {
+        let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
+        let Configuration {
+            capabilities,
+            scopes_supported,
+            ..
+        } = &self.configuration;
+        let says_patient = capabilities.is_empty() || has(capabilities, "context-standalone-patient");
+        let by_token = has(scopes_supported, "openid") && has(scopes_supported, "fhirUser");
+        let mut scope = "launch/patient patient/*.read".to_owned();
+        if !says_patient && by_token {
+            scope.push_str(" openid fhirUser");
+        }
+        if lasting {
+            scope.push_str(" offline_access");
+        }
+        scope
+    }
+
+    /// The statement as the directory keeps it.
+    pub(super) fn stored_statement(&self) -> Result<String, Failure> {
+        serde_json::to_string(&self.statement).map_err(Failure::other)
     }
 
     /// The configuration as the directory keeps it.
     pub(super) fn stored(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.configuration).map_err(Failure::other)
     }
+}
+
+fn is_resource(name: &str) -> bool {
+    let ty = facts().lookup(name).map(|ty| facts().get(ty));
+    ty.is_some_and(|ty| ty.kind == Kind::Resource && !ty.is_abstract)
 }
 
 /// A FHIR base, of which the address of its SMART configuration or CapabilityStatement may have been given.

@@ -18,11 +18,11 @@ use super::visit::{stored, visit};
 use super::{actions, cookie, notice, places};
 use crate::consent::{
     self, Attempt, Authorization, AuthorizationState, AuthorizationType, Credential, Display, Endpoint, Flow,
-    FlowError, Grant, IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Usage, Way,
+    FlowError, Grant, IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Way,
 };
 use crate::http::error::Error;
 use crate::http::service::Service;
-use crate::sync::client;
+use crate::sync::client::{self, Arrival};
 
 /// A patient who is back, in the session that was left.
 struct Back {
@@ -199,7 +199,7 @@ async fn source_answered(
     let asking = service.clone();
     let work = async move {
         let service = &asking;
-        match exchanged(service, &back.parameters, &endpoint, &attempt, authorization.usage).await? {
+        match exchanged(service, &back.parameters, &endpoint, &attempt, &authorization).await? {
             Ok(grant) => granted(service, key, authorization, &flow, &endpoint, grant, None).await,
             Err(trouble) => {
                 let failed = stored(service, move |service| {
@@ -223,7 +223,7 @@ async fn exchanged(
     parameters: &Parameters,
     endpoint: &Endpoint,
     attempt: &Attempt,
-    usage: Usage,
+    authorization: &Authorization,
 ) -> Result<Result<client::Grant, Trouble>, Error> {
     let baggage: Baggage = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
     let note = |error: &dyn std::fmt::Display| {
@@ -238,32 +238,68 @@ async fn exchanged(
         return Ok(Err(Trouble::Down));
     }
     if let Some(error) = parameters.sole("error") {
-        note(&"it answered with an error");
+        let code: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
+        note(&format_args!("it answered with the error {code:?}"));
+        let authorization = authorization.clone();
+        let noted = stored(service, move |service| {
+            service.store.note_source_error(&authorization, &code)
+        });
+        noted.await?.map_err(Error::internal)?;
         return Ok(Err(of_redirect(error)));
     }
     let Some(code) = parameters.sole("code") else {
         note(&"its answer has no code");
         return Ok(Err(Trouble::Down));
     };
-    let registration = registration(service, endpoint, usage).await?;
+    let registration = registration(service, endpoint, authorization.usage).await?;
     let back = callback_of(service, &endpoint.id);
     let exchange = service
         .sources
         .exchange(&baggage.configuration, &registration, &back, code, &baggage.verifier);
-    match patiently(exchange).await {
-        Ok(grant) if grant.patient.is_some() => Ok(Ok(grant)),
-        Ok(_) => Ok(Err(Trouble::NoPatient)),
+    let mut grant = match patiently(exchange).await {
+        Ok(grant) => grant,
         Err(error) => {
             note(&error);
-            Ok(Err(of_refusal(&error)))
+            return Ok(Err(of_refusal(&error)));
+        }
+    };
+    if let Some(how) = grant.client_auth.filter(|how| registration.client_auth != Some(*how)) {
+        let id = endpoint.id.clone();
+        let kept = stored(service, move |service| service.store.set_client_auth(&id, how));
+        kept.await?.map_err(Error::internal)?;
+    }
+    if grant.patient.is_none() {
+        let arrival = Arrival {
+            fhir_base: &endpoint.fhir_base,
+            configuration: &baggage.configuration,
+            registration: &registration,
+            nonce: &baggage.verifier.nonce,
+            now: service.store.clock().now(),
+        };
+        match patiently(service.sources.whose(&arrival, &grant)).await {
+            Ok(patient) => grant.patient = patient,
+            Err(error) => {
+                note(&error);
+                return Ok(Err(of_refusal(&error)));
+            }
         }
     }
+    if grant.patient.is_none() {
+        note(&"it does not say whose records they are");
+        return Ok(Err(Trouble::NoPatient));
+    }
+    Ok(Ok(grant))
 }
 
 /// What an `error` of RFC 6749 section 4.1.2.1 means for the patient.
 fn of_redirect(error: &str) -> Trouble {
     match error {
         "access_denied" | "consent_required" | "interaction_required" | "login_required" => Trouble::Refused,
+        "unauthorized_client"
+        | "invalid_client"
+        | "invalid_scope"
+        | "invalid_request"
+        | "unsupported_response_type" => Trouble::Rejected,
         _ => Trouble::Down,
     }
 }

@@ -269,6 +269,8 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
         Trouble::Refused => (t.problem_refused_title, t.problem_refused),
         Trouble::NoPatient => (t.problem_no_patient_title, t.problem_no_patient),
         Trouble::Down => (t.problem_down_title, t.problem_down),
+        Trouble::Rejected => (t.problem_rejected_title, t.problem_rejected),
+        Trouble::Unreadable => (t.problem_unreadable_title, t.problem_unreadable),
     };
     let (request, app) = (&visit.flow.request, visit.application.name.as_str());
     let other = Onward {
@@ -278,9 +280,10 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
     let alone = visit.flow.authorized().next().is_none();
     let template = Problem {
         s: shell(service, visit, t.fill(title, &source), there(visit)),
-        bad: trouble == Trouble::Down,
+        bad: matches!(trouble, Trouble::Down | Trouble::Rejected | Trouble::Unreadable),
         text,
-        again: Some(Onward {
+        // Asking again changes nothing about what its records are.
+        again: (trouble != Trouble::Unreadable).then(|| Onward {
             action: "share",
             label: t.fill(t.problem_again, &source).to_string(),
         }),
@@ -412,7 +415,7 @@ async fn identity(
     let asked = known.iter().find(|one| Some(one.code.as_str()) == asked);
     let name = asked.map_or(t.identity_unknown, |one| one.name.as_str());
     let problem = trouble.map(|trouble| match trouble {
-        Trouble::Down => (
+        Trouble::Down | Trouble::Rejected | Trouble::Unreadable => (
             t.fill(t.identity_down_title, name).to_string(),
             t.identity_down.to_owned(),
         ),

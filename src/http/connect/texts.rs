@@ -138,6 +138,10 @@ texts! {
     problem_no_patient: "You signed in, but no records are kept there under your name. Nothing was shared.",
     problem_down_title: gap "{} cannot be reached",
     problem_down: "It did not answer as expected, so nothing was shared. This may pass: try again in a few minutes.",
+    problem_rejected_title: gap "{} does not accept this service",
+    problem_rejected: "It refused the request before you could agree, because of how this service is set up there. Nothing was shared. The operator has been told.",
+    problem_unreadable_title: gap "{} cannot be connected",
+    problem_unreadable: "It keeps records in a form that this service cannot read. Nothing was shared, and trying again will not help.",
     problem_again: gap "Try {} again",
     problem_other: "Choose another organization",
 

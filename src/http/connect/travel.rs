@@ -13,7 +13,7 @@ use crate::consent::{self, Departure, Endpoint, FlowError, IdentityProvider, Ses
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Mode;
-use crate::sync::client::{self, Configuration, Registration, Verifier};
+use crate::sync::client::{self, Configuration, Registration, Statement, Verifier};
 
 /// How long a patient waits for a source to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -70,11 +70,15 @@ pub(super) async fn registration(
     usage: Usage,
 ) -> Result<Registration, Error> {
     let id = endpoint.id.clone();
-    let secret = stored(service, move |service| service.store.endpoint_secret(&id));
+    let known = stored(service, move |service| {
+        Ok::<_, consent::Error>((service.store.endpoint_secret(&id)?, service.store.dialect(&id)?))
+    });
+    let (client_secret, dialect) = known.await?.map_err(Error::internal)?;
     Ok(Registration {
         client_id: endpoint.client_id.clone(),
-        client_secret: secret.await?.map_err(Error::internal)?,
+        client_secret,
         scope: endpoint.scope_for(usage),
+        client_auth: dialect.client_auth,
     })
 }
 
@@ -91,6 +95,7 @@ pub(super) async fn provider_registration(
         client_id: provider.client_id.clone(),
         client_secret: secret.await?.map_err(Error::internal)?,
         scope: IDENTITY_SCOPE.to_owned(),
+        client_auth: None,
     })
 }
 
@@ -120,6 +125,28 @@ pub(super) async fn configuration(
     Ok(kept.and_then(|text| serde_json::from_str(text).ok()).ok_or(error))
 }
 
+/// Whether a source's records cannot be read, by what it says of itself. A source that does not say it is taken for one that can be read.
+async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bool, Error> {
+    let id = endpoint.id.clone();
+    let known = stored(service, move |service| service.store.dialect(&id));
+    let problem = |statement: Statement| statement.problem();
+    let told = match known.await?.map_err(Error::internal)?.statement {
+        Some(text) => serde_json::from_str(&text).ok().and_then(problem),
+        None => {
+            let asked = within(SHORT_PATIENCE, service.sources.statement(&endpoint.fhir_base));
+            let Ok(found) = asked.await else { return Ok(false) };
+            let (id, text) = (endpoint.id.clone(), serde_json::to_string(&found).map_err(Error::internal)?);
+            let kept = stored(service, move |service| service.store.set_statement(&id, &text));
+            kept.await?.map_err(Error::internal)?;
+            problem(found)
+        }
+    };
+    if let Some(problem) = &told {
+        tracing::warn!(endpoint = endpoint.id, problem, "a source's records cannot be read");
+    }
+    Ok(told.is_some())
+}
+
 /// Sends a patient to a source, for an application that asked for this usage. When the source cannot be asked, the session's next page
 /// says so.
 pub(super) async fn to_source(
@@ -129,6 +156,14 @@ pub(super) async fn to_source(
     asked: Usage,
 ) -> Result<Result<Response, FlowError>, Error> {
     let usage = departure(&endpoint).usage(asked);
+    if is_unreadable(service, &endpoint).await? {
+        let left = stored(service, move |service| {
+            service
+                .store
+                .not_departed(key, &departure(&endpoint), Trouble::Unreadable)
+        });
+        return Ok(left.await?.map(|()| to_session(service)));
+    }
     let registration = registration(service, &endpoint, usage).await?;
     let redirect = match configuration(service, &endpoint).await? {
         Ok(configuration) => {

@@ -61,6 +61,8 @@ fn authorization() -> Value {
         "timeUntilMaxAuth": max_auth(),
         "sync": sync(),
         "scope": object(&["requested", "granted", "rejected"], scope),
+        "syncIssues": {"type": "object", "description": "OperationOutcome: what the newest sync could not have, one issue \
+            for each type or part of one; absent where it had all"},
     });
     let required = [
         "id",

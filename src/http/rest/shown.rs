@@ -4,7 +4,10 @@ use chrono::{DateTime, SecondsFormat};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::consent::{AuthorizationState, AuthorizationType, ConsentState, Source, Standing, Usage};
+use crate::consent::{
+    AuthorizationState, AuthorizationType, ConsentState, Missing, MissingReason, Source, Standing, Usage,
+};
+use crate::fhir::outcome::{Issue, IssueType, OperationOutcome, Severity};
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::http::shape::{Endpoint, Sync, User, max_auth, sync};
@@ -56,6 +59,9 @@ struct ShownAuthorization<'s> {
     sync: Option<Sync>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<Scopes<'s>>,
+    /// What the newest sync could not have; left out where it had all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sync_issues: Option<OperationOutcome>,
 }
 
 /// What was asked of a source, and what came of it.
@@ -99,6 +105,9 @@ impl<'s> ShownAuthorization<'s> {
     fn of(source: &'s Source, now: i64, sync: Option<Sync>) -> ShownAuthorization<'s> {
         let authorization = &source.authorization;
         let scope = sync.as_ref().and_then(|_| Scopes::of(source));
+        // Of records that are gone nothing is said.
+        let told = sync.as_ref().filter(|_| !authorization.is_over(now));
+        let sync_issues = told.and_then(|_| issues(&source.missing));
         ShownAuthorization {
             id: &authorization.id,
             ty: authorization.ty,
@@ -116,6 +125,7 @@ impl<'s> ShownAuthorization<'s> {
             time_until_max_auth: max_auth(source.max_auth(now)),
             sync,
             scope,
+            sync_issues,
         }
     }
 }
@@ -150,6 +160,27 @@ fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
         true => vec![scope.to_owned()],
         false => missing,
     }
+}
+
+/// One issue for each type, or part of one, that is missing.
+fn issues(missing: &[Missing]) -> Option<OperationOutcome> {
+    let mut all = missing.iter().map(|one| {
+        let (severity, code) = match one.reason {
+            MissingReason::NotServed => (Severity::Warning, IssueType::NotSupported),
+            MissingReason::Forbidden => (Severity::Warning, IssueType::Forbidden),
+            MissingReason::Failed => (Severity::Error, IssueType::Incomplete),
+            MissingReason::NotFound => (Severity::Information, IssueType::NotFound),
+            MissingReason::NotAsked => (Severity::Warning, IssueType::Incomplete),
+            MissingReason::NotTaken => (Severity::Warning, IssueType::Invalid),
+        };
+        let issue = Issue::new(severity, code, one.line()).expression(&one.ty);
+        match &one.part {
+            Some(part) => issue.diagnostics(part),
+            None => issue,
+        }
+    });
+    let first = OperationOutcome::new(all.next()?);
+    Some(all.fold(first, OperationOutcome::and))
 }
 
 /// ISO 8601, in UTC.

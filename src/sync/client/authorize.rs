@@ -108,6 +108,7 @@ mod tests {
             client_id: "us".to_owned(),
             client_secret: None,
             scope: "openid launch/patient patient/*.rs".to_owned(),
+            client_auth: None,
         };
         let to = "https://records.example/connect/callback/e1";
         let make = || {

@@ -1,17 +1,15 @@
-//! What a source says of itself: its SMART configuration, or for want of one the addresses in its CapabilityStatement; and what
-//! it can be asked for.
+//! What a source says of itself: its SMART configuration, or for want of one the addresses in its CapabilityStatement.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::Error;
-use super::http::{FHIR_JSON, JSON};
+use super::http::JSON;
+use super::statement::Statement;
 use super::{Client, Guard};
 
 /// Bytes that are kept of what a source says of itself.
 const LARGEST: usize = 64 << 10;
-
-const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
 
 /// Where and how a source grants access.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,15 +40,6 @@ pub struct Configuration {
     pub capabilities: Vec<String>,
 }
 
-/// What a source can be asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities {
-    /// The version of FHIR.
-    pub fhir_version: String,
-    /// Types that can be searched, in the source's order.
-    pub searchable: Vec<String>,
-}
-
 impl Client {
     /// Asks a source, known by its FHIR base, where it grants access.
     pub async fn discover(&self, fhir_base: &str) -> Result<Configuration, Error> {
@@ -66,36 +55,11 @@ impl Client {
             Err(error) if error.may_pass() || matches!(error, Error::Forbidden(_)) => return Err(error),
             Err(error) => error,
         };
-        match self.http.get_json(&format!("{base}/metadata"), FHIR_JSON).await {
-            Ok(statement) => oauth_uris(&statement, guard).ok_or(found),
+        match self.statement(base).await {
+            Ok(statement) => oauth_uris(statement, guard).ok_or(found),
             Err(error) if error.may_pass() => Err(error),
             Err(_) => Err(found),
         }
-    }
-
-    /// Asks a source for its CapabilityStatement.
-    pub async fn capabilities(&self, fhir_base: &str) -> Result<Capabilities, Error> {
-        let base = fhir_base.trim_end_matches('/');
-        let statement = self.http.get_json(&format!("{base}/metadata"), FHIR_JSON).await?;
-        if statement["resourceType"] != "CapabilityStatement" {
-            let url = self.http.guard().check(base)?;
-            return Err(super::http::malformed(&url, "no CapabilityStatement"));
-        }
-        let searches = |resource: &&Value| {
-            let interactions = resource["interaction"].as_array().into_iter().flatten();
-            let mut codes = interactions.filter_map(|one| one["code"].as_str());
-            codes.any(|code| code == "search-type")
-        };
-        let rest = statement["rest"].as_array().into_iter().flatten();
-        let resources = rest.flat_map(|rest| rest["resource"].as_array().into_iter().flatten());
-        Ok(Capabilities {
-            fhir_version: statement["fhirVersion"].as_str().unwrap_or_default().to_owned(),
-            searchable: resources
-                .filter(searches)
-                .filter_map(|resource| resource["type"].as_str())
-                .map(str::to_owned)
-                .collect(),
-        })
     }
 }
 
@@ -128,21 +92,13 @@ fn configuration(json: &Value, guard: Guard, base: &str) -> Result<Configuration
 }
 
 /// The addresses in a CapabilityStatement.
-fn oauth_uris(statement: &Value, guard: Guard) -> Option<Configuration> {
-    let rest = statement["rest"].as_array()?.iter();
-    let extensions = rest.flat_map(|rest| rest["security"]["extension"].as_array().into_iter().flatten());
-    let uris = extensions.filter(|extension| extension["url"] == OAUTH_URIS);
-    let mut parts = uris.flat_map(|uris| uris["extension"].as_array().into_iter().flatten());
-    let mut found = Configuration::default();
-    for part in parts.by_ref() {
-        let uri = part["valueUri"].as_str().or_else(|| part["valueUrl"].as_str());
-        match (part["url"].as_str(), uri) {
-            (Some("authorize"), Some(uri)) => found.authorization_endpoint = Some(uri.to_owned()),
-            (Some("token"), Some(uri)) => found.token_endpoint = uri.to_owned(),
-            _ => {}
-        }
-    }
+fn oauth_uris(statement: Statement, guard: Guard) -> Option<Configuration> {
     let callable = |address: &str| guard.check(address).is_ok();
+    let found = Configuration {
+        authorization_endpoint: statement.authorize,
+        token_endpoint: statement.token?,
+        ..Configuration::default()
+    };
     let whole = callable(&found.token_endpoint) && found.authorization_endpoint.as_deref().is_none_or(callable);
     whole.then_some(found)
 }
@@ -182,13 +138,14 @@ mod tests {
 
     #[test]
     fn a_capability_statement_may_name_the_endpoints() {
-        let statement = json!({"rest": [{"security": {"extension": [{"url": OAUTH_URIS, "extension": [
-            {"url": "authorize", "valueUri": "https://payer.example/a"},
-            {"url": "token", "valueUri": "https://payer.example/t"}]}]}}]});
-        let found = oauth_uris(&statement, Guard::Public).unwrap();
+        let statement = Statement {
+            authorize: Some("https://payer.example/a".to_owned()),
+            token: Some("https://payer.example/t".to_owned()),
+            ..Statement::default()
+        };
+        let found = oauth_uris(statement, Guard::Public).unwrap();
         assert_eq!(found.token_endpoint, "https://payer.example/t");
         assert_eq!(found.authorization_endpoint.as_deref(), Some("https://payer.example/a"));
-        assert_eq!(oauth_uris(&json!({"rest": [{}]}), Guard::Public), None);
-        assert_eq!(oauth_uris(&json!({}), Guard::Public), None);
+        assert_eq!(oauth_uris(Statement::default(), Guard::Public), None);
     }
 }

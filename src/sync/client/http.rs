@@ -105,6 +105,17 @@ impl Http {
         bearer: Option<(&str, &Realm)>,
         most: usize,
     ) -> Result<Answer, Error> {
+        let (response, url) = self.open(address, accept, bearer).await?;
+        read(response, url, most).await
+    }
+
+    /// Begins to get a document, and says where it is in the end.
+    pub(super) async fn open(
+        &self,
+        address: &str,
+        accept: &str,
+        bearer: Option<(&str, &Realm)>,
+    ) -> Result<(Response, Url), Error> {
         let mut url = self.guard.check(address)?;
         for _ in 0..=REDIRECTS {
             let mut request = self.client.get(url.clone()).header(ACCEPT, accept);
@@ -113,7 +124,7 @@ impl Http {
             }
             let response = self.send(request, &url).await?;
             if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-                return read(response, url, most).await;
+                return Ok((response, url));
             }
             let next = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let next = next.and_then(|text| url.join(text).ok());
@@ -197,8 +208,17 @@ pub(super) fn malformed(url: &Url, what: &'static str) -> Error {
     Error::Malformed { host: host(url), what }
 }
 
+/// What the status of a response says, whose body nobody reads.
+pub(super) fn refusal(response: &Response, url: &Url) -> Error {
+    Error::Status {
+        host: host(url),
+        status: response.status().as_u16(),
+        retry_after: retry_after(response.headers()),
+    }
+}
+
 /// What an error of the HTTP client means. Its own text has the whole address, so it goes nowhere.
-fn failure(error: &reqwest::Error, url: &Url) -> Error {
+pub(super) fn failure(error: &reqwest::Error, url: &Url) -> Error {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         if cause.is::<Refused>() {

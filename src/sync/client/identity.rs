@@ -41,6 +41,8 @@ pub struct Identity {
     pub subject: String,
     /// Who it is.
     pub demographics: Demographics,
+    /// The resource of a FHIR server that stands for the person, as the provider writes it.
+    pub fhir_user: Option<String>,
 }
 
 impl std::fmt::Debug for Identity {
@@ -58,6 +60,8 @@ struct Claims {
     azp: Option<String>,
     exp: i64,
     nonce: Option<String>,
+    #[serde(rename = "fhirUser")]
+    fhir_user: Option<String>,
     given_name: Option<String>,
     family_name: Option<String>,
     birthdate: Option<String>,
@@ -169,6 +173,7 @@ fn verify(
     }
     Ok(Identity {
         subject: claims.sub,
+        fhir_user: claims.fhir_user,
         demographics: Demographics {
             given: claims.given_name.unwrap_or_default(),
             family: claims.family_name.unwrap_or_default(),

@@ -11,17 +11,21 @@ mod http;
 mod identity;
 mod locator;
 mod realm;
+mod statement;
 mod token;
+mod whose;
 
 pub use authorize::{Redirect, Verifier};
-pub use discovery::{Capabilities, Configuration};
+pub use discovery::Configuration;
 pub use error::Error;
 pub use guard::Guard;
 pub use http::{Answer, HttpLimits};
 pub use identity::{Identity, Provider};
 pub use locator::{Demographics, Facility};
 pub use realm::Realm;
+pub use statement::{Served, Statement};
 pub use token::{Grant, Registration};
+pub use whose::Arrival;
 
 pub(super) use error::is_passing;
 use http::Http;

@@ -21,6 +21,26 @@ impl Realm {
     }
 }
 
+impl Realm {
+    /// The address of one of the source's, if this is one. What a source behind TLS writes as `http` of the same host is taken as `https`: such
+    /// a source does not know what stands in front of it.
+    pub fn own(&self, url: &Url) -> Option<Url> {
+        if self.holds(url) {
+            return Some(url.clone());
+        }
+        let secure = self.0.iter().filter(|base| {
+            url.scheme() == "http" && base.scheme() == "https" && base.host() == url.host() && base.host().is_some()
+        });
+        let mut taken = secure.filter_map(|base| {
+            let mut taken = url.clone();
+            taken.set_scheme("https").ok()?;
+            taken.set_port(base.port()).ok()?;
+            Some(taken)
+        });
+        taken.find(|url| self.holds(url))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,5 +71,24 @@ mod tests {
             assert!(!realm.holds(&foreign.parse().unwrap()), "{foreign}");
         }
         assert!(!Realm::default().holds(&"https://payer.example/".parse().unwrap()));
+    }
+
+    #[test]
+    fn http_of_the_same_host_behind_tls_is_https() {
+        let realm = Realm::under(["https://payer.example/fhir", "https://gateway.example:8443/pages"]);
+        let own = |text: &str| realm.own(&text.parse().unwrap()).map(String::from);
+        for (next, expected) in [
+            ("https://payer.example/fhir?page=2", Some("https://payer.example/fhir?page=2")),
+            ("http://payer.example/fhir/x?page=2", Some("https://payer.example/fhir/x?page=2")),
+            ("http://payer.example:8080/fhir?a", Some("https://payer.example/fhir?a")),
+            ("http://gateway.example/pages/2", Some("https://gateway.example:8443/pages/2")),
+            ("http://payer.example/other", None),
+            ("http://other.example/fhir", None),
+            ("https://payer.example:8080/fhir", None),
+        ] {
+            assert_eq!(own(next).as_deref(), expected, "{next}");
+        }
+        let plain = Realm::under(["http://payer.example/fhir"]);
+        assert_eq!(plain.own(&"https://payer.example/fhir".parse().unwrap()), None);
     }
 }

@@ -7,6 +7,7 @@ use super::authorize::Verifier;
 use super::discovery::Configuration;
 use super::error::Error;
 use super::http::{Answer, host, malformed};
+use crate::consent::ClientAuth;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// Letters of a token or id that are taken.
@@ -23,6 +24,8 @@ pub struct Registration {
     pub client_secret: Option<String>,
     /// Scopes to ask for, separated by spaces.
     pub scope: String,
+    /// How the secret is taken, where that is known.
+    pub client_auth: Option<ClientAuth>,
 }
 
 /// What a source granted.
@@ -40,6 +43,8 @@ pub struct Grant {
     pub patient: Option<String>,
     /// Who the patient is, said by an identity provider.
     pub id_token: Option<String>,
+    /// How the secret was taken, where there is one.
+    pub client_auth: Option<ClientAuth>,
 }
 
 impl std::fmt::Debug for Registration {
@@ -119,30 +124,106 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
+    /// Finds out how a source takes the service's secret, by asking for access with a refresh token that is none: who refuses the token and not
+    /// the client has taken the secret. `None` where there is no secret, or where the source takes it in no way.
+    pub async fn find_client_auth(
+        &self,
+        configuration: &Configuration,
+        registration: &Registration,
+    ) -> Result<Option<ClientAuth>, Error> {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", "no-refresh-token")];
+        let Some(secret) = &registration.client_secret else {
+            return Ok(None);
+        };
+        for how in ways(configuration, registration, secret) {
+            match self.ask_token(configuration, registration, &form, Some(how)).await {
+                Err(error) if is_about_client(&error) => {}
+                Err(error) if error.may_pass() => return Err(error),
+                _ => return Ok(Some(how)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks for a token. Where it is not known how the source takes the secret, one way after the other is tried until it does not refuse
+    /// the client.
     async fn token(
         &self,
         configuration: &Configuration,
         registration: &Registration,
         grant: &[(&str, &str)],
     ) -> Result<Grant, Error> {
-        let methods = &configuration.token_endpoint_auth_methods_supported;
-        let has = |name: &str| methods.iter().any(|method| method == name);
+        let Some(secret) = &registration.client_secret else {
+            return self.ask_token(configuration, registration, grant, None).await;
+        };
+        let ways = ways(configuration, registration, secret);
+        let mut refused = None;
+        for how in ways {
+            match self.ask_token(configuration, registration, grant, Some(how)).await {
+                // The first refusal is about what RFC 6749 asks for.
+                Err(error) if is_about_client(&error) => refused = refused.or(Some(error)),
+                answer => return answer,
+            }
+        }
+        Err(refused.unwrap_or(Error::Setup))
+    }
+
+    async fn ask_token(
+        &self,
+        configuration: &Configuration,
+        registration: &Registration,
+        grant: &[(&str, &str)],
+        how: Option<ClientAuth>,
+    ) -> Result<Grant, Error> {
+        let id = registration.client_id.as_str();
+        let secret = registration.client_secret.as_deref().unwrap_or_default();
         let mut form = grant.to_vec();
         let mut basic = None;
-        match &registration.client_secret {
-            None => form.push(("client_id", &registration.client_id)),
-            Some(secret) if has("client_secret_post") && !has("client_secret_basic") => {
-                form.extend([
-                    ("client_id", registration.client_id.as_str()),
-                    ("client_secret", secret),
-                ]);
-            }
+        match how {
+            None => form.push(("client_id", id)),
+            Some(ClientAuth::Post) => form.extend([("client_id", id), ("client_secret", secret)]),
             // RFC 6749 has both halves encoded as in a form.
-            Some(secret) => basic = Some((encoded(&registration.client_id), encoded(secret))),
+            Some(ClientAuth::Basic) => basic = Some((encoded(id), encoded(secret))),
+            Some(ClientAuth::PlainBasic) => basic = Some((id.to_owned(), secret.to_owned())),
         }
         let basic = basic.as_ref().map(|(id, secret)| (id.as_str(), secret.as_str()));
         let answer = self.http.post_form(&configuration.token_endpoint, &form, basic).await?;
-        granted(&answer)
+        let grant = granted(&answer)?;
+        Ok(Grant {
+            client_auth: how,
+            ..grant
+        })
+    }
+}
+
+/// In which ways a source may take the secret, the one to try first in front: what is known, else what its configuration admits.
+fn ways(configuration: &Configuration, registration: &Registration, secret: &str) -> Vec<ClientAuth> {
+    let methods = &configuration.token_endpoint_auth_methods_supported;
+    let has = |name: &str| methods.iter().any(|method| method == name);
+    let mut ways = Vec::new();
+    if has("client_secret_basic") || !has("client_secret_post") {
+        ways.push(ClientAuth::Basic);
+        let id = registration.client_id.as_str();
+        if encoded(id) != id || encoded(secret) != secret {
+            ways.push(ClientAuth::PlainBasic);
+        }
+    }
+    if has("client_secret_post") || methods.is_empty() {
+        ways.push(ClientAuth::Post);
+    }
+    if let Some(known) = registration.client_auth {
+        ways.retain(|one| *one != known);
+        ways.insert(0, known);
+    }
+    ways
+}
+
+/// Whether a source refused the client, and not what it asked for.
+fn is_about_client(error: &Error) -> bool {
+    match error {
+        Error::Refused { code, .. } => code == "invalid_client",
+        Error::Status { status, .. } => *status == 401,
+        _ => false,
     }
 }
 
@@ -179,6 +260,7 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
         scope: text("scope"),
         patient: text("patient").and_then(|patient| patient_id(&patient).map(str::to_owned)),
         id_token: text("id_token"),
+        client_auth: None,
     })
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Commit {
     pub(super) source_patient: String,
     pub(super) rules: Normalization,
     pub(super) spool: Spool,
+    /// The Patient among the records is one that the service made.
+    pub(super) generated_patient: bool,
 }
 
 impl Commit {
@@ -47,6 +49,7 @@ impl Commit {
             identifier_system: self.endpoint.identifier_system.clone(),
             source_patient: self.source_patient.clone(),
             tags: self.rules.tag_system_base.clone(),
+            generated_patient: self.generated_patient,
         };
         ingest::sync(&mut writer, options, synced, &self.spool.files()).map_err(internal)
     }

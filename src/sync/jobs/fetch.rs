@@ -1,8 +1,8 @@
-//! Fetches all that a plan asks for into a spool. A type that the source does not serve, or not to us, is left out and told; a type
-//! that breaks off in the middle is left out whole. Records of types that nobody asked for are not taken: what a patient did not grant
-//! stays where it is, though a source give it.
+//! Fetches all that a plan asks for into a spool. Nothing is left out without a word: what could not be had is a [`Gap`]. A search that
+//! breaks off in the middle is left out whole. Records of types that were not granted are not taken: what a patient did not grant stays where it
+//! is, though a source give it.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,155 +11,302 @@ use futures::stream::{StreamExt, TryStreamExt};
 use sha2::{Digest, Sha256};
 use url::Url;
 
+use super::gap::{Gap, Why};
+use super::narrow::{Narrower, names_count, names_filter, narrower};
 use super::page::{NoPage, Page, Record, page, record, references};
 use super::plan::{Plan, Search, Way, encoded};
 use super::source::{Source, Trouble, internal};
 use super::spool::{Draft, Spool};
-use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
+use crate::sync::client::Statement;
 use crate::sync::settings::Most;
 
 /// Types and referred resources that are fetched at once; the source's gate decides how many of their requests are sent.
-const AT_ONCE: usize = 8;
+pub(super) const AT_ONCE: usize = 8;
 /// Pages of one search.
 const PAGES: usize = 10_000;
-/// Resources that are read for references to them, and how far they may lead on.
-const REFERRED: usize = 50_000;
-const ROUNDS: usize = 6;
-/// References that are kept for that.
-const WANTED: usize = 4 * REFERRED;
+/// References that are kept, to read what they lead to.
+const WANTED: usize = 200_000;
+/// Narrower searches of one kind that may be refused before any is answered.
+const VAIN: usize = 3;
+/// Bytes of a refusal that are looked through.
+const SAID: usize = 16 << 10;
 
-/// What came of a type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// So many records.
-    Fetched(u64),
-    /// The source does not serve it, or not to us.
-    NotServed(u16),
-    /// It could not be fetched whole.
-    Failed(Trouble),
-}
-
-/// What was fetched, by type.
+/// What was fetched.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
-    pub(super) types: BTreeMap<&'static str, Outcome>,
+    pub(super) gaps: Vec<Gap>,
     pub(super) records: u64,
-    /// Records of types that nobody asked for.
+    /// Records of types that were not granted.
     pub(super) unasked: u64,
+    /// Whether the person's Patient is among the records.
+    pub(super) has_patient: bool,
+}
+
+/// Whose records are fetched, and what is known of where.
+#[derive(Clone, Copy)]
+pub(super) struct Whose<'w> {
+    /// The id of the Patient at the source.
+    pub(super) patient: &'w str,
+    /// Granted scopes.
+    pub(super) scope: Option<&'w str>,
+    pub(super) statement: Option<&'w Statement>,
 }
 
 /// What the fetching of all types shares.
-struct Work<'w> {
-    source: &'w Source,
-    spool: &'w Spool,
+pub(super) struct Work<'w> {
+    pub(super) source: &'w Source,
+    pub(super) spool: &'w Spool,
+    pub(super) whose: Whose<'w>,
     most: Most,
     bytes: AtomicU64,
     records: AtomicU64,
     unasked: AtomicU64,
-    /// Types that are asked for, one way or another.
-    asked: HashSet<TypeId>,
-    referred: HashSet<TypeId>,
+    granted: HashSet<TypeId>,
+    pub(super) readable: HashSet<TypeId>,
     /// `Type/id` of what was fetched.
-    met: Mutex<HashSet<String>>,
+    pub(super) met: Mutex<HashSet<String>>,
     /// `Type/id` of what references lead to.
-    wanted: Mutex<BTreeSet<String>>,
+    pub(super) wanted: Mutex<BTreeSet<String>>,
+}
+
+/// What came of one search.
+enum Reply {
+    /// So many records.
+    Had(u64),
+    Refused {
+        status: u16,
+        said: String,
+    },
+    Failed(Trouble),
+}
+
+/// A refusal of a search.
+struct Refusal {
+    status: u16,
+    said: String,
 }
 
 /// Fetches. An error means that nothing more will be had, or that the job was stopped.
-pub(super) async fn fetch(source: &Source, plan: &Plan, spool: &Spool, most: Most) -> Result<Fetched, Trouble> {
+pub(super) async fn fetch(
+    source: &Source,
+    plan: &Plan,
+    spool: &Spool,
+    whose: Whose<'_>,
+    most: Most,
+) -> Result<Fetched, Trouble> {
     let work = Work {
         source,
         spool,
+        whose,
         most,
         bytes: AtomicU64::new(0),
         records: AtomicU64::new(0),
         unasked: AtomicU64::new(0),
-        asked: plan
-            .searches
-            .iter()
-            .map(|search| search.ty)
-            .chain(plan.referred.iter().copied())
-            .collect(),
-        referred: plan.referred.iter().copied().collect(),
+        granted: plan.granted.iter().copied().collect(),
+        readable: plan.readable.iter().copied().collect(),
         met: Mutex::default(),
         wanted: Mutex::default(),
     };
     let searches: Vec<_> = plan.searches.iter().map(|search| work.search(search).boxed()).collect();
-    let done: Vec<(TypeId, Outcome)> = futures::stream::iter(searches)
+    let done: Vec<(u64, Vec<Gap>)> = futures::stream::iter(searches)
         .buffer_unordered(AT_ONCE)
         .try_collect()
         .await?;
     let mut fetched = Fetched::default();
-    for (ty, outcome) in done {
-        if let Outcome::Fetched(count) = outcome {
-            fetched.records += count;
-        }
-        fetched.types.insert(facts().get(ty).name, outcome);
+    for (records, gaps) in done {
+        fetched.records += records;
+        fetched.gaps.extend(gaps);
     }
     // References of nobody's records are nobody's business.
     if fetched.records > 0 {
         work.follow(&mut fetched).await?;
     }
+    fetched.has_patient = lock(&work.met).contains(&format!("Patient/{}", whose.patient));
     fetched.unasked = work.unasked.into_inner();
+    fetched.gaps.sort_by_key(|gap| gap.ty);
     Ok(fetched)
 }
 
 impl Work<'_> {
-    /// Fetches a type.
-    async fn search(&self, search: &Search) -> Result<(TypeId, Outcome), Trouble> {
+    /// Fetches a type: how many records came, and which did not.
+    async fn search(&self, search: &Search) -> Result<(u64, Vec<Gap>), Trouble> {
         let name = facts().get(search.ty).name;
-        let mut draft = self.spool.draft(name).map_err(internal)?;
-        let mut result = match &search.way {
-            Way::Read(url) => self.read(url, &mut draft).await,
-            Way::Search { whole, .. } => self.pages(whole, &mut draft).await,
+        let Way::Search(query) = &search.way else {
+            return self.patient().await;
         };
-        if let (Way::Search { parts, .. }, Ok(Some(400 | 422))) = (&search.way, &result) {
-            for part in parts {
-                result = self.pages(part, &mut draft).await;
-                if !matches!(result, Ok(None | Some(400 | 422))) {
-                    break;
-                }
-            }
-            // Some parts may mean nothing to the source.
-            if !parts.is_empty() && matches!(result, Ok(Some(400 | 422))) && draft.has_records() {
-                result = Ok(None);
-            }
+        let served = self.whose.statement.and_then(|statement| statement.types.get(name));
+        let query = match served.is_some_and(|served| served.provenance) && self.is_granted("Provenance") {
+            true => format!("{query}&_revinclude=Provenance:target"),
+            false => query.clone(),
+        };
+        let address = format!("{}/{name}?{query}", self.source.base());
+        match self.ask(name, &address, name, false).await? {
+            Reply::Had(records) => Ok((records, Vec::new())),
+            Reply::Failed(trouble) => Ok((0, vec![Gap::of(name, Why::Failed(trouble))])),
+            Reply::Refused { status, said } => self.narrower(name, &address, Refusal { status, said }).await,
         }
-        let outcome = match result {
-            Ok(None) => Outcome::Fetched(self.spool.keep(draft).map_err(internal)?),
-            Ok(Some(status)) => Outcome::NotServed(status),
-            Err(trouble) if trouble.ends_all() => return Err(trouble),
-            Err(trouble) => Outcome::Failed(trouble),
-        };
-        Ok((search.ty, outcome))
     }
 
-    /// Reads one resource; gives the status where it is not served.
-    async fn read(&self, url: &str, draft: &mut Draft) -> Result<Option<u16>, Trouble> {
+    /// Fetches the Patient: by its id, else by a search for its id.
+    async fn patient(&self) -> Result<(u64, Vec<Gap>), Trouble> {
+        let (base, id) = (self.source.base(), encoded(self.whose.patient));
+        let name = format!("Patient/{}", self.whose.patient);
+        let why = match self.read(&format!("{base}/Patient/{id}"), &name).await? {
+            Ok(line) => {
+                let mut draft = self.spool.draft("Patient").map_err(internal)?;
+                self.take(&line, &mut draft)?;
+                return Ok((self.spool.keep(draft).map_err(internal)?, Vec::new()));
+            }
+            Err(why) => why,
+        };
+        if let Why::Refused(_) | Why::NotFound(_) = why
+            && let Reply::Had(records) = self
+                .ask("Patient", &format!("{base}/Patient?_id={id}"), "Patient", false)
+                .await?
+            && lock(&self.met).contains(&name)
+        {
+            return Ok((records, Vec::new()));
+        }
+        Ok((0, vec![Gap::of("Patient", why)]))
+    }
+
+    /// Makes narrower searches in the place of one that was refused, of the first kind that the source answers.
+    async fn narrower(
+        &self,
+        name: &'static str,
+        address: &str,
+        refusal: Refusal,
+    ) -> Result<(u64, Vec<Gap>), Trouble> {
+        let Refusal { status, said } = refusal;
+        let whole = || Gap::of(name, Why::Refused(status));
+        if !matches!(status, 400 | 403 | 422) {
+            return Ok((0, vec![whole()]));
+        }
+        let mut asked = 0;
+        for kind in narrower(name, self.whose.scope, &said, self.whose.statement) {
+            let found = self.kind(name, address, &kind, &mut asked).await?;
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+        // Nothing that it says is about the size of pages, and yet that may be what it minds; or what is to come along.
+        if status != 403 {
+            let plain = address.replace("&_revinclude=Provenance:target", "");
+            if let Reply::Had(records) = self.ask(name, &plain, name, true).await? {
+                return Ok((records, Vec::new()));
+            }
+        }
+        Ok((0, vec![whole()]))
+    }
+
+    /// Makes the searches of one kind; nothing if the source answers none of them.
+    async fn kind(
+        &self,
+        name: &'static str,
+        address: &str,
+        kind: &Narrower,
+        asked: &mut usize,
+    ) -> Result<Option<(u64, Vec<Gap>)>, Trouble> {
+        let (mut records, mut answered, mut vain) = (0, Vec::new(), 0);
+        let mut gaps = Vec::new();
+        let mut unknown = Vec::new();
+        for part in &kind.searches {
+            *asked += 1;
+            let of_part = |why| Gap {
+                part: Some(part.clone()),
+                ..Gap::of(name, why)
+            };
+            let draft = format!("{name}-{asked}");
+            match self.ask(name, &format!("{address}&{part}"), &draft, false).await? {
+                Reply::Had(count) => {
+                    records += count;
+                    answered.push(part.rsplit_once('=').map_or(part.as_str(), |(_, value)| value));
+                }
+                Reply::Failed(trouble) => gaps.push(of_part(Why::Failed(trouble))),
+                Reply::Refused { status: 403, .. } => gaps.push(of_part(Why::Refused(403))),
+                // A value that the source does not know.
+                Reply::Refused { status, .. } => {
+                    vain += 1;
+                    unknown.push(of_part(Why::Refused(status)));
+                }
+            }
+            if answered.is_empty() && gaps.is_empty() && vain >= VAIN {
+                return Ok(None);
+            }
+        }
+        let failed = gaps.iter().any(|gap| matches!(gap.why, Why::Failed(_)));
+        if answered.is_empty() && !failed {
+            return Ok(None);
+        }
+        if kind.reaches_all {
+            gaps.extend(unknown);
+        } else {
+            let by = format!("{} ({})", kind.by, answered.join(", "));
+            gaps.push(Gap::of(name, Why::Narrowed(by)));
+        }
+        Ok(Some((records, gaps)))
+    }
+
+    /// Makes a search, with smaller pages as long as the source refuses it for their size. Its records count only if all of them came. With
+    /// `force` smaller pages are tried whatever the source says.
+    async fn ask(&self, name: &str, address: &str, draft: &str, force: bool) -> Result<Reply, Trouble> {
+        let mut size = self.source.pages().first();
+        loop {
+            let sized = match size {
+                0 => address.to_owned(),
+                size => format!("{address}&_count={size}"),
+            };
+            let mut file = self.spool.draft(draft).map_err(internal)?;
+            let reply = match self.pages(&sized, &mut file).await {
+                Ok(None) => {
+                    self.source.took(size).await?;
+                    return Ok(Reply::Had(self.spool.keep(file).map_err(internal)?));
+                }
+                Ok(Some(Refusal { status, said })) => Reply::Refused { status, said },
+                Err(trouble) if trouble.ends_all() => return Err(trouble),
+                Err(trouble) => return Ok(Reply::Failed(trouble)),
+            };
+            let Reply::Refused { status, said } = &reply else {
+                return Ok(reply);
+            };
+            let is_size = names_count(said) || !self.source.pages().is_proven(size) && !names_filter(name, said);
+            let smaller = self.source.pages().smaller(size);
+            match smaller.filter(|_| matches!(status, 400 | 422) && (force || is_size)) {
+                Some(smaller) => size = smaller,
+                None => return Ok(reply),
+            }
+        }
+    }
+
+    /// Reads one resource, which has to be of this name.
+    pub(super) async fn read(&self, url: &str, name: &str) -> Result<Result<Record, Why>, Trouble> {
         let mut again = true;
         loop {
-            let answer = self.source.get(url).await?;
-            if answer.status != 200 {
-                return Ok(Some(answer.status));
+            let answer = match self.source.get(url).await {
+                Ok(answer) => answer,
+                Err(trouble) if trouble.ends_all() => return Err(trouble),
+                Err(trouble) => return Ok(Err(Why::Failed(trouble))),
+            };
+            match answer.status {
+                200 => {}
+                status @ (404 | 410) => return Ok(Err(Why::NotFound(status))),
+                status => return Ok(Err(Why::Refused(status))),
             }
             let text = std::str::from_utf8(&answer.body).unwrap_or_default();
             match record(text) {
-                Ok(Some(record)) => {
-                    self.take(&record, draft)?;
-                    return Ok(None);
-                }
+                Ok(Some(record)) if record.name == name => return Ok(Ok(record)),
                 _ if std::mem::take(&mut again) => {}
                 _ => {
                     self.source.hear(&answer.body).await;
-                    return Err(malformed());
+                    return Ok(Err(Why::Failed(malformed())));
                 }
             }
         }
     }
 
-    /// Goes through the pages of a search; gives the status where it is not served.
-    async fn pages(&self, first: &str, draft: &mut Draft) -> Result<Option<u16>, Trouble> {
+    /// Goes through the pages of a search; gives the refusal where it is not served.
+    async fn pages(&self, first: &str, draft: &mut Draft) -> Result<Option<Refusal>, Trouble> {
         let mut url = first.to_owned();
         let mut seen = HashSet::new();
         while seen.insert(<[u8; 32]>::from(Sha256::digest(&url))) {
@@ -169,31 +316,35 @@ impl Work<'_> {
             let (found, at) = match self.page(&url).await? {
                 Ok(found) => found,
                 // In the middle of a walk a refusal is a failure: some records are missing.
-                Err(status) if seen.len() > 1 => {
+                Err(Refusal { status, .. }) if seen.len() > 1 => {
                     return Err(Trouble::Broken(format!(
                         "a further page was answered with status {status}"
                     )));
                 }
-                Err(status) => return Ok(Some(status)),
+                Err(refusal) => return Ok(Some(refusal)),
             };
             for record in &found.records {
                 self.take(record, draft)?;
             }
             match found.next {
                 None => return Ok(None),
-                Some(next) => url = self.next(&at, &next)?,
+                Some(next) => url = self.next(&at, &next).await?,
             }
         }
         Err(Trouble::Broken("the source's pages lead in a circle".to_owned()))
     }
 
     /// One page and where it came from. What cannot be read is asked for once more.
-    async fn page(&self, url: &str) -> Result<Result<(Page, Url), u16>, Trouble> {
+    async fn page(&self, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
         let mut again = true;
         loop {
             let answer = self.source.get(url).await?;
             if answer.status != 200 {
-                return Ok(Err(answer.status));
+                let said = &answer.body[..answer.body.len().min(SAID)];
+                return Ok(Err(Refusal {
+                    status: answer.status,
+                    said: String::from_utf8_lossy(said).into_owned(),
+                }));
             }
             match page(&answer.body) {
                 Ok(page) => {
@@ -212,19 +363,25 @@ impl Work<'_> {
     }
 
     /// The address of the next page, if it is one to which our access may be shown.
-    fn next(&self, at: &Url, next: &str) -> Result<String, Trouble> {
-        let elsewhere = || Trouble::Broken("the source's next page is outside of its FHIR base".to_owned());
-        let url = at.join(next).map_err(|_| elsewhere())?;
-        match self.source.realm().holds(&url) {
-            true => Ok(url.into()),
-            false => Err(elsewhere()),
+    async fn next(&self, at: &Url, next: &str) -> Result<String, Trouble> {
+        let elsewhere = |host: &str| {
+            Trouble::Broken(format!(
+                "the source's next page is outside of its FHIR base, at {host} (endpoint add --pages-at)"
+            ))
+        };
+        let url = at.join(next).map_err(|_| elsewhere("no address"))?;
+        if let Some(own) = self.source.realm().own(&url) {
+            return Ok(own.into());
         }
+        let origin = url.origin().ascii_serialization();
+        self.source.pages_elsewhere(&origin).await?;
+        Err(elsewhere(&origin))
     }
 
     /// Notes a record and what it refers to.
-    fn take(&self, record: &Record, draft: &mut Draft) -> Result<(), Trouble> {
-        let ty = record.name.split('/').next().and_then(|name| facts().lookup(name));
-        if !ty.is_some_and(|ty| self.asked.contains(&ty)) {
+    pub(super) fn take(&self, record: &Record, draft: &mut Draft) -> Result<(), Trouble> {
+        let name = record.name.split('/').next().unwrap_or_default();
+        if !facts().lookup(name).is_some_and(|ty| self.granted.contains(&ty)) {
             self.unasked.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         }
@@ -237,101 +394,26 @@ impl Work<'_> {
             ));
         }
         draft.line(&record.line).map_err(internal)?;
-        // What has no id of R4's form is not referred to, and will be refused.
-        if Target::parse(&record.name).is_some() {
-            lock(&self.met).insert(record.name.clone());
-        }
-        if !self.referred.is_empty() {
-            let mut wanted = lock(&self.wanted);
-            references(&record.line, self.source.base(), |target| {
-                if self.referred.contains(&target.ty) && wanted.len() < WANTED {
-                    wanted.insert(format!("{}/{}", target.type_name(), target.id));
-                }
-            });
-        }
+        lock(&self.met).insert(record.name.clone());
+        let mut wanted = lock(&self.wanted);
+        references(&record.line, self.source.base(), |ty, id| {
+            // Other people's Patients are not asked for.
+            if self.granted.contains(&ty) && facts().get(ty).name != "Patient" && wanted.len() < WANTED {
+                wanted.insert(format!("{}/{id}", facts().get(ty).name));
+            }
+        });
         Ok(())
     }
 
-    /// Reads what was referred to and not met, and what that refers to.
-    async fn follow(&self, fetched: &mut Fetched) -> Result<(), Trouble> {
-        let mut left = REFERRED;
-        for round in 0..ROUNDS {
-            let mut names: Vec<String> = {
-                let (mut wanted, met) = (lock(&self.wanted), lock(&self.met));
-                std::mem::take(&mut *wanted)
-                    .into_iter()
-                    .filter(|name| !met.contains(name))
-                    .collect()
-            };
-            if names.len() > left {
-                tracing::warn!("a source's records refer to more resources than are read");
-                names.truncate(left);
-            }
-            left -= names.len();
-            if names.is_empty() {
-                break;
-            }
-            // Asked for is met, whatever comes of it.
-            lock(&self.met).extend(names.iter().cloned());
-            let draft = tokio::sync::Mutex::new(self.spool.draft(&format!("referred-{round}")).map_err(internal)?);
-            let reads: Vec<_> = names.iter().map(|name| self.refer(name, &draft).boxed()).collect();
-            let done: Vec<(&str, Outcome)> = futures::stream::iter(reads)
-                .buffer_unordered(AT_ONCE)
-                .try_collect()
-                .await?;
-            fetched.records += self.spool.keep(draft.into_inner()).map_err(internal)?;
-            for (name, outcome) in done {
-                note(&mut fetched.types, name, outcome);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads one resource that was referred to.
-    async fn refer<'n>(&self, name: &'n str, draft: &tokio::sync::Mutex<Draft>) -> Result<(&'n str, Outcome), Trouble> {
-        let (ty, id) = name.split_once('/').unwrap_or((name, ""));
-        let url = format!("{}/{ty}/{}", self.source.base(), encoded(id));
-        let outcome = match self.source.get(&url).await {
-            Ok(answer) if answer.status == 200 => {
-                let text = std::str::from_utf8(&answer.body).unwrap_or_default();
-                match record(text) {
-                    Ok(Some(record)) if record.name == name => {
-                        self.take(&record, &mut *draft.lock().await)?;
-                        Outcome::Fetched(1)
-                    }
-                    _ => Outcome::Failed(malformed()),
-                }
-            }
-            // A single one that is not there says nothing of its type.
-            Ok(answer) if matches!(answer.status, 404 | 410) => Outcome::Fetched(0),
-            Ok(answer) => Outcome::NotServed(answer.status),
-            Err(trouble) if trouble.ends_all() => return Err(trouble),
-            Err(trouble) => Outcome::Failed(trouble),
-        };
-        Ok((ty, outcome))
+    fn is_granted(&self, name: &str) -> bool {
+        facts().lookup(name).is_some_and(|ty| self.granted.contains(&ty))
     }
 }
 
-/// Adds what came of one resource to what came of its type: failures go before all else.
-fn note(types: &mut BTreeMap<&'static str, Outcome>, name: &str, outcome: Outcome) {
-    let Some(name) = facts().lookup(name).map(|ty| facts().get(ty).name) else {
-        return;
-    };
-    let known = types.entry(name).or_insert(Outcome::Fetched(0));
-    match (&mut *known, outcome) {
-        (Outcome::Fetched(count), Outcome::Fetched(more)) => *count += more,
-        (Outcome::Failed(_), _) | (Outcome::NotServed(_), Outcome::Fetched(0)) => {}
-        (_, outcome @ Outcome::Failed(_)) => *known = outcome,
-        (Outcome::NotServed(_), Outcome::Fetched(count)) => *known = Outcome::Fetched(count),
-        (Outcome::Fetched(0), outcome) => *known = outcome,
-        (_, Outcome::NotServed(_)) => {}
-    }
-}
-
-fn malformed() -> Trouble {
+pub(super) fn malformed() -> Trouble {
     Trouble::Broken("the source gave something else than records".to_owned())
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,7 +2,12 @@
 
 mod commit;
 mod fetch;
+mod follow;
+mod gap;
+mod narrow;
 mod page;
+mod pages;
+mod person;
 mod plan;
 mod run;
 mod said;

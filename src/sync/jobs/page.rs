@@ -6,7 +6,8 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::fhir::reference::Target;
+use crate::fhir::TypeId;
+use crate::ingest::source_target;
 
 /// A page of a search.
 #[derive(Debug, PartialEq, Eq)]
@@ -101,8 +102,8 @@ fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// Visits what the references of a record lead to within the source, as `Type/id`.
-pub(super) fn references(line: &str, base: &str, mut visit: impl FnMut(Target<'_>)) {
+/// Visits what the references of a record lead to within the source, by type and id.
+pub(super) fn references(line: &str, base: &str, mut visit: impl FnMut(TypeId, &str)) {
     const KEY: &[u8] = b"\"reference\"";
     for at in memmem::find_iter(line.as_bytes(), KEY) {
         let rest = line[at + KEY.len()..].trim_start();
@@ -115,8 +116,8 @@ pub(super) fn references(line: &str, base: &str, mut visit: impl FnMut(Target<'_
             .strip_prefix(base)
             .and_then(|text| text.strip_prefix('/'))
             .unwrap_or(&text);
-        if let Some(target) = Target::parse(text) {
-            visit(target);
+        if let Some(target) = source_target(text).filter(|target| !matches!(target.id, "." | "..")) {
+            visit(target.ty, target.id);
         }
     }
 }
@@ -164,11 +165,11 @@ mod tests {
     #[test]
     fn references_are_found_wherever_they_lead_to_the_source() {
         let line = r##"{"a":{"reference":"Organization/1"},"b":[{ "reference" : "https://p.example/fhir/Practitioner\/2" }],
-            "c":{"reference":"https://other.example/fhir/Practitioner/3"},"d":{"reference":"#4"},"reference":7,"e":"\"reference\":"}"##;
+            "c":{"reference":"https://other.example/fhir/Practitioner/3"},"d":{"reference":"#4"},"f":{"reference":"Location/l_5"},"g":{"reference":"Location/../x"},"reference":7,"e":"\"reference\":"}"##;
         let mut found = Vec::new();
-        references(line, "https://p.example/fhir", |target| {
-            found.push(format!("{}/{}", target.type_name(), target.id));
+        references(line, "https://p.example/fhir", |ty, id| {
+            found.push(format!("{}/{id}", crate::fhir::facts().get(ty).name));
         });
-        assert_eq!(found, ["Organization/1", "Practitioner/2"]);
+        assert_eq!(found, ["Organization/1", "Practitioner/2", "Location/l_5"]);
     }
 }

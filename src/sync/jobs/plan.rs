@@ -1,9 +1,11 @@
 //! Which records of a patient a source is asked for, and how: the types that the directory lists for it, as far as the granted scopes
-//! reach; a patient's own by a search, those of nobody (organizations, practitioners) by the references that lead to them.
+//! reach; a patient's own by a search, and all else that is granted (organizations, practitioners) by the references that lead to it. A
+//! source's statement says what it can be asked; without one it is asked.
 
 use crate::fhir::compartment::patient_params;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
+use crate::sync::client::Statement;
 
 /// Types asked for where the directory lists none: those of the supported types that have records.
 const USUAL: &[&str] = &[
@@ -33,50 +35,27 @@ const USUAL: &[&str] = &[
     "Provenance",
 ];
 
-/// What US Core lets a server insist on beside the patient.
-const PARTS: &[(&str, &[&str])] = &[
-    (
-        "Observation",
-        &[
-            "category=vital-signs",
-            "category=laboratory",
-            "category=social-history",
-            "category=survey",
-            "category=imaging",
-            "category=procedure",
-            "category=exam",
-            "category=therapy",
-            "category=activity",
-            "category=sdoh",
-        ],
-    ),
-    (
-        "Condition",
-        &[
-            "category=problem-list-item",
-            "category=encounter-diagnosis",
-            "category=health-concern",
-        ],
-    ),
-    ("CarePlan", &["category=assess-plan"]),
-    ("CareTeam", &["status=active"]),
-    (
-        "DiagnosticReport",
-        &["category=LAB", "category=RAD", "category=imaging"],
-    ),
-    ("DocumentReference", &["category=clinical-note"]),
-    ("MedicationRequest", &["intent=order", "intent=plan"]),
-];
+/// Types whose resources hold other resources: these would come past all that is decided here.
+const WRAPPERS: &[&str] = &["Bundle", "Parameters"];
 
-/// Resources of a page, if the source lets us choose.
-const PAGE: u32 = 200;
+/// What is known of a source before it is asked for records.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known<'k> {
+    /// Types that the directory lists.
+    pub(super) listed: &'k [String],
+    /// Granted scopes.
+    pub(super) scope: Option<&'k str>,
+    pub(super) statement: Option<&'k Statement>,
+}
 
 /// What is asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) searches: Vec<Search>,
-    /// Types that are read where a reference leads to them.
-    pub(super) referred: Vec<TypeId>,
+    /// Types that are granted: records of others are not taken.
+    pub(super) granted: Vec<TypeId>,
+    /// The types of those that can be read by their id.
+    pub(super) readable: Vec<TypeId>,
 }
 
 /// A type that is asked for by patient.
@@ -89,58 +68,71 @@ pub(super) struct Search {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// The Patient itself.
-    Read(String),
-    /// A search, and the narrower ones to make where the source refuses it.
-    Search { whole: String, parts: Vec<String> },
+    Read,
+    /// A search by patient: the query without the size of pages.
+    Search(String),
 }
 
-/// Plans for a patient of a source at `base`, without a trailing slash.
-pub(super) fn plan(base: &str, patient: &str, listed: &[String], scope: Option<&str>) -> Plan {
+/// Plans for a patient of a source. What is searched is what the directory lists, as far as it is granted and as the source's statement has
+/// it; the Patient is read whether it is listed or not. All that is granted is read where a reference leads to it.
+pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     let usual = USUAL.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let names = if listed.is_empty() { &usual } else { listed };
-    let mut plan = Plan::default();
-    let mut types: Vec<TypeId> = names
-        .iter()
-        .filter(|name| scope.is_none_or(|scope| is_granted(scope, name)))
-        .filter_map(|name| {
-            facts()
-                .lookup(name)
-                .filter(|ty| facts().resources().any(|one| one == *ty))
-        })
+    let names = if known.listed.is_empty() { &usual } else { known.listed };
+    let statement = known.statement.filter(|statement| statement.tells_types());
+    let name = |ty: TypeId| facts().get(ty).name;
+    let mut granted: Vec<TypeId> = facts()
+        .resources()
+        .filter(|ty| known.scope.is_none_or(|scope| is_granted(scope, name(*ty))))
+        .filter(|ty| !WRAPPERS.contains(&name(*ty)))
         .collect();
-    types.sort_unstable_by_key(|ty| facts().get(*ty).name);
-    types.dedup();
-    for ty in types {
-        let name = facts().get(ty).name;
-        let id = encoded(patient);
-        if name == "Patient" {
-            let way = Way::Read(format!("{base}/Patient/{id}"));
-            plan.searches.push(Search { ty, way });
-        } else if let Some(parameter) = by_patient(ty) {
-            let whole = format!("{base}/{name}?{parameter}={id}&_count={PAGE}");
-            let parts = PARTS.iter().filter(|(of, _)| *of == name).flat_map(|(_, parts)| *parts);
-            let parts = parts.map(|part| format!("{whole}&{part}")).collect();
-            let way = Way::Search { whole, parts };
-            plan.searches.push(Search { ty, way });
-            // Some devices are nobody's.
-            if name == "Device" {
-                plan.referred.push(ty);
-            }
-        } else {
-            plan.referred.push(ty);
+    granted.sort_unstable_by_key(|ty| name(*ty));
+    let served = |ty: TypeId| statement.map(|statement| statement.types.get(name(ty)));
+    let mut plan = Plan {
+        readable: granted
+            .iter()
+            .copied()
+            .filter(|ty| name(*ty) != "Patient")
+            .filter(|ty| served(*ty).is_none_or(|served| served.is_some_and(|served| served.read)))
+            .collect(),
+        ..Plan::default()
+    };
+    for ty in &granted {
+        let ty = *ty;
+        if name(ty) == "Patient" {
+            plan.searches.push(Search { ty, way: Way::Read });
+            continue;
+        }
+        if !names.iter().any(|one| one == name(ty)) {
+            continue;
+        }
+        let parameters = match served(ty) {
+            None => None,
+            Some(Some(served)) if served.search => Some(served.parameters.as_slice()),
+            Some(_) => continue,
+        };
+        if let Some(parameter) = by_patient(ty, parameters.unwrap_or_default()) {
+            let query = format!("{parameter}={}", encoded(patient));
+            plan.searches.push(Search {
+                ty,
+                way: Way::Search(query),
+            });
         }
     }
+    plan.granted = granted;
     plan
 }
 
-/// The parameter by which a type is searched for a patient.
-fn by_patient(ty: TypeId) -> Option<&'static str> {
-    if SearchParameters::builtin().get(ty, "patient").is_some() {
-        return Some("patient");
+/// The parameter by which a type is searched for a patient: one of those that the source names, if it names any.
+fn by_patient(ty: TypeId, named: &[String]) -> Option<&'static str> {
+    let admitted = |code: &&str| named.is_empty() || named.iter().any(|one| one == code);
+    let of_patient = SearchParameters::builtin().get(ty, "patient").map(|_| "patient");
+    if let Some(code) = of_patient.filter(admitted) {
+        return Some(code);
     }
     let codes = patient_params(ty);
     ["subject", "beneficiary", "actor"]
         .into_iter()
+        .filter(admitted)
         .find(|code| codes.contains(code))
 }
 
@@ -175,18 +167,26 @@ pub(super) fn encoded(id: &str) -> String {
         .to_string()
         .replace("%2D", "-")
         .replace("%2E", ".")
+        .replace("%5F", "_")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
-        let name = |ty: &TypeId| facts().get(*ty).name;
-        (
-            plan.searches.iter().map(|search| name(&search.ty)).collect(),
-            plan.referred.iter().map(name).collect(),
-        )
+    fn searched(plan: &Plan) -> Vec<(&str, &str)> {
+        let searches = plan.searches.iter().map(|search| {
+            let query = match &search.way {
+                Way::Read => "",
+                Way::Search(query) => query.as_str(),
+            };
+            (facts().get(search.ty).name, query)
+        });
+        searches.collect()
+    }
+
+    fn readable(plan: &Plan, name: &str) -> bool {
+        plan.readable.iter().any(|ty| facts().get(*ty).name == name)
     }
 
     #[test]
@@ -209,41 +209,54 @@ mod tests {
 
     #[test]
     fn a_patients_own_records_are_searched_for_and_others_are_referred_to() {
-        let listed: Vec<String> = [
-            "Patient",
-            "Coverage",
-            "ExplanationOfBenefit",
-            "Organization",
-            "Device",
-            "Nothing",
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        let found = plan("https://payer.example/fhir", "a b", &listed, None);
-        assert_eq!(
-            names(&found),
-            (
-                vec!["Coverage", "Device", "ExplanationOfBenefit", "Patient"],
-                vec!["Device", "Organization"]
-            )
-        );
-        let Way::Search { whole, parts } = &found.searches[0].way else {
-            panic!("{found:?}")
+        let listed = ["Coverage", "ExplanationOfBenefit", "Organization", "Device", "Nothing"].map(str::to_owned);
+        let known = Known {
+            listed: &listed,
+            ..Known::default()
         };
-        assert_eq!(whole, "https://payer.example/fhir/Coverage?patient=a%20b&_count=200");
-        assert!(parts.is_empty());
-        assert_eq!(
-            found.searches[3].way,
-            Way::Read("https://payer.example/fhir/Patient/a%20b".to_owned())
-        );
-        let usual = plan(
-            "https://payer.example/fhir",
-            "p",
-            &[],
-            Some("patient/Observation.rs patient/Location.rs"),
-        );
-        assert_eq!(names(&usual), (vec!["Observation"], vec!["Location"]));
-        let (searched, referred) = (plan("b", "p", &[], None), ["InsurancePlan", "Location", "Medication"]);
-        assert!(referred.iter().all(|name| names(&searched).1.contains(name)));
+        let found = plan("a b", known);
+        let expected = [
+            ("Coverage", "patient=a%20b"),
+            ("Device", "patient=a%20b"),
+            ("ExplanationOfBenefit", "patient=a%20b"),
+            ("Patient", ""),
+        ];
+        assert_eq!(searched(&found), expected);
+        assert!(["Organization", "Medication", "Encounter"].iter().all(|name| readable(&found, name)));
+        assert!(!readable(&found, "Patient") && !readable(&found, "Bundle"));
+        let known = Known {
+            scope: Some("patient/Observation.rs patient/Location.rs"),
+            ..Known::default()
+        };
+        let usual = plan("p", known);
+        assert_eq!(searched(&usual), [("Observation", "patient=p")]);
+        assert!(readable(&usual, "Location") && !readable(&usual, "Organization"));
+    }
+
+    #[test]
+    fn a_statement_says_what_can_be_asked() {
+        let mut statement = Statement::default();
+        let mut serve = |name: &str, search, read, parameters: &[&str]| {
+            let served = statement.types.entry(name.to_owned()).or_default();
+            (served.search, served.read) = (search, read);
+            served.parameters = parameters.iter().map(|one| (*one).to_owned()).collect();
+        };
+        serve("Coverage", true, true, &["beneficiary"]);
+        serve("ExplanationOfBenefit", true, false, &[]);
+        serve("Goal", true, true, &["_id"]);
+        serve("Provenance", false, true, &[]);
+        let known = Known {
+            statement: Some(&statement),
+            ..Known::default()
+        };
+        let found = plan("p", known);
+        let expected = [
+            ("Coverage", "beneficiary=p"),
+            ("ExplanationOfBenefit", "patient=p"),
+            ("Patient", ""),
+        ];
+        assert_eq!(searched(&found), expected);
+        let read: Vec<&str> = found.readable.iter().map(|ty| facts().get(*ty).name).collect();
+        assert_eq!(read, ["Coverage", "Goal", "Provenance"]);
     }
 }

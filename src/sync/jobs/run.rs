@@ -2,24 +2,31 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::commit::Commit;
-use super::fetch::{Fetched, Outcome, fetch};
-use super::plan::plan;
+use super::fetch::{Fetched, Whose, fetch};
+use super::gap::{Gap, Why, report};
+use super::person;
+use super::plan::{Known, plan};
 use super::said::Said;
 use super::source::{Gate, Source, Terms, Trouble, blocking, internal};
-use super::spool::Spools;
-use crate::consent::{Endpoint, Errand, JobFailure, Store};
+use super::spool::{Spool, Spools};
+use crate::consent::{Dialect, Endpoint, Errand, JobFailure, JobReport, JobSuccess, Store};
 use crate::ingest::{Normalization, Summary};
 use crate::lake::Lake;
 use crate::normalize::Day;
-use crate::sync::client::Client;
+use crate::sync::client::{Client, Statement};
 use crate::sync::settings::Settings;
 
 /// Seconds for which a job is put off at most, whatever its source asks for: somebody waits for the records.
 const LONGEST_WAIT: i64 = 3_600;
 /// Attempts of a job whose source gives what is no answer.
 const BROKEN_ATTEMPTS: u32 = 3;
+/// Seconds for which what a source says of itself is believed.
+const STATEMENT_HOLDS: i64 = 7 * 86_400;
+/// How long a source is waited for to say it.
+const STATEMENT_WAIT: Duration = Duration::from_secs(20);
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
 
@@ -98,13 +105,18 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
     let attempts = errand.job.attempts;
     let last = attempts >= shop.settings.pace.attempts;
     let said = Arc::new(Said::default());
-    let result = carry_out(&shop, errand, last, &said).await;
+    let mut fetched = Fetched::default();
+    let result = carry_out(&shop, errand, last, &said, &mut fetched).await;
     let pace = shop.settings.pace;
     let store = shop.store.clone();
     let noted = blocking(move || match result {
-        Ok(done) => {
-            tracing::info!(job, done, "a sync is completed");
-            store.complete_job(&job, &done)
+        Ok(Done { detail, report }) => {
+            tracing::info!(job, done = detail, missing = report.missing.len(), "a sync is completed");
+            let success = JobSuccess {
+                detail: &detail,
+                report: Some(&report),
+            };
+            store.complete_job(&job, success)
         }
         Err(Trouble::Stopped) => Ok(false),
         Err(Trouble::Passing { why, retry_after }) if !last => {
@@ -122,10 +134,12 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
         Err(trouble) => {
             tracing::warn!(job, why = %trouble, "a sync failed");
             let (why, outcome) = (trouble.to_string(), said.written());
+            let report = report(&fetched.gaps, None);
             let failure = JobFailure {
                 why: &why,
                 access_ended: matches!(trouble, Trouble::Shut(_)),
                 outcome: outcome.as_deref(),
+                report: Some(&report),
             };
             store.fail_job(&job, failure)
         }
@@ -139,22 +153,42 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
     }
 }
 
-/// Fetches and commits; says what was stored.
-async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool, said: &Arc<Said>) -> Result<String, Trouble> {
+/// A job that is done.
+struct Done {
+    /// For the audit log.
+    detail: String,
+    report: JobReport,
+}
+
+/// Fetches and commits; says what was stored. What was fetched is left in `fetched`, whatever comes of it.
+async fn carry_out(
+    shop: &Arc<Workshop>,
+    errand: Errand,
+    last: bool,
+    said: &Arc<Said>,
+    fetched: &mut Fetched,
+) -> Result<Done, Trouble> {
     let over = |why: &str| Trouble::Over(why.to_owned());
     let patient = errand.authorization.source_patient.clone();
     let patient = patient.ok_or_else(|| over("the source named no patient"))?;
     let (store, authorization) = (shop.store.clone(), errand.authorization.clone());
-    let (endpoint, credential) = blocking(move || {
+    let (endpoint, credential, dialect, had_patient) = blocking(move || {
         let endpoint = store.endpoint(&authorization.endpoint)?;
-        Ok::<_, crate::consent::Error>((endpoint, store.credential(&authorization.id)?))
+        let dialect = store.dialect(&authorization.endpoint)?;
+        let credential = store.credential(&authorization.id)?;
+        let had_patient = store.had_patient(&authorization.id)?;
+        Ok::<_, crate::consent::Error>((endpoint, credential, dialect, had_patient))
     })
     .await?
     .map_err(internal)?;
     let endpoint: Endpoint = endpoint.ok_or_else(|| over("the endpoint is gone"))?;
     let no_access = || Trouble::Shut("there is no access to the source".to_owned());
     let credential = credential.ok_or_else(no_access)?;
-    let (granted, listed) = (errand.authorization.scope_granted.clone(), endpoint.resources.clone());
+    let statement = statement(shop, &endpoint, &dialect).await?;
+    if let Some(problem) = statement.as_ref().and_then(Statement::problem) {
+        return Err(Trouble::Over(format!("the source cannot be read: {problem}")));
+    }
+    let granted = errand.authorization.scope_granted.clone();
     let source = Source::new(
         shop.client.clone(),
         shop.store.clone(),
@@ -165,18 +199,34 @@ async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool, said: &Arc<
             gate: shop.gate(&endpoint.id),
             pace: shop.settings.pace,
             said: said.clone(),
+            dialect,
         },
     )?;
-    let plan = plan(source.base(), &patient, &listed, granted.as_deref());
+    let known = Known {
+        listed: &endpoint.resources,
+        scope: granted.as_deref(),
+        statement: statement.as_ref(),
+    };
+    let plan = plan(&patient, known);
     let spool = shop.spools.open(&errand.job.id).map_err(internal)?;
     let most = shop.settings.most;
-    let fetched = tokio::time::timeout(most.time, fetch(&source, &plan, &spool, most)).await;
+    let whose = Whose {
+        patient: &patient,
+        scope: granted.as_deref(),
+        statement: statement.as_ref(),
+    };
+    let all = tokio::time::timeout(most.time, fetch(&source, &plan, &spool, whose, most)).await;
     let late = |_| Trouble::Passing {
         why: "the source took too long".to_owned(),
         retry_after: None,
     };
-    let fetched = fetched.map_err(late)??;
-    judge(&fetched, errand.job.attempts, last)?;
+    *fetched = all.map_err(late)??;
+    judge(fetched, errand.job.attempts, last)?;
+    let generated_patient = !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
+    let (spool, patient) = match generated_patient {
+        true => blocking(move || make_patient(spool, patient)).await?.map_err(internal)?,
+        false => (spool, patient),
+    };
     let commit = Commit {
         lake: shop.lake.clone(),
         store: shop.store.clone(),
@@ -185,6 +235,7 @@ async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool, said: &Arc<
         source_patient: patient,
         rules: shop.rules(),
         spool,
+        generated_patient,
     };
     let writing = shop.writing.clone().lock_owned().await;
     let summary = blocking(move || {
@@ -197,15 +248,57 @@ async fn carry_out(shop: &Arc<Workshop>, errand: Errand, last: bool, said: &Arc<
     if total.stored + total.unchanged == 0 {
         return Err(over("the source has no records of the patient"));
     }
-    Ok(told(&fetched, &summary))
+    let mut report = report(&fetched.gaps, Some(&summary));
+    if generated_patient {
+        let of_patient = report.missing.iter_mut().filter(|missing| missing.ty == "Patient");
+        for missing in of_patient {
+            missing.detail.push_str("; the service made one of what other records say");
+        }
+    }
+    Ok(Done {
+        detail: told(fetched, &summary),
+        report,
+    })
+}
+
+/// Whether the Patient was asked for in vain. Who did not grant it gets none.
+fn is_granted_patient(gaps: &[Gap]) -> bool {
+    gaps.iter().any(|gap| gap.ty == "Patient")
+}
+
+/// Adds a Patient to the records.
+fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String)> {
+    let line = person::made(&spool.files(), &patient)?;
+    let mut draft = spool.draft("generated-Patient")?;
+    draft.line(&line)?;
+    spool.keep(draft)?;
+    Ok((spool, patient))
+}
+
+/// What the source says of itself: as it was read last, or anew after a while. A source that does not say it is asked without.
+async fn statement(shop: &Workshop, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
+    let kept = dialect.statement.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let holds = |at: i64| at.saturating_add(STATEMENT_HOLDS) > shop.store.clock().now();
+    if kept.is_some() && dialect.statement_at.is_some_and(holds) {
+        return Ok(kept);
+    }
+    let asked = tokio::time::timeout(STATEMENT_WAIT, shop.client.statement(&endpoint.fhir_base)).await;
+    let Ok(Ok(found)) = asked else { return Ok(kept) };
+    let (store, id, text) = (
+        shop.store.clone(),
+        endpoint.id.clone(),
+        serde_json::to_string(&found).map_err(internal)?,
+    );
+    blocking(move || store.set_statement(&id, &text)).await?.map_err(internal)?;
+    Ok(Some(found))
 }
 
 /// Whether what was fetched is to be stored: all of it, or on a last attempt what there is. What is broken is given fewer attempts
 /// than what may pass.
 fn judge(fetched: &Fetched, attempt: u32, last: bool) -> Result<(), Trouble> {
     let mut broken = None;
-    for outcome in fetched.types.values() {
-        let Outcome::Failed(trouble) = outcome else { continue };
+    for gap in &fetched.gaps {
+        let Why::Failed(trouble) = &gap.why else { continue };
         match trouble {
             Trouble::Passing { .. } if !last => return Err(trouble.clone()),
             _ => broken = Some(trouble),
@@ -226,7 +319,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool) -> Result<(), Trouble> {
     })
 }
 
-/// What was stored, in words for the audit log: counts, types and statuses.
+/// What was stored, in words for the audit log. What is missing has lines of its own.
 fn told(fetched: &Fetched, summary: &Summary) -> String {
     let total = summary.total();
     let mut text = format!("{} stored, {} unchanged", total.stored, total.unchanged);
@@ -239,13 +332,6 @@ fn told(fetched: &Fetched, summary: &Summary) -> String {
             fetched.unasked
         ));
     }
-    for (name, outcome) in &fetched.types {
-        match outcome {
-            Outcome::Fetched(_) => {}
-            Outcome::NotServed(status) => text.push_str(&format!("; {name} not served: status {status}")),
-            Outcome::Failed(trouble) => text.push_str(&format!("; {name} left out: {trouble}")),
-        }
-    }
     text
 }
 
@@ -253,12 +339,16 @@ fn told(fetched: &Fetched, summary: &Summary) -> String {
 mod tests {
     use super::*;
 
-    fn fetched(records: u64, outcomes: Vec<Outcome>) -> Fetched {
+    fn fetched(records: u64, gaps: Vec<Gap>) -> Fetched {
         Fetched {
-            types: ["Condition", "Goal", "Observation"].into_iter().zip(outcomes).collect(),
+            gaps,
             records,
-            unasked: 0,
+            ..Fetched::default()
         }
+    }
+
+    fn failed(trouble: Trouble) -> Gap {
+        Gap::of("Goal", Why::Failed(trouble))
     }
 
     #[test]
@@ -267,32 +357,35 @@ mod tests {
             why: "slow".to_owned(),
             retry_after: Some(7),
         };
-        let some = fetched(3, vec![Outcome::Fetched(3), Outcome::Failed(passing.clone())]);
+        let some = fetched(3, vec![failed(passing.clone())]);
         assert_eq!(judge(&some, 5, false), Err(passing.clone()));
         assert_eq!(judge(&some, 6, true), Ok(()));
-        let none = fetched(0, vec![Outcome::Failed(passing)]);
+        let none = fetched(0, vec![failed(passing)]);
         assert_eq!(judge(&none, 6, true), Err(Trouble::Over("slow".to_owned())));
     }
 
     #[test]
-    fn a_type_that_is_broken_or_not_served_is_left_out() {
-        let broken = Outcome::Failed(Trouble::Broken("no page".to_owned()));
-        let some = fetched(3, vec![Outcome::Fetched(3), broken.clone(), Outcome::NotServed(403)]);
+    fn a_type_that_is_broken_or_not_served_is_left_out_and_told() {
+        let broken = failed(Trouble::Broken("no page".to_owned()));
+        let part = Gap {
+            part: Some("category=laboratory".to_owned()),
+            ..Gap::of("Observation", Why::Refused(403))
+        };
+        let some = fetched(3, vec![broken.clone(), part]);
         assert!(matches!(judge(&some, 2, false), Err(Trouble::Passing { .. })));
         assert_eq!(judge(&some, 3, false), Ok(()));
-        let summary = Summary::default();
-        let text = told(&some, &summary);
+        let lines: Vec<String> = report(&some.gaps, None).missing.iter().map(|one| one.line()).collect();
         assert_eq!(
-            text,
-            "0 stored, 0 unchanged; Goal left out: no page; Observation not served: status 403"
+            lines,
+            [
+                "Goal left out: no page",
+                "Observation (category=laboratory) forbidden: status 403"
+            ]
         );
         assert!(matches!(
             judge(&fetched(0, vec![broken]), 3, false),
             Err(Trouble::Over(_))
         ));
-        assert!(matches!(
-            judge(&fetched(0, vec![Outcome::Fetched(0)]), 1, false),
-            Err(Trouble::Over(_))
-        ));
+        assert!(matches!(judge(&fetched(0, Vec::new()), 1, false), Err(Trouble::Over(_))));
     }
 }

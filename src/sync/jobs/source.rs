@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
+use super::pages::PageSizes;
 use super::said::Said;
-use crate::consent::{Authorization, AuthorizationType, Credential, Endpoint, Store};
+use crate::consent::{Authorization, AuthorizationType, Credential, Dialect, Endpoint, Store};
 use crate::sync::client::{Answer, Client, Configuration, Error, Grant, Realm, Registration, is_passing};
 use crate::sync::settings::Pace;
 
@@ -80,6 +81,8 @@ pub(super) struct Terms {
     pub(super) pace: Pace,
     /// What it says of its failures.
     pub(super) said: Arc<Said>,
+    /// What is remembered of it.
+    pub(super) dialect: Dialect,
 }
 
 /// A source as a job asks it.
@@ -97,6 +100,9 @@ pub(super) struct Source {
     pace: Pace,
     /// What it says of its failures.
     said: Arc<Said>,
+    /// Its id in the directory.
+    endpoint: String,
+    pages: PageSizes,
 }
 
 /// By what access is renewed.
@@ -125,7 +131,12 @@ impl Source {
         credential: Credential,
         terms: Terms,
     ) -> Result<Source, Trouble> {
-        let Terms { gate, pace, said } = terms;
+        let Terms {
+            gate,
+            pace,
+            said,
+            dialect,
+        } = terms;
         let secret = store.endpoint_secret(&endpoint.id).map_err(internal)?;
         let pages = store.endpoint_pages(&endpoint.id).map_err(internal)?;
         let configuration = endpoint.configuration.as_deref();
@@ -139,6 +150,7 @@ impl Source {
                 client_id: endpoint.client_id.clone(),
                 client_secret: secret,
                 scope: requested.unwrap_or_else(|| endpoint.scope.clone()),
+                client_auth: dialect.client_auth,
             },
             configuration: configuration.and_then(|json| serde_json::from_str(json).ok()),
             access: Mutex::new(Access {
@@ -149,7 +161,31 @@ impl Source {
             gate,
             pace,
             said,
+            endpoint: endpoint.id.clone(),
+            pages: PageSizes::new(dialect.page_size),
         })
+    }
+
+    /// How many records it is asked for at once.
+    pub(super) fn pages(&self) -> &PageSizes {
+        &self.pages
+    }
+
+    /// Notes that it took pages of this size.
+    pub(super) async fn took(&self, size: u32) -> Result<(), Trouble> {
+        let Some(size) = self.pages.took(size) else {
+            return Ok(());
+        };
+        let (store, endpoint) = (self.store.clone(), self.endpoint.clone());
+        let kept = blocking(move || store.set_page_size(&endpoint, size)).await?;
+        kept.map_err(internal)
+    }
+
+    /// Notes where a next page was that is not taken for the source's.
+    pub(super) async fn pages_elsewhere(&self, origin: &str) -> Result<(), Trouble> {
+        let (store, endpoint, origin) = (self.store.clone(), self.endpoint.clone(), origin.to_owned());
+        let kept = blocking(move || store.set_elsewhere(&endpoint, &origin)).await?;
+        kept.map_err(internal)
     }
 
     /// The FHIR base, without a trailing slash.

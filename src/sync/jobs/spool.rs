@@ -110,10 +110,6 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub(super) fn has_records(&self) -> bool {
-        self.lines > 0
-    }
-
     pub(super) fn line(&mut self, text: &str) -> io::Result<()> {
         self.lines += 1;
         self.file.write_all(text.as_bytes())?;

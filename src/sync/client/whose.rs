@@ -1,0 +1,137 @@
+//! Whose records a source grants access to, where its token response does not name a Patient: the `fhirUser` of the ID token, else the one
+//! Patient that the access token finds.
+
+use serde_json::Value;
+use url::Url;
+
+use super::discovery::Configuration;
+use super::error::Error;
+use super::identity::Provider;
+use super::realm::Realm;
+use super::token::{Grant, Registration, patient_id};
+use super::Client;
+
+/// What is known where a patient came back from.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// The source's FHIR base.
+    pub fhir_base: &'a str,
+    /// Its configuration.
+    pub configuration: &'a Configuration,
+    /// As whom the service is registered there.
+    pub registration: &'a Registration,
+    /// The `nonce` of the request.
+    pub nonce: &'a str,
+    /// The service's time in seconds.
+    pub now: i64,
+}
+
+impl Client {
+    /// The id of the Patient whom access is for; `None` where that cannot be told of one.
+    pub async fn whose(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
+        if let Some(id) = self.fhir_user(arrival, grant).await? {
+            return Ok(Some(id));
+        }
+        let base = arrival.fhir_base.trim_end_matches('/');
+        let realm = Realm::under([base]);
+        for address in [format!("{base}/Patient?_count=2"), format!("{base}/Patient")] {
+            let answer = self.fetch(&address, &grant.access_token, &realm).await?;
+            match answer.status {
+                200 => return Ok(sole_patient(&answer.body)),
+                // It may mind the size of the page.
+                400 | 422 => {}
+                status if super::is_passing(status) => return Err(answer.refusal()),
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The Patient that a verified ID token names.
+    async fn fhir_user(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
+        let Configuration { issuer, jwks_uri, .. } = arrival.configuration;
+        let (Some(token), Some(issuer), Some(_)) = (&grant.id_token, issuer, jwks_uri) else {
+            return Ok(None);
+        };
+        let provider = Provider {
+            issuer: issuer.clone(),
+            configuration: arrival.configuration.clone(),
+        };
+        let client_id = &arrival.registration.client_id;
+        let verified = self
+            .identity(&provider, client_id, arrival.nonce, token, arrival.now)
+            .await;
+        match verified {
+            Ok(identity) => Ok(identity
+                .fhir_user
+                .and_then(|user| named_patient(&user, arrival.fhir_base))),
+            Err(error) if error.may_pass() => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// The Patient of this source that a `fhirUser` names.
+fn named_patient(user: &str, base: &str) -> Option<String> {
+    let relative = match Url::parse(user) {
+        Ok(_) => user.strip_prefix(base.trim_end_matches('/'))?.strip_prefix('/')?,
+        Err(_) => user,
+    };
+    let id = relative.strip_prefix("Patient/")?;
+    patient_id(id).filter(|one| *one == id).map(str::to_owned)
+}
+
+/// The Patient of a page that has one and leads to no other.
+fn sole_patient(body: &[u8]) -> Option<String> {
+    let page: Value = serde_json::from_slice(body).ok()?;
+    let mut links = page["link"].as_array().into_iter().flatten();
+    if page["resourceType"] != "Bundle" || links.any(|link| link["relation"] == "next") {
+        return None;
+    }
+    let entries = page["entry"].as_array().into_iter().flatten();
+    let mut patients = entries.filter(|entry| entry["resource"]["resourceType"] == "Patient");
+    let id = patients.next()?["resource"]["id"].as_str()?;
+    match patients.next() {
+        None => patient_id(id).filter(|one| *one == id).map(str::to_owned),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_fhir_user_is_a_patient_of_the_source() {
+        let base = "https://payer.example/fhir/";
+        let of = |user: &str| named_patient(user, base);
+        assert_eq!(of("Patient/p-1").as_deref(), Some("p-1"));
+        assert_eq!(of("https://payer.example/fhir/Patient/p_1").as_deref(), Some("p_1"));
+        for other in [
+            "Practitioner/p",
+            "https://other.example/fhir/Patient/p",
+            "https://payer.example/fhir/Patient/p/q",
+            "Patient/",
+            "Patient/..",
+            "p",
+            "",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn one_patient_is_the_patient_and_several_are_nobody() {
+        let of = |page: Value| sole_patient(page.to_string().as_bytes());
+        let entry = |id: &str| json!({"resource": {"resourceType": "Patient", "id": id}});
+        let bundle = |entries: Value| json!({"resourceType": "Bundle", "entry": entries});
+        assert_eq!(of(bundle(json!([entry("p")]))).as_deref(), Some("p"));
+        assert_eq!(of(bundle(json!([entry("p"), entry("q")]))), None);
+        assert_eq!(of(bundle(json!([]))), None);
+        let mut more = bundle(json!([entry("p")]));
+        more["link"] = json!([{"relation": "next", "url": "x"}]);
+        assert_eq!(of(more), None);
+        assert_eq!(sole_patient(b"<html>"), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! Reads what records refer to and no search brought, by id and in rounds: organizations, practitioners, drugs, and records of any granted
+//! type, whether the source lets it be searched or not.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Mutex;
+
+use futures::FutureExt;
+use futures::stream::{StreamExt, TryStreamExt};
+
+use super::fetch::{AT_ONCE, Fetched, Work, lock};
+use super::gap::{Gap, Why};
+use super::plan::encoded;
+use super::source::{Trouble, internal};
+use super::spool::Draft;
+use crate::fhir::facts;
+
+/// Resources that are read for references to them, and how far they may lead on.
+const REFERRED: usize = 50_000;
+const ROUNDS: usize = 6;
+/// Reads of a type that may come to nothing before its others are given up, if none came to anything.
+const VAIN: u32 = 20;
+
+/// How reads of a type fare.
+#[derive(Default)]
+struct Tally {
+    had: u32,
+    vain: u32,
+}
+
+impl Work<'_> {
+    /// Reads what was referred to and not met, and what that refers to.
+    pub(super) async fn follow(&self, fetched: &mut Fetched) -> Result<(), Trouble> {
+        // A type that broke off is left out whole.
+        let failed = fetched.gaps.iter().filter(|gap| matches!(gap.why, Why::Failed(_)));
+        let broken: HashSet<&'static str> = failed.map(|gap| gap.ty).collect();
+        let tallies: Mutex<HashMap<&'static str, Tally>> = Mutex::default();
+        let mut lost = Lost::default();
+        let mut left = REFERRED;
+        for round in 0..=ROUNDS {
+            let names = self.unmet();
+            if names.is_empty() {
+                break;
+            }
+            // Asked for is met, whatever comes of it.
+            lock(&self.met).extend(names.iter().map(|(ty, id)| format!("{ty}/{id}")));
+            let mut asked = Vec::new();
+            for (ty, id) in names {
+                let readable = facts().lookup(ty).is_some_and(|one| self.readable.contains(&one));
+                if broken.contains(ty) {
+                    continue;
+                } else if !readable {
+                    lost.note(ty, Why::NotListed);
+                } else if left == 0 || round == ROUNDS {
+                    lost.note(ty, Why::TooMany);
+                } else {
+                    left -= 1;
+                    asked.push((ty, id));
+                }
+            }
+            let draft = tokio::sync::Mutex::new(self.spool.draft(&format!("referred-{round}")).map_err(internal)?);
+            let reads: Vec<_> = asked
+                .iter()
+                .map(|(ty, id)| self.refer(ty, id, &draft, &tallies).boxed())
+                .collect();
+            let done: Vec<Option<(&'static str, Why)>> = futures::stream::iter(reads)
+                .buffer_unordered(AT_ONCE)
+                .try_collect()
+                .await?;
+            fetched.records += self.spool.keep(draft.into_inner()).map_err(internal)?;
+            for (ty, why) in done.into_iter().flatten() {
+                lost.note(ty, why);
+            }
+        }
+        fetched.gaps.extend(lost.gaps());
+        Ok(())
+    }
+
+    /// What references lead to and nothing brought yet.
+    fn unmet(&self) -> Vec<(&'static str, String)> {
+        let (mut wanted, met) = (lock(&self.wanted), lock(&self.met));
+        let names = std::mem::take(&mut *wanted).into_iter();
+        let names = names.filter(|name| !met.contains(name)).filter_map(|name| {
+            let (ty, id) = name.split_once('/')?;
+            let ty = facts().lookup(ty)?;
+            Some((facts().get(ty).name, id.to_owned()))
+        });
+        names.collect()
+    }
+
+    /// Reads one resource that was referred to; says why it was not had.
+    async fn refer(
+        &self,
+        ty: &'static str,
+        id: &str,
+        draft: &tokio::sync::Mutex<Draft>,
+        tallies: &Mutex<HashMap<&'static str, Tally>>,
+    ) -> Result<Option<(&'static str, Why)>, Trouble> {
+        let vain = {
+            let mut tallies = lock(tallies);
+            let tally = tallies.entry(ty).or_default();
+            tally.had == 0 && tally.vain >= VAIN
+        };
+        if vain {
+            return Ok(Some((ty, Why::NotFound(404))));
+        }
+        let url = format!("{}/{ty}/{}", self.source.base(), encoded(id));
+        let read = self.read(&url, &format!("{ty}/{id}")).await?;
+        {
+            let mut tallies = lock(tallies);
+            let tally = tallies.entry(ty).or_default();
+            match &read {
+                Ok(_) => tally.had += 1,
+                Err(_) => tally.vain += 1,
+            }
+        }
+        match read {
+            Ok(record) => {
+                self.take(&record, &mut *draft.lock().await)?;
+                Ok(None)
+            }
+            Err(why) => Ok(Some((ty, why))),
+        }
+    }
+}
+
+/// What was not had, by type: the worst reason, and how many.
+#[derive(Default)]
+struct Lost(BTreeMap<&'static str, (Why, u64)>);
+
+impl Lost {
+    fn note(&mut self, ty: &'static str, why: Why) {
+        let rank = |why: &Why| match why {
+            Why::Failed(_) => 3,
+            Why::Refused(_) => 2,
+            Why::TooMany => 1,
+            _ => 0,
+        };
+        let (known, count) = self.0.entry(ty).or_insert_with(|| (why.clone(), 0));
+        *count += 1;
+        if rank(&why) > rank(known) {
+            *known = why;
+        }
+    }
+
+    fn gaps(self) -> impl Iterator<Item = Gap> {
+        self.0.into_iter().map(|(ty, (why, records))| Gap {
+            records: Some(records),
+            ..Gap::of(ty, why)
+        })
+    }
+}

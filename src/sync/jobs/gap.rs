@@ -1,0 +1,125 @@
+//! What a job could not have, and why: kept while it runs, and told in the end.
+
+use super::source::Trouble;
+use crate::consent::{JobReport, Missing, MissingReason};
+use crate::ingest::Summary;
+
+/// Records that were not had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    /// The resource type.
+    pub(super) ty: &'static str,
+    /// The filter of a narrower search; all of the type without.
+    pub(super) part: Option<String>,
+    pub(super) why: Why,
+    /// How many, if they were asked for one by one.
+    pub(super) records: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// The source answered with this status.
+    Refused(u16),
+    /// Records refer to it, and it is not there.
+    NotFound(u16),
+    /// Records refer to it, and the source says that it does not serve the type.
+    NotListed,
+    /// It is behind a question that the source does not take. These narrower ones were asked.
+    Narrowed(String),
+    /// It could not be fetched whole.
+    Failed(Trouble),
+    /// More than are followed.
+    TooMany,
+}
+
+impl Gap {
+    pub(super) fn of(ty: &'static str, why: Why) -> Gap {
+        Gap {
+            ty,
+            part: None,
+            why,
+            records: None,
+        }
+    }
+
+    fn told(&self) -> Missing {
+        let count = |rest: &str| match self.records {
+            Some(1) => format!("1 record that others refer to {rest}"),
+            Some(records) => format!("{records} records that others refer to {rest}"),
+            None => rest.to_owned(),
+        };
+        let (reason, status, detail) = match &self.why {
+            Why::Refused(status @ (401 | 403)) => (
+                MissingReason::Forbidden,
+                Some(*status),
+                count(&format!("forbidden: status {status}")),
+            ),
+            Why::Refused(status) => (
+                MissingReason::NotServed,
+                Some(*status),
+                count(&format!("not served: status {status}")),
+            ),
+            Why::NotFound(status) => (
+                MissingReason::NotFound,
+                Some(*status),
+                count(&format!("not found: status {status}")),
+            ),
+            Why::NotListed => (MissingReason::NotServed, None, count("not served by the source")),
+            Why::Narrowed(asked) => (
+                MissingReason::NotAsked,
+                None,
+                format!("asked for only by {asked}: the source refuses a search for all"),
+            ),
+            Why::Failed(trouble) => (MissingReason::Failed, None, count(&format!("left out: {trouble}"))),
+            Why::TooMany => (MissingReason::NotAsked, None, count("not asked for: there are too many")),
+        };
+        Missing {
+            ty: self.ty.to_owned(),
+            part: self.part.clone(),
+            reason,
+            status,
+            records: self.records,
+            detail,
+        }
+    }
+}
+
+/// What came of a job, for those who ask.
+pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
+    let mut missing: Vec<Missing> = gaps.iter().map(Gap::told).collect();
+    let mut counts = Vec::new();
+    for (ty, of) in summary.iter().flat_map(|summary| &summary.types) {
+        if of.stored + of.unchanged > 0 {
+            counts.push(((*ty).to_owned(), of.stored + of.unchanged));
+        }
+        if of.refused > 0 {
+            missing.push(Missing {
+                ty: (*ty).to_owned(),
+                part: None,
+                reason: MissingReason::NotTaken,
+                status: None,
+                records: Some(of.refused),
+                detail: format!("not taken: {} records{}", of.refused, reasons(summary, ty)),
+            });
+        }
+    }
+    missing.sort_by(|one, other| (&one.ty, &one.part).cmp(&(&other.ty, &other.part)));
+    JobReport { missing, counts }
+}
+
+/// Why records of a type were not taken, as far as it is known: each reason once.
+fn reasons(summary: Option<&Summary>, ty: &str) -> String {
+    let refusals = summary.iter().flat_map(|summary| &summary.refusals);
+    let of_type = refusals.filter(|refusal| {
+        refusal
+            .ty
+            .is_some_and(|one| crate::fhir::facts().get(one).name == ty)
+    });
+    let mut words: Vec<String> = of_type.map(|refusal| refusal.reason.to_string()).collect();
+    words.sort_unstable();
+    words.dedup();
+    match words.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", words.join("; ")),
+    }
+}

@@ -1,0 +1,404 @@
+//! Narrower searches, for sources that refuse to be asked for all of a type: by which parameters, in which order, and whether their values
+//! reach every record.
+
+use crate::sync::client::Statement;
+
+/// Searches of one type that two parameters make together, at most.
+const LARGEST: usize = 64;
+
+/// Values of a parameter by which records of a type are asked for.
+struct Filter {
+    ty: &'static str,
+    parameter: &'static str,
+    values: &'static [&'static str],
+    /// Whether every record has one of the values: R4 requires the element and admits no other code.
+    reaches_all: bool,
+}
+
+const fn some(ty: &'static str, parameter: &'static str, values: &'static [&'static str]) -> Filter {
+    Filter {
+        ty,
+        parameter,
+        values,
+        reaches_all: false,
+    }
+}
+
+const fn all(ty: &'static str, parameter: &'static str, values: &'static [&'static str]) -> Filter {
+    Filter {
+        ty,
+        parameter,
+        values,
+        reaches_all: true,
+    }
+}
+
+const EVENT: &[&str] = &[
+    "completed",
+    "in-progress",
+    "preparation",
+    "not-done",
+    "on-hold",
+    "stopped",
+    "entered-in-error",
+    "unknown",
+];
+const REQUEST: &[&str] = &[
+    "active",
+    "completed",
+    "on-hold",
+    "revoked",
+    "draft",
+    "entered-in-error",
+    "unknown",
+];
+const CLAIM: &[&str] = &["active", "cancelled", "draft", "entered-in-error"];
+
+/// What is tried for a type, the first first. The categories are US Core's.
+const FILTERS: &[Filter] = &[
+    some(
+        "Observation",
+        "category",
+        &[
+            "vital-signs",
+            "laboratory",
+            "social-history",
+            "survey",
+            "imaging",
+            "procedure",
+            "exam",
+            "therapy",
+            "activity",
+            "sdoh",
+            "functional-status",
+            "disability-status",
+            "cognitive-status",
+            "clinical-test",
+        ],
+    ),
+    all(
+        "Observation",
+        "status",
+        &[
+            "final",
+            "amended",
+            "corrected",
+            "preliminary",
+            "registered",
+            "cancelled",
+            "entered-in-error",
+            "unknown",
+        ],
+    ),
+    // Vital signs and the smoking status of US Core.
+    some(
+        "Observation",
+        "code",
+        &[
+            "85354-9", "8302-2", "29463-7", "39156-5", "8867-4", "9279-1", "8310-5", "2708-6", "59408-5", "9843-4",
+            "8289-1", "59576-9", "77606-2", "72166-2",
+        ],
+    ),
+    some(
+        "Condition",
+        "category",
+        &["problem-list-item", "encounter-diagnosis", "health-concern"],
+    ),
+    some(
+        "Condition",
+        "clinical-status",
+        &["active", "recurrence", "relapse", "inactive", "remission", "resolved"],
+    ),
+    some("CarePlan", "category", &["assess-plan"]),
+    all("CarePlan", "status", REQUEST),
+    some(
+        "CareTeam",
+        "status",
+        &["active", "proposed", "suspended", "inactive", "entered-in-error"],
+    ),
+    some(
+        "DiagnosticReport",
+        "category",
+        &["LAB", "RAD", "imaging", "LP29684-5", "LP29708-2", "LP7839-6"],
+    ),
+    all(
+        "DiagnosticReport",
+        "status",
+        &[
+            "final",
+            "amended",
+            "corrected",
+            "appended",
+            "partial",
+            "preliminary",
+            "registered",
+            "cancelled",
+            "entered-in-error",
+            "unknown",
+        ],
+    ),
+    some("DocumentReference", "category", &["clinical-note"]),
+    all(
+        "DocumentReference",
+        "status",
+        &["current", "superseded", "entered-in-error"],
+    ),
+    all(
+        "MedicationRequest",
+        "intent",
+        &[
+            "order",
+            "plan",
+            "proposal",
+            "original-order",
+            "reflex-order",
+            "filler-order",
+            "instance-order",
+            "option",
+        ],
+    ),
+    all(
+        "MedicationRequest",
+        "status",
+        &[
+            "active",
+            "completed",
+            "stopped",
+            "cancelled",
+            "on-hold",
+            "draft",
+            "entered-in-error",
+            "unknown",
+        ],
+    ),
+    all(
+        "MedicationDispense",
+        "status",
+        &[
+            "completed",
+            "in-progress",
+            "preparation",
+            "cancelled",
+            "on-hold",
+            "stopped",
+            "declined",
+            "entered-in-error",
+            "unknown",
+        ],
+    ),
+    some(
+        "ServiceRequest",
+        "category",
+        &["108252007", "363679005", "409063005", "409073007", "387713003"],
+    ),
+    all("ServiceRequest", "status", REQUEST),
+    all(
+        "Encounter",
+        "status",
+        &[
+            "finished",
+            "in-progress",
+            "planned",
+            "arrived",
+            "triaged",
+            "onleave",
+            "cancelled",
+            "entered-in-error",
+            "unknown",
+        ],
+    ),
+    all("Procedure", "status", EVENT),
+    all("Immunization", "status", &["completed", "entered-in-error", "not-done"]),
+    all(
+        "Goal",
+        "lifecycle-status",
+        &[
+            "active",
+            "proposed",
+            "planned",
+            "accepted",
+            "on-hold",
+            "completed",
+            "cancelled",
+            "entered-in-error",
+            "rejected",
+        ],
+    ),
+    all("Coverage", "status", CLAIM),
+    all("ExplanationOfBenefit", "status", CLAIM),
+    all("Claim", "status", CLAIM),
+];
+
+/// A set of searches in the place of one for all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Narrower {
+    /// By what, as `category`.
+    pub(super) by: String,
+    /// What each search adds to the query, as `category=laboratory`.
+    pub(super) searches: Vec<String>,
+    /// Whether they reach every record.
+    pub(super) reaches_all: bool,
+}
+
+/// What can be asked in the place of a search that was refused: by what the granted scopes name, then by what the refusal's text names, then
+/// by the combinations of the source's statement, then as US Core has it.
+pub(super) fn narrower(ty: &str, scope: Option<&str>, said: &str, statement: Option<&Statement>) -> Vec<Narrower> {
+    let known: Vec<&Filter> = FILTERS.iter().filter(|filter| filter.ty == ty).collect();
+    let mut found: Vec<Narrower> = Vec::new();
+    let mut add = |one: Narrower| {
+        if !one.searches.is_empty() && !found.iter().any(|other| other.by == one.by) {
+            found.push(one);
+        }
+    };
+    let granted = of_scope(scope.unwrap_or_default(), ty);
+    add(Narrower {
+        by: "the granted scopes".to_owned(),
+        searches: granted,
+        reaches_all: true,
+    });
+    let words: Vec<String> = words(said);
+    let named: Vec<&Filter> = words
+        .iter()
+        .filter_map(|word| known.iter().find(|filter| filter.parameter == word))
+        .copied()
+        .collect();
+    for filter in &named {
+        add(alone(filter));
+    }
+    if let [one, other, ..] = named.as_slice()
+        && one.parameter != other.parameter
+    {
+        add(together(one, other));
+    }
+    let combinations = statement
+        .and_then(|statement| statement.types.get(ty))
+        .map_or(&[] as &[Vec<String>], |served| &served.combinations);
+    for combination in combinations {
+        let of = |name: &String| known.iter().find(|filter| filter.parameter == name).copied();
+        let others = combination.iter().filter(|name| *name != "patient");
+        match others.map(of).collect::<Option<Vec<&Filter>>>().as_deref() {
+            Some([one]) => add(alone(one)),
+            Some([one, other]) => add(together(one, other)),
+            _ => {}
+        }
+    }
+    for filter in known {
+        add(alone(filter));
+    }
+    found
+}
+
+/// Whether the text of a refusal names a parameter by which a type can be narrowed.
+pub(super) fn names_filter(ty: &str, said: &str) -> bool {
+    let words = words(said);
+    let mut known = FILTERS.iter().filter(|filter| filter.ty == ty);
+    known.any(|filter| words.iter().any(|word| word == filter.parameter))
+}
+
+/// Whether the text of a refusal is about the size of pages.
+pub(super) fn names_count(said: &str) -> bool {
+    let lower = said.to_ascii_lowercase();
+    lower.contains("_count") || lower.contains("page size")
+}
+
+fn alone(filter: &Filter) -> Narrower {
+    Narrower {
+        by: filter.parameter.to_owned(),
+        searches: filter.values.iter().map(|value| term(filter, value)).collect(),
+        reaches_all: filter.reaches_all,
+    }
+}
+
+fn together(one: &Filter, other: &Filter) -> Narrower {
+    let mut searches = Vec::new();
+    for first in one.values {
+        for second in other.values {
+            searches.push(format!("{}&{}", term(one, first), term(other, second)));
+        }
+    }
+    searches.truncate(LARGEST);
+    Narrower {
+        by: format!("{} and {}", one.parameter, other.parameter),
+        reaches_all: one.reaches_all
+            && other.reaches_all
+            && searches.len() == one.values.len() * other.values.len(),
+        searches,
+    }
+}
+
+fn term(filter: &Filter, value: &str) -> String {
+    format!("{}={value}", filter.parameter)
+}
+
+/// The words of a refusal that could be names of parameters.
+fn words(said: &str) -> Vec<String> {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    let words = said.split(|letter: char| !is_part(letter));
+    words.map(str::to_ascii_lowercase).collect()
+}
+
+/// The queries of granular scopes, as `category=laboratory` of `patient/Observation.rs?category=laboratory`.
+fn of_scope(scope: &str, ty: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for word in scope.split_ascii_whitespace() {
+        let Some((_, rest)) = word.split_once('/') else { continue };
+        let Some((name, rest)) = rest.split_once('.') else { continue };
+        let Some((access, query)) = rest.split_once('?') else {
+            continue;
+        };
+        let reads = access == "read" || access.contains(['r', 's']);
+        let plain = query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+        if name == ty && reads && plain && !found.iter().any(|one| one == query) {
+            found.push(query.replace('|', "%7C"));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by(ty: &str, scope: Option<&str>, said: &str) -> Vec<String> {
+        narrower(ty, scope, said, None).into_iter().map(|one| one.by).collect()
+    }
+
+    #[test]
+    fn the_refusals_own_words_go_before_us_core() {
+        assert_eq!(by("Observation", None, ""), ["category", "status", "code"]);
+        assert_eq!(
+            by("Observation", None, "Missing required parameter: CODE"),
+            ["code", "category", "status"]
+        );
+        assert_eq!(
+            by("MedicationRequest", None, "needs status and intent"),
+            ["status", "intent", "status and intent"]
+        );
+        assert!(by("Organization", None, "category").is_empty());
+        let both = narrower("MedicationRequest", None, "needs status and intent", None).remove(2);
+        assert_eq!((both.searches.len(), both.reaches_all), (64, true));
+        assert!(names_filter("Condition", "a category is required") && !names_filter("Condition", "bad request"));
+        assert!(names_count("The _count must be at most 50.") && !names_count("too much"));
+    }
+
+    #[test]
+    fn granular_scopes_go_first() {
+        let scope = "patient/Observation.rs?category=http://x.example|laboratory patient/Observation.rs?category=vital-signs \
+                     patient/Condition.rs?category=y patient/Observation.c?category=no";
+        let found = narrower("Observation", Some(scope), "", None);
+        assert_eq!(
+            found[0].searches,
+            ["category=http://x.example%7Claboratory", "category=vital-signs"]
+        );
+        assert!(found[0].reaches_all);
+    }
+
+    #[test]
+    fn combinations_of_the_statement_are_taken() {
+        let mut statement = Statement::default();
+        statement.types.entry("Condition".to_owned()).or_default().combinations =
+            vec![vec!["patient".to_owned(), "clinical-status".to_owned()]];
+        let found = narrower("Condition", None, "", Some(&statement));
+        assert_eq!(found[0].by, "clinical-status");
+    }
+}

@@ -1,0 +1,81 @@
+//! How many records a source is asked for at once. A source with a maximum answers a larger `_count` with 400, and then smaller ones are tried;
+//! what it takes is remembered.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Sizes that are tried, the largest first; at 0 the source chooses.
+const SIZES: [u32; 5] = [200, 50, 20, 10, 0];
+
+/// The sizes of one source's pages, as a job knows them.
+#[derive(Debug)]
+pub(super) struct PageSizes(Mutex<Sizes>);
+
+#[derive(Debug)]
+struct Sizes {
+    /// What searches begin with.
+    first: u32,
+    /// What the source took during this job.
+    taken: BTreeSet<u32>,
+    remembered: Option<u32>,
+}
+
+impl PageSizes {
+    /// Begins with what is remembered of the source.
+    pub(super) fn new(remembered: Option<u32>) -> PageSizes {
+        PageSizes(Mutex::new(Sizes {
+            first: remembered.unwrap_or(SIZES[0]),
+            taken: BTreeSet::new(),
+            remembered,
+        }))
+    }
+
+    /// The size that a search begins with.
+    pub(super) fn first(&self) -> u32 {
+        self.sizes().first
+    }
+
+    /// The next smaller one.
+    pub(super) fn smaller(&self, size: u32) -> Option<u32> {
+        SIZES.into_iter().find(|one| *one < size)
+    }
+
+    /// Whether the source has taken this size during the job, so that a refusal is about something else.
+    pub(super) fn is_proven(&self, size: u32) -> bool {
+        size == 0 || self.sizes().taken.contains(&size)
+    }
+
+    /// Notes that the source took a size; gives what is to be remembered, if that is news.
+    pub(super) fn took(&self, size: u32) -> Option<u32> {
+        let mut sizes = self.sizes();
+        sizes.taken.insert(size);
+        sizes.first = sizes.first.min(size);
+        let news = sizes.remembered != Some(sizes.first);
+        sizes.remembered = Some(sizes.first);
+        news.then_some(sizes.first)
+    }
+
+    fn sizes(&self) -> MutexGuard<'_, Sizes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_go_down_and_what_was_taken_is_remembered_once() {
+        let sizes = PageSizes::new(None);
+        assert_eq!(
+            (sizes.first(), sizes.smaller(200), sizes.smaller(10), sizes.smaller(0)),
+            (200, Some(50), Some(0), None)
+        );
+        assert!(!sizes.is_proven(200) && sizes.is_proven(0));
+        assert_eq!((sizes.took(50), sizes.took(50), sizes.first()), (Some(50), None, 50));
+        assert!(sizes.is_proven(50));
+        let known = PageSizes::new(Some(50));
+        assert_eq!((known.first(), known.took(50), known.is_proven(20)), (50, None, false));
+        assert_eq!((known.smaller(50), known.took(0), known.first()), (Some(20), Some(0), 0));
+    }
+}
