@@ -84,10 +84,13 @@ fn an_endpoint_is_added_from_its_smart_configuration_and_checked() {
         (&Value::from("renamed"), &Value::from("launch/patient patient/*.read"))
     );
     assert!(done(data, &["endpoint", "list"]).contains("renamed"));
-    assert_eq!(
-        done(data, &["endpoint", "check", "--allow-private-sources"]),
-        "renamed: ok\n"
+    let checked = done(data, &["endpoint", "check", "--allow-private-sources"]);
+    // What was found out follows.
+    assert!(
+        checked.starts_with("renamed: ok\n") && checked.contains("FHIR 4.0.1: 13 resource types can be searched"),
+        "{checked}"
     );
+    assert!(checked.contains("it refuses the client id and secret"), "{checked}");
     assert_eq!(
         json(data, &["endpoint", "check", id, "--allow-private-sources"])[0]["ok"],
         true
@@ -299,4 +302,70 @@ fn a_patient_portal_is_added_without_lasting_access() {
         assert_eq!(code, 2, "{said}");
         assert!(said.contains("CREDENTIALS") && said.contains(why), "{said}");
     }
+}
+
+#[test]
+fn a_source_that_cannot_be_read_is_refused_clearly() {
+    for (knob, words) in [
+        ("lakeshore.xml=true", "it gives FHIR as XML only"),
+        ("lakeshore.fhir_version=3.0.2", "(STU3), and only R4 is read"),
+        ("lakeshore.fhir_version=1.0.2", "(DSTU2), and only R4 is read"),
+    ] {
+        let folder = folder();
+        let data = &folder.path().join("new");
+        let payer = Payer::with(1, &[knob]);
+        let base = format!("{}/lakeshore/fhir", payer.base);
+        let (code, said) = refused(data, &add(&base, &[]));
+        assert!(code == 2 && said.contains(words), "{said}");
+        payer.turn("lakeshore", &serde_json::json!({"xml": false, "fhir_version": "4.0.1"}));
+        done(data, &add(&base, &[]));
+        let (name, value) = knob.trim_start_matches("lakeshore.").split_once('=').unwrap();
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        payer.turn("lakeshore", &serde_json::json!({ name: value }));
+        let checked = run(data, &["endpoint", "check", "--allow-private-sources"]);
+        assert_eq!(checked.status.code(), Some(3));
+        let said = String::from_utf8(checked.stdout).unwrap();
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn a_capability_statement_of_many_mebibytes_is_read_and_a_larger_one_is_not() {
+    let payer = Payer::with(
+        1,
+        &[
+            "lakeshore.statement_padding=15000000",
+            "cedarway.statement_padding=17000000",
+        ],
+    );
+    let folder = folder();
+    let data = &folder.path().join("new");
+    let base = |id: &str| format!("{}/{id}/fhir", payer.base);
+    let said = done(data, &add(&base("lakeshore"), &[]));
+    assert!(said.contains("13 resource types can be searched"), "{said}");
+    let (code, said) = refused(data, &add(&base("cedarway"), &["--name", "other"]));
+    assert!(code == 2 && said.contains("is too large"), "{said}");
+}
+
+#[test]
+fn what_is_only_read_is_among_the_resources_of_an_endpoint() {
+    let payer = Payer::with(1, &[r#"lakeshore.unsearchable=["Patient","Organization"]"#]);
+    let folder = folder();
+    let data = &folder.path().join("new");
+    let made = json(data, &add(&format!("{}/lakeshore/fhir", payer.base), &[]));
+    let resources: Vec<&str> = made["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one.as_str().unwrap())
+        .collect();
+    assert!(
+        resources.contains(&"Patient") && resources.contains(&"Organization"),
+        "{resources:?}"
+    );
+    let found = made["found"][0].as_str().unwrap();
+    assert!(
+        found.contains("2 are read by id only (Organization, Patient)"),
+        "{found}"
+    );
 }

@@ -108,7 +108,12 @@ fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     } = &job;
     println!("{} of {} ({})", job.id, plain(endpoint), job.cause);
     println!("consent {consent}, authorization {}", job.authorization);
-    println!("{} after {} attempts, made {}", job.state, job.attempts, time(job.created_at));
+    println!(
+        "{} after {} attempts, made {}",
+        job.state,
+        job.attempts,
+        time(job.created_at)
+    );
     if let Some(finished_at) = job.finished_at {
         println!("ended {}", time(finished_at));
     }

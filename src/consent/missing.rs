@@ -150,7 +150,8 @@ impl Store {
     /// The newest jobs, newest first: at most `limit`, of one consent where it is named.
     pub fn listed_jobs(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ListedJob>, Error> {
         self.read(|connection| {
-            let condition = "WHERE ?1 IS NULL OR authorization IN (SELECT id FROM patient_authorization WHERE consent = ?1)
+            let condition =
+                "WHERE ?1 IS NULL OR authorization IN (SELECT id FROM patient_authorization WHERE consent = ?1)
                              ORDER BY rowid DESC LIMIT ?2";
             let jobs = Job::select(connection, condition, params![consent, limit])?;
             jobs.into_iter().map(|job| listed(connection, job)).collect()

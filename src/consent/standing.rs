@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::Error;
-use super::missing::Missing;
 use super::grant::REFRESH_SECONDS;
+use super::missing::Missing;
 use super::record::{Authorization, AuthorizationType, Consent, Usage};
 use super::states::{AuthorizationState, JobState};
 use super::store::Store;

@@ -119,7 +119,9 @@ impl<'e> Marked<'e> {
 
     fn tags(&mut self, ty: TypeId, source_id: &str, naming: &Naming) {
         self.0.out.extend_from_slice(b",\"tag\":[");
-        self.0.out.extend_from_slice(naming.tags(ty, source_id).join(",").as_bytes());
+        self.0
+            .out
+            .extend_from_slice(naming.tags(ty, source_id).join(",").as_bytes());
         self.0.out.push(b']');
     }
 

@@ -2,6 +2,7 @@
 
 mod authorize;
 mod browser;
+mod dialects;
 mod ends;
 mod filled;
 mod identity;

@@ -184,13 +184,7 @@ fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organizat
     })
 }
 
-fn report(
-    store: &Store,
-    endpoint: &Endpoint,
-    changed: bool,
-    lines: &[String],
-    as_json: bool,
-) -> Result<(), Failure> {
+fn report(store: &Store, endpoint: &Endpoint, changed: bool, lines: &[String], as_json: bool) -> Result<(), Failure> {
     let base_url = store.base_url().map_err(Failure::other)?;
     let redirect_uri = format!(
         "{}/connect/callback/{}",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::findings::{known, remember};
-use super::source::{Found, Unfit};
+use super::source::Found;
 use crate::cli::columns::plain;
 use crate::cli::data_store::{open, refused};
 use crate::cli::failure::Failure;
@@ -71,15 +71,20 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
                 store
                     .endpoint_checked(&endpoint.id, &found.stored()?)
                     .map_err(Failure::other)?;
-                let lines = remember(&store, endpoint, &found)?;
-                let refused = registration.client_secret.is_some() && found.client_auth.is_none();
-                (refused.then(|| Unfit::Secret.to_string()), lines)
+                let mut lines = remember(&store, endpoint, &found)?;
+                // A source may say so of a token that is none, whoever brings it.
+                if registration.client_secret.is_some() && found.client_auth.is_none() {
+                    lines.push("it refuses the client id and secret, in the header and in the body".to_owned());
+                }
+                (None, lines)
             }
         };
         failed += usize::from(problem.is_some());
         if arguments.json {
-            list.push(json!({"id": endpoint.id, "name": endpoint.name, "ok": problem.is_none(), "problem": problem,
-                "found": lines}));
+            list.push(
+                json!({"id": endpoint.id, "name": endpoint.name, "ok": problem.is_none(), "problem": problem,
+                "found": lines}),
+            );
         } else {
             println!("{}: {}", plain(&endpoint.name), problem.as_deref().unwrap_or("ok"));
             for line in lines {

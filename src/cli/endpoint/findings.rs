@@ -27,11 +27,21 @@ pub(super) fn remember(store: &Store, endpoint: &Endpoint, found: &Found) -> Res
 fn said(found: &Found) -> Vec<String> {
     let statement = &found.statement;
     let searched = statement.types.values().filter(|served| served.search).count();
-    let only_read = statement.types.iter().filter(|(_, served)| served.read && !served.search);
+    let only_read = statement
+        .types
+        .iter()
+        .filter(|(_, served)| served.read && !served.search);
     let only_read: Vec<&str> = only_read.map(|(name, _)| name.as_str()).collect();
-    let mut types = format!("FHIR {}: {searched} resource types can be searched", statement.fhir_version);
+    let mut types = format!(
+        "FHIR {}: {searched} resource types can be searched",
+        statement.fhir_version
+    );
     if !only_read.is_empty() {
-        types.push_str(&format!(", {} are read by id only ({})", only_read.len(), listed(&only_read)));
+        types.push_str(&format!(
+            ", {} are read by id only ({})",
+            only_read.len(),
+            listed(&only_read)
+        ));
     }
     let mut lines = vec![types];
     if statement.types.values().any(|served| served.provenance) {
@@ -80,7 +90,10 @@ pub(super) fn known(store: &Store, endpoint: &Endpoint, found: Option<&Found>) -
     }
     if let Some((code, at)) = &dialect.last_error {
         let (code, at) = (plain(code), time(*at));
-        lines.push(format!("it last sent a patient back with the error {code}, at {at}: {}", meaning(&code)));
+        lines.push(format!(
+            "it last sent a patient back with the error {code}, at {at}: {}",
+            meaning(&code)
+        ));
     }
     Ok(lines)
 }
@@ -88,7 +101,9 @@ pub(super) fn known(store: &Store, endpoint: &Endpoint, found: Option<&Found>) -
 /// What an `error` of an authorization endpoint asks of the operator.
 fn meaning(code: &str) -> &'static str {
     match code {
-        "access_denied" | "consent_required" | "interaction_required" | "login_required" => "the patient did not agree there",
+        "access_denied" | "consent_required" | "interaction_required" | "login_required" => {
+            "the patient did not agree there"
+        }
         "unauthorized_client" | "invalid_client" => "the client id is not registered there, or not for this",
         "invalid_scope" => "it does not know a scope that it was asked for (endpoint add --scope)",
         "invalid_request" | "unsupported_response_type" => {

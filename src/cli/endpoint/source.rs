@@ -24,9 +24,6 @@ pub(super) enum Unfit {
     /// Its records cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// It does not take the secret.
-    #[error("it refuses the service's client id and secret, in the header and in the body")]
-    Secret,
 }
 
 impl Found {
@@ -69,7 +66,10 @@ impl Found {
     pub(super) fn resources(&self) -> Vec<String> {
         let served = self.statement.types.iter();
         let served = served.filter(|(_, served)| served.search || served.read);
-        served.map(|(name, _)| name.clone()).filter(|name| is_resource(name)).collect()
+        served
+            .map(|(name, _)| name.clone())
+            .filter(|name| is_resource(name))
+            .collect()
     }
 
     /// Scopes to ask for. Who the patient is comes with an ID token where the source does not say it beside the access token.

@@ -135,7 +135,10 @@ async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bo
         None => {
             let asked = within(SHORT_PATIENCE, service.sources.statement(&endpoint.fhir_base));
             let Ok(found) = asked.await else { return Ok(false) };
-            let (id, text) = (endpoint.id.clone(), serde_json::to_string(&found).map_err(Error::internal)?);
+            let (id, text) = (
+                endpoint.id.clone(),
+                serde_json::to_string(&found).map_err(Error::internal)?,
+            );
             let kept = stored(service, move |service| service.store.set_statement(&id, &text));
             kept.await?.map_err(Error::internal)?;
             problem(found)

@@ -58,7 +58,7 @@ impl Query {
 }
 
 /// Whether a record has a code in each of these elements.
-fn has_codes(row: &Row, filters: &[(String, String)]) -> bool {
+pub(super) fn has_codes(row: &Row, filters: &[(String, String)]) -> bool {
     let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
     let has = |(name, code): &(String, String)| {
         let element = match name.as_str() {

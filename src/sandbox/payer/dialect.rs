@@ -2,8 +2,10 @@
 
 use axum::http::StatusCode;
 
+use super::bundle::has_codes;
 use super::knobs::Knobs;
 use super::params::Params;
+use super::row::Row;
 use crate::fhir::outcome::IssueType;
 
 /// Parameters by which people's own records are found beside the person.
@@ -18,6 +20,13 @@ pub(super) const FILTERS: &[&str] = &[
 
 /// Why a search is refused.
 pub(super) struct Refused(pub(super) StatusCode, pub(super) IssueType, pub(super) String);
+
+/// Whether a record is of a category that is forbidden.
+pub(super) fn is_forbidden(knobs: &Knobs, row: &Row) -> bool {
+    let forbidden = knobs.forbid.get(&row.resource_type).into_iter().flatten();
+    let mut of_record = forbidden.filter(|category| has_codes(row, &[("category".to_owned(), (*category).clone())]));
+    of_record.next().is_some()
+}
 
 /// Whether a search is answered.
 pub(super) fn admitted(knobs: &Knobs, ty: &str, params: &Params) -> Result<(), Refused> {

@@ -36,6 +36,11 @@ pub(super) async fn read(
         let asker = Asker::admitted(world, office, &headers)?;
         asker.may_read(&ty)?;
         match asker.holding.get(&ty, &id) {
+            Some(row) if dialect::is_forbidden(&office.knobs(), row) => Err(Fault::of(
+                StatusCode::FORBIDDEN,
+                IssueType::Forbidden,
+                "the token's scope does not cover this category",
+            )),
             Some(row) => Ok(fhir(StatusCode::OK, row.json.clone())),
             None => Err(Fault::of(
                 StatusCode::NOT_FOUND,

@@ -78,10 +78,19 @@ mod tests {
         let realm = Realm::under(["https://payer.example/fhir", "https://gateway.example:8443/pages"]);
         let own = |text: &str| realm.own(&text.parse().unwrap()).map(String::from);
         for (next, expected) in [
-            ("https://payer.example/fhir?page=2", Some("https://payer.example/fhir?page=2")),
-            ("http://payer.example/fhir/x?page=2", Some("https://payer.example/fhir/x?page=2")),
+            (
+                "https://payer.example/fhir?page=2",
+                Some("https://payer.example/fhir?page=2"),
+            ),
+            (
+                "http://payer.example/fhir/x?page=2",
+                Some("https://payer.example/fhir/x?page=2"),
+            ),
             ("http://payer.example:8080/fhir?a", Some("https://payer.example/fhir?a")),
-            ("http://gateway.example/pages/2", Some("https://gateway.example:8443/pages/2")),
+            (
+                "http://gateway.example/pages/2",
+                Some("https://gateway.example:8443/pages/2"),
+            ),
             ("http://payer.example/other", None),
             ("http://other.example/fhir", None),
             ("https://payer.example:8080/fhir", None),

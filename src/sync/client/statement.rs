@@ -208,7 +208,9 @@ fn read(source: impl Read) -> Option<Statement> {
                 served.read |= interaction.code.0 == "read";
                 served.search |= interaction.code.0 == "search-type";
             }
-            served.parameters.extend(resource.search_param.0.into_iter().map(|one| one.name.0));
+            served
+                .parameters
+                .extend(resource.search_param.0.into_iter().map(|one| one.name.0));
             served.provenance |= resource
                 .search_rev_include
                 .0
@@ -418,7 +420,9 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let parameters: Vec<_> = (0..1_000).map(|one| json!({"name": format!("{one}{}", "x".repeat(5_000))})).collect();
+        let parameters: Vec<_> = (0..1_000)
+            .map(|one| json!({"name": format!("{one}{}", "x".repeat(5_000))}))
+            .collect();
         let statement = of(&json!({"resourceType": "CapabilityStatement", "rest": [{"resource": [
             {"type": "Observation", "searchParam": parameters}]}]}))
         .unwrap();

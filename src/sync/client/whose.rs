@@ -4,12 +4,12 @@
 use serde_json::Value;
 use url::Url;
 
+use super::Client;
 use super::discovery::Configuration;
 use super::error::Error;
 use super::identity::Provider;
 use super::realm::Realm;
 use super::token::{Grant, Registration, patient_id};
-use super::Client;
 
 /// What is known where a patient came back from.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::gap::{Gap, Why};
-use super::narrow::{Narrower, names_count, names_filter, narrower};
+use super::narrow::{Narrower, names_count, names_filter, narrower, text_of};
 use super::page::{NoPage, Page, Record, page, record, references};
 use super::plan::{Plan, Search, Way, encoded};
 use super::source::{Source, Trouble, internal};
@@ -172,12 +172,7 @@ impl Work<'_> {
     }
 
     /// Makes narrower searches in the place of one that was refused, of the first kind that the source answers.
-    async fn narrower(
-        &self,
-        name: &'static str,
-        address: &str,
-        refusal: Refusal,
-    ) -> Result<(u64, Vec<Gap>), Trouble> {
+    async fn narrower(&self, name: &'static str, address: &str, refusal: Refusal) -> Result<(u64, Vec<Gap>), Trouble> {
         let Refusal { status, said } = refusal;
         let whole = || Gap::of(name, Why::Refused(status));
         if !matches!(status, 400 | 403 | 422) {
@@ -343,7 +338,7 @@ impl Work<'_> {
                 let said = &answer.body[..answer.body.len().min(SAID)];
                 return Ok(Err(Refusal {
                     status: answer.status,
-                    said: String::from_utf8_lossy(said).into_owned(),
+                    said: text_of(said),
                 }));
             }
             match page(&answer.body) {

@@ -71,7 +71,11 @@ impl Gap {
                 format!("asked for only by {asked}: the source refuses a search for all"),
             ),
             Why::Failed(trouble) => (MissingReason::Failed, None, count(&format!("left out: {trouble}"))),
-            Why::TooMany => (MissingReason::NotAsked, None, count("not asked for: there are too many")),
+            Why::TooMany => (
+                MissingReason::NotAsked,
+                None,
+                count("not asked for: there are too many"),
+            ),
         };
         Missing {
             ty: self.ty.to_owned(),
@@ -110,11 +114,7 @@ pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
 /// Why records of a type were not taken, as far as it is known: each reason once.
 fn reasons(summary: Option<&Summary>, ty: &str) -> String {
     let refusals = summary.iter().flat_map(|summary| &summary.refusals);
-    let of_type = refusals.filter(|refusal| {
-        refusal
-            .ty
-            .is_some_and(|one| crate::fhir::facts().get(one).name == ty)
-    });
+    let of_type = refusals.filter(|refusal| refusal.ty.is_some_and(|one| crate::fhir::facts().get(one).name == ty));
     let mut words: Vec<String> = of_type.map(|refusal| refusal.reason.to_string()).collect();
     words.sort_unstable();
     words.dedup();

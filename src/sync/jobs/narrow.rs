@@ -1,6 +1,8 @@
 //! Narrower searches, for sources that refuse to be asked for all of a type: by which parameters, in which order, and whether their values
 //! reach every record.
 
+use serde_json::Value;
+
 use crate::sync::client::Statement;
 
 /// Searches of one type that two parameters make together, at most.
@@ -295,6 +297,33 @@ pub(super) fn names_filter(ty: &str, said: &str) -> bool {
     known.any(|filter| words.iter().any(|word| word == filter.parameter))
 }
 
+/// What a refusal says to people: the texts of an OperationOutcome or of other JSON, without names and codes; else the body as it is.
+pub(super) fn text_of(body: &[u8]) -> String {
+    let Ok(json) = serde_json::from_slice::<Value>(body) else {
+        return String::from_utf8_lossy(body).into_owned();
+    };
+    let mut text = String::new();
+    gather(&json, &mut text);
+    text
+}
+
+fn gather(json: &Value, text: &mut String) {
+    match json {
+        Value::String(one) => {
+            text.push_str(one);
+            text.push('\n');
+        }
+        Value::Array(list) => list.iter().for_each(|one| gather(one, text)),
+        Value::Object(object) => {
+            let told =
+                |name: &&String| !matches!(name.as_str(), "code" | "severity" | "system" | "resourceType" | "id");
+            let names = object.keys().filter(told);
+            names.for_each(|name| gather(&object[name], text));
+        }
+        _ => {}
+    }
+}
+
 /// Whether the text of a refusal is about the size of pages.
 pub(super) fn names_count(said: &str) -> bool {
     let lower = said.to_ascii_lowercase();
@@ -319,9 +348,7 @@ fn together(one: &Filter, other: &Filter) -> Narrower {
     searches.truncate(LARGEST);
     Narrower {
         by: format!("{} and {}", one.parameter, other.parameter),
-        reaches_all: one.reaches_all
-            && other.reaches_all
-            && searches.len() == one.values.len() * other.values.len(),
+        reaches_all: one.reaches_all && other.reaches_all && searches.len() == one.values.len() * other.values.len(),
         searches,
     }
 }
@@ -341,8 +368,12 @@ fn words(said: &str) -> Vec<String> {
 fn of_scope(scope: &str, ty: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in scope.split_ascii_whitespace() {
-        let Some((_, rest)) = word.split_once('/') else { continue };
-        let Some((name, rest)) = rest.split_once('.') else { continue };
+        let Some((_, rest)) = word.split_once('/') else {
+            continue;
+        };
+        let Some((name, rest)) = rest.split_once('.') else {
+            continue;
+        };
         let Some((access, query)) = rest.split_once('?') else {
             continue;
         };
@@ -379,6 +410,16 @@ mod tests {
         assert_eq!((both.searches.len(), both.reaches_all), (64, true));
         assert!(names_filter("Condition", "a category is required") && !names_filter("Condition", "bad request"));
         assert!(names_count("The _count must be at most 50.") && !names_count("too much"));
+    }
+
+    #[test]
+    fn the_names_of_json_are_not_what_a_refusal_says() {
+        let outcome = br#"{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"invalid",
+            "details":{"text":"no"},"diagnostics":"bad request"}]}"#;
+        let said = text_of(outcome);
+        assert!(said.contains("no") && said.contains("bad request"), "{said}");
+        assert!(!names_filter("Observation", &said));
+        assert_eq!(text_of(b"needs a category"), "needs a category");
     }
 
     #[test]

@@ -76,6 +76,9 @@ mod tests {
         assert!(sizes.is_proven(50));
         let known = PageSizes::new(Some(50));
         assert_eq!((known.first(), known.took(50), known.is_proven(20)), (50, None, false));
-        assert_eq!((known.smaller(50), known.took(0), known.first()), (Some(20), Some(0), 0));
+        assert_eq!(
+            (known.smaller(50), known.took(0), known.first()),
+            (Some(20), Some(0), 0)
+        );
     }
 }

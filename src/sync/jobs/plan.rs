@@ -222,7 +222,11 @@ mod tests {
             ("Patient", ""),
         ];
         assert_eq!(searched(&found), expected);
-        assert!(["Organization", "Medication", "Encounter"].iter().all(|name| readable(&found, name)));
+        assert!(
+            ["Organization", "Medication", "Encounter"]
+                .iter()
+                .all(|name| readable(&found, name))
+        );
         assert!(!readable(&found, "Patient") && !readable(&found, "Bundle"));
         let known = Known {
             scope: Some("patient/Observation.rs patient/Location.rs"),

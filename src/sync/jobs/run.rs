@@ -111,7 +111,12 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
     let store = shop.store.clone();
     let noted = blocking(move || match result {
         Ok(Done { detail, report }) => {
-            tracing::info!(job, done = detail, missing = report.missing.len(), "a sync is completed");
+            tracing::info!(
+                job,
+                done = detail,
+                missing = report.missing.len(),
+                "a sync is completed"
+            );
             let success = JobSuccess {
                 detail: &detail,
                 report: Some(&report),
@@ -224,7 +229,9 @@ async fn carry_out(
     judge(fetched, errand.job.attempts, last)?;
     let generated_patient = !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
     let (spool, patient) = match generated_patient {
-        true => blocking(move || make_patient(spool, patient)).await?.map_err(internal)?,
+        true => blocking(move || make_patient(spool, patient))
+            .await?
+            .map_err(internal)?,
         false => (spool, patient),
     };
     let commit = Commit {
@@ -252,7 +259,9 @@ async fn carry_out(
     if generated_patient {
         let of_patient = report.missing.iter_mut().filter(|missing| missing.ty == "Patient");
         for missing in of_patient {
-            missing.detail.push_str("; the service made one of what other records say");
+            missing
+                .detail
+                .push_str("; the service made one of what other records say");
         }
     }
     Ok(Done {
@@ -277,7 +286,10 @@ fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String
 
 /// What the source says of itself: as it was read last, or anew after a while. A source that does not say it is asked without.
 async fn statement(shop: &Workshop, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
-    let kept = dialect.statement.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let kept = dialect
+        .statement
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok());
     let holds = |at: i64| at.saturating_add(STATEMENT_HOLDS) > shop.store.clock().now();
     if kept.is_some() && dialect.statement_at.is_some_and(holds) {
         return Ok(kept);
@@ -289,7 +301,9 @@ async fn statement(shop: &Workshop, endpoint: &Endpoint, dialect: &Dialect) -> R
         endpoint.id.clone(),
         serde_json::to_string(&found).map_err(internal)?,
     );
-    blocking(move || store.set_statement(&id, &text)).await?.map_err(internal)?;
+    blocking(move || store.set_statement(&id, &text))
+        .await?
+        .map_err(internal)?;
     Ok(Some(found))
 }
 
@@ -386,6 +400,9 @@ mod tests {
             judge(&fetched(0, vec![broken]), 3, false),
             Err(Trouble::Over(_))
         ));
-        assert!(matches!(judge(&fetched(0, Vec::new()), 1, false), Err(Trouble::Over(_))));
+        assert!(matches!(
+            judge(&fetched(0, Vec::new()), 1, false),
+            Err(Trouble::Over(_))
+        ));
     }
 }

@@ -1,0 +1,63 @@
+//! Sources as they are in the field: each dialect is played by the sandbox, and a sync ends with everything or says what is missing.
+
+mod count;
+mod entries;
+mod forbidden;
+mod ids;
+mod links;
+mod narrower;
+mod provenance;
+mod readable;
+mod told;
+
+use serde_json::Value;
+use tabularium::consent::{JobState, Missing, MissingReason};
+
+use super::world::{Connected, World, text};
+
+/// What the newest sync of somebody could not have.
+fn missing(world: &World, connected: &Connected) -> Vec<Missing> {
+    let mut jobs = world.store().listed_jobs(Some(&connected.consent), 1).unwrap();
+    jobs.remove(0).report.missing
+}
+
+/// The types, parts and reasons of what is missing.
+fn named(missing: &[Missing]) -> Vec<(&str, Option<&str>, MissingReason)> {
+    missing
+        .iter()
+        .map(|one| (one.ty.as_str(), one.part.as_deref(), one.reason))
+        .collect()
+}
+
+/// Syncs once more.
+fn again(world: &World, connected: &Connected) {
+    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    assert_eq!(world.end_of(connected), JobState::Completed);
+}
+
+/// How many records of a type a source has.
+fn at_source(world: &World, organization: &str, connected: &Connected, ty: &str) -> u64 {
+    let records = world.record_of(organization, connected);
+    records.iter().filter(|one| text(one, "resourceType") == ty).count() as u64
+}
+
+/// That everything a source has is here, and that nothing is said to be missing.
+fn assert_whole(world: &World, organization: &str, connected: &Connected) {
+    assert_eq!(missing(world, connected), [], "{organization}");
+    let source = world.record_of(organization, connected);
+    let here = world.rows(connected);
+    let ids: Vec<&str> = here.iter().map(|((_, _, _, id), _)| id.as_str()).collect();
+    for record in &source {
+        let (ty, id) = (text(record, "resourceType"), text(record, "id"));
+        let ours = world.lake().synced_id(connected.owner, organization, ty, id);
+        assert!(ids.contains(&ours.as_str()), "{ty}/{id} is not here");
+    }
+    assert_eq!(here.len(), source.len());
+}
+
+/// The authorization of somebody as the REST API shows it.
+fn shown(world: &World, connected: &Connected) -> Value {
+    let answer = world.get("/rest/consent", &connected.token);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.json()["patientAuthorizations"][0].clone()
+}
