@@ -119,6 +119,17 @@ pub(super) fn keep_report(connection: &Connection, job: &str, report: &JobReport
     Ok(())
 }
 
+/// What earlier syncs of an authorization brought, as far as a later one goes by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastSync {
+    /// When the newest completed one was begun.
+    pub started_at: i64,
+    /// Types of which it could not have all.
+    pub missing: Vec<String>,
+    /// Types of which any completed one brought records.
+    pub had: Vec<String>,
+}
+
 /// A job with whom it is for, as the operator sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedJob {
@@ -144,6 +155,28 @@ impl Store {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
             Ok(statement.query_row([authorization], |row| row.get(0))?)
+        })
+    }
+
+    /// What earlier syncs of an authorization brought; nothing before the first that was completed.
+    pub fn last_sync(&self, authorization: &str) -> Result<Option<LastSync>, Error> {
+        self.read(|connection| {
+            let newest = "WHERE authorization = ?1 AND state = 'COMPLETED' ORDER BY rowid DESC LIMIT 1";
+            let Some(job) = Job::select(connection, newest, [authorization])?.pop() else {
+                return Ok(None);
+            };
+            let texts = |sql: &str, id: &str| {
+                let mut statement = connection.prepare_cached(sql)?;
+                let rows = statement.query_map([id], |row| row.get(0))?;
+                Ok::<_, Error>(rows.collect::<Result<Vec<String>, _>>()?)
+            };
+            let had = "SELECT DISTINCT type FROM sync_count JOIN sync_job AS job ON job.id = sync_count.job
+                       WHERE job.authorization = ?1 AND job.state = 'COMPLETED'";
+            Ok(Some(LastSync {
+                started_at: job.started_at.unwrap_or(job.created_at),
+                missing: texts("SELECT DISTINCT type FROM sync_missing WHERE job = ?1", &job.id)?,
+                had: texts(had, authorization)?,
+            }))
         })
     }
 

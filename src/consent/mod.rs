@@ -58,7 +58,7 @@ pub use grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, R
 pub use identity::IdentityProvider;
 pub use jobs::{Due, Errand, JobFailure, JobSuccess};
 pub use listing::ConsentFilter;
-pub use missing::{JobReport, ListedJob, Missing, MissingReason};
+pub use missing::{JobReport, LastSync, ListedJob, Missing, MissingReason};
 pub use moves::{Grant, IDLE_SECONDS, NewAuthorization, NewConsent, ONE_TIME_SECONDS};
 pub use readiness::{Presence, Readiness};
 pub use record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};

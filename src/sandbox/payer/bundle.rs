@@ -22,6 +22,8 @@ pub(super) struct Query {
     pub(super) filters: Vec<(String, String)>,
     /// Provenance of what is found comes along.
     pub(super) provenance: bool,
+    /// Records that were last updated then or later, as an instant.
+    pub(super) since: Option<String>,
     pub(super) count: u64,
     pub(super) offset: u64,
 }
@@ -34,6 +36,7 @@ impl Default for Query {
             ids: None,
             filters: Vec::new(),
             provenance: false,
+            since: None,
             count: u64::MAX,
             offset: 0,
         }
@@ -54,7 +57,16 @@ impl Query {
         (self.types.is_empty() || self.types.contains(&row.resource_type))
             && self.ids.as_ref().is_none_or(|ids| ids.contains(&row.id))
             && (self.filters.is_empty() || has_codes(row, &self.filters))
+            && self.since.as_ref().is_none_or(|since| is_since(row, since))
     }
+}
+
+/// Whether a record was last updated then or later. One without a date is old.
+fn is_since(row: &Row, since: &str) -> bool {
+    let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
+    let at = |text: &str| chrono::DateTime::parse_from_rfc3339(text).ok();
+    let updated = record["meta"]["lastUpdated"].as_str().and_then(at);
+    updated.zip(at(since)).is_some_and(|(updated, since)| updated >= since)
 }
 
 /// Whether a record has a code in each of these elements.
@@ -199,6 +211,7 @@ mod tests {
             ids: Some(vec!["a".into(), "ö".into()]),
             filters: vec![("category".into(), "x".into())],
             provenance: true,
+            since: Some("2026-01-01T00:00:00Z".into()),
             count: 7,
             offset: 14,
         };

@@ -269,6 +269,9 @@ fn searched(world: &World, office: &Office, headers: &HeaderMap, ty: &str, param
             // How the answer is written, and there is one way only.
             "_format" | "_pretty" => {}
             "_revinclude" if value == "Provenance:target" && knobs.provenance_along => query.provenance = true,
+            "_lastUpdated" if knobs.last_updated && value.starts_with("ge") => {
+                query.since = Some(value["ge".len()..].to_owned());
+            }
             _ if dialect::FILTERS.contains(&name) && !SHARED.contains(&ty) => {
                 let code = value.rsplit('|').next().unwrap_or_default();
                 query.filters.push((name.to_owned(), code.to_owned()));

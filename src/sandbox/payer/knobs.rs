@@ -85,6 +85,8 @@ pub(super) struct Knobs {
     pub no_statement: bool,
     /// Searches bring Provenance along where they are asked to, and Provenance has no search of its own.
     pub provenance_along: bool,
+    /// Records are found by `_lastUpdated`.
+    pub last_updated: bool,
 }
 
 /// How the address of a next page is written.
@@ -174,6 +176,7 @@ impl Default for Knobs {
             statement_padding: 0,
             no_statement: false,
             provenance_along: false,
+            last_updated: false,
         }
     }
 }

@@ -141,13 +141,17 @@ fn resource(ty: &str, knobs: &Knobs) -> Value {
     if !SHARED.contains(&ty) && ty != "Patient" {
         parameters.push(json!({"name": "patient", "type": "reference"}));
     }
+    if knobs.last_updated {
+        parameters.push(json!({"name": "_lastUpdated", "type": "date"}));
+    }
     let is_named = |types: &[String]| types.iter().any(|one| one == ty);
     let along = knobs.provenance_along;
     let mut interactions = Vec::new();
     if !is_named(&knobs.unserved) {
         interactions.push(json!({"code": "read"}));
     }
-    if !is_named(&knobs.unserved) && !is_named(&knobs.unsearchable) && !(along && ty == "Provenance") {
+    let only_read = is_named(&knobs.unsearchable) || (along && ty == "Provenance");
+    if !(is_named(&knobs.unserved) || only_read) {
         interactions.push(json!({"code": "search-type"}));
     }
     let mut resource = json!({"type": ty, "interaction": interactions, "searchParam": parameters});

@@ -86,9 +86,22 @@ impl Statement {
         Some(format!("it speaks FHIR {version:?}{name}, and only R4 is read"))
     }
 
+    /// Whether some types can be asked for what is new.
+    pub fn tells_news(&self) -> bool {
+        let mut types = self.types.values();
+        types.any(|served| served.tells_news())
+    }
+
     /// Whether it says anything of types at all.
     pub fn tells_types(&self) -> bool {
         !self.types.is_empty()
+    }
+}
+
+impl Served {
+    /// Whether records can be asked for by when they were last updated.
+    pub fn tells_news(&self) -> bool {
+        self.parameters.iter().any(|name| name == "_lastUpdated")
     }
 }
 

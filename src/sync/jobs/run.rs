@@ -177,12 +177,19 @@ async fn carry_out(
     let patient = errand.authorization.source_patient.clone();
     let patient = patient.ok_or_else(|| over("the source named no patient"))?;
     let (store, authorization) = (shop.store.clone(), errand.authorization.clone());
-    let (endpoint, credential, dialect, had_patient) = blocking(move || {
+    // What an application has just been given is fetched whole, whatever came before.
+    let is_first = errand.job.cause == "exchange";
+    let (endpoint, credential, dialect, had_patient, since) = blocking(move || {
         let endpoint = store.endpoint(&authorization.endpoint)?;
         let dialect = store.dialect(&authorization.endpoint)?;
         let credential = store.credential(&authorization.id)?;
         let had_patient = store.had_patient(&authorization.id)?;
-        Ok::<_, crate::consent::Error>((endpoint, credential, dialect, had_patient))
+        let since = if is_first {
+            None
+        } else {
+            store.last_sync(&authorization.id)?
+        };
+        Ok::<_, crate::consent::Error>((endpoint, credential, dialect, had_patient, since))
     })
     .await?
     .map_err(internal)?;
@@ -219,6 +226,7 @@ async fn carry_out(
         patient: &patient,
         scope: granted.as_deref(),
         statement: statement.as_ref(),
+        since: since.as_ref(),
     };
     let all = tokio::time::timeout(most.time, fetch(&source, &plan, &spool, whose, most)).await;
     let late = |_| Trouble::Passing {
@@ -226,7 +234,15 @@ async fn carry_out(
         retry_after: None,
     };
     *fetched = all.map_err(late)??;
-    judge(fetched, errand.job.attempts, last)?;
+    let tells_news = statement.as_ref().is_some_and(Statement::tells_news);
+    let is_known = tells_news && since.is_some_and(|since| !since.had.is_empty());
+    judge(fetched, errand.job.attempts, last, is_known)?;
+    if fetched.records == 0 {
+        return Ok(Done {
+            detail: told(fetched, &Summary::default()),
+            report: report(&fetched.gaps, None),
+        });
+    }
     let generated_patient = !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
     let (spool, patient) = match generated_patient {
         true => blocking(move || make_patient(spool, patient))
@@ -308,8 +324,8 @@ async fn statement(shop: &Workshop, endpoint: &Endpoint, dialect: &Dialect) -> R
 }
 
 /// Whether what was fetched is to be stored: all of it, or on a last attempt what there is. What is broken is given fewer attempts
-/// than what may pass.
-fn judge(fetched: &Fetched, attempt: u32, last: bool) -> Result<(), Trouble> {
+/// than what may pass. Where records came before (`is_known`), none may mean that there is no news.
+fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<(), Trouble> {
     let mut broken = None;
     for gap in &fetched.gaps {
         let Why::Failed(trouble) = &gap.why else { continue };
@@ -324,7 +340,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool) -> Result<(), Trouble> {
             retry_after: None,
         });
     }
-    if fetched.records > 0 {
+    if fetched.records > 0 || (is_known && fetched.gaps.is_empty()) {
         return Ok(());
     }
     Err(match broken {
@@ -372,10 +388,10 @@ mod tests {
             retry_after: Some(7),
         };
         let some = fetched(3, vec![failed(passing.clone())]);
-        assert_eq!(judge(&some, 5, false), Err(passing.clone()));
-        assert_eq!(judge(&some, 6, true), Ok(()));
+        assert_eq!(judge(&some, 5, false, false), Err(passing.clone()));
+        assert_eq!(judge(&some, 6, true, false), Ok(()));
         let none = fetched(0, vec![failed(passing)]);
-        assert_eq!(judge(&none, 6, true), Err(Trouble::Over("slow".to_owned())));
+        assert_eq!(judge(&none, 6, true, false), Err(Trouble::Over("slow".to_owned())));
     }
 
     #[test]
@@ -386,8 +402,8 @@ mod tests {
             ..Gap::of("Observation", Why::Refused(403))
         };
         let some = fetched(3, vec![broken.clone(), part]);
-        assert!(matches!(judge(&some, 2, false), Err(Trouble::Passing { .. })));
-        assert_eq!(judge(&some, 3, false), Ok(()));
+        assert!(matches!(judge(&some, 2, false, false), Err(Trouble::Passing { .. })));
+        assert_eq!(judge(&some, 3, false, false), Ok(()));
         let lines: Vec<String> = report(&some.gaps, None).missing.iter().map(|one| one.line()).collect();
         assert_eq!(
             lines,
@@ -397,11 +413,11 @@ mod tests {
             ]
         );
         assert!(matches!(
-            judge(&fetched(0, vec![broken]), 3, false),
+            judge(&fetched(0, vec![broken]), 3, false, false),
             Err(Trouble::Over(_))
         ));
         assert!(matches!(
-            judge(&fetched(0, Vec::new()), 1, false),
+            judge(&fetched(0, Vec::new()), 1, false, false),
             Err(Trouble::Over(_))
         ));
     }

@@ -8,6 +8,7 @@ mod links;
 mod narrower;
 mod provenance;
 mod readable;
+mod since;
 mod told;
 
 use serde_json::Value;
