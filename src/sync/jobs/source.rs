@@ -336,7 +336,15 @@ impl Source {
             assertion: access.credential.assertion.clone(),
         };
         let (store, authorization, kept) = (self.store.clone(), self.authorization.id.clone(), renewed.clone());
-        let stands = blocking(move || store.renew_credential(&authorization, &kept)).await?;
+        let (endpoint, known) = (self.endpoint.clone(), self.registration.client_auth);
+        let news = grant.client_auth.filter(|how| known != Some(*how));
+        let stands = blocking(move || {
+            if let Some(how) = news {
+                store.set_client_auth(&endpoint, how)?;
+            }
+            store.renew_credential(&authorization, &kept)
+        })
+        .await?;
         if !stands.map_err(internal)? {
             return Err(Trouble::Stopped);
         }
