@@ -282,7 +282,7 @@ impl Work<'_> {
             let mut file = self.spool.draft(draft).map_err(internal)?;
             let reply = match self.pages(&sized, &mut file).await {
                 Ok(None) => {
-                    self.source.took(size).await?;
+                    self.source.took(size);
                     return Ok(Reply::Had(self.spool.keep(file).map_err(internal)?));
                 }
                 Ok(Some(Refusal { status, said })) => Reply::Refused { status, said },
@@ -350,7 +350,7 @@ impl Work<'_> {
             }
             match found.next {
                 None => return Ok(None),
-                Some(next) => url = self.next(&at, &next).await?,
+                Some(next) => url = self.next(&at, &next)?,
             }
         }
         Err(Trouble::Broken("the source's pages lead in a circle".to_owned()))
@@ -385,7 +385,7 @@ impl Work<'_> {
     }
 
     /// The address of the next page, if it is one to which our access may be shown.
-    async fn next(&self, at: &Url, next: &str) -> Result<String, Trouble> {
+    fn next(&self, at: &Url, next: &str) -> Result<String, Trouble> {
         let elsewhere = |host: &str| {
             Trouble::Broken(format!(
                 "the source's next page is outside of its FHIR base, at {host} (endpoint add --pages-at)"
@@ -396,7 +396,7 @@ impl Work<'_> {
             return Ok(own.into());
         }
         let origin = url.origin().ascii_serialization();
-        self.source.pages_elsewhere(&origin).await?;
+        self.source.pages_elsewhere(&origin);
         Err(elsewhere(&origin))
     }
 

@@ -10,7 +10,7 @@ use super::gap::{Gap, Why, report};
 use super::person;
 use super::plan::{Known, plan};
 use super::said::Said;
-use super::source::{Gate, Source, Terms, Trouble, blocking, internal};
+use super::source::{Gate, Source, Terms, Trouble, blocking, internal, remember};
 use super::spool::{Spool, Spools};
 use crate::consent::{Dialect, Endpoint, Errand, JobFailure, JobReport, JobSuccess, Store};
 use crate::ingest::{Normalization, Summary};
@@ -317,9 +317,7 @@ async fn statement(shop: &Workshop, endpoint: &Endpoint, dialect: &Dialect) -> R
         endpoint.id.clone(),
         serde_json::to_string(&found).map_err(internal)?,
     );
-    blocking(move || store.set_statement(&id, &text))
-        .await?
-        .map_err(internal)?;
+    remember(move || store.set_statement(&id, &text));
     Ok(Some(found))
 }
 

@@ -172,20 +172,16 @@ impl Source {
     }
 
     /// Notes that it took pages of this size.
-    pub(super) async fn took(&self, size: u32) -> Result<(), Trouble> {
-        let Some(size) = self.pages.took(size) else {
-            return Ok(());
-        };
+    pub(super) fn took(&self, size: u32) {
+        let Some(size) = self.pages.took(size) else { return };
         let (store, endpoint) = (self.store.clone(), self.endpoint.clone());
-        let kept = blocking(move || store.set_page_size(&endpoint, size)).await?;
-        kept.map_err(internal)
+        remember(move || store.set_page_size(&endpoint, size));
     }
 
     /// Notes where a next page was that is not taken for the source's.
-    pub(super) async fn pages_elsewhere(&self, origin: &str) -> Result<(), Trouble> {
+    pub(super) fn pages_elsewhere(&self, origin: &str) {
         let (store, endpoint, origin) = (self.store.clone(), self.endpoint.clone(), origin.to_owned());
-        let kept = blocking(move || store.set_elsewhere(&endpoint, &origin)).await?;
-        kept.map_err(internal)
+        remember(move || store.set_elsewhere(&endpoint, &origin));
     }
 
     /// The FHIR base, without a trailing slash.
@@ -375,6 +371,15 @@ impl Source {
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Trouble> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Trouble::Over("the service failed".to_owned()))
+}
+
+/// Keeps what was found out of a source. No job waits for it, or fails by it: it would be found out again.
+pub(super) fn remember(work: impl FnOnce() -> Result<(), crate::consent::Error> + Send + 'static) {
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = work() {
+            tracing::warn!(%error, "what was found out of a source could not be kept");
+        }
+    });
 }
 
 /// A failure of our own, which may pass.
