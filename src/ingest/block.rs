@@ -102,7 +102,7 @@ impl Block {
     }
 
     /// The same block, of rows that a sync got there.
-    pub(super) fn from_source(self, source: Option<RowSource>) -> Self {
+    pub(super) fn with_source(self, source: Option<RowSource>) -> Self {
         Self { source, ..self }
     }
 

@@ -35,7 +35,7 @@ pub(super) enum Sink {
     /// Nowhere: only who they are filed under is remembered.
     Survey(Survey),
     /// Nowhere: the rules look at them.
-    Rules(Units),
+    Rules(Box<Units>),
 }
 
 /// The state of an import between reading and writing.

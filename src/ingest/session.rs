@@ -322,7 +322,7 @@ impl<'w> Session<'w> {
         let (lake, base) = (self.lake.clone(), Arc::clone(&self.base));
         let units = Units::new(rules, lake, base, mode, application, self.synced.clone())?;
         let library = self.sequence.library.clone();
-        let mut sequence = self.context.sequence(library, Sink::Rules(units));
+        let mut sequence = self.context.sequence(library, Sink::Rules(Box::new(units)));
         let mut feed = Feed {
             pieces: Pieces::new(files.to_vec()),
             next: 0,

@@ -32,6 +32,15 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// The rules that make resources.
+    pub const GENERATING: [Rule; 5] = [
+        Rule::MedicationRequest,
+        Rule::Encounter,
+        Rule::Condition,
+        Rule::Procedure,
+        Rule::InsurancePlan,
+    ];
+
     /// The rule's name in tags, counts and logs.
     pub fn name(self) -> &'static str {
         match self {

@@ -130,8 +130,8 @@ pub(crate) fn lacks(value: &Value, wanted: &Value) -> Option<String> {
         }),
         (Value::Array(items), Value::Array(wanted)) => {
             let mut rest = items.iter();
-            let mut missing = |item: &Value| !rest.any(|value| lacks(value, item).is_none());
-            wanted.iter().position(|item| missing(item)).map(|at| format!("[{at}]"))
+            let missing = |item: &Value| !rest.any(|value| lacks(value, item).is_none());
+            wanted.iter().position(missing).map(|at| format!("[{at}]"))
         }
         (value, wanted) => (value != wanted).then(String::new),
     }

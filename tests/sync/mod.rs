@@ -8,6 +8,7 @@ mod journey;
 mod killed;
 mod many;
 mod moments;
+mod normalized;
 mod outgoing;
 mod over;
 mod races;

@@ -289,7 +289,7 @@ fn add(
 ) {
     let block = blocks.entry((resource_type, source.clone())).or_insert_with(|| {
         let file: Arc<Path> = Path::new("").into();
-        Block::new(resource_type, file, 0).from_source(source.clone())
+        Block::new(resource_type, file, 0).with_source(source.clone())
     });
     block.push(&Content {
         ordinal: u64::MAX,

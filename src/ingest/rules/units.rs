@@ -15,7 +15,7 @@ use crate::ingest::synced::{Naming, Synced, tags};
 use crate::lake::json::{Tape, Value};
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
 use crate::lake::{Lake, Mode, Picture};
-use crate::normalize::{Record, Settings, Source, SourceId, Survey};
+use crate::normalize::{Record, Rule, Settings, Source, SourceId, Survey};
 
 use std::sync::Arc;
 
@@ -281,13 +281,14 @@ fn ids(key: OwnerKey, owner: i64) -> impl Fn(&Source, &str, &str) -> String {
     move |source, resource_type, seed| key.synced_id(owner, &source.authorization, resource_type, seed)
 }
 
-/// Whether a rule made the resource.
+/// Whether a rule made the resource. What a sync itself makes, as a Patient, is tagged by other names.
 fn is_generated(json: Value<'_>, tag_system_base: &str) -> bool {
     let tags = json.get("meta").and_then(|meta| meta.get("tag"));
-    tags.is_some_and(|tags| {
-        tags.items().any(|tag| {
-            let system = tag.get_str("system");
-            system.is_some_and(|system| system.strip_prefix(tag_system_base) == Some("/GeneratedBy"))
-        })
-    })
+    let is_ours = |tag: Value<'_>| {
+        let system = tag.get_str("system");
+        let code = tag.get_str("code");
+        system.is_some_and(|system| system.strip_prefix(tag_system_base) == Some("/GeneratedBy"))
+            && code.is_some_and(|code| Rule::GENERATING.iter().any(|rule| rule.name() == code))
+    };
+    tags.is_some_and(|tags| tags.items().any(is_ours))
 }

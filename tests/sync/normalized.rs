@@ -1,0 +1,199 @@
+//! What normalization makes of the records of a consent: resources from claims, and what its sources know of one another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use tabularium::consent::{JobState, Usage};
+
+use super::world::{Connected, World, text};
+
+/// The generated resources of a consent, by `Type/id`, with their versions.
+fn made(world: &World, connected: &Connected) -> BTreeMap<String, (i64, Value)> {
+    let rows = world.generated(connected).into_iter().map(|(identity, row)| {
+        assert_eq!(row.patient.as_deref(), Some(connected.patient.as_str()));
+        let resource: Value = serde_json::from_str(&row.resource).unwrap();
+        (format!("{}/{}", identity.2, identity.3), (row.version, resource))
+    });
+    rows.collect()
+}
+
+fn sync_again(world: &World, connected: &Connected) {
+    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    assert_eq!(
+        world.end_of(connected),
+        JobState::Completed,
+        "{:?}",
+        world.audit(connected)
+    );
+}
+
+fn versions(world: &World, connected: &Connected) -> BTreeMap<String, i64> {
+    let rows = world.all_rows(connected).into_iter();
+    rows.map(|(identity, row)| (format!("{}/{}", identity.2, identity.3), row.version))
+        .collect()
+}
+
+#[test]
+fn claims_become_prescriptions_and_visits_that_an_application_finds() {
+    let world = World::working(2);
+    let connected = world.synced("lakeshore", 0);
+    let made = made(&world, &connected);
+    let types: BTreeSet<&str> = made
+        .values()
+        .map(|(_, resource)| text(resource, "resourceType"))
+        .collect();
+    for wanted in ["MedicationRequest", "Condition", "Procedure", "Provenance"] {
+        assert!(types.contains(wanted), "no {wanted} among {types:?}");
+    }
+    // Of what the claim tells happened at a visit, the visit is there: the source's own, or one that was made.
+    for (name, (_, resource)) in &made {
+        if let Some(visit) = resource["encounter"]["reference"].as_str() {
+            let read = world.get(&format!("/fhir/{visit}"), &connected.token);
+            assert_eq!(read.status, 200, "{name}: {visit}");
+        }
+    }
+    for (name, (version, resource)) in &made {
+        assert_eq!(*version, 1, "{name}");
+        let tags = resource["meta"]["tag"].as_array().unwrap();
+        let code = |system: &str| {
+            let system = format!("{}/tags/{system}", world.base_url());
+            let mut codes = tags.iter().filter(|tag| tag["system"] == json!(system));
+            codes.next().map(|tag| text(tag, "code").to_owned())
+        };
+        assert_eq!(
+            code("PatientAccessTokenId").as_deref(),
+            Some(connected.authorization.as_str()),
+            "{name}"
+        );
+        assert_eq!(code("EndpointId").as_deref(), Some("lakeshore"), "{name}");
+        assert!(code("GeneratedBy").is_some(), "{name}");
+        // An application reads it, and another person's does not.
+        let read = world.get(&format!("/fhir/{name}"), &connected.token);
+        assert_eq!(read.status, 200, "{name}: {}", read.text);
+    }
+    let other = world.synced("lakeshore", 1);
+    let (name, _) = made.first_key_value().unwrap();
+    assert_eq!(world.get(&format!("/fhir/{name}"), &other.token).status, 404);
+    let counts = world.total("MedicationRequest", &connected.token);
+    let prescriptions = made
+        .keys()
+        .filter(|name| name.starts_with("MedicationRequest/"))
+        .count();
+    assert_eq!(counts, prescriptions as u64);
+    // What was made refers to claims that are there.
+    let orders = made.iter().filter(|(name, _)| name.starts_with("MedicationRequest/"));
+    for (name, (_, order)) in orders {
+        let claims = order["supportingInformation"].as_array().unwrap();
+        assert!(!claims.is_empty(), "{name}");
+        for claim in claims {
+            let read = world.get(&format!("/fhir/{}", text(claim, "reference")), &connected.token);
+            assert_eq!(read.status, 200, "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_sync_that_brings_nothing_new_changes_no_version() {
+    let world = World::working(1);
+    let claims = world.synced("lakeshore", 0);
+    let visits = world.synced("riverbend", 0);
+    for connected in [&claims, &visits] {
+        let before = versions(&world, connected);
+        sync_again(&world, connected);
+        assert_eq!(versions(&world, connected), before);
+    }
+}
+
+#[test]
+fn a_changed_claim_changes_what_was_made_of_it() {
+    let world = World::working(1);
+    let connected = world.synced("lakeshore", 0);
+    let before = made(&world, &connected);
+    let orders = |made: &BTreeMap<String, (i64, Value)>| {
+        made.keys()
+            .filter(|name| name.starts_with("MedicationRequest/"))
+            .cloned()
+            .collect::<BTreeSet<String>>()
+    };
+    // All fills of one prescription are cancelled.
+    let gone = orders(&before).first().unwrap().clone();
+    let claims: BTreeSet<&str> = before[&gone].1["supportingInformation"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|claim| text(claim, "reference"))
+        .collect();
+    let user = world.payer.person(0).user;
+    for mut record in world.record_of("lakeshore", &connected) {
+        let (ty, id) = (text(&record, "resourceType").to_owned(), text(&record, "id").to_owned());
+        let here = format!(
+            "{ty}/{}",
+            world.lake().synced_id(connected.owner, "lakeshore", &ty, &id)
+        );
+        if claims.contains(here.as_str()) {
+            record["status"] = json!("cancelled");
+            world.payer.put("lakeshore", &user, &record);
+        }
+    }
+    sync_again(&world, &connected);
+    let after = made(&world, &connected);
+    let mut expected = orders(&before);
+    expected.remove(&gone);
+    assert_eq!(orders(&after), expected);
+    assert_eq!(world.get(&format!("/fhir/{gone}"), &connected.token).status, 404);
+    let about: Vec<&String> = after
+        .iter()
+        .filter(|(_, (_, resource))| resource.to_string().contains(&gone))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(about.is_empty(), "{about:?} tell of what is gone");
+}
+
+#[test]
+fn sources_of_one_consent_are_normalized_together_and_forget_the_one_that_ends() {
+    let world = World::working(1);
+    let once = world.authorize("hilltop", 0, Usage::Multiple);
+    let lasting = world.add_source(&once.consent, "lakeshore", 0, Usage::Multiple);
+    let tokens = world.tokens(&once);
+    for connected in [&once, &lasting] {
+        assert_eq!(
+            world.end_of(connected),
+            JobState::Completed,
+            "{:?}",
+            world.audit(connected)
+        );
+    }
+    let patient = |connected: &Connected| {
+        let token = text(&tokens, "access_token");
+        let answer = world.get(&format!("/fhir/Patient/{}", connected.patient), token);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    };
+    for (one, other) in [(&once, &lasting), (&lasting, &once)] {
+        let link = &patient(one)["link"][0];
+        assert_eq!(link["type"], "seealso");
+        assert_eq!(link["other"]["reference"], json!(format!("Patient/{}", other.patient)));
+    }
+    // The day of the first one is over.
+    world.store().clock().advance(86_400 - 60);
+    let tokens = world.refresh("/oauth/token", &tokens).json();
+    world.store().clock().advance(60);
+    world.until("the erasure", || {
+        let gone = world.store().authorization(&once.authorization).unwrap().unwrap();
+        gone.data_erased_at.is_some() && world.store().open_erasures(0, 1).unwrap().is_empty()
+    });
+    let left = world.all_rows(&lasting);
+    assert!(!left.is_empty());
+    let tells = |resource: &str| resource.contains(&once.patient) || resource.contains("hilltop");
+    let telling: Vec<_> = left
+        .iter()
+        .filter(|(_, row)| tells(&row.resource))
+        .map(|(identity, _)| identity)
+        .collect();
+    assert!(telling.is_empty(), "{telling:?}");
+    let read = world.get(
+        &format!("/fhir/Patient/{}", lasting.patient),
+        text(&tokens, "access_token"),
+    );
+    assert_eq!(read.json().get("link"), None, "{}", read.text);
+}
