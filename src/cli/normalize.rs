@@ -1,6 +1,6 @@
 //! `tabularium normalize`: what the rules of normalization do to records, and doing it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use super::wait::Wait;
 use crate::consent::{Clock, Store};
 use crate::fhir::facts;
 use crate::ingest::{self, Change, IngestError, Normalization, Observer, Options, Summary};
-use crate::lake::{Lake, Mode};
+use crate::lake::Lake;
 use crate::normalize::{Day, Knowledge, Report};
 
 /// What the systems of tags begin with where no server has an address.
@@ -74,6 +74,7 @@ fn rules_of(tag_system_base: String, knowledge: Knowledge) -> Normalization {
         today: Day(i32::try_from(days).unwrap_or_default()),
         tag_system_base,
         observer: None,
+        dangling: BTreeMap::new(),
     }
 }
 
@@ -127,28 +128,23 @@ fn consents(arguments: &Args, store: &Store, lake: &Lake, observer: Option<Obser
         observer,
         ..rules_of(base, knowledge(data)?)
     };
-    let mut units: BTreeMap<(Mode, String), BTreeSet<i64>> = BTreeMap::new();
+    let mut writer = arguments.wait.writer(lake)?;
+    let mut report = Report::default();
     for id in &arguments.consent {
         let consent = store.consent(id).map_err(Failure::other)?;
         let consent = consent.ok_or_else(|| Failure::input(format!("there is no consent {id:?}")))?;
-        if let Some(owner) = consent.owner {
-            units
-                .entry((consent.mode, consent.application))
-                .or_default()
-                .insert(owner);
-        }
-    }
-    let mut writer = arguments.wait.writer(lake)?;
-    let mut report = Report::default();
-    for ((mode, application), owners) in units {
+        let Some(owner) = consent.owner else { continue };
         let options = Options {
-            mode,
-            application,
-            normalize: Some(rules.clone()),
+            mode: consent.mode,
+            application: consent.application,
+            normalize: Some(Normalization {
+                dangling: store.dangling(id).map_err(Failure::other)?,
+                ..rules.clone()
+            }),
             dry_run: arguments.dry_run,
             ..Options::default()
         };
-        let Summary { rules, .. } = ingest::normalize_again(&mut writer, options, &owners).map_err(failed)?;
+        let Summary { rules, .. } = ingest::normalize_again(&mut writer, options, owner).map_err(failed)?;
         report.add(&rules);
     }
     Ok(report)

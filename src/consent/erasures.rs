@@ -21,7 +21,8 @@ pub struct AskedErasure {
     pub owner: i64,
     /// The authorizations whose rows they are.
     pub authorizations: Vec<String>,
-    consent: String,
+    /// The consent.
+    pub consent: String,
 }
 
 impl Store {

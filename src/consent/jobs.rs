@@ -1,9 +1,12 @@
 //! Sync jobs from the queue to their end, and what becomes of an authorization by them. What is fetched, and when something is
 //! tried again, is the worker's to decide.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, params};
 
 use super::audit::Actor;
+use super::dangling::keep_dangling;
 use super::endpoint::validated_by_user;
 use super::error::Error;
 use super::missing::{JobReport, keep_report};
@@ -46,13 +49,22 @@ pub struct JobFailure<'a> {
 pub struct JobSuccess<'a> {
     /// For the audit log, in words that tell neither secrets nor contents.
     pub detail: &'a str,
+    /// What the rules of normalization did, in counts; empty if nothing.
+    pub normalized: &'a str,
+    /// References that lead nowhere, and in how many syncs in a row.
+    pub dangling: Option<&'a BTreeMap<u64, u32>>,
     /// What it brought, and what it could not have.
     pub report: Option<&'a JobReport>,
 }
 
 impl<'a> From<&'a str> for JobSuccess<'a> {
     fn from(detail: &'a str) -> JobSuccess<'a> {
-        JobSuccess { detail, report: None }
+        JobSuccess {
+            detail,
+            normalized: "",
+            dangling: None,
+            report: None,
+        }
     }
 }
 
@@ -190,6 +202,9 @@ impl Store {
         self.end_job(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Succeeded)?;
             note_sync(transaction, now, job, "sync.stored", success.detail)?;
+            if !success.normalized.is_empty() {
+                note_sync(transaction, now, job, "sync.normalized", success.normalized)?;
+            }
             if let Some(report) = success.report {
                 keep_report(transaction, &job.id, report)?;
                 for missing in report.missing.iter().take(NOTED) {
@@ -199,6 +214,9 @@ impl Store {
             forget_outcomes(transaction, &job.authorization)?;
             let lost = Error::Lost("patient authorization");
             let authorization = Authorization::get(transaction, &job.authorization)?.ok_or(lost)?;
+            if let Some(dangling) = success.dangling {
+                keep_dangling(transaction, &authorization.consent, dangling)?;
+            }
             // Who was verified for it is not to be verified by it again.
             if authorization.ty == AuthorizationType::Ial2 {
                 transaction.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;

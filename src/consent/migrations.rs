@@ -66,6 +66,7 @@ const STEPS: &[&str] = &[
     USAGE_BY_GRANT,
     PUBLIC_REFRESH,
     SOURCE_DIALECTS,
+    DANGLING,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -449,6 +450,17 @@ const SOURCE_DIALECTS: &str = "
         type TEXT NOT NULL,
         records INTEGER NOT NULL,
         PRIMARY KEY (job, type)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// References that lead nowhere, from sync to sync.
+const DANGLING: &str = "
+    CREATE TABLE dangling_reference (
+        consent TEXT NOT NULL REFERENCES consent (id) ON DELETE CASCADE,
+        -- A hash of the record and the reference.
+        reference INTEGER NOT NULL,
+        syncs INTEGER NOT NULL,
+        PRIMARY KEY (consent, reference)
     ) STRICT, WITHOUT ROWID;
 ";
 

@@ -11,6 +11,7 @@ mod audit;
 mod audit_archive;
 mod clock;
 mod credential;
+mod dangling;
 mod dialect;
 mod endpoint;
 mod endpoint_search;

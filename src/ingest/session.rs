@@ -1,6 +1,5 @@
 //! An import from its first byte to its commit.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -136,12 +135,8 @@ pub fn sync(
     session.finish()
 }
 
-/// Applies the rules anew to the rows that owners have in the lake: what came of records that are gone goes.
-pub fn normalize_again(
-    writer: &mut LakeWriter,
-    options: Options,
-    owners: &BTreeSet<i64>,
-) -> Result<Summary, IngestError> {
+/// Applies the rules anew to the rows that an owner has in the lake: what came of records that are gone goes.
+pub fn normalize_again(writer: &mut LakeWriter, options: Options, owner: i64) -> Result<Summary, IngestError> {
     let Some(rules) = options.normalize.clone() else {
         return Ok(Summary::default());
     };
@@ -149,7 +144,7 @@ pub fn normalize_again(
     let (mode, application) = (session.options.mode, session.options.application.as_str());
     let (lake, base) = (session.lake.clone(), Arc::clone(&session.base));
     let mut units = Units::new(rules, lake, base, mode, application, None)?;
-    owners.iter().try_for_each(|owner| units.open(*owner, None))?;
+    units.open(owner, None)?;
     if !units.have_rows() {
         return Ok(Summary::default());
     }

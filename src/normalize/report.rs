@@ -89,6 +89,22 @@ impl Report {
         self.rules.entry(rule).or_default()
     }
 
+    /// The counts in one line, such as `Displays 12 changed; Encounter 2 made`.
+    pub fn told(&self) -> String {
+        let rules = self.rules.iter().filter_map(|(rule, counts)| {
+            let named = [
+                (counts.made, "made"),
+                (counts.changed, "changed"),
+                (counts.left, "left"),
+                (counts.dangling, "dangling"),
+            ];
+            let told = named.iter().filter(|(count, _)| *count > 0);
+            let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+            (!told.is_empty()).then(|| format!("{} {}", rule.name(), told.join(", ")))
+        });
+        rules.collect::<Vec<_>>().join("; ")
+    }
+
     /// Adds the counts of another.
     pub fn add(&mut self, other: &Report) {
         for (rule, counts) in &other.rules {

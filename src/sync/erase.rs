@@ -1,11 +1,11 @@
 //! Carries out the erasures that ended consents have asked for: as many at a time as there are, since each file they share is
 //! rewritten once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::consent::{AskedErasure, Error, Store};
 use crate::ingest::{self, Normalization, Options};
-use crate::lake::{Intent, Lake, LakeError, LakeWriter, Mode, PatientScope};
+use crate::lake::{Intent, Lake, LakeError, LakeWriter, PatientScope};
 
 /// Erasures of one go.
 const AT_ONCE: usize = 1_000;
@@ -57,7 +57,7 @@ pub fn carry_out_erasures(
         if !fresh.is_empty() {
             writer.erase_all(&fresh)?;
         }
-        normalize_what_is_left(&mut writer, &asked, rules);
+        normalize_what_is_left(store, &mut writer, &asked, rules);
         let unfinished = writer.unfinished();
         drop(writer);
         let (left, done): (Vec<AskedErasure>, Vec<AskedErasure>) =
@@ -77,30 +77,23 @@ pub fn carry_out_erasures(
 }
 
 /// Normalizes the rest of each person's records anew. Rows that cannot be read stay as they are until the next sync.
-fn normalize_what_is_left(writer: &mut LakeWriter, asked: &[AskedErasure], rules: &Normalization) {
-    for ((mode, application), owners) in owners(asked) {
-        for owner in owners {
-            let options = Options {
-                mode,
-                application: application.clone(),
-                normalize: Some(rules.clone()),
-                ..Options::default()
-            };
-            if let Err(error) = ingest::normalize_again(writer, options, &BTreeSet::from([owner])) {
-                tracing::warn!(%error, "what an erasure leaves could not be normalized anew");
-            }
+fn normalize_what_is_left(store: &Store, writer: &mut LakeWriter, asked: &[AskedErasure], rules: &Normalization) {
+    let mut done = BTreeSet::new();
+    for asked in asked.iter().filter(|asked| done.insert(asked.owner)) {
+        let rules = Normalization {
+            dangling: store.dangling(&asked.consent).unwrap_or_default(),
+            ..rules.clone()
+        };
+        let options = Options {
+            mode: asked.mode,
+            application: asked.application.clone(),
+            normalize: Some(rules),
+            ..Options::default()
+        };
+        if let Err(error) = ingest::normalize_again(writer, options, asked.owner) {
+            tracing::warn!(%error, "what an erasure leaves could not be normalized anew");
         }
     }
-}
-
-/// Whose rows are erased, by mode and application.
-fn owners(asked: &[AskedErasure]) -> BTreeMap<(Mode, String), BTreeSet<i64>> {
-    let mut owners: BTreeMap<(Mode, String), BTreeSet<i64>> = BTreeMap::new();
-    for asked in asked {
-        let of = (asked.mode, asked.application.clone());
-        owners.entry(of).or_default().insert(asked.owner);
-    }
-    owners
 }
 
 /// The rows that an authorization's syncs brought.

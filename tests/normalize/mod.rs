@@ -2,6 +2,7 @@
 //! any records.
 
 mod codings;
+mod command;
 mod conditions;
 mod dialects;
 mod encounters;

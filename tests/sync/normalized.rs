@@ -197,3 +197,30 @@ fn sources_of_one_consent_are_normalized_together_and_forget_the_one_that_ends()
     );
     assert_eq!(read.json().get("link"), None, "{}", read.text);
 }
+
+#[test]
+fn a_reference_that_leads_nowhere_in_three_syncs_says_so() {
+    let world = World::working(1);
+    let connected = world.synced("lakeshore", 0);
+    let user = world.payer.person(0).user;
+    let added = json!({"resourceType": "Coverage", "id": "added", "status": "active",
+                       "beneficiary": {"reference": format!("Patient/{}", connected.source_patient)},
+                       "payor": [{"reference": "Organization/nowhere"}]});
+    world.payer.put("lakeshore", &user, &added);
+    let id = world
+        .lake()
+        .synced_id(connected.owner, "lakeshore", "Coverage", "added");
+    for sync in 1..=4 {
+        sync_again(&world, &connected);
+        let read = world.get(&format!("/fhir/Coverage/{id}"), &connected.token);
+        assert_eq!(read.status, 200, "{}", read.text);
+        assert_eq!(
+            read.text.contains("data-absent-reason"),
+            sync >= 3,
+            "sync {sync}: {}",
+            read.text
+        );
+        let version = if sync >= 3 { "2" } else { "1" };
+        assert_eq!(read.json()["meta"]["versionId"], version, "sync {sync}");
+    }
+}

@@ -142,6 +142,15 @@ fn the_audit_log_of_a_consent_tells_what_became_of_its_syncs() {
     let connected = world.synced("lakeshore", 0);
     let mut told = world.audit(&connected);
     told.retain(|line| line.starts_with("sync."));
+    let at = told
+        .iter()
+        .position(|line| line.starts_with("sync.normalized "))
+        .unwrap();
+    let normalized = told.remove(at);
+    assert!(
+        normalized.contains("MedicationRequest ") && normalized.contains(" made"),
+        "{normalized}"
+    );
     let stored = format!("sync.stored {} stored, 0 unchanged", world.all_rows(&connected).len());
     assert_eq!(
         told,

@@ -126,6 +126,7 @@ impl World {
             today: Day(0),
             tag_system_base: format!("{}/tags", self.base_url()),
             observer: None,
+            dangling: BTreeMap::new(),
         }
     }
 

@@ -10,6 +10,7 @@ mod plans;
 mod shared;
 mod units;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(super) use plans::Plans;
@@ -27,6 +28,8 @@ pub struct Normalization {
     pub today: Day,
     /// What the systems of our tags begin with, without a trailing slash.
     pub tag_system_base: String,
+    /// References that led nowhere so far, of a sync: what the [`Report`](crate::normalize::Report) of the sync before said.
+    pub dangling: BTreeMap<u64, u32>,
     /// Told of each resource that is made, changed or deleted.
     pub observer: Option<Observer>,
 }

@@ -239,6 +239,7 @@ impl Units {
                 };
                 survey.see(&record, &settings);
             }
+            survey.recall(rules.dangling.clone());
             let plan = survey.decide(&settings);
             let (made_before, kept): (Vec<KeptRow>, Vec<KeptRow>) =
                 kept.into_iter().partition(|row| generated.contains(&name(row)));

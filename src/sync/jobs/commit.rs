@@ -38,7 +38,10 @@ impl Commit {
         let options = Options {
             mode: consent.mode,
             application: consent.application.clone(),
-            normalize: Some(self.rules.clone()),
+            normalize: Some(Normalization {
+                dangling: self.store.dangling(&consent.id).map_err(internal)?,
+                ..self.rules.clone()
+            }),
             ..Options::default()
         };
         let synced = Synced {

@@ -1,6 +1,6 @@
 //! A job from its beginning to its end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -82,6 +82,7 @@ impl Workshop {
             today: Day(i32::try_from(days).unwrap_or_default()),
             tag_system_base: format!("{}/tags", self.base_url),
             observer: None,
+            dangling: BTreeMap::new(),
         }
     }
 
@@ -110,7 +111,12 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
     let pace = shop.settings.pace;
     let store = shop.store.clone();
     let noted = blocking(move || match result {
-        Ok(Done { detail, report }) => {
+        Ok(Done {
+            detail,
+            normalized,
+            dangling,
+            report,
+        }) => {
             tracing::info!(
                 job,
                 done = detail,
@@ -119,6 +125,8 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
             );
             let success = JobSuccess {
                 detail: &detail,
+                normalized: &normalized,
+                dangling: Some(&dangling),
                 report: Some(&report),
             };
             store.complete_job(&job, success)
@@ -162,6 +170,9 @@ pub(in crate::sync) async fn run(shop: Arc<Workshop>, job: String) {
 struct Done {
     /// For the audit log.
     detail: String,
+    /// Counts of the rules of normalization.
+    normalized: String,
+    dangling: BTreeMap<u64, u32>,
     report: JobReport,
 }
 
@@ -237,13 +248,9 @@ async fn carry_out(
     let tells_news = statement.as_ref().is_some_and(Statement::tells_news);
     let is_known = tells_news && since.is_some_and(|since| !since.had.is_empty());
     judge(fetched, errand.job.attempts, last, is_known)?;
-    if fetched.records == 0 {
-        return Ok(Done {
-            detail: told(fetched, &Summary::default()),
-            report: report(&fetched.gaps, None),
-        });
-    }
-    let generated_patient = !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
+    // Where nothing is new, what is here is normalized as of today.
+    let is_new = fetched.records > 0;
+    let generated_patient = is_new && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
     let (spool, patient) = match generated_patient {
         true => blocking(move || make_patient(spool, patient))
             .await?
@@ -268,10 +275,10 @@ async fn carry_out(
     })
     .await??;
     let total = summary.total();
-    if total.stored + total.unchanged == 0 {
+    if is_new && total.stored + total.unchanged == 0 {
         return Err(over("the source has no records of the patient"));
     }
-    let mut report = report(&fetched.gaps, Some(&summary));
+    let mut report = report(&fetched.gaps, is_new.then_some(&summary));
     if generated_patient {
         let of_patient = report.missing.iter_mut().filter(|missing| missing.ty == "Patient");
         for missing in of_patient {
@@ -282,6 +289,8 @@ async fn carry_out(
     }
     Ok(Done {
         detail: told(fetched, &summary),
+        normalized: summary.rules.told(),
+        dangling: summary.rules.dangling.clone(),
         report,
     })
 }
