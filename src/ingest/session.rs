@@ -340,14 +340,16 @@ impl<'w> Session<'w> {
     /// Stores what the rules made, and deletes what they no longer make.
     fn store_extra(&mut self) -> Result<(), IngestError> {
         let Some(plans) = &self.plans else { return Ok(()) };
-        let extra = plans.extra(self.context.keys)?;
-        self.sequence.summary.rules = plans.report();
-        for (ty, blocks) in &extra.blocks {
-            self.sequence.summary.of(*ty).read += blocks.iter().map(|block| block.entries.len() as u64).sum::<u64>();
-        }
-        self.store.flush(&extra.blocks, &mut self.sequence.summary)?;
-        for (ty, ids) in &extra.unsupported {
-            self.store.delete(*ty, ids)?;
+        let (store, summary) = (&mut self.store, &mut self.sequence.summary);
+        let unsupported = plans.extra(self.context.keys, self.options.limits.buffer, &mut |types, read| {
+            for (ty, rows) in read {
+                summary.of(*ty).read += rows;
+            }
+            store.flush(types, summary).map(drop)
+        })?;
+        summary.rules = plans.report();
+        for (ty, ids) in &unsupported {
+            store.delete(*ty, ids)?;
         }
         Ok(())
     }
@@ -379,7 +381,8 @@ impl Context {
     fn sequence(&self, library: Library, sink: Sink) -> Sequence {
         let late = Late::new(self.spill.clone());
         // With rewriting, only the index knows the ids by which the input speaks.
-        let rewriting = self.rewrite.is_some() || matches!(sink, Sink::Survey(_));
+        // Both readings for the rules are to resolve the same.
+        let rewriting = self.rewrite.is_some() || matches!(sink, Sink::Survey(_) | Sink::Rules(_));
         let identifiers = Identifiers::new(if rewriting { usize::MAX } else { self.identifiers });
         Sequence::new(
             self.normalizer(),

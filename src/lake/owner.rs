@@ -66,7 +66,7 @@ impl OwnerKey {
     /// rows that keep their ids, and, where the id is one that this service gave, the owner that the id itself names.
     pub fn owners_of(self, application: &str, patient: &str) -> Vec<i64> {
         let mut owners = vec![self.owner_of(application, patient)];
-        owners.extend(named_by(patient).filter(|owner| *owner != owners[0]));
+        owners.extend(owner_named_by(patient).filter(|owner| *owner != owners[0]));
         owners
     }
 
@@ -103,7 +103,7 @@ impl fmt::Debug for OwnerKey {
 }
 
 /// The owner that an id of a UUIDv8's form begins with.
-fn named_by(id: &str) -> Option<i64> {
+pub fn owner_named_by(id: &str) -> Option<i64> {
     let uuid = uuid::Uuid::try_parse(id)
         .ok()
         .filter(|uuid| uuid.get_version_num() == 8)?;

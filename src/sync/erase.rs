@@ -57,11 +57,12 @@ pub fn carry_out_erasures(
         if !fresh.is_empty() {
             writer.erase_all(&fresh)?;
         }
-        normalize_what_is_left(store, &mut writer, &asked, rules);
+        let not_normalized = normalize_what_is_left(store, &mut writer, &asked, rules);
         let unfinished = writer.unfinished();
         drop(writer);
-        let (left, done): (Vec<AskedErasure>, Vec<AskedErasure>) =
-            asked.into_iter().partition(|asked| unfinished.contains(&intent(asked)));
+        let (left, done): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
+            .into_iter()
+            .partition(|asked| unfinished.contains(&intent(asked)) || not_normalized.contains(&asked.owner));
         store.erasures_done(&done)?;
         for asked in &left {
             // Which file it is, the lake has said.
@@ -76,9 +77,14 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Normalizes the rest of each person's records anew. Rows that cannot be read stay as they are until the next sync.
-fn normalize_what_is_left(store: &Store, writer: &mut LakeWriter, asked: &[AskedErasure], rules: &Normalization) {
-    let mut done = BTreeSet::new();
+/// Normalizes the rest of each person's records anew. Gives the owners of whom that failed: their erasures stay asked for.
+fn normalize_what_is_left(
+    store: &Store,
+    writer: &mut LakeWriter,
+    asked: &[AskedErasure],
+    rules: &Normalization,
+) -> BTreeSet<i64> {
+    let (mut done, mut failed) = (BTreeSet::new(), BTreeSet::new());
     for asked in asked.iter().filter(|asked| done.insert(asked.owner)) {
         let rules = Normalization {
             dangling: store.dangling(&asked.consent).unwrap_or_default(),
@@ -92,8 +98,10 @@ fn normalize_what_is_left(store: &Store, writer: &mut LakeWriter, asked: &[Asked
         };
         if let Err(error) = ingest::normalize_again(writer, options, asked.owner) {
             tracing::warn!(%error, "what an erasure leaves could not be normalized anew");
+            failed.insert(asked.owner);
         }
     }
+    failed
 }
 
 /// The rows that an authorization's syncs brought.

@@ -28,6 +28,12 @@ pub enum TerminologyError {
         /// The folder or file.
         path: PathBuf,
     },
+    /// A publisher's file without a code: it takes no table's place.
+    #[error("{name}: holds no codes; is it cut off?")]
+    NoCodes {
+        /// The file.
+        name: String,
+    },
     /// A code system has more text than is held.
     #[error("{system}: has more than 4 GiB of codes or displays")]
     TooLarge {

@@ -159,8 +159,16 @@ struct Entry<'a> {
     resource: Option<&'a RawValue>,
 }
 
+/// Bundles inside one another.
+const MAX_BUNDLES: usize = 8;
+
 /// Hands over a resource's JSON, or the resources in a Bundle, where they are of a kind that is used and have a URL.
 pub(super) fn each_resource(json: &str, each: &mut dyn FnMut(Resource)) -> Result<(), serde_json::Error> {
+    each_within(json, MAX_BUNDLES, each)
+}
+
+/// The same, with `depth` Bundles inside one another at most; what lies deeper is passed over.
+fn each_within(json: &str, depth: usize, each: &mut dyn FnMut(Resource)) -> Result<(), serde_json::Error> {
     let typed: Typed = serde_json::from_str(json)?;
     match typed.resource_type.as_deref() {
         Some("CodeSystem") => {
@@ -176,11 +184,11 @@ pub(super) fn each_resource(json: &str, each: &mut dyn FnMut(Resource)) -> Resul
                 each(Resource::ValueSet(set));
             }
         }
-        Some("Bundle") => {
+        Some("Bundle") if depth > 0 => {
             let bundle: Bundle<'_> = serde_json::from_str(json)?;
             let resources = bundle.entry.iter().filter_map(|entry| entry.resource);
             for resource in resources {
-                each_resource(resource.get(), each)?;
+                each_within(resource.get(), depth - 1, each)?;
             }
         }
         _ => {}

@@ -126,7 +126,7 @@ fn bad_input_is_one_sentence_and_exit_code_2() {
             vec!["normalize", "--data", text(&lake), "--consent", "x"],
             "there is no consent \"x\"",
         ),
-        (vec!["normalize"], "--consent"),
+        (vec!["normalize"], "PATH"),
         (vec!["normalize", "--data", text(&lake)], "--consent"),
     ] {
         let output = run(&arguments);

@@ -72,18 +72,27 @@ impl Shelf {
         Ok(rows)
     }
 
-    /// Hands the texts of rows on, in their order. Only a portion of them is in memory at a time.
-    pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &[u8])) -> Result<(), IngestError> {
+    /// Hands the texts of rows on, in their order. Only a portion of them is in memory at a time. A portion that cannot be read is left out,
+    /// so that a damaged file keeps no new records out; gives how many rows that were.
+    pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &[u8])) -> u64 {
+        let mut unreadable = 0;
         let scope = self.scope();
         for of_type in rows.chunk_by(|one, other| one.resource_type == other.resource_type) {
             let table = self.lake.table(&self.picture, of_type[0].resource_type, &scope);
             for portion in of_type.chunks(PORTION) {
                 let places: Vec<Locator> = portion.iter().map(|row| row.locator).collect();
-                for (row, read) in portion.iter().zip(table.resources(&places)?) {
-                    visit(row, &read.resource);
+                match table.resources(&places) {
+                    Ok(read) => {
+                        let rows = portion.iter().zip(read);
+                        rows.for_each(|(row, read)| visit(row, &read.resource));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "rows cannot be read and are not normalized");
+                        unreadable += portion.len() as u64;
+                    }
                 }
             }
         }
-        Ok(())
+        unreadable
     }
 }

@@ -16,7 +16,7 @@ use crate::ingest::links::Links;
 use crate::ingest::normalize::{Normalized, Normalizer};
 use crate::lake::file::digest;
 use crate::lake::json::{Edits, Tape, Value, write_compact};
-use crate::normalize::{Codes, Plan, Record, Report, Source};
+use crate::normalize::{Codes, Generated, Plan, Record, Report, Source};
 
 /// What is to be done with every unit.
 pub(in crate::ingest) struct Plans {
@@ -39,13 +39,16 @@ pub(super) struct Unit {
     pub(super) kept: Vec<KeptRow>,
     /// Generated rows of earlier runs. Those that are not generated again are no longer supported.
     pub(super) made_before: BTreeSet<(TypeId, String)>,
+    /// Rows whose texts could not be read.
+    pub(super) unreadable: u64,
 }
 
-/// What is stored beside the input, and what goes.
-pub(in crate::ingest) struct Extra {
-    pub(in crate::ingest) blocks: Vec<(TypeId, Vec<Block>)>,
-    pub(in crate::ingest) unsupported: BTreeMap<TypeId, Vec<String>>,
-}
+/// Takes over blocks that are to be written, and how many rows they have by type.
+pub(in crate::ingest) type Store<'s> =
+    dyn FnMut(&[(TypeId, Vec<Block>)], &BTreeMap<TypeId, u64>) -> Result<(), IngestError> + 's;
+
+/// Rows that are taken in at a time.
+const ROWS: usize = 2_048;
 
 impl std::fmt::Debug for Plans {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -135,66 +138,26 @@ impl Plans {
         }
     }
 
-    /// What belongs to the units beside the input: their rows that are written anew, generated resources, and what goes.
-    pub(in crate::ingest) fn extra(&self, keys: Keys) -> Result<Extra, IngestError> {
+    /// Hands over what belongs to the units beside the input: their rows that are written anew, and generated resources. Blocks are handed
+    /// over whenever they have more than `limit` bytes. Gives the generated rows that nothing supports any longer, by type.
+    pub(in crate::ingest) fn extra(
+        &self,
+        keys: Keys,
+        limit: usize,
+        store: &mut Store<'_>,
+    ) -> Result<BTreeMap<TypeId, Vec<String>>, IngestError> {
         let mut work = Work::new(keys);
-        let mut blocks: BTreeMap<(TypeId, Option<RowSource>), Block> = BTreeMap::new();
+        let mut blocks = Blocks::default();
         let mut unsupported: BTreeMap<TypeId, Vec<String>> = BTreeMap::new();
         for (owner, unit) in &self.units {
-            self.shelf.texts(&unit.kept, |row, text| {
-                let authorization = row.authorization.as_deref().unwrap_or_default();
-                let record = (row.resource_type, row.id.as_str(), authorization);
-                let Some(normalized) = work.edited(unit, record, text, &*self.rules.knowledge.codes) else {
-                    return;
-                };
-                let after = Some(work.normalizer.text());
-                self.tell(row.resource_type, &row.id, str::from_utf8(text).ok(), after);
-                let source = RowSource::of(row.authorization.as_deref(), row.endpoint.as_deref());
-                let patient = row.patient.as_deref();
-                add(
-                    &mut blocks,
-                    row.resource_type,
-                    source,
-                    *owner,
-                    patient,
-                    &normalized,
-                    &work.normalizer,
-                );
-            })?;
-            let mut tape = Tape::new();
-            for made in &unit.plan.generated {
-                let is_known = unit.made_before.contains(&(made.resource_type, made.id.clone()));
-                // Its id says what it is about; only the time would be another.
-                if is_known && facts().get(made.resource_type).name == "Provenance" {
-                    continue;
-                }
-                let at = made.source.0 as usize;
-                let patient = unit.patients.get(at).and_then(Option::as_deref);
-                let source = unit.sources.get(at);
-                let source =
-                    source.and_then(|source| RowSource::of(Some(&source.authorization), Some(&source.endpoint)));
-                let Ok(json) = tape.parse(made.json.as_bytes()) else {
-                    continue;
-                };
-                let Ok(normalized) = work.normalizer.normalize(json, None, &Links::default()) else {
-                    continue;
-                };
-                add(
-                    &mut blocks,
-                    made.resource_type,
-                    source,
-                    *owner,
-                    patient,
-                    &normalized,
-                    &work.normalizer,
-                );
-                // A Provenance tells of what a rule made.
-                if facts().get(made.resource_type).name != "Provenance" {
-                    work.report.of(made.rule).made += 1;
-                }
-                if !is_known {
-                    self.tell(made.resource_type, &made.id, None, Some(&made.json));
-                }
+            for rows in unit.kept.chunks(ROWS) {
+                self.rewrite(*owner, unit, rows, &mut blocks, &mut work);
+                blocks.store_over(limit, store)?;
+            }
+            for made in unit.plan.generated.chunks(ROWS) {
+                made.iter()
+                    .for_each(|made| self.generate(*owner, unit, made, &mut blocks, &mut work));
+                blocks.store_over(limit, store)?;
             }
             let made: BTreeSet<(TypeId, &str)> = unit
                 .plan
@@ -202,7 +165,9 @@ impl Plans {
                 .iter()
                 .map(|made| (made.resource_type, made.id.as_str()))
                 .collect();
-            for (resource_type, id) in &unit.made_before {
+            // Where rows could not be read, nobody knows what supports what.
+            let gone = unit.made_before.iter().filter(|_| unit.unreadable == 0);
+            for (resource_type, id) in gone {
                 if made.contains(&(*resource_type, id.as_str())) {
                     continue;
                 }
@@ -211,14 +176,113 @@ impl Plans {
             }
         }
         self.count(&work.report);
+        blocks.store_over(0, store)?;
+        Ok(unsupported)
+    }
+
+    /// Writes rows anew that the plan changes.
+    fn rewrite(&self, owner: i64, unit: &Unit, rows: &[KeptRow], blocks: &mut Blocks, work: &mut Work) {
+        self.shelf.texts(rows, |row, text| {
+            let authorization = row.authorization.as_deref().unwrap_or_default();
+            let record = (row.resource_type, row.id.as_str(), authorization);
+            let Some(normalized) = work.edited(unit, record, text, &*self.rules.knowledge.codes) else {
+                return;
+            };
+            let after = Some(work.normalizer.text());
+            self.tell(row.resource_type, &row.id, str::from_utf8(text).ok(), after);
+            let source = RowSource::of(row.authorization.as_deref(), row.endpoint.as_deref());
+            let filed = Filed {
+                owner,
+                patient: row.patient.as_deref(),
+                source,
+            };
+            blocks.add(row.resource_type, filed, &normalized, &work.normalizer);
+        });
+    }
+
+    /// Takes in a generated resource.
+    fn generate(&self, owner: i64, unit: &Unit, made: &Generated, blocks: &mut Blocks, work: &mut Work) {
+        let is_known = unit.made_before.contains(&(made.resource_type, made.id.clone()));
+        let is_provenance = facts().get(made.resource_type).name == "Provenance";
+        // Its id says what it is about; only the time would be another.
+        if is_known && is_provenance {
+            return;
+        }
+        let at = made.source.0 as usize;
+        let source = unit.sources.get(at);
+        let source = source.and_then(|source| RowSource::of(Some(&source.authorization), Some(&source.endpoint)));
+        let Ok(json) = work.tape.parse(made.json.as_bytes()) else {
+            return;
+        };
+        let Ok(normalized) = work.normalizer.normalize(json, None, &Links::default()) else {
+            return;
+        };
+        let filed = Filed {
+            owner,
+            patient: unit.patients.get(at).and_then(Option::as_deref),
+            source,
+        };
+        blocks.add(made.resource_type, filed, &normalized, &work.normalizer);
+        // A Provenance tells of what a rule made.
+        if !is_provenance {
+            work.report.of(made.rule).made += 1;
+        }
+        if !is_known {
+            self.tell(made.resource_type, &made.id, None, Some(&made.json));
+        }
+    }
+}
+
+/// Whose a row is.
+struct Filed<'p> {
+    owner: i64,
+    patient: Option<&'p str>,
+    source: Option<RowSource>,
+}
+
+/// Rows that wait to be written, a block for each type and source.
+#[derive(Default)]
+struct Blocks {
+    blocks: BTreeMap<(TypeId, Option<RowSource>), Block>,
+    read: BTreeMap<TypeId, u64>,
+}
+
+impl Blocks {
+    /// Puts the resource that `normalizer` normalized last into the block of its type and source.
+    fn add(&mut self, resource_type: TypeId, filed: Filed<'_>, normalized: &Normalized, normalizer: &Normalizer) {
+        let Filed { owner, patient, source } = filed;
+        *self.read.entry(resource_type).or_default() += 1;
+        let is_synced = source.is_some();
+        let block = self.blocks.entry((resource_type, source.clone())).or_insert_with(|| {
+            let file: Arc<Path> = Path::new("").into();
+            Block::new(resource_type, file, 0).with_source(source)
+        });
+        block.push(&Content {
+            ordinal: u64::MAX,
+            owner,
+            digest: digest(normalizer.text().as_bytes()),
+            origin: Origin::default(),
+            splice: normalized.splice,
+            id: &normalized.id,
+            source_id: &normalized.id,
+            patient,
+            shared_refs: if is_synced { &[] } else { &normalized.shared_refs },
+            text: normalizer.text(),
+            identifiers: &[],
+        });
+    }
+
+    /// Hands the blocks over if they have more than `limit` bytes.
+    fn store_over(&mut self, limit: usize, store: &mut Store<'_>) -> Result<(), IngestError> {
+        if self.blocks.values().map(Block::weight).sum::<usize>() <= limit {
+            return Ok(());
+        }
         let mut types: BTreeMap<TypeId, Vec<Block>> = BTreeMap::new();
-        for ((resource_type, _), block) in blocks {
+        for ((resource_type, _), block) in std::mem::take(&mut self.blocks) {
             types.entry(resource_type).or_default().push(block);
         }
-        Ok(Extra {
-            blocks: types.into_iter().collect(),
-            unsupported,
-        })
+        let types: Vec<(TypeId, Vec<Block>)> = types.into_iter().collect();
+        store(&types, &std::mem::take(&mut self.read))
     }
 }
 
@@ -275,33 +339,4 @@ impl Work {
         let json = tape.parse(edited).ok()?;
         normalizer.normalize(json, None, &Links::default()).ok()
     }
-}
-
-/// Puts the resource that `normalizer` normalized last into the block of its type and source.
-fn add(
-    blocks: &mut BTreeMap<(TypeId, Option<RowSource>), Block>,
-    resource_type: TypeId,
-    source: Option<RowSource>,
-    owner: i64,
-    patient: Option<&str>,
-    normalized: &Normalized,
-    normalizer: &Normalizer,
-) {
-    let block = blocks.entry((resource_type, source.clone())).or_insert_with(|| {
-        let file: Arc<Path> = Path::new("").into();
-        Block::new(resource_type, file, 0).with_source(source.clone())
-    });
-    block.push(&Content {
-        ordinal: u64::MAX,
-        owner,
-        digest: digest(normalizer.text().as_bytes()),
-        origin: Origin::default(),
-        splice: normalized.splice,
-        id: &normalized.id,
-        source_id: &normalized.id,
-        patient,
-        shared_refs: if source.is_some() { &[] } else { &normalized.shared_refs },
-        text: normalizer.text(),
-        identifiers: &[],
-    });
 }

@@ -13,7 +13,7 @@ use crate::ingest::block::Block;
 use crate::ingest::error::IngestError;
 use crate::ingest::synced::{Naming, Synced, tags};
 use crate::lake::json::{Tape, Value};
-use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
+use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, owner_named_by};
 use crate::lake::{Lake, Mode, Picture};
 use crate::normalize::{Record, Rule, Settings, Source, SourceId, Survey};
 
@@ -213,9 +213,9 @@ impl Units {
             kept.retain(|row| !met.contains(&name(row)));
             let mut tape = Tape::new();
             let mut generated: FxHashSet<u64> = FxHashSet::default();
-            shelf.texts(&kept, |row, text| {
+            let unreadable = shelf.texts(&kept, |row, text| {
                 let Ok(json) = tape.parse(text) else { return };
-                if is_generated(json, &rules.tag_system_base) {
+                if is_generated(row, owner, json, &rules.tag_system_base) {
                     generated.insert(name(row));
                     return;
                 }
@@ -226,7 +226,7 @@ impl Units {
                     json,
                 };
                 survey.see(&record, &settings);
-            })?;
+            });
             for record in shared.reached(refers_to) {
                 let Ok(json) = tape.parse(record.text.as_bytes()) else {
                     continue;
@@ -252,6 +252,7 @@ impl Units {
                     plan,
                     kept,
                     made_before,
+                    unreadable,
                 },
             );
         }
@@ -282,14 +283,26 @@ fn ids(key: OwnerKey, owner: i64) -> impl Fn(&Source, &str, &str) -> String {
     move |source, resource_type, seed| key.synced_id(owner, &source.authorization, resource_type, seed)
 }
 
-/// Whether a rule made the resource. What a sync itself makes, as a Patient, is tagged by other names.
-fn is_generated(json: Value<'_>, tag_system_base: &str) -> bool {
-    let tags = json.get("meta").and_then(|meta| meta.get("tag"));
-    let is_ours = |tag: Value<'_>| {
-        let system = tag.get_str("system");
-        let code = tag.get_str("code");
-        system.is_some_and(|system| system.strip_prefix(tag_system_base) == Some("/GeneratedBy"))
-            && code.is_some_and(|code| Rule::GENERATING.iter().any(|rule| rule.name() == code))
+/// Whether a rule made a row of the lake. What a sync itself makes, as a Patient, is tagged by other names. The base address may have been
+/// another one when it was made. A source's record always says its address there, and what an import brings in has an id of its own, so
+/// neither passes for one that was made here.
+fn is_generated(row: &KeptRow, owner: i64, json: Value<'_>, tag_system_base: &str) -> bool {
+    let meta = json.get("meta");
+    let is_own = match row.authorization {
+        Some(_) => meta.is_some_and(|meta| meta.get("source").is_none()),
+        None => owner_named_by(&row.id) == Some(owner),
     };
-    tags.is_some_and(|tags| tags.items().any(is_ours))
+    let is_ours = |tag: Value<'_>| {
+        let (system, code) = (tag.get_str("system"), tag.get_str("code"));
+        let is_rule = code.is_some_and(|code| Rule::GENERATING.iter().any(|rule| rule.name() == code));
+        is_rule
+            && system.is_some_and(|system| match row.authorization {
+                Some(_) => system.ends_with("/tags/GeneratedBy"),
+                None => system.strip_prefix(tag_system_base) == Some("/GeneratedBy"),
+            })
+    };
+    is_own
+        && meta
+            .and_then(|meta| meta.get("tag"))
+            .is_some_and(|tags| tags.items().any(is_ours))
 }

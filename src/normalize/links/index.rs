@@ -89,15 +89,20 @@ pub(super) struct Index {
 
 impl Index {
     pub(super) fn add(&mut self, record: &Record<'_>, base: &str, codes: &dyn Codes) -> Place {
-        let place = Place(self.entries.len() as u32);
         let ty = facts().get(record.resource_type).name;
-        self.entries.push(Entry {
+        let entry = Entry {
             resource_type: record.resource_type,
             source: record.source,
             id: Id::new(record.id),
             name: self.names.see(record.json, record.resource_type, codes),
-        });
-        self.by_id.insert(key(&["id", ty, record.id], None), place);
+        };
+        let fresh = Place(self.entries.len() as u32);
+        let place = *self.by_id.entry(key(&["id", ty, record.id], None)).or_insert(fresh);
+        // Of one that was seen twice, the last counts.
+        match self.entries.get_mut(place.0 as usize) {
+            Some(known) => *known = entry,
+            None => self.entries.push(entry),
+        }
         if !base.is_empty()
             && let Some(source) = record.json.get("meta").and_then(|meta| meta.get_str("source"))
             && let Some(id) = own_id(&source, base, ty)

@@ -76,7 +76,7 @@ impl Statement {
         let version = self.fhir_version.as_str();
         let name = match version.split('.').next() {
             // Who does not say it is not refused for it.
-            _ if version.is_empty() || version.starts_with("4.0.") => return None,
+            _ if matches!(version, "" | "4.0" | "R4") || version.starts_with("4.0.") => return None,
             Some("0" | "1") => " (DSTU2)",
             Some("3") => " (STU3)",
             Some("5") => " (R5)",
@@ -217,6 +217,9 @@ fn read(source: impl Read) -> Option<Statement> {
         }
         for resource in rest.resource.0 {
             let served = statement.types.entry(resource.ty.0).or_default();
+            // Who does not say what a type can be asked is asked all.
+            let is_silent = resource.interaction.0.is_empty();
+            (served.read, served.search) = (served.read || is_silent, served.search || is_silent);
             for interaction in resource.interaction.0 {
                 served.read |= interaction.code.0 == "read";
                 served.search |= interaction.code.0 == "search-type";

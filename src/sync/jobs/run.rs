@@ -13,6 +13,7 @@ use super::said::Said;
 use super::source::{Gate, Source, Terms, Trouble, blocking, internal, remember};
 use super::spool::{Spool, Spools};
 use crate::consent::{Dialect, Endpoint, Errand, JobFailure, JobReport, JobSuccess, Store};
+use crate::fhir::facts;
 use crate::ingest::{Normalization, Summary};
 use crate::lake::Lake;
 use crate::normalize::Day;
@@ -231,6 +232,13 @@ async fn carry_out(
         statement: statement.as_ref(),
     };
     let plan = plan(&patient, known);
+    // A record that only references lead to is met again only when all is fetched.
+    let is_searched = |name: &String| {
+        plan.searches
+            .iter()
+            .any(|search| facts().get(search.ty).name == name.as_str())
+    };
+    let since = since.filter(|last| last.missing.iter().all(is_searched));
     let spool = shop.spools.open(&errand.job.id).map_err(internal)?;
     let most = shop.settings.most;
     let whose = Whose {
@@ -250,7 +258,9 @@ async fn carry_out(
     judge(fetched, errand.job.attempts, last, is_known)?;
     // Where nothing is new, what is here is normalized as of today.
     let is_new = fetched.records > 0;
-    let generated_patient = is_new && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
+    // What is new alone tells less of the patient than what came before.
+    let is_whole = is_new && !is_known;
+    let generated_patient = is_whole && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
     let (spool, patient) = match generated_patient {
         true => blocking(move || make_patient(spool, patient))
             .await?
@@ -297,7 +307,8 @@ async fn carry_out(
 
 /// Whether the Patient was asked for in vain. Who did not grant it gets none.
 fn is_granted_patient(gaps: &[Gap]) -> bool {
-    gaps.iter().any(|gap| gap.ty == "Patient")
+    gaps.iter()
+        .any(|gap| gap.ty == "Patient" && !matches!(gap.why, Why::Failed(_)))
 }
 
 /// Adds a Patient to the records.
@@ -321,6 +332,11 @@ async fn statement(shop: &Workshop, endpoint: &Endpoint, dialect: &Dialect) -> R
     }
     let asked = tokio::time::timeout(STATEMENT_WAIT, shop.client.statement(&endpoint.fhir_base)).await;
     let Ok(Ok(found)) = asked else { return Ok(kept) };
+    if found.problem().is_some() {
+        // A gateway's page in its place may pass: it is not remembered, and what the source said before counts.
+        let sound = kept.filter(|kept: &Statement| kept.problem().is_none());
+        return Ok(Some(sound.unwrap_or(found)));
+    }
     let (store, id, text) = (
         shop.store.clone(),
         endpoint.id.clone(),
@@ -347,7 +363,8 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
             retry_after: None,
         });
     }
-    if fetched.records > 0 || (is_known && fetched.gaps.is_empty()) {
+    // What the source never gives is no failure of a sync without news.
+    if fetched.records > 0 || (is_known && broken.is_none()) {
         return Ok(());
     }
     Err(match broken {

@@ -3,6 +3,7 @@
 use std::io::{BufRead, Read};
 
 use flate2::read::GzDecoder;
+use serde_json::value::RawValue;
 
 use super::layout::Layout;
 use super::part::Part;
@@ -18,12 +19,17 @@ pub(super) fn read(part: &Part, each: &mut dyn FnMut(Resource)) -> Result<(), Te
         Layout::FhirPackage => package(reader, &part.name, each),
         layout => {
             let mut text = String::new();
-            reader
-                .read_to_string(&mut text)
-                .map_err(|source| TerminologyError::Unreadable {
-                    path: part.name.as_str().into(),
-                    source,
-                })?;
+            let read = reader.take(MAX_ENTRY + 1).read_to_string(&mut text);
+            let read = read.map_err(|source| TerminologyError::Unreadable {
+                path: part.name.as_str().into(),
+                source,
+            })?;
+            if read as u64 > MAX_ENTRY {
+                return Err(TerminologyError::Archive {
+                    name: part.name.clone(),
+                    reason: format!("it has more than {MAX_ENTRY} bytes"),
+                });
+            }
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
             resources(text, layout == Layout::FhirLines, &part.name, each)
         }
@@ -42,7 +48,11 @@ fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)
                 .try_for_each(|line| raw::each_resource(line, each))
                 .map_err(malformed)
         }
-        false => raw::each_resource(text, each).map_err(malformed),
+        // Lines so long that the first one was not seen to end look like one document.
+        false => serde_json::Deserializer::from_str(text)
+            .into_iter::<&RawValue>()
+            .try_for_each(|document| raw::each_resource(document?.get(), each))
+            .map_err(malformed),
     }
 }
 

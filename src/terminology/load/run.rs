@@ -155,6 +155,10 @@ impl Parts {
                 | Layout::FhirLines
                 | Layout::FhirPackage => continue,
             };
+            if system.is_empty() {
+                let name = part.name.clone();
+                return Err(TerminologyError::NoCodes { name });
+            }
             loaded.systems.push(LoadedSystem {
                 system,
                 source: part.name.clone(),
