@@ -1,5 +1,5 @@
-//! References of a consent's records that lead nowhere: in how many syncs in a row each was met, by a hash. Normalization marks one that was
-//! met in three.
+//! References of a consent's records that lead nowhere: in how many syncs in a row each was met, by a hash.
+//! Normalization marks one that was met in three.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Carries out the erasures that ended consents have asked for: as many at a time as there are, since each file they share is
-//! rewritten once.
+//! Carries out the erasures that ended consents have asked for: as many at a time as there are, since each file they
+//! share is rewritten once.
 
 use std::collections::BTreeSet;
 
@@ -32,8 +32,8 @@ pub struct Erasing {
     pub last: i64,
 }
 
-/// Takes the rows of ended consents out of the lake, those that were asked for after `after`. [`LakeError::Busy`] while somebody writes.
-/// What the rest of the same person's records had from them goes, too: it is normalized anew.
+/// Takes the rows of ended consents out of the lake, those that were asked for after `after`. [`LakeError::Busy`]
+/// while somebody writes. What the rest of the same person's records had from them goes, too: it is normalized anew.
 pub fn carry_out_erasures(
     store: &Store,
     lake: &Lake,
@@ -77,7 +77,8 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Normalizes the rest of each person's records anew. Gives the owners of whom that failed: their erasures stay asked for.
+/// Normalizes the rest of each person's records anew. Gives the owners of whom that failed: their erasures stay asked
+/// for.
 fn normalize_what_is_left(
     store: &Store,
     writer: &mut LakeWriter,

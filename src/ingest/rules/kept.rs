@@ -72,8 +72,8 @@ impl Shelf {
         Ok(rows)
     }
 
-    /// Hands the texts of rows on, in their order. Only a portion of them is in memory at a time. A portion that cannot be read is left out,
-    /// so that a damaged file keeps no new records out; gives how many rows that were.
+    /// Hands the texts of rows on, in their order. Only a portion of them is in memory at a time. A portion that
+    /// cannot be read is left out, so that a damaged file keeps no new records out; gives how many rows that were.
     pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &[u8])) -> u64 {
         let mut unreadable = 0;
         let scope = self.scope();

@@ -1,9 +1,10 @@
-//! The rules of [`normalize`](crate::normalize) over what is taken in: one unit for each owner, which is one consent of a sync or one filed
-//! patient of an import.
+//! The rules of [`normalize`](crate::normalize) over what is taken in: one unit for each owner, which is one consent
+//! of a sync or one filed patient of an import.
 //!
-//! The input is read twice. The first reading shows every record to its unit's survey, and so are the unit's rows of the lake that the
-//! input does not replace. Then each unit's plan is applied: to records before they are written, and to the unit's rows. Generated
-//! resources are stored beside them, and those that an earlier run made and this one does not are deleted, in the same snapshot.
+//! The input is read twice. The first reading shows every record to its unit's survey, and then the unit's rows of
+//! the lake that the input does not replace. Then each unit's plan is applied: to records before they are written,
+//! and to the unit's rows. Generated resources are stored beside them, and those that an earlier run made and this
+//! one does not are deleted, in the same snapshot.
 
 mod kept;
 mod plans;
@@ -28,7 +29,8 @@ pub struct Normalization {
     pub today: Day,
     /// What the systems of our tags begin with, without a trailing slash.
     pub tag_system_base: String,
-    /// References that led nowhere so far, of a sync: what the [`Report`](crate::normalize::Report) of the sync before said.
+    /// References that led nowhere so far, of a sync: what the [`Report`](crate::normalize::Report) of the sync
+    /// before said.
     pub dangling: BTreeMap<u64, u32>,
     /// Told of each resource that is made, changed or deleted.
     pub observer: Option<Observer>,

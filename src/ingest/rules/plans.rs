@@ -138,8 +138,9 @@ impl Plans {
         }
     }
 
-    /// Hands over what belongs to the units beside the input: their rows that are written anew, and generated resources. Blocks are handed
-    /// over whenever they have more than `limit` bytes. Gives the generated rows that nothing supports any longer, by type.
+    /// Hands over what belongs to the units beside the input: their rows that are written anew, and generated
+    /// resources. Blocks are handed over whenever they have more than `limit` bytes. Gives the generated rows that
+    /// nothing supports any longer, by type.
     pub(in crate::ingest) fn extra(
         &self,
         keys: Keys,

@@ -1,5 +1,5 @@
-//! Records of nobody that an import brings: practitioners, organizations, locations and drugs. A unit is shown those that its own records refer
-//! to.
+//! Records of nobody that an import brings: practitioners, organizations, locations and drugs. A unit is shown those
+//! that its own records refer to.
 
 use std::collections::BTreeSet;
 

@@ -283,9 +283,9 @@ fn ids(key: OwnerKey, owner: i64) -> impl Fn(&Source, &str, &str) -> String {
     move |source, resource_type, seed| key.synced_id(owner, &source.authorization, resource_type, seed)
 }
 
-/// Whether a rule made a row of the lake. What a sync itself makes, as a Patient, is tagged by other names. The base address may have been
-/// another one when it was made. A source's record always says its address there, and what an import brings in has an id of its own, so
-/// neither passes for one that was made here.
+/// Whether a rule made a row of the lake. What a sync itself makes, as a Patient, is tagged by other names. The base
+/// address may have been another one when it was made. A source's record always says its address there, and what an
+/// import brings in has an id of its own, so neither passes for one that was made here.
 fn is_generated(row: &KeptRow, owner: i64, json: Value<'_>, tag_system_base: &str) -> bool {
     let meta = json.get("meta");
     let is_own = match row.authorization {
