@@ -14,9 +14,6 @@ use super::states;
 use super::table::{Held, Table};
 use crate::published::{PublishedError, Watched};
 
-/// The number of the first plan that only employers' members have.
-const EMPLOYERS: u16 = 800;
-
 /// The tables beside a lake. What another process loads is noticed within a second.
 #[derive(Debug)]
 pub struct PlanTables {
@@ -75,13 +72,8 @@ impl PlanTables {
             if rows.iter().any(|row| !row.plan().is_empty()) {
                 rows.retain(|row| !row.plan().is_empty());
             }
-            let areas = match publication {
-                // It tells nothing of plans of employers, which may be offered anywhere.
-                Publication::ServiceArea => !plan
-                    .and_then(|plan| plan.parse().ok())
-                    .is_some_and(|plan: u16| plan >= EMPLOYERS),
-                _ => true,
-            };
+            // A plan may be offered in a part of the contract's service area only.
+            let areas = *publication != Publication::ServiceArea || plan.is_none();
             gathered.take(&rows, areas);
         }
         gathered.finish()

@@ -123,6 +123,10 @@ fn publications_of_a_year_are_put_together() {
     let works = world.lookup("H9001-801");
     assert_eq!((&works["name"], &works["areas"]), (&json!("Works (HMO)"), &json!([])));
     assert_eq!(works["contact"], contact);
+    // In which part of the contract's area a plan is offered that the Landscape does not have is not known.
+    let works = world.lookup("H9001-802");
+    assert_eq!((&works["name"], &works["areas"]), (&json!(null), &json!([])));
+    assert_eq!(works["organization"], "Ours");
     // A contract alone has no plan's name. Counties of employers alone are not among its areas.
     let contract = world.lookup("H9001");
     assert_eq!(

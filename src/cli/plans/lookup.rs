@@ -43,11 +43,15 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let number = |at: usize| parts.get(at).map(|part| format!("{part:0>3}"));
     let (plan, segment) = (number(1), number(2));
     let years = arguments.year.map_or_else(|| tables.years(), |year| vec![year]);
-    let mut found = years.into_iter().filter_map(|year| {
+    let found = years.into_iter().filter_map(|year| {
         let plan = tables.find(parts[0], plan.as_deref(), segment.as_deref(), year)?;
         Some((year, plan))
     });
-    let (year, plan) = found.next().ok_or_else(|| {
+    let found: Vec<(i32, Plan)> = found.collect();
+    // Of a year there may be no more than what is said of all plans of the contract.
+    let named = found.iter().position(|(_, plan)| plan.name.is_some());
+    let found = found.into_iter().nth(named.unwrap_or_default());
+    let (year, plan) = found.ok_or_else(|| {
         let year = arguments
             .year
             .map_or_else(|| "any year".to_owned(), |year| year.to_string());
