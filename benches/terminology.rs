@@ -5,8 +5,10 @@ use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use criterion::{Criterion, Throughput};
+use tabularium::published::Shrink;
 use tabularium::terminology::{Folder, Terminology, load, systems};
 
 const CONCEPTS: u32 = 1_000_000;
@@ -20,13 +22,20 @@ pub(crate) fn benches(criterion: &mut Criterion) {
     let data = folder.path().join("data");
     let store = |files: &[PathBuf]| {
         let loaded = load::load(files, Some("1")).unwrap();
-        Folder::new(&data).store(&loaded).unwrap()
+        Folder::new(&data).store(&loaded, Shrink::Refused).unwrap()
     };
     let mut group = criterion.benchmark_group("terminology");
     group.sample_size(10);
     group.throughput(Throughput::Elements(u64::from(CONCEPTS)));
-    group.bench_function("load_rxnorm", |bencher| bencher.iter(|| store(&rxnorm)));
+    let (before, begun) = (memory("VmRSS:"), Instant::now());
+    forget_peak();
     store(&rxnorm);
+    println!(
+        "terminology/load_rxnorm: one load takes {:.1} s and at most {} MiB",
+        begun.elapsed().as_secs_f64(),
+        memory("VmHWM:").saturating_sub(before) >> 20
+    );
+    group.bench_function("load_rxnorm", |bencher| bencher.iter(|| store(&rxnorm)));
     store(&diagnoses);
     group.bench_function("open", |bencher| {
         bencher.iter(|| {
@@ -57,6 +66,19 @@ pub(crate) fn benches(criterion: &mut Criterion) {
         bencher.iter(|| black_box(terminology.rxnorm(next.next().unwrap())));
     });
     group.finish();
+}
+
+/// Bytes that the process holds, or held at most (`VmHWM:`); 0 where the system does not tell.
+fn memory(line: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let found = status.lines().find_map(|text| text.strip_prefix(line));
+    let kilobytes = found.and_then(|text| text.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kilobytes.unwrap_or_default() << 10
+}
+
+/// Lets the most that the process held begin anew.
+fn forget_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
 fn file(folder: &Path, name: &str, line: impl Fn(u32) -> String, count: u32) -> PathBuf {

@@ -443,10 +443,26 @@ fn signing_keys_whose_sealing_key_is_lost_are_given_up_on_request_only() {
             "{said}"
         );
     }
-    done(data, &["keys", "rotate", "--discard"]);
+    // It said that it replaced a key that it had made itself a moment before, and not which ones were lost.
+    let told = json(data, &["keys", "rotate", "--discard"]);
+    assert_eq!(told["discarded"], serde_json::json!([kid]));
+    assert_eq!(told["verifying"], serde_json::json!([]));
     let keys = json(data, &["keys", "list"]);
     let kids: Vec<&Value> = keys["keys"].as_array().unwrap().iter().map(|key| &key["kid"]).collect();
-    assert!(!kids.is_empty() && !kids.contains(&&kid), "{kids:?}");
+    assert_eq!(kids, [&told["kid"]]);
+    std::fs::remove_file(data.join("service.key")).unwrap();
+    let said = done(data, &["keys", "rotate", "--discard"]);
+    let discarded = format!(
+        "Discarded; what they signed is good no longer: {}\n",
+        kids[0].as_str().unwrap()
+    );
+    assert!(said.ends_with(&discarded), "{said}");
+    // With nothing to discard it rotates as ever, and says so.
+    let said = done(data, &["keys", "rotate", "--discard"]);
+    assert!(
+        said.contains("No key was discarded") && said.contains("Keys that verify"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     app, audit, bench, check, compact, consents, demo, endpoint, erase, fhirpath, generate, import, info, keys,
-    normalize, run as run_view, sandbox, search, serve, sync, terminology, token, validate_view,
+    normalize, plans, run as run_view, sandbox, search, serve, sync, terminology, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -30,6 +30,7 @@ enum Command {
     Sandbox(sandbox::Args),
     Search(search::SearchArgs),
     Explain(search::ExplainArgs),
+    Plans(plans::Args),
     Serve(serve::Args),
     Terminology(terminology::Args),
     Token(token::Args),
@@ -59,6 +60,7 @@ pub fn run() -> ExitCode {
         Command::Sandbox(arguments) => sandbox::run(arguments),
         Command::Search(arguments) => search::search(arguments),
         Command::Explain(arguments) => search::explain(arguments),
+        Command::Plans(arguments) => plans::run(arguments),
         Command::Serve(arguments) => serve::run(arguments),
         Command::Terminology(arguments) => terminology::run(arguments),
         Command::Token(arguments) => token::run(arguments),

@@ -7,9 +7,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::failure::Failure;
 use super::logging::{self, LogFormat};
+use super::plans;
 use super::playground::{self, Playground};
 use super::rates::RateArgs;
-use super::serve::{listen, parameters, serve, sources};
+use super::serve::{listen, newest, parameters, serve, sources};
 use super::token::issue;
 use super::wait::Wait;
 use crate::consent::{Clock, Store};
@@ -20,6 +21,7 @@ use crate::lake::{Lake, Mode, Scope};
 use crate::sandbox::{Population, write_ndjson};
 use crate::search::{Engine, Handling, Request, raw};
 use crate::sync::Settings;
+use crate::terminology::Terminology;
 
 /// Where the generated records are written before they are imported.
 const POPULATION: &str = "population";
@@ -84,6 +86,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
     };
     println!("{guide}");
+    let terminology: Arc<Terminology> = Arc::default();
     logging::start(LogFormat::Text);
     serve(
         listener,
@@ -91,7 +94,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             lake,
             store,
             parameters,
-            terminology: Arc::default(),
+            terminology: terminology.clone(),
             base_url: base_url.clone(),
             limits: Limits {
                 rates: rates.rates(),
@@ -101,7 +104,10 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             // The sandbox's organizations lie on this machine.
             sources: sources(true)?,
         },
-        Settings::default(),
+        Settings {
+            knowledge: newest(terminology, plans::open(&data)?),
+            ..Settings::default()
+        },
         false,
     )
 }

@@ -1,13 +1,13 @@
 //! `tabularium keys`: the keys that sign access tokens.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::data_store::open;
 use super::failure::Failure;
-use crate::consent::Store;
+use crate::consent::{DiscardedKeys, Store};
 use crate::lake::Lake;
 
 /// List or rotate the keys that sign access tokens
@@ -65,26 +65,48 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             }
             Ok(())
         }
-        Command::Rotate(RotateArgs { data, discard, json }) => {
-            if discard {
-                Lake::open(&data).map_err(Failure::from_lake)?;
-                Store::discard_unreadable_keys(&data).map_err(Failure::other)?;
-            }
-            let store = open(&data)?;
-            store.rotate_signing_key().map_err(Failure::other)?;
-            let kids = names(&store.jwks());
-            let (new, earlier) = kids
-                .split_first()
-                .ok_or_else(|| Failure::other("there is no signing key"))?;
-            if json {
-                println!("{:#}", json!({"kid": new, "verifying": earlier}) as Value);
-            } else {
-                println!("{new} signs from now on.");
-                println!("Keys that verify what was signed before: {}", earlier.join(", "));
-            }
-            Ok(())
-        }
+        Command::Rotate(RotateArgs { data, discard, json }) => rotate(&data, discard, json),
     }
+}
+
+/// Makes a new key, and names the ones that go on verifying and the ones that were given up.
+fn rotate(data: &Path, discard: bool, as_json: bool) -> Result<(), Failure> {
+    let keys = if discard {
+        Lake::open(data).map_err(Failure::from_lake)?;
+        Some(Store::discard_unreadable_keys(data).map_err(Failure::other)?)
+    } else {
+        None
+    };
+    let store = open(data)?;
+    // Opening makes a key if none is left that signs. Such a key signed nothing yet and need not be replaced.
+    let signs = names(&store.jwks()).into_iter().next();
+    let is_new = |keys: &DiscardedKeys| signs.is_some_and(|kid| !keys.kept.contains(&kid));
+    if !keys.as_ref().is_some_and(is_new) {
+        store.rotate_signing_key().map_err(Failure::other)?;
+    }
+    let discarded = keys.map(|keys| keys.discarded).unwrap_or_default();
+    let kids = names(&store.jwks());
+    let (new, earlier) = kids
+        .split_first()
+        .ok_or_else(|| Failure::other("there is no signing key"))?;
+    if as_json {
+        let told: Value = json!({"kid": new, "verifying": earlier, "discarded": discarded});
+        println!("{told:#}");
+        return Ok(());
+    }
+    println!("{new} signs from now on.");
+    if !discarded.is_empty() {
+        println!(
+            "Discarded; what they signed is good no longer: {}",
+            discarded.join(", ")
+        );
+    } else if discard {
+        println!("No key was discarded: all of them open.");
+    }
+    if !earlier.is_empty() {
+        println!("Keys that verify what was signed before: {}", earlier.join(", "));
+    }
+    Ok(())
 }
 
 fn names(keys: &jsonwebtoken::jwk::JwkSet) -> Vec<String> {

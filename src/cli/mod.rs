@@ -40,6 +40,7 @@ mod logging;
 mod mode;
 mod normalize;
 mod output;
+mod plans;
 mod playground;
 mod progress;
 mod rates;

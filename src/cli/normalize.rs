@@ -10,13 +10,13 @@ use similar::TextDiff;
 use super::columns::lined_up;
 use super::data_store::open;
 use super::failure::Failure;
-use super::terminology;
 use super::wait::Wait;
+use super::{plans, terminology};
 use crate::consent::{Clock, Store};
 use crate::fhir::facts;
 use crate::ingest::{self, Change, IngestError, Normalization, Observer, Options, Summary};
 use crate::lake::Lake;
-use crate::normalize::{Day, Knowledge, Report};
+use crate::normalize::{Counts, Day, Knowledge, Report};
 
 /// What the systems of tags begin with where no server has an address.
 const TAG_SYSTEM_BASE: &str = "urn:tabularium:tags";
@@ -59,11 +59,11 @@ pub(super) fn rules(knowledge: Knowledge) -> Normalization {
     rules_of(TAG_SYSTEM_BASE.to_owned(), knowledge)
 }
 
-/// What a data folder knows: the terminology that was loaded beside its lake, and HL7's own.
+/// What a data folder knows: the terminology and the plans that were loaded beside its lake, and HL7's own terminology.
 pub(super) fn knowledge(data: &Path) -> Result<Knowledge, Failure> {
     Ok(Knowledge {
         codes: terminology::open(data, None)?,
-        ..Knowledge::default()
+        plans: plans::open(data)?,
     })
 }
 
@@ -159,13 +159,16 @@ fn failed(error: IngestError) -> Failure {
 
 /// Counts for each rule that did something.
 pub(super) fn table(report: &Report) -> String {
-    let rows: Vec<[String; 5]> = report
-        .rules
-        .iter()
+    rules_table(report.rules.iter().map(|(rule, counts)| (rule.name(), counts)))
+}
+
+/// Counts by the names of rules.
+pub(super) fn rules_table<'a>(rules: impl Iterator<Item = (&'a str, &'a Counts)>) -> String {
+    let rows: Vec<[String; 5]> = rules
         .map(|(rule, counts)| {
             let count = |count: u64| count.to_string();
             [
-                rule.name().to_owned(),
+                rule.to_owned(),
                 count(counts.made),
                 count(counts.changed),
                 count(counts.left),

@@ -8,6 +8,7 @@ use super::base_url;
 use super::failure::Failure;
 use super::log_writer;
 use super::logging::{self, LogFormat};
+use super::plans;
 use super::rates::RateArgs;
 use super::terminology;
 use super::upkeep::Upkeep;
@@ -16,8 +17,10 @@ use crate::fhir::search_parameter::SearchParameters;
 use crate::http::{Limits, Options, Service};
 use crate::lake::{Lake, Mode};
 use crate::normalize::{Knowledge, NewestKnowledge};
+use crate::plans::PlanTables;
 use crate::sync::client::{Client, Guard, HttpLimits};
 use crate::sync::{Settings, Worker};
+use crate::terminology::Terminology;
 
 /// Answer FHIR R4 reads, searches and views over HTTP
 ///
@@ -69,6 +72,8 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let parameters = parameters(args.search_parameters.as_deref())?;
     let terminology = terminology::open(&args.data, args.terminology.as_deref())?;
     terminology.warm().map_err(terminology::failure)?;
+    let plans = plans::open(&args.data)?;
+    plans.warm().map_err(plans::failure)?;
     let store = Store::open(&args.data, Clock::System).map_err(Failure::other)?;
     let (listener, local) = listen(&args.listen)?;
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
@@ -81,7 +86,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             lake,
             store: Arc::new(store),
             parameters,
-            terminology,
+            terminology: terminology.clone(),
             base_url,
             limits: Limits {
                 rates: args.rates.rates(),
@@ -93,10 +98,19 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         Settings {
             jobs: args.syncs.into(),
             requests: args.source_requests.into(),
+            knowledge: newest(terminology, plans),
             ..Settings::default()
         },
         args.until_stdin_ends,
     )
+}
+
+/// What rules are asked by. Both parts take up what is loaded while the server runs.
+pub(super) fn newest(codes: Arc<Terminology>, plans: Arc<PlanTables>) -> NewestKnowledge {
+    NewestKnowledge::new(move || Knowledge {
+        codes: codes.clone(),
+        plans: plans.clone(),
+    })
 }
 
 /// Says so where applications could send patients in live mode and there is nothing for these to connect.
@@ -174,14 +188,6 @@ pub(super) fn serve(
                 () = signal => {}
                 () = stdin_ends(), if until_stdin_ends => {}
             }
-        };
-        let codes = options.terminology.clone();
-        let settings = Settings {
-            knowledge: NewestKnowledge::new(move || Knowledge {
-                codes: codes.clone(),
-                ..Knowledge::default()
-            }),
-            ..settings
         };
         let (store, lake, base_url) = (options.store.clone(), options.lake.clone(), options.base_url.clone());
         tracing::info!(base_url = options.base_url, "serving");

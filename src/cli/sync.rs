@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::columns::{lined_up, plain, time};
 use super::data_store::open;
 use super::failure::Failure;
+use super::normalize::rules_table;
 use crate::consent::{ListedJob, Missing};
 
 /// The syncs of patients' sources: what they brought, and what they could not have
@@ -42,7 +43,7 @@ struct ListArgs {
     json: bool,
 }
 
-/// Show one sync: its state, its attempts, its records by type, and what is missing
+/// Show one sync: its state, its attempts, its records by type, what the rules of normalization did, and what is missing
 ///
 /// Exit codes: 0 printed; 2 no sync, or several, have an id that begins like this; 1 another failure.
 #[derive(Debug, clap::Args)]
@@ -123,6 +124,13 @@ fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     for (ty, records) in &report.counts {
         println!("  {ty}: {records}");
     }
+    if !report.rules.is_empty() {
+        println!("rules of normalization:");
+        let rules = report.rules.iter().map(|(rule, did)| (rule.as_str(), did));
+        for line in rules_table(rules).lines() {
+            println!("  {line}");
+        }
+    }
     match report.missing.as_slice() {
         [] if job.state.is_open() => {}
         [] => println!("nothing is missing"),
@@ -168,12 +176,20 @@ fn object(listed: &ListedJob) -> Value {
         .iter()
         .map(|(ty, records)| (ty.clone(), (*records).into()))
         .collect();
+    let rules: serde_json::Map<String, Value> = report
+        .rules
+        .iter()
+        .map(|(rule, did)| {
+            let did = json!({"made": did.made, "changed": did.changed, "left": did.left, "dangling": did.dangling});
+            (rule.clone(), did)
+        })
+        .collect();
     json!({
         "id": job.id, "consent": consent, "authorization": job.authorization, "endpoint": endpoint,
         "cause": job.cause, "state": job.state, "attempts": job.attempts, "failure": job.failure,
         "createdAt": time(job.created_at), "startedAt": job.started_at.map(time),
         "finishedAt": job.finished_at.map(time), "resourceTypes": counts,
-        "missing": report.missing.iter().map(missing).collect::<Vec<_>>(),
+        "rules": rules, "missing": report.missing.iter().map(missing).collect::<Vec<_>>(),
     })
 }
 

@@ -1,5 +1,5 @@
-//! The signing keys in the store: sealed, as every other secret. A clear key of an earlier release is sealed when the store is
-//! opened, and its bytes leave the files.
+//! The signing keys in the store: sealed, as every other secret. A clear key of an earlier release is sealed when the
+//! store is opened, and its bytes leave the files.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use super::error::Error;
 use super::keys::{self, SigningKey};
 use super::seal::Sealer;
 
-/// The setting that stands as long as the files may still have the bytes of a key that an earlier release wrote in the clear.
+/// The setting that stands as long as the files may still have the bytes of a key that an earlier release wrote in the
+/// clear.
 const CLEAR_KEYS: &str = "clear_keys";
 /// The first byte of a clear PKCS #8 key: a DER sequence. Sealed keys begin with a version.
 const DER_SEQUENCE: u8 = 0x30;
@@ -63,21 +64,34 @@ pub(super) fn load(connection: &Connection, sealer: &Sealer, since: i64) -> Resu
     Ok(keys)
 }
 
-/// Gives up the keys that do not open: the key that sealed them is lost. Gives how many.
-pub(super) fn discard_unreadable(connection: &mut Connection, sealer: &Sealer) -> Result<usize, Error> {
+/// The names of signing keys after those that do not open were given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiscardedKeys {
+    /// The keys that are gone.
+    pub discarded: Vec<String>,
+    /// The keys that open.
+    pub kept: Vec<String>,
+}
+
+/// Gives up the keys that do not open: the key that sealed them is lost.
+pub(super) fn discard_unreadable(connection: &mut Connection, sealer: &Sealer) -> Result<DiscardedKeys, Error> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let mut discarded = 0;
+    let (mut discarded, mut kept) = (Vec::new(), Vec::new());
     for (kid, sealed) in rows(&transaction)? {
         if sealer.unseal(&purpose(&kid), &sealed).is_err() {
-            discarded += transaction.execute("DELETE FROM signing_key WHERE kid = ?1", [kid])?;
+            transaction.execute("DELETE FROM signing_key WHERE kid = ?1", [&kid])?;
+            discarded.push(kid);
+        } else {
+            kept.push(kid);
         }
     }
     transaction.commit()?;
-    Ok(discarded)
+    Ok(DiscardedKeys { discarded, kept })
 }
 
-/// Seals the keys that an earlier release left in the clear, and takes their bytes out of the store's file and its log. What cannot be
-/// taken out now, because another process reads the store or the disk is full, is taken out at a later opening.
+/// Seals the keys that an earlier release left in the clear, and takes their bytes out of the store's file and its log.
+/// What cannot be taken out now, because another process reads the store or the disk is full, is taken out at a later
+/// opening.
 pub(super) fn seal_clear_keys(connection: &mut Connection, sealer: &Sealer) -> Result<(), Error> {
     if !is_set(connection)? {
         return Ok(());
@@ -105,7 +119,8 @@ pub(super) fn seal_clear_keys(connection: &mut Connection, sealer: &Sealer) -> R
     Ok(())
 }
 
-/// Writes the whole file anew and empties the log; whether nobody stood in the way. A later opening may do it, so readers are not waited for.
+/// Writes the whole file anew and empties the log; whether nobody stood in the way. A later opening may do it, so
+/// readers are not waited for.
 fn wipe(connection: &Connection) -> Result<bool, rusqlite::Error> {
     connection.execute_batch("VACUUM")?;
     let usual: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
@@ -240,10 +255,12 @@ mod tests {
             refused.contains("service.key") && refused.contains("--discard"),
             "{refused}"
         );
-        assert_eq!(Store::discard_unreadable_keys(folder.path()).unwrap(), 1);
+        let keys = Store::discard_unreadable_keys(folder.path()).unwrap();
+        assert_eq!((keys.discarded, keys.kept), (vec![kid.clone()], Vec::new()));
         let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
         assert_ne!(store.signing_key().unwrap().kid, kid);
         drop(store);
-        assert_eq!(Store::discard_unreadable_keys(folder.path()).unwrap(), 0);
+        let keys = Store::discard_unreadable_keys(folder.path()).unwrap();
+        assert_eq!((keys.discarded.len(), keys.kept.len()), (0, 1));
     }
 }

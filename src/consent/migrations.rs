@@ -67,6 +67,7 @@ const STEPS: &[&str] = &[
     PUBLIC_REFRESH,
     SOURCE_DIALECTS,
     DANGLING,
+    RULE_COUNTS,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -461,6 +462,20 @@ const DANGLING: &str = "
         reference INTEGER NOT NULL,
         syncs INTEGER NOT NULL,
         PRIMARY KEY (consent, reference)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// What the rules of normalization did in each sync.
+const RULE_COUNTS: &str = "
+    CREATE TABLE sync_rule (
+        job TEXT NOT NULL REFERENCES sync_job (id) ON DELETE CASCADE,
+        rule TEXT NOT NULL,
+        made INTEGER NOT NULL,
+        changed INTEGER NOT NULL,
+        -- What the rule applies to and left as it is.
+        unaltered INTEGER NOT NULL,
+        dangling INTEGER NOT NULL,
+        PRIMARY KEY (job, rule)
     ) STRICT, WITHOUT ROWID;
 ";
 

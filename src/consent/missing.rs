@@ -8,6 +8,7 @@ use super::error::Error;
 use super::record::Job;
 use super::states::named;
 use super::store::Store;
+use crate::normalize::Counts;
 
 /// Entries of one job that are kept.
 const LARGEST: usize = 200;
@@ -56,6 +57,8 @@ pub struct JobReport {
     pub missing: Vec<Missing>,
     /// Records that it brought by type, whether they were new or not.
     pub counts: Vec<(String, u64)>,
+    /// What the rules of normalization did, by rule.
+    pub rules: Vec<(String, Counts)>,
 }
 
 impl Missing {
@@ -115,6 +118,12 @@ pub(super) fn keep_report(connection: &Connection, job: &str, report: &JobReport
         connection.prepare_cached("INSERT OR REPLACE INTO sync_count (job, type, records) VALUES (?1, ?2, ?3)")?;
     for (ty, records) in &report.counts {
         statement.execute(params![job, ty, records])?;
+    }
+    let sql = "INSERT OR REPLACE INTO sync_rule (job, rule, made, changed, unaltered, dangling)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let mut statement = connection.prepare_cached(sql)?;
+    for (rule, did) in &report.rules {
+        statement.execute(params![job, rule, did.made, did.changed, did.left, did.dangling])?;
     }
     Ok(())
 }
@@ -212,10 +221,22 @@ fn listed(connection: &Connection, job: Job) -> Result<ListedJob, Error> {
         connection.prepare_cached("SELECT type, records FROM sync_count WHERE job = ?1 ORDER BY type")?;
     let counts = statement.query_map([&job.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let counts = counts.collect::<Result<_, _>>()?;
+    let sql = "SELECT rule, made, changed, unaltered, dangling FROM sync_rule WHERE job = ?1 ORDER BY rule";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rules = statement.query_map([&job.id], |row| {
+        let did = Counts {
+            made: row.get(1)?,
+            changed: row.get(2)?,
+            left: row.get(3)?,
+            dangling: row.get(4)?,
+        };
+        Ok((row.get(0)?, did))
+    })?;
+    let rules = rules.collect::<Result<_, _>>()?;
     Ok(ListedJob {
         job,
         consent,
         endpoint,
-        report: JobReport { missing, counts },
+        report: JobReport { missing, counts, rules },
     })
 }

@@ -58,6 +58,7 @@ pub use forget::Forgotten;
 pub use grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};
 pub use identity::IdentityProvider;
 pub use jobs::{Due, Errand, JobFailure, JobSuccess};
+pub use key_rows::DiscardedKeys;
 pub use listing::ConsentFilter;
 pub use missing::{JobReport, LastSync, ListedJob, Missing, MissingReason};
 pub use moves::{Grant, IDLE_SECONDS, NewAuthorization, NewConsent, ONE_TIME_SECONDS};

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::audit::{About, Actor, note};
 use super::clock::Clock;
 use super::error::Error;
-use super::key_rows;
+use super::key_rows::{self, DiscardedKeys};
 use super::keys::SigningKey;
 use super::migrations::migrate;
 use super::readiness::Presence;
@@ -103,9 +103,9 @@ impl Store {
         Ok(store)
     }
 
-    /// Gives up the signing keys of a folder's store that do not open because the key that sealed them is lost. Gives how many; the next
-    /// opening makes a new one.
-    pub fn discard_unreadable_keys(folder: &Path) -> Result<usize, Error> {
+    /// Gives up the signing keys of a folder's store that do not open because the key that sealed them is lost. The next opening
+    /// makes a new key if none is left that signs.
+    pub fn discard_unreadable_keys(folder: &Path) -> Result<DiscardedKeys, Error> {
         let path = folder.join(FILE);
         let discarded = connected(folder, &path)
             .and_then(|(mut connection, sealer)| key_rows::discard_unreadable(&mut connection, &sealer));

@@ -22,7 +22,7 @@ mod walk;
 pub use codes::{Codes, Concept, NoCodes};
 pub use knowledge::{Knowledge, NewestKnowledge};
 pub use plan::{Addition, Additions, Generated, Plan};
-pub use plans::{NoPlans, PlanFacts, Plans};
+pub use plans::{Area, Contact, NoPlans, PlanFacts, Plans, Premium};
 pub use record::{Day, Record, Source, SourceId};
 pub use report::{Counts, Report, Rule};
 pub use survey::{Settings, Survey};

@@ -1,21 +1,8 @@
 //! What rules ask a table of health plans.
 
-/// What a table knows of a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PlanFacts {
-    /// Its name.
-    pub name: Option<String>,
-    /// Who offers it.
-    pub organization: Option<String>,
-    /// Where it is offered.
-    pub areas: Vec<String>,
-    /// Its monthly premium in dollars, as a decimal.
-    pub premium: Option<String>,
-    /// A telephone number for members.
-    pub phone: Option<String>,
-    /// A web page.
-    pub url: Option<String>,
-}
+use crate::plans::PlanTables;
+
+pub use crate::plans::{Area, Contact, Plan as PlanFacts, Premium};
 
 /// A table of Medicare Advantage plans, as far as rules need it.
 pub trait Plans: Sync {
@@ -30,5 +17,12 @@ pub struct NoPlans;
 impl Plans for NoPlans {
     fn plan(&self, _: &str, _: Option<&str>, _: Option<&str>, _: Option<i32>) -> Option<PlanFacts> {
         None
+    }
+}
+
+impl Plans for PlanTables {
+    /// Plans change from year to year, so nothing is said of a Coverage that tells no year.
+    fn plan(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: Option<i32>) -> Option<PlanFacts> {
+        self.find(contract, plan, segment, year?)
     }
 }

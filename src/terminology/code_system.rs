@@ -48,6 +48,19 @@ impl Head {
     }
 }
 
+/// How much a code system says of its concepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contents {
+    /// Concepts with a display.
+    pub displays: u64,
+    /// Pairs of a concept and one right above it.
+    pub parents: u64,
+    /// Values of properties.
+    pub properties: u64,
+    /// National Drug Codes.
+    pub ndcs: u64,
+}
+
 /// A code system. Codes, displays and properties lie in columns, in order of the codes; a hash table of 4 byte places leads from
 /// a code to its place.
 #[derive(Debug)]
@@ -199,6 +212,17 @@ impl CodeSystem {
         let links = self.parents.size() + self.children.size();
         let texts = self.codes.size() + self.displays.size();
         texts + links + self.index.size() + self.properties.size() + self.ndcs.size()
+    }
+
+    /// How much it says of its concepts.
+    pub fn contents(&self) -> Contents {
+        let displays = self.displays.iter().filter(|display| !display.is_empty());
+        Contents {
+            displays: displays.count() as u64,
+            parents: self.parents.len() as u64,
+            properties: self.properties.len() as u64,
+            ndcs: self.ndcs.len() as u64,
+        }
     }
 
     pub(super) fn head(&self) -> &Head {

@@ -1,19 +1,15 @@
 //! Why terminology is not taken.
 
-use std::io;
 use std::path::PathBuf;
+
+use crate::published::PublishedError;
 
 /// Why terminology is not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum TerminologyError {
-    /// The folder or a file in it cannot be read.
-    #[error("{}: {source}", path.display())]
-    Unreadable {
-        /// The folder or file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    /// A file cannot be found or read, or a table beside the lake cannot.
+    #[error(transparent)]
+    Published(#[from] PublishedError),
     /// A file is not JSON, or a resource does not have the shape of a CodeSystem or ValueSet.
     #[error("{}: {source}", path.display())]
     Malformed {
@@ -40,32 +36,6 @@ pub enum TerminologyError {
         /// Its URL.
         system: String,
     },
-    /// No publisher's layout fits the file.
-    #[error("{name}: not recognised; looked for {looked_for}")]
-    Unrecognised {
-        /// The file, or the file in an archive.
-        name: String,
-        /// The layouts that are known.
-        looked_for: &'static str,
-    },
-    /// An archive is damaged, or of a kind that is not read.
-    #[error("{name}: the archive cannot be read: {reason}")]
-    Archive {
-        /// The archive.
-        name: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A line of a publisher's file does not have the layout of the others.
-    #[error("{name}, line {line}: {expected} expected")]
-    Line {
-        /// The file, or the file in an archive.
-        name: String,
-        /// The line, from 1.
-        line: u64,
-        /// What was expected there.
-        expected: String,
-    },
     /// Two files of one command hold the same.
     #[error("{one} and {other} both hold {what}; load one of them")]
     Twice {
@@ -89,38 +59,14 @@ pub enum TerminologyError {
     /// One version was given for several code systems.
     #[error("a version can be given for one publisher's code system only; the files hold {0}")]
     SeveralVersions(usize),
-    /// A file beside the lake is not as it was written.
-    #[error("{}: {reason}; load the terminology again", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A file beside the lake was written by a program with another layout.
-    #[error("{}: has layout {found}, this program reads layout {known}", path.display())]
-    Layout {
-        /// The file.
-        path: PathBuf,
-        /// The layout it has.
-        found: u32,
-        /// The layout that is read.
-        known: u32,
-    },
-    /// Another process loads terminology into the same folder.
-    #[error("{}: another process is loading terminology; try again when it has ended", path.display())]
-    Busy {
-        /// The folder.
-        path: PathBuf,
-    },
 }
 
 impl TerminologyError {
     /// Whether the input is at fault, not the machine or what was stored before.
     pub fn is_of_input(&self) -> bool {
-        !matches!(
-            self,
-            TerminologyError::Damaged { .. } | TerminologyError::Layout { .. } | TerminologyError::Busy { .. }
-        )
+        match self {
+            TerminologyError::Published(error) => error.is_of_input(),
+            _ => true,
+        }
     }
 }

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::TerminologyError;
 use super::raw::{self, Resource};
-
-/// Folders in folders that are followed.
-pub(super) const MAX_DEPTH: usize = 16;
+use crate::published::{MAX_DEPTH, PublishedError};
 
 /// Hands over the resources of a file, or of all files in a folder.
 pub(super) fn read(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
@@ -20,7 +18,7 @@ pub(super) fn read(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), Te
 }
 
 fn gather(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), TerminologyError> {
-    let unreadable = |source| TerminologyError::Unreadable {
+    let unreadable = |source| PublishedError::Unreadable {
         path: folder.to_owned(),
         source,
     };
@@ -56,7 +54,7 @@ fn is_lines(path: &Path) -> bool {
 }
 
 fn read_file(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
-    let text = std::fs::read_to_string(path).map_err(|source| TerminologyError::Unreadable {
+    let text = std::fs::read_to_string(path).map_err(|source| PublishedError::Unreadable {
         path: path.to_owned(),
         source,
     })?;

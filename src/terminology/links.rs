@@ -49,6 +49,10 @@ impl Links {
         &self.targets[start as usize..*end as usize]
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.targets.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }

@@ -28,7 +28,7 @@ mod truth;
 mod value_set;
 mod version;
 
-pub use code_system::CodeSystem;
+pub use code_system::{CodeSystem, Contents};
 pub use error::TerminologyError;
 pub use folder::{Folder, List, SetsEntry, TableEntry};
 pub use ndc::eleven_digits;

@@ -59,6 +59,10 @@ impl Ndcs {
         self.codes.iter().copied().zip(self.places.iter().copied())
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.codes.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }

@@ -47,6 +47,10 @@ impl Properties {
         entries.map(|entry| self.values.get(self.entry_values[entry]))
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.entry_values.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.entry_names.is_empty()
     }

@@ -84,7 +84,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The same resources, and those beside the lake. A given resource counts before a stored one of its URL and version.
+    /// The same resources, and those beside the lake. A given resource counts before a stored one of its URL and
+    /// version.
     pub(super) fn with_stored(&self, tables: &[Arc<Table>], sets: Option<&Arc<StoredSets>>) -> Snapshot {
         let mut snapshot = Snapshot {
             systems: self.systems.clone(),
@@ -125,8 +126,8 @@ impl Snapshot {
         })
     }
 
-    /// The code systems that define a code, the newest version of each. HL7's own are not asked: a word that is a code of one of them by
-    /// chance says nothing.
+    /// The code systems that define a code, the newest version of each. HL7's own are not asked: a word that is a code
+    /// of one of them by chance says nothing.
     pub(super) fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
         let held = self.systems.keys().filter_map(|url| self.code_system(url));
         let mut found: Vec<Arc<CodeSystem>> = held.filter(|system| system.contains(code) == Some(true)).collect();
@@ -143,6 +144,11 @@ impl Snapshot {
         }
         // Only those that are there are kept: clients may ask for any.
         let resolved = value_set::resolve(self, canonical)?;
+        // What a table that cannot be read would tell may be known a while later.
+        let has_failed = |held: &HeldSystem| matches!(held, HeldSystem::Stored(table) if table.has_failed());
+        if self.systems.values().flatten().any(has_failed) {
+            return Some(resolved);
+        }
         if let Ok(mut known) = self.resolved.write() {
             known.insert(canonical.to_string(), resolved.clone());
         }

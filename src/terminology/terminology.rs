@@ -2,51 +2,47 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
 
 use super::code_system::CodeSystem;
 use super::error::TerminologyError;
 use super::files;
-use super::folder::{Folder, Stamp, Stored, Table};
+use super::folder::{Folder, Stored};
 use super::raw;
 use super::snapshot::Snapshot;
 use super::systems;
 use super::value_set::ValueSet;
-
-/// How long a change of what lies beside the lake may go unnoticed.
-const REFRESH: Duration = Duration::from_secs(1);
+use crate::published::Watched;
 
 /// Code systems and value sets. What lies beside the lake is looked at again each second, so that what another process loads is
 /// noticed; until it is read whole, what was there before answers.
 #[derive(Debug, Default)]
-pub struct Terminology(Arc<Shared>);
+pub struct Terminology(Source);
 
-#[derive(Debug, Default)]
-struct Shared {
+#[derive(Debug)]
+enum Source {
     /// What files and resources gave.
-    given: Snapshot,
-    /// With what lies beside the lake, if there is a lake.
-    current: RwLock<Option<Arc<Snapshot>>>,
-    watch: Option<Watch>,
+    Given(Box<Snapshot>),
+    /// With what lies beside the lake.
+    Beside {
+        watched: Watched<Held, TerminologyError>,
+        /// Whether systems are read when they are noticed, not when somebody asks for them.
+        eager: Arc<AtomicBool>,
+    },
 }
 
-/// What is needed to notice a change beside the lake.
-#[derive(Debug)]
-struct Watch {
-    folder: Folder,
-    seen: Mutex<Seen>,
-    reading: AtomicBool,
-    /// Whether systems are read when they are noticed, not when somebody asks for them.
-    eager: AtomicBool,
+impl Default for Source {
+    fn default() -> Source {
+        Source::Given(Box::default())
+    }
 }
 
+/// The tables of one list, and what is known with them.
 #[derive(Debug)]
-struct Seen {
-    at: Instant,
-    stamp: Option<Stamp>,
+struct Held {
     stored: Stored,
+    snapshot: Snapshot,
 }
 
 impl Terminology {
@@ -73,63 +69,51 @@ impl Terminology {
     /// no error.
     pub fn open(data: &Path, path: Option<&Path>) -> Result<Terminology, TerminologyError> {
         let given = path.map_or_else(|| Ok(Snapshot::default()), given)?;
-        let folder = Folder::new(data);
-        let (stamp, stored) = folder.read(&Stored::default())?;
-        let current = given.with_stored(&stored.tables, stored.sets.as_ref());
-        Ok(Terminology(Arc::new(Shared {
-            given,
-            current: RwLock::new(Some(Arc::new(current))),
-            watch: Some(Watch {
-                folder,
-                seen: Mutex::new(Seen {
-                    at: Instant::now(),
-                    stamp,
-                    stored,
-                }),
-                reading: AtomicBool::new(false),
-                eager: AtomicBool::new(false),
-            }),
-        })))
+        let eager = Arc::new(AtomicBool::new(false));
+        let is_eager = eager.clone();
+        let watched = Watched::open(
+            Folder::new(data).tables().clone(),
+            move |folder, before: Option<&Held>| {
+                let none = Stored::default();
+                let stored = Stored::read(folder, before.map_or(&none, |before| &before.stored))?;
+                if is_eager.load(Ordering::Relaxed) {
+                    stored.tables.iter().try_for_each(|table| table.read())?;
+                }
+                let snapshot = given.with_stored(&stored.tables, stored.sets.as_ref());
+                Ok(Held { stored, snapshot })
+            },
+        )?;
+        Ok(Terminology(Source::Beside { watched, eager }))
     }
 
     fn of(given: Snapshot) -> Terminology {
-        Terminology(Arc::new(Shared {
-            given,
-            ..Shared::default()
-        }))
+        Terminology(Source::Given(Box::new(given)))
     }
 
     /// Reads all systems beside the lake now, and later ones when they are noticed. Without this a system is read when somebody first
     /// asks for it.
     pub fn warm(&self) -> Result<(), TerminologyError> {
-        let Some(watch) = &self.0.watch else {
+        let Source::Beside { watched, eager } = &self.0 else {
             return Ok(());
         };
-        watch.eager.store(true, Ordering::Relaxed);
-        let tables = watch
-            .seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .stored
-            .tables
-            .clone();
-        tables.iter().try_for_each(|table| table.read())
+        eager.store(true, Ordering::Relaxed);
+        let held = watched.held();
+        held.stored.tables.iter().try_for_each(|table| table.read())
     }
 
     /// Reads a code system beside the lake now, if it is there and that has not been done.
     pub fn read(&self, url: &str) -> Result<(), TerminologyError> {
-        let Some(watch) = &self.0.watch else {
+        let Source::Beside { watched, .. } = &self.0 else {
             return Ok(());
         };
-        let tables = watch
-            .seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .stored
-            .tables
-            .clone();
-        let named = |table: &&Arc<Table>| table.url() == url || systems::alias(url) == Some(table.url());
-        tables.iter().filter(named).try_for_each(|table| table.read())
+        let held = watched.held();
+        let mut tables = held.stored.tables.iter();
+        tables.try_for_each(
+            |table| match table.url() == url || systems::alias(url) == Some(table.url()) {
+                true => table.read(),
+                false => Ok(()),
+            },
+        )
     }
 
     /// The code system of a canonical, which may name a version; without one, the newest.
@@ -167,65 +151,10 @@ impl Terminology {
     }
 
     fn with<T>(&self, ask: impl FnOnce(&Snapshot) -> T) -> T {
-        let Some(watch) = &self.0.watch else {
-            return ask(&self.0.given);
-        };
-        self.refresh(watch);
-        let current = self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone();
-        ask(current.as_deref().unwrap_or(&self.0.given))
-    }
-
-    /// Looks once a second whether something else lies beside the lake, and has it read by a thread of its own.
-    fn refresh(&self, watch: &Watch) {
-        let Ok(mut seen) = watch.seen.try_lock() else {
-            return;
-        };
-        if seen.at.elapsed() < REFRESH {
-            return;
+        match &self.0 {
+            Source::Given(given) => ask(given),
+            Source::Beside { watched, .. } => ask(&watched.get().snapshot),
         }
-        seen.at = Instant::now();
-        if watch.folder.stamp() == seen.stamp || watch.reading.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let shared = self.0.clone();
-        let reader = std::thread::Builder::new().name("terminology".to_string());
-        if let Err(error) = reader.spawn(move || shared.read()) {
-            tracing::error!(%error, "no thread to read terminology with; it is tried again in a second");
-            watch.reading.store(false, Ordering::Release);
-        }
-    }
-}
-
-impl Shared {
-    /// Reads what lies beside the lake and takes it, if it is whole.
-    fn read(&self) {
-        let Some(watch) = &self.watch else { return };
-        let lock = || watch.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = lock().stored.clone();
-        // If it cannot be read it is tried again only when it has changed.
-        let attempted = watch.folder.stamp();
-        let eager = watch.eager.load(Ordering::Relaxed);
-        let read = watch.folder.read(&before).and_then(|(stamp, stored)| {
-            if eager {
-                stored.tables.iter().try_for_each(|table| table.read())?;
-            }
-            Ok((stamp, stored))
-        });
-        match read {
-            Ok((stamp, stored)) => {
-                let next = self.given.with_stored(&stored.tables, stored.sets.as_ref());
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(next));
-                let mut seen = lock();
-                seen.stamp = stamp;
-                seen.stored = stored;
-                tracing::info!(folder = %watch.folder.path().display(), "terminology read");
-            }
-            Err(error) => {
-                lock().stamp = attempted;
-                tracing::error!(%error, "terminology beside the lake cannot be read; the earlier one is kept")
-            }
-        }
-        watch.reading.store(false, Ordering::Release);
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tabularium::fhir::facts;
 use tabularium::fhirpath::{CompileOptions, compile};
+use tabularium::published::PublishedError;
 use tabularium::terminology::{Terminology, TerminologyError};
 
 const ANIMALS: &str = r#"{"resourceType": "CodeSystem", "url": "http://animals", "version": "2", "content": "complete",
@@ -322,7 +323,10 @@ fn files() {
     let error = Terminology::load(folder.path()).unwrap_err();
     assert!(error.to_string().contains("wrong.json: invalid type"), "{error}");
     let missing = Terminology::load(&folder.path().join("missing")).unwrap_err();
-    assert!(matches!(missing, TerminologyError::Unreadable { .. }));
+    assert!(matches!(
+        missing,
+        TerminologyError::Published(PublishedError::Unreadable { .. })
+    ));
 }
 
 /// What the program prints for these arguments, and how it ends.

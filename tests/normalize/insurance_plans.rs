@@ -1,7 +1,7 @@
 //! InsurancePlan from Medicare Advantage Coverage.
 
 use serde_json::{Value, json};
-use tabularium::normalize::{PlanFacts, Plans};
+use tabularium::normalize::{Area, Contact, PlanFacts, Plans, Premium};
 
 use super::world::{BASE, World, concept};
 use crate::harness::shared;
@@ -136,6 +136,13 @@ fn an_open_end_leaves_the_year_of_the_start() {
     );
 }
 
+fn area(state: &str, county: Option<&str>) -> Area {
+    Area {
+        state: state.to_owned(),
+        county: county.map(str::to_owned),
+    }
+}
+
 struct Table;
 
 impl Plans for Table {
@@ -143,11 +150,22 @@ impl Plans for Table {
         let known = (contract, plan, segment, year) == ("H1234", Some("001"), None, Some(2024));
         known.then(|| PlanFacts {
             name: Some("Gold Advantage (HMO)".to_owned()),
+            aliases: vec!["gold advantage".to_owned(), "Gold Plan".to_owned()],
             organization: Some("Example Health".to_owned()),
-            areas: vec!["Cook County, IL".to_owned()],
-            premium: Some("25.50".to_owned()),
-            phone: Some("1-800-555-0100".to_owned()),
-            url: None,
+            areas: vec![area("IL", Some("Cook")), area("WI", None)],
+            premium: Some(Premium {
+                total: Some("25.50".to_owned()),
+                part_c: Some("30.00".to_owned()),
+                part_d: Some("-4.50".to_owned()),
+            }),
+            contact: Some(Contact {
+                name: Some("Ann Example".to_owned()),
+                phone: Some("1-800-555-0100".to_owned()),
+                city: Some("Springfield".to_owned()),
+                state: Some("IL".to_owned()),
+                ..Contact::default()
+            }),
+            ..PlanFacts::default()
         })
     }
 }
@@ -158,9 +176,36 @@ fn the_plan_table_gives_name_area_premium_and_contact() {
     world.plans = &Table;
     let mut expected = plan();
     expected["name"] = "Gold Advantage (HMO)".into();
-    expected["coverageArea"] = json!([{"display": "Cook County, IL"}]);
-    expected["contact"] = json!([{"telecom": [{"system": "phone", "value": "1-800-555-0100"}]}]);
-    let cost = json!({"cost": {"value": 25.5, "currency": "USD"}, "comment": "Monthly premium"});
-    expected["plan"] = json!([{"generalCost": [cost]}]);
+    // What the Coverage calls it, and other publications of CMS.
+    expected["alias"] = json!(["Gold Advantage", "Gold Plan"]);
+    expected["ownedBy"] = json!({"reference": "Organization/payer", "display": "Example Health"});
+    let area = concept(
+        "http://terminology.hl7.org/CodeSystem/location-physical-type",
+        "area",
+        "Area",
+    );
+    expected["contained"] = json!([
+        {"resourceType": "Location", "id": "area-1", "name": "Cook, IL", "physicalType": area,
+         "address": {"district": "Cook", "state": "IL", "country": "US"}},
+        {"resourceType": "Location", "id": "area-2", "name": "Wisconsin", "physicalType": area,
+         "address": {"state": "WI", "country": "US"}}
+    ]);
+    expected["coverageArea"] = json!([
+        {"reference": "#area-1", "display": "Cook, IL"}, {"reference": "#area-2", "display": "Wisconsin"}
+    ]);
+    let purpose = concept(
+        "http://terminology.hl7.org/CodeSystem/contactentity-type",
+        "ADMIN",
+        "Administrative",
+    );
+    expected["contact"] = json!([{
+        "purpose": purpose, "name": {"text": "Ann Example"},
+        "telecom": [{"system": "phone", "value": "1-800-555-0100"}],
+        "address": {"city": "Springfield", "state": "IL"}
+    }]);
+    let cost = |name: &str, value: f64| json!({"type": {"text": name}, "cost": {"value": value, "currency": "USD"}});
+    expected["plan"] = json!([{"generalCost": [
+        cost("Monthly premium", 25.5), cost("Monthly premium of Part C", 30.0), cost("Monthly premium of Part D", -4.5)
+    ]}]);
     assert_eq!(world.run().only("InsurancePlan"), expected);
 }

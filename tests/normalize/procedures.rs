@@ -86,7 +86,9 @@ fn a_denied_line_is_unknown_and_modifiers_are_text() {
 
 #[test]
 fn what_is_no_procedure_gives_none() {
-    for code in ["99213", "80053", "J1100", "90686", "A0428", "G8427", "1036F", "E0470"] {
+    for code in [
+        "99213", "80053", "J1100", "90686", "A0428", "G8427", "1036F", "E0470", "G0103", "G0480", "P3001",
+    ] {
         let claim = service("1", "2024-01-01", "11", code);
         assert_eq!(world([claim]).run().of("Procedure"), Vec::<Value>::new(), "{code}");
     }

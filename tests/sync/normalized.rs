@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use tabularium::consent::{JobState, Usage};
+use tabularium::lake::Mode;
 
+use super::service::{Service, lasting_address};
 use super::world::{Connected, World, text};
 
 /// The generated resources of a consent, by `Type/id`, with their versions.
@@ -223,4 +225,40 @@ fn a_reference_that_leads_nowhere_in_three_syncs_says_so() {
         let version = if sync >= 3 { "2" } else { "1" };
         assert_eq!(read.json()["meta"]["versionId"], version, "sync {sync}");
     }
+}
+
+/// The program itself serves here: what it knows of plans is its own to open, and to look at again.
+#[test]
+fn plans_that_are_loaded_name_the_plan_of_a_coverage_while_the_service_runs() {
+    let world = World::new(1, Mode::Live);
+    let person = world.payer.person(0);
+    let class = json!([{"type": {"coding": [{"code": "plan"}]}, "value": "H9001-001"}]);
+    let coverage = json!({"resourceType": "Coverage", "id": "advantage", "status": "active", "class": class,
+        "period": {"start": "2026-01-01", "end": "2026-12-31"}, "payor": [{"display": "Ours"}],
+        "beneficiary": {"reference": format!("Patient/{}", person.patient)}});
+    world.payer.put("lakeshore", &person.user, &coverage);
+    let folder = tempfile::tempdir().unwrap();
+    let load = |name: &str| {
+        let file = folder.path().join("CPSC_Contract_Info_2026_01.csv");
+        let header = "Contract ID,Plan ID,Offers Part D,Organization Name,Organization Marketing Name,Plan Name";
+        std::fs::write(&file, format!("{header}\nH9001,1,Yes,OURS INC,Ours,{name}\n")).unwrap();
+        let arguments = ["plans", "load", file.to_str().unwrap()];
+        crate::service_commands::done(world.server.folder(), &arguments);
+    };
+    load("Gold of January");
+    let _service = Service::start(&world, &lasting_address());
+    let connected = world.synced("lakeshore", 0);
+    let name = || {
+        world.lake().refresh().unwrap();
+        let plans = made(&world, &connected).into_values().map(|(_, resource)| resource);
+        let mut plans = plans.filter(|resource| resource["resourceType"] == "InsurancePlan");
+        plans.next().map(|plan| text(&plan, "name").to_owned())
+    };
+    assert_eq!(name().as_deref(), Some("Gold of January"));
+    load("Gold of February");
+    // The service notices within a second or two; a sync before that says what was known.
+    world.until("the service takes up the new table", || {
+        sync_again(&world, &connected);
+        name().as_deref() == Some("Gold of February")
+    });
 }

@@ -151,6 +151,26 @@ fn the_audit_log_of_a_consent_tells_what_became_of_its_syncs() {
         normalized.contains("MedicationRequest ") && normalized.contains(" made"),
         "{normalized}"
     );
+    // The same counts stand with the sync.
+    let (data, job) = (world.server.folder(), job_of(&world, &connected));
+    let shown = crate::service_commands::json(data, &["sync", "show", &job]);
+    let made = shown["rules"]["MedicationRequest"]["made"].as_u64().unwrap();
+    assert!(
+        made > 0 && normalized.contains(&format!("MedicationRequest {made} made")),
+        "{shown}"
+    );
+    let named = |rule: &str| normalized.contains(&format!("{rule} "));
+    assert!(
+        shown["rules"].as_object().unwrap().keys().all(|rule| named(rule)),
+        "{shown}"
+    );
+    let said = crate::service_commands::done(data, &["sync", "show", &job]);
+    let row = said
+        .lines()
+        .find(|line| line.trim_start().starts_with("MedicationRequest "))
+        .unwrap();
+    let row: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(row, ["MedicationRequest", &made.to_string(), "0", "0", "0"], "{said}");
     let stored = format!("sync.stored {} stored, 0 unchanged", world.all_rows(&connected).len());
     assert_eq!(
         told,

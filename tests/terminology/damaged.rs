@@ -143,3 +143,60 @@ fn a_load_that_was_interrupted_is_not_seen_and_is_tidied_up() {
     assert!(left.iter().all(|name| !folder.join(name).exists()));
     assert_eq!(world.list()["tables"].as_array().unwrap().len(), 2);
 }
+
+/// A file that was cut off at the end of a line looks whole. It took the place of the whole table.
+#[test]
+fn a_file_that_was_cut_off_at_a_lines_end_does_not_replace_a_whole_table() {
+    let world = World::new();
+    let lines = |count: u32| -> String {
+        let line = |n: u32| files::order(n, &format!("A{:02}{}", n % 100, n / 100), true, "short", "long");
+        (0..count).map(line).collect()
+    };
+    let (whole, cut) = (
+        world.file("icd10cm_2026.txt", lines(500)),
+        world.file("icd10cm_2026_cut.txt", lines(400)),
+    );
+    world.load(&[&whole]);
+    let said = world.refused(&[&cut]);
+    assert!(
+        said.contains(
+            "icd-10-cm|2026: 100 of the 500 concepts that are loaded are not in what is given, which has 400"
+        ) && said.contains("--replace"),
+        "{said}"
+    );
+    assert_eq!(world.listed().2, 500);
+    // A tenth may go from one version to the next.
+    world.load(&[&world.file("icd10cm_2027.txt", lines(450))]);
+    world.load(&["--replace", &cut]);
+    assert_eq!(world.listed().2, 400);
+
+    // What is cut off may be what is said of the codes.
+    let world = World::new();
+    let concepts = world.file("RXNCONSO.RRF", files::rxnconso());
+    let attributes = files::rxnsat();
+    world.load(&[&concepts, &world.file("RXNSAT.RRF", &attributes)]);
+    let half: String = attributes.lines().take(1).map(|line| format!("{line}\n")).collect();
+    let said = world.refused(&[&concepts, &world.file("half", half)]);
+    assert!(said.contains("2 of the 3 National Drug Codes"), "{said}");
+    let said = world.refused(&[&concepts]);
+    assert!(said.contains("3 of the 3 National Drug Codes"), "{said}");
+}
+
+/// What follows a quotation mark that nobody closes is one record, and was read into memory whole. So was a table in XML.
+#[test]
+fn records_and_tables_without_an_end_are_refused_with_their_line() {
+    let world = World::new();
+    let open = format!("{}\"99993-6\",\"An open field,\n", files::LOINC);
+    let endless = [open, "and much of nothing\n".repeat(900_000)].concat();
+    let said = world.refused(&[&world.file("Loinc.csv", endless)]);
+    assert!(
+        said.contains("Loinc.csv, line 5: a record of less than 16 MiB expected"),
+        "{said}"
+    );
+    let rows = "<CVXInfo><CVXCode>8</CVXCode></CVXInfo>\n".repeat(1_700_000);
+    let said = world.refused(&[&world.file("cvx.xml", format!("<CVXCodes>\n{rows}"))]);
+    assert!(
+        said.contains("cvx.xml, line 16") && said.contains("the end of a table of less than 64 MiB expected"),
+        "{said}"
+    );
+}

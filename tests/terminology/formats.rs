@@ -93,7 +93,7 @@ fn manufacturers_of_vaccines() {
     );
     assert_eq!(world.display("mvx", "ACM"), "A company of makers");
     let xml = "<MVXCodes><MVXInfo><ManufacturerName>A company</ManufacturerName><MVX_CODE>ACM</MVX_CODE></MVXInfo></MVXCodes>";
-    world.load(&[&world.file("b", xml)]);
+    world.load(&["--replace", &world.file("b", xml)]);
     assert_eq!(world.display("mvx", "ACM"), "A company");
 }
 

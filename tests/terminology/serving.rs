@@ -42,7 +42,7 @@ fn a_server_notices_a_new_version_without_a_restart() {
     assert_eq!(ask(), (200, Some(0)));
     let system = json!({"resourceType": "CodeSystem", "url": icd, "version": "2", "content": "complete",
         "concept": [{"code": "I1", "concept": [{"code": "I10"}]}]});
-    world.load(&[&world.file("b", system.to_string())]);
+    world.load(&["--replace", &world.file("b", system.to_string())]);
     let since = Instant::now();
     while ask() != (200, Some(1)) {
         assert!(
@@ -65,7 +65,7 @@ fn whoever_has_a_system_keeps_it_while_it_is_replaced() {
     let icd = "http://hl7.org/fhir/sid/icd-10-cm";
     let held = eager.code_system(icd).unwrap();
     let next = order(1, "I10", true, "Pressure", "Another name");
-    world.load(&["--version", "2", &world.file("b", next)]);
+    world.load(&["--replace", "--version", "2", &world.file("b", next)]);
     // Nothing of it has been read before; its file is still there.
     assert!(lazy.display(icd, "I10").is_some());
     for terminology in [&lazy, &eager] {

@@ -7,6 +7,7 @@ use super::code::{coding, concept};
 use super::out::{Context, Origin, Output};
 use super::own::is_marked;
 use super::party::{Directory, Party};
+use super::plan_table;
 use super::text::{Name, Names, Object, day_of, quoted, year_of};
 use crate::lake::json::Value;
 use crate::normalize::plan::Addition;
@@ -291,9 +292,15 @@ fn write(
         Some("Medicare Advantage"),
     );
     json.text("status", "active").list("type", &Vec::from_iter(kind));
-    let said = coverages.iter().find_map(|coverage| coverage.name.as_deref());
-    if let Some(name) = known.name.as_deref().or(said) {
-        json.text("name", name);
+    let said: Vec<&str> = coverages
+        .iter()
+        .filter_map(|coverage| coverage.name.as_deref())
+        .collect();
+    let names = known.name.iter().map(String::as_str).chain(said);
+    let names: Vec<&str> = distinct(names.chain(known.aliases.iter().map(String::as_str)));
+    if let Some((name, aliases)) = names.split_first() {
+        let aliases: Vec<String> = aliases.iter().map(|alias| quoted(alias)).collect();
+        json.text("name", name).list("alias", &aliases);
     }
     if let Some(year) = year.filter(|year| day_of(&format!("{year}-01-01")).is_some()) {
         let mut period = Object::new();
@@ -305,29 +312,31 @@ fn write(
     let payor = coverages.iter().find_map(|coverage| coverage.payor.as_ref());
     let payor = payor.filter(|party| party.may_be(&["Organization"]));
     let named = |name: &String| format!("{{\"display\":{}}}", quoted(name));
-    let owner = payor.map(|party| context.directory.json(source, party));
+    let owner = payor.map(|party| {
+        let display = party
+            .display
+            .clone()
+            .or_else(|| known.organization.as_deref().map(Into::into));
+        let party = Party {
+            display,
+            ..party.clone()
+        };
+        context.directory.json(source, &party)
+    });
     json.maybe("ownedBy", owner.or_else(|| known.organization.as_ref().map(named)));
-    let areas: Vec<String> = known.areas.iter().map(named).collect();
-    json.list("coverageArea", &areas);
-    let telecom = |system: &str, value: &String| Object::new().text("system", system).text("value", value).json();
-    let phone = known.phone.iter().map(|phone| telecom("phone", phone));
-    let contact: Vec<String> = phone.chain(known.url.iter().map(|url| telecom("url", url))).collect();
-    if !contact.is_empty() {
-        json.list("contact", &[Object::new().list("telecom", &contact).json()]);
-    }
-    if let Some(premium) = known.premium.as_deref().filter(|premium| is_decimal(premium)) {
-        let cost = Object::new().raw("value", premium).text("currency", "USD").json();
-        let cost = Object::new()
-            .raw("cost", &cost)
-            .text("comment", "Monthly premium")
-            .json();
-        json.list("plan", &[Object::new().list("generalCost", &[cost]).json()]);
-    }
+    plan_table::write(&known, &mut json);
     json.json()
 }
 
-fn is_decimal(text: &str) -> bool {
-    text.parse::<serde_json::Number>().is_ok()
+/// Each text once, whatever its case; the first one counts.
+fn distinct<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let mut distinct: Vec<&str> = Vec::new();
+    for text in texts {
+        if !distinct.iter().any(|known| known.eq_ignore_ascii_case(text)) {
+            distinct.push(text);
+        }
+    }
+    distinct
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod out;
 mod own;
 mod party;
 mod place_of_service;
+mod plan_table;
 mod procedure;
 mod provenance;
 mod revenue;

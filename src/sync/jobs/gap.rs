@@ -3,6 +3,7 @@
 use super::source::Trouble;
 use crate::consent::{JobReport, Missing, MissingReason};
 use crate::ingest::Summary;
+use crate::normalize::Counts;
 
 /// Records that were not had.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +109,18 @@ pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
         }
     }
     missing.sort_by(|one, other| (&one.ty, &one.part).cmp(&(&other.ty, &other.part)));
-    JobReport { missing, counts }
+    JobReport {
+        missing,
+        counts,
+        rules: Vec::new(),
+    }
+}
+
+/// What each rule of normalization did. Rules that did nothing are left out.
+pub(super) fn rules(summary: &Summary) -> Vec<(String, Counts)> {
+    let rules = summary.rules.rules.iter();
+    let did = rules.filter(|(_, did)| **did != Counts::default());
+    did.map(|(rule, did)| (rule.name().to_owned(), *did)).collect()
 }
 
 /// Why records of a type were not taken, as far as it is known: each reason once.

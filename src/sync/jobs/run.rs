@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::commit::Commit;
 use super::fetch::{Fetched, Whose, fetch};
-use super::gap::{Gap, Why, report};
+use super::gap::{Gap, Why, report, rules};
 use super::person;
 use super::plan::{Known, plan};
 use super::said::Said;
@@ -289,6 +289,7 @@ async fn carry_out(
         return Err(over("the source has no records of the patient"));
     }
     let mut report = report(&fetched.gaps, is_new.then_some(&summary));
+    report.rules = rules(&summary);
     if generated_patient {
         let of_patient = report.missing.iter_mut().filter(|missing| missing.ty == "Patient");
         for missing in of_patient {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use super::lines::Lines;
 use super::xml;
+use crate::published::{Lines, PublishedError};
 use crate::terminology::builder::Builder;
 use crate::terminology::code_system::{CodeSystem, Head};
 use crate::terminology::error::TerminologyError;
@@ -27,7 +27,9 @@ pub(super) fn vaccines(lines: &mut Lines<'_>, version: Option<String>) -> Result
     while lines.advance()? {
         let fields = fields(lines.text());
         let [code, short, full, _, status, _, changed, ..] = fields.as_slice() else {
-            return Err(lines.fail("code, two names, notes, status, whether it is no vaccine, and date"));
+            return Err(lines
+                .fail("code, two names, notes, status, whether it is no vaccine, and date")
+                .into());
         };
         rows.push(Row {
             code: (*code).to_string(),
@@ -46,7 +48,7 @@ pub(super) fn manufacturers(lines: &mut Lines<'_>, version: Option<String>) -> R
     while lines.advance()? {
         let fields = fields(lines.text());
         let [code, name, _, status, changed, ..] = fields.as_slice() else {
-            return Err(lines.fail("code, name, notes, status and date"));
+            return Err(lines.fail("code, name, notes, status and date").into());
         };
         rows.push(Row {
             code: (*code).to_string(),
@@ -76,11 +78,12 @@ pub(super) fn from_xml(
         let mut take = |names: &[&str]| names.iter().find_map(|name| row.remove(*name)).unwrap_or_default();
         let code = take(&[code, "code"]);
         if code.is_empty() {
-            return Err(TerminologyError::Line {
+            let error = PublishedError::Line {
                 name: name.to_string(),
                 line: number as u64 + 1,
                 expected: format!("a code in each {info}"),
-            });
+            };
+            return Err(error.into());
         }
         rows.push(Row {
             code,

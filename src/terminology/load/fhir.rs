@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::layout::Layout;
 use super::part::Part;
+use crate::published::PublishedError;
 use crate::terminology::error::TerminologyError;
 use crate::terminology::raw::{self, Resource};
 
@@ -20,15 +21,16 @@ pub(super) fn read(part: &Part, each: &mut dyn FnMut(Resource)) -> Result<(), Te
         layout => {
             let mut text = String::new();
             let read = reader.take(MAX_ENTRY + 1).read_to_string(&mut text);
-            let read = read.map_err(|source| TerminologyError::Unreadable {
+            let read = read.map_err(|source| PublishedError::Unreadable {
                 path: part.name.as_str().into(),
                 source,
             })?;
             if read as u64 > MAX_ENTRY {
-                return Err(TerminologyError::Archive {
+                let error = PublishedError::Archive {
                     name: part.name.clone(),
                     reason: format!("it has more than {MAX_ENTRY} bytes"),
-                });
+                };
+                return Err(error.into());
             }
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
             resources(text, layout == Layout::FhirLines, &part.name, each)
@@ -58,7 +60,7 @@ fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)
 
 /// The resources of a package: its JSON files but its own description and index.
 fn package(reader: &mut dyn BufRead, name: &str, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
-    let fail = |error: std::io::Error| TerminologyError::Archive {
+    let fail = |error: std::io::Error| PublishedError::Archive {
         name: name.to_string(),
         reason: error.to_string(),
     };

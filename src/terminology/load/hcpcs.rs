@@ -1,7 +1,7 @@
 //! CMS's annual HCPCS file: records of 320 columns. Kinds 3 and 7 begin a procedure or a modifier, 4 and 8 go on with its long title.
 
 use super::layout::is_hcpcs;
-use super::lines::{Lines, columns};
+use crate::published::{Lines, columns};
 use crate::terminology::builder::Builder;
 use crate::terminology::code_system::{CodeSystem, Head};
 use crate::terminology::error::TerminologyError;
@@ -17,9 +17,8 @@ pub(super) fn read(lines: &mut Lines<'_>, version: Option<String>) -> Result<Cod
             continue;
         }
         if !is_hcpcs(line) {
-            return Err(
-                lines.fail("a HCPCS code or modifier, a sequence of 5 digits and the kind of record in column 11")
-            );
+            let expected = "a HCPCS code or modifier, a sequence of 5 digits and the kind of record in column 11";
+            return Err(lines.fail(expected).into());
         }
         let (code, long) = (columns(line, 0, 5), columns(line, 11, 91));
         if matches!(line.as_bytes()[10], b'3' | b'7') {
@@ -35,7 +34,9 @@ pub(super) fn read(lines: &mut Lines<'_>, version: Option<String>) -> Result<Cod
             title.push(' ');
             title.push_str(long);
         } else {
-            return Err(lines.fail("the first record of a code before those that go on with it"));
+            return Err(lines
+                .fail("the first record of a code before those that go on with it")
+                .into());
         }
     }
     finish(&mut builder, current, &title)?;

@@ -2,7 +2,7 @@
 //! column 17, the long one from column 78.
 
 use super::layout::is_order;
-use super::lines::{Lines, columns};
+use crate::published::{Lines, columns};
 use crate::terminology::builder::Builder;
 use crate::terminology::code_system::{CodeSystem, Head};
 use crate::terminology::error::TerminologyError;
@@ -39,7 +39,9 @@ pub(super) fn procedures(lines: &mut Lines<'_>, version: Option<String>) -> Resu
 fn concept(lines: &Lines<'_>, builder: &mut Builder, form: impl Fn(&str) -> String) -> Result<(), TerminologyError> {
     let line = lines.text();
     if !is_order(line) {
-        return Err(lines.fail("an order number of 5 digits, a code from column 7, and 0 or 1 in column 15"));
+        return Err(lines
+            .fail("an order number of 5 digits, a code from column 7, and 0 or 1 in column 15")
+            .into());
     }
     let code = form(columns(line, 6, 13));
     let (short, long) = (columns(line, 16, 76), columns(line, 77, usize::MAX));

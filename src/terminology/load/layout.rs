@@ -1,6 +1,6 @@
 //! Which publisher's layout a file has, told by its first lines.
 
-use super::lines::{columns, decode};
+use crate::published::{columns, decode};
 
 /// A publisher's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,9 +35,6 @@ pub(super) const LOOKED_FOR: &str = "ICD-10-CM and ICD-10-PCS order files, the H
 
 /// The longest notice above records, in lines.
 const MAX_NOTICE: usize = 20;
-
-/// Bytes of a file that decide.
-pub(super) const HEAD: usize = 64 << 10;
 
 impl Layout {
     /// What a file of this layout holds.

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::csv_table::CsvTable;
+use crate::published::CsvTable;
 use crate::terminology::builder::Builder;
 use crate::terminology::code_system::{CodeSystem, Head};
 use crate::terminology::error::TerminologyError;
@@ -36,7 +36,7 @@ pub(super) fn read(
         .filter_map(|name| Some((*name, column(name)?)))
         .collect();
     let (Some(code), Some(display)) = (code, display) else {
-        return Err(table.fail("the columns LOINC_NUM and LONG_COMMON_NAME"));
+        return Err(table.fail("the columns LOINC_NUM and LONG_COMMON_NAME").into());
     };
     // LOINC's parts and answers are codes of LOINC too, and are not in this table.
     let mut builder = Builder::new(Head::partial(systems::LOINC, None));
@@ -44,7 +44,7 @@ pub(super) fn read(
     while table.advance()? {
         let number = table.field(code);
         if !is_loinc(&number) {
-            return Err(table.fail("digits, a hyphen and a check digit in LOINC_NUM"));
+            return Err(table.fail("digits, a hyphen and a check digit in LOINC_NUM").into());
         }
         let (place, _) = builder.concept(&number)?;
         let (long, short) = (table.field(display), short.map(|short| table.field(short)));

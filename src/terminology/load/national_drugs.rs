@@ -1,7 +1,7 @@
 //! FDA's NDC directory: product.txt, one line for each product (9 digits), and package.txt, one for each package (11 digits).
 
-use super::lines::Lines;
 use super::part::Part;
+use crate::published::Lines;
 use crate::terminology::builder::Builder;
 use crate::terminology::code_system::{CodeSystem, Head};
 use crate::terminology::error::TerminologyError;
@@ -36,7 +36,9 @@ impl Header {
         let fields: Vec<&str> = lines.text().split('\t').map(str::trim).collect();
         match fields.len() >= self.0.len() {
             true => Ok(fields),
-            false => Err(lines.fail(&format!("{} columns, as the header has,", self.0.len()))),
+            false => Err(lines
+                .fail(&format!("{} columns, as the header has,", self.0.len()))
+                .into()),
         }
     }
 

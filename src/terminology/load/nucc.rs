@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::csv_table::CsvTable;
+use crate::published::CsvTable;
 use crate::terminology::builder::Builder;
 use crate::terminology::code_system::{CodeSystem, Head};
 use crate::terminology::error::TerminologyError;
@@ -22,7 +22,7 @@ pub(super) fn read(
     while table.advance()? {
         let [code, grouping, classification, specialization, display] = columns.map(|column| of(&table, column));
         if code.len() != 10 || !code.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return Err(table.fail("a code of 10 letters and digits"));
+            return Err(table.fail("a code of 10 letters and digits").into());
         }
         let (place, _) = builder.concept(&code)?;
         let composed = match specialization.as_str() {

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::csv_table::CsvTable;
+use crate::published::{CsvTable, PublishedError, decode};
 use crate::terminology::builder::Builder;
 use crate::terminology::code_system::{CodeSystem, Head};
 use crate::terminology::error::TerminologyError;
@@ -18,11 +18,11 @@ pub(super) fn read(
 ) -> Result<CodeSystem, TerminologyError> {
     // Which sign is between the columns stands in the header, which is near the beginning.
     let delimiter = {
-        let head = reader.fill_buf().map_err(|source| TerminologyError::Unreadable {
+        let head = reader.fill_buf().map_err(|source| PublishedError::Unreadable {
             path: name.into(),
             source,
         })?;
-        let head = super::lines::decode(head).to_uppercase();
+        let head = decode(head).to_uppercase();
         let header = head
             .lines()
             .find(|line| line.contains(CODE) && line.contains(NAME))
@@ -36,7 +36,7 @@ pub(super) fn read(
     let is_header = |names: &[String]| named(names, CODE).is_some() && named(names, NAME).is_some();
     let mut table = CsvTable::new(reader, name, delimiter, is_header)?;
     let (Some(code), Some(display)) = (table.column_starting(CODE), table.column_starting(NAME)) else {
-        return Err(table.fail("the columns of codes and names"));
+        return Err(table.fail("the columns of codes and names").into());
     };
     let mut builder = Builder::new(Head::complete(systems::PLACE_OF_SERVICE, version));
     while table.advance()? {
@@ -46,7 +46,7 @@ pub(super) fn read(
             continue;
         }
         if codes.is_empty() || codes.len() > 2 || !codes.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(table.fail("a code of 2 digits"));
+            return Err(table.fail("a code of 2 digits").into());
         }
         let (place, _) = builder.concept(&format!("{codes:0>2}"))?;
         builder.display(place, &display)?;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::layout::Layout;
-use super::lines::Lines;
 use super::part::{self, Part};
-use super::{cvx, fhir, hcpcs, icd10, loinc, name, national_drugs, nucc, place_of_service, rxnorm, snomed};
+use super::{cvx, fhir, hcpcs, icd10, loinc, national_drugs, nucc, place_of_service, rxnorm, snomed};
+use crate::published::{Lines, name};
 use crate::terminology::code_system::CodeSystem;
 use crate::terminology::error::TerminologyError;
 use crate::terminology::raw::{self, Resource};

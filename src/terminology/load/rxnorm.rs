@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::lines::Lines;
 use super::part::Part;
+use crate::published::Lines;
 use crate::terminology::builder::Builder;
 use crate::terminology::code_system::{CodeSystem, Head};
 use crate::terminology::drugs::INGREDIENT;
@@ -74,14 +74,14 @@ fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Types, 
     while lines.advance()? {
         let mut fields = [""; 19];
         if split(lines.text(), &mut fields) != 19 {
-            return Err(lines.fail("the 18 fields of RXNCONSO"));
+            return Err(lines.fail("the 18 fields of RXNCONSO").into());
         }
         let (code, source, term_type, name) = (fields[0], fields[11], fields[12], fields[14]);
         if source != OWN {
             continue;
         }
         if code.is_empty() || name.is_empty() {
-            return Err(lines.fail("a code and a name"));
+            return Err(lines.fail("a code and a name").into());
         }
         let (place, added) = builder.concept(code)?;
         if added {
@@ -127,7 +127,7 @@ fn take_ndcs(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), Termino
     while lines.advance()? {
         let mut fields = [""; 14];
         if split(lines.text(), &mut fields) != 14 {
-            return Err(lines.fail("the 13 fields of RXNSAT"));
+            return Err(lines.fail("the 13 fields of RXNSAT").into());
         }
         if fields[8] != "NDC" || fields[9] != OWN {
             continue;
@@ -156,7 +156,7 @@ fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types)
     while lines.advance()? {
         let mut fields = [""; 17];
         if split(lines.text(), &mut fields) != 17 {
-            return Err(lines.fail("the 16 fields of RXNREL"));
+            return Err(lines.fail("the 16 fields of RXNREL").into());
         }
         if fields[10] != OWN || !DOWN.contains(&fields[7]) {
             continue;

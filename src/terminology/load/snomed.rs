@@ -1,7 +1,7 @@
 //! SNOMED CT's RF2 snapshot: concepts, descriptions, and relations of kind "is a".
 
-use super::lines::Lines;
 use super::part::Part;
+use crate::published::Lines;
 use crate::terminology::builder::Builder;
 use crate::terminology::code_system::{CodeSystem, Head};
 use crate::terminology::error::TerminologyError;
@@ -47,7 +47,7 @@ fn fields<'l, const N: usize>(lines: &'l Lines<'_>) -> Result<[&'l str; N], Term
     }
     match count == N && is_number(fields[0]) && fields[1].len() == 8 && matches!(fields[2], "0" | "1") {
         true => Ok(fields),
-        false => Err(lines.fail(&format!("the {N} columns of RF2"))),
+        false => Err(lines.fail(&format!("the {N} columns of RF2")).into()),
     }
 }
 
@@ -63,7 +63,7 @@ fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Option<
         let [id, time, active, _, _] = fields(lines)?;
         let (place, added) = builder.concept(id)?;
         if !added {
-            return Err(lines.fail("each concept once, as the snapshot has it,"));
+            return Err(lines.fail("each concept once, as the snapshot has it,").into());
         }
         if active == "0" {
             builder.property(place, "inactive", "true")?;

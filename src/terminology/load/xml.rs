@@ -1,31 +1,40 @@
 //! Tables written as XML.
 
 use std::collections::HashMap;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 
-use super::lines::decode;
-use crate::terminology::error::TerminologyError;
+use crate::published::{PublishedError, decode};
+
+/// The largest table that is read. CDC's have less than 1 MiB.
+const MAX_TABLE: u64 = 64 << 20;
 
 /// The fields of each element `row`, by name in lower case without signs: its elements, or its pairs of `Name` and `Value`.
 pub(super) fn rows(
     reader: &mut dyn BufRead,
     name: &str,
     row: &str,
-) -> Result<Vec<HashMap<String, String>>, TerminologyError> {
-    let fail = |reason: String| TerminologyError::Archive {
+) -> Result<Vec<HashMap<String, String>>, PublishedError> {
+    let fail = |reason: String| PublishedError::Archive {
         name: name.to_string(),
         reason,
     };
     let mut content = Vec::new();
-    reader
-        .read_to_end(&mut content)
-        .map_err(|source| TerminologyError::Unreadable {
-            path: name.into(),
-            source,
-        })?;
+    let read = reader.take(MAX_TABLE + 1).read_to_end(&mut content);
+    let read = read.map_err(|source| PublishedError::Unreadable {
+        path: name.into(),
+        source,
+    })?;
+    if read as u64 > MAX_TABLE {
+        let line = 1 + content.iter().filter(|byte| **byte == b'\n').count() as u64;
+        return Err(PublishedError::Line {
+            name: name.to_string(),
+            line,
+            expected: format!("the end of a table of less than {} MiB", MAX_TABLE >> 20),
+        });
+    }
     let content = decode(&content);
     let mut reader = Reader::from_str(&content);
     let mut rows = Vec::new();

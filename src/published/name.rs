@@ -1,7 +1,7 @@
 //! What a file's name says of the version, where nothing in the file does.
 
 /// A date of 8 digits or a year of 4 in the file's own name, or else in the name of the archive that holds it.
-pub(super) fn version(name: &str) -> Option<String> {
+pub(crate) fn version(name: &str) -> Option<String> {
     by_name(name, |digits| match digits.len() {
         8 => Some(digits.to_string()),
         4 if digits.starts_with("19") || digits.starts_with("20") => Some(digits.to_string()),
@@ -9,8 +9,18 @@ pub(super) fn version(name: &str) -> Option<String> {
     })
 }
 
+/// A year of this century: 4 digits, or the first 4 of 8 or of 6.
+pub(crate) fn year(name: &str) -> Option<i32> {
+    let of = |digits: &str| {
+        let year: i32 = digits.get(..4)?.parse().ok()?;
+        let known = matches!(digits.len(), 4 | 6 | 8) && (2000..2100).contains(&year);
+        known.then(|| year.to_string())
+    };
+    by_name(name, of)?.parse().ok()
+}
+
 /// NUCC's version: 3 digits, of which the last counts the releases of a year.
-pub(super) fn release(name: &str) -> Option<String> {
+pub(crate) fn release(name: &str) -> Option<String> {
     by_name(name, |digits| match digits.len() {
         3 => Some(format!("{}.{}", &digits[..2], &digits[2..])),
         _ => None,
@@ -22,10 +32,8 @@ fn by_name(name: &str, of: impl Fn(&str) -> Option<String>) -> Option<String> {
         let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         file.split(|c: char| !c.is_ascii_digit()).find_map(&of)
     };
-    match name.split_once(": ") {
-        Some((archive, entry)) => of_path(entry).or_else(|| of_path(archive)),
-        None => of_path(name),
-    }
+    // An archive may lie in another one.
+    name.rsplit(": ").find_map(of_path)
 }
 
 #[cfg(test)]
@@ -44,5 +52,15 @@ mod tests {
         }
         assert_eq!(release("nucc_taxonomy_251.csv").as_deref(), Some("25.1"));
         assert_eq!(release("taxonomy.csv"), None);
+        for (name, expected) in [
+            ("a/2023LandscapeSource file MA_AtoM 10142022.csv", Some(2023)),
+            ("cy2026-landscape-202603.zip: CY2026_Landscape_202603.csv", Some(2026)),
+            ("CPSC_Contract_Info_2025_01.csv", Some(2025)),
+            ("b/2024.zip: inner 3.zip: plans.csv", Some(2024)),
+            ("plans_10142022.csv", None),
+            ("plans.csv", None),
+        ] {
+            assert_eq!(year(name), expected, "{name}");
+        }
     }
 }

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::io::BufRead;
 
-use crate::terminology::error::TerminologyError;
+use super::error::PublishedError;
 
 /// The longest line that is read.
 const MAX_LINE: u64 = 16 << 20;
 
 /// The lines of a file, without their ends and without a byte order mark.
-pub(super) struct Lines<'r> {
+pub(crate) struct Lines<'r> {
     reader: &'r mut dyn BufRead,
     name: &'r str,
     number: u64,
@@ -18,7 +18,7 @@ pub(super) struct Lines<'r> {
 }
 
 impl<'r> Lines<'r> {
-    pub(super) fn new(reader: &'r mut dyn BufRead, name: &'r str) -> Lines<'r> {
+    pub(crate) fn new(reader: &'r mut dyn BufRead, name: &'r str) -> Lines<'r> {
         Lines {
             reader,
             name,
@@ -29,12 +29,12 @@ impl<'r> Lines<'r> {
     }
 
     /// Goes to the next line that is not empty. False at the end.
-    pub(super) fn advance(&mut self) -> Result<bool, TerminologyError> {
+    pub(crate) fn advance(&mut self) -> Result<bool, PublishedError> {
         loop {
             self.buffer.clear();
             let mut bounded = std::io::Read::take(&mut *self.reader, MAX_LINE);
             let read = bounded.read_until(b'\n', &mut self.buffer);
-            let read = read.map_err(|source| TerminologyError::Unreadable {
+            let read = read.map_err(|source| PublishedError::Unreadable {
                 path: self.name.into(),
                 source,
             })?;
@@ -59,13 +59,13 @@ impl<'r> Lines<'r> {
     }
 
     /// The line that `advance` went to.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// What is wrong with the line.
-    pub(super) fn fail(&self, expected: &str) -> TerminologyError {
-        TerminologyError::Line {
+    pub(crate) fn fail(&self, expected: &str) -> PublishedError {
+        PublishedError::Line {
             name: self.name.to_string(),
             line: self.number,
             expected: expected.to_string(),
@@ -79,7 +79,7 @@ fn trim_end(line: &[u8]) -> &[u8] {
 }
 
 /// Text in UTF-8, or else in Windows-1252.
-pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     // The characters of 0x80 to 0x9F; five of them are not assigned.
     const HIGH: [char; 32] = [
         '€', '\u{fffd}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{fffd}', 'Ž', '\u{fffd}',
@@ -99,8 +99,9 @@ pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The columns from `start` to before `end`, counted in characters from 0, without spaces around. Those that the line lacks are empty.
-pub(super) fn columns(line: &str, start: usize, end: usize) -> &str {
+/// The columns from `start` to before `end`, counted in characters from 0, without spaces around. Those that the line
+/// lacks are empty.
+pub(crate) fn columns(line: &str, start: usize, end: usize) -> &str {
     if line.is_ascii() {
         return line
             .get(start.min(line.len())..end.min(line.len()))

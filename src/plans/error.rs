@@ -1,0 +1,65 @@
+//! Why plans are not taken.
+
+use super::publication::Publication;
+use crate::published::PublishedError;
+
+/// Why plans are not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum PlansError {
+    /// A file cannot be found or read, or a table beside the lake cannot.
+    #[error(transparent)]
+    Published(#[from] PublishedError),
+    /// Neither the file nor its name tells the year of its plans.
+    #[error("{name}: neither the file nor its name tells the year of its plans; give it by --year")]
+    NoYear {
+        /// The file.
+        name: String,
+    },
+    /// There is no Medicare Advantage plan in the files.
+    #[error("{name}: holds no Medicare Advantage plans (contracts H, R or E); is it cut off?")]
+    NoPlans {
+        /// The file.
+        name: String,
+    },
+    /// CMS's enrollment file alone.
+    #[error(
+        "{name}: tells where members live, not where plans are offered; nothing of it is used. Give CPSC_Contract_Info, the \
+         Landscape, or MA_Cnty_SA for areas"
+    )]
+    Enrollment {
+        /// The file.
+        name: String,
+    },
+    /// Two files of one command hold the same.
+    #[error("{one} and {other} both hold the {publication} of {year}; load one of them")]
+    Twice {
+        /// A file.
+        one: String,
+        /// The other file.
+        other: String,
+        /// What they hold.
+        publication: Publication,
+        /// The year of both.
+        year: i32,
+    },
+    /// A table has more than is held in memory.
+    #[error("{name}: has more than {limit} {what}")]
+    TooLarge {
+        /// The file.
+        name: String,
+        /// How many are held.
+        limit: usize,
+        /// Of what.
+        what: &'static str,
+    },
+}
+
+impl PlansError {
+    /// Whether the input is at fault, not the machine or what was stored before.
+    pub fn is_of_input(&self) -> bool {
+        match self {
+            PlansError::Published(error) => error.is_of_input(),
+            _ => true,
+        }
+    }
+}

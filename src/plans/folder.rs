@@ -1,0 +1,187 @@
+//! `DIR/plans`: tables of plans beside the lake, one for each year and publication, and the list that says which of
+//! them count.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use chrono::{SecondsFormat, Utc};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::error::PlansError;
+use super::load::{Loaded, LoadedTable};
+use super::publication::Publication;
+use super::table::{self, Table};
+use crate::published::{Locked, PublishedError, ReadOnce, Shrink, TableFolder, shrinks};
+
+/// The layout of the folder. A change that an older program would misread raises it.
+const LAYOUT: u32 = 1;
+
+/// A table beside the lake, as the list names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableEntry {
+    /// The calendar year of its plans.
+    pub year: i32,
+    /// The publication it was made of.
+    pub publication: Publication,
+    /// The file's name in the folder.
+    pub file: String,
+    /// How many rows it has: plans with their segments, or contracts.
+    pub plans: u64,
+    /// How many pairs of a row and a state or county it has.
+    pub areas: u64,
+    /// The file's size.
+    pub bytes: u64,
+    /// CRC-32 of the file.
+    pub checksum: u32,
+    /// CMS's files.
+    pub sources: Vec<String>,
+    /// When it was loaded.
+    pub loaded: String,
+}
+
+/// Which files count.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct List {
+    layout: u32,
+    /// The tables, by year and publication.
+    pub tables: Vec<TableEntry>,
+}
+
+/// A table's file, read when somebody asks for it.
+#[derive(Debug)]
+pub(super) struct Stored {
+    folder: TableFolder,
+    entry: TableEntry,
+    table: ReadOnce<Table>,
+}
+
+impl Stored {
+    pub(super) fn year(&self) -> i32 {
+        self.entry.year
+    }
+
+    pub(super) fn publication(&self) -> Publication {
+        self.entry.publication
+    }
+
+    /// The table; `None` if its file cannot be read, which is tried again after a while.
+    pub(super) fn table(&self) -> Option<Arc<Table>> {
+        self.table.get(Instant::now(), || read(&self.folder, &self.entry))
+    }
+
+    /// Reads the table if that has not been done.
+    pub(super) fn read(&self) -> Result<(), PublishedError> {
+        self.table.read(|| read(&self.folder, &self.entry))
+    }
+}
+
+/// The folder of plans of a lake.
+#[derive(Debug)]
+pub struct Folder(TableFolder);
+
+impl Folder {
+    /// The folder of the lake in `data`. It need not be there.
+    pub fn new(data: &Path) -> Folder {
+        Folder(TableFolder::new(data, "plans"))
+    }
+
+    pub(super) fn tables(&self) -> &TableFolder {
+        &self.0
+    }
+
+    /// The list; an empty one without a folder.
+    pub fn list(&self) -> Result<List, PlansError> {
+        Ok(list(&self.0)?)
+    }
+
+    /// Puts tables beside the lake. Each replaces the one of its year and publication; what else is there stays.
+    /// Without `Shrink::Taken` nothing is stored if a table lacked more than a tenth of the plans of the one that it
+    /// replaces. Returns what was put there.
+    pub fn store(&self, loaded: &Loaded, shrink: Shrink) -> Result<Vec<TableEntry>, PlansError> {
+        let folder = self.0.lock()?;
+        let mut list = self.list()?;
+        folder.sweep(list.tables.iter().map(|entry| entry.file.as_str()))?;
+        let same =
+            |entry: &TableEntry, one: &LoadedTable| (entry.year, entry.publication) == (one.year, one.publication);
+        if shrink == Shrink::Refused {
+            for one in &loaded.tables {
+                let replaced = list.tables.iter().find(|entry| same(entry, one));
+                replaced.map_or(Ok(()), |entry| self.compare(entry, one))?;
+            }
+        }
+        let now = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
+        let entries: Result<Vec<TableEntry>, _> =
+            loaded.tables.iter().map(|one| self.table(&folder, one, &now)).collect();
+        let entries = entries?;
+        list.tables
+            .retain(|entry| !loaded.tables.iter().any(|one| same(entry, one)));
+        list.tables.extend(entries.iter().cloned());
+        list.tables.sort_by_key(|entry| (entry.year, entry.publication));
+        folder.replace(&list)?;
+        Ok(entries)
+    }
+
+    /// Refuses a table that lacks much of the one that is there: a file that was cut off at the end of a line looks
+    /// whole, and so does one of two halves. A table that is damaged has nothing to lose.
+    fn compare(&self, entry: &TableEntry, one: &LoadedTable) -> Result<(), PublishedError> {
+        let Ok(before) = read(&self.0, entry) else {
+            return Ok(());
+        };
+        let lost = before.lost_in(&one.table) as u64;
+        match shrinks(entry.plans, lost) {
+            true => Err(PublishedError::Shrinks {
+                table: format!("{} of {}", entry.publication, entry.year),
+                what: entry.publication.rows(),
+                before: entry.plans,
+                after: one.table.len() as u64,
+                lost,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn table(&self, folder: &Locked<'_>, one: &LoadedTable, now: &str) -> Result<TableEntry, PlansError> {
+        let content = table::write(&one.table).map_err(|error| self.0.failed(error))?;
+        let written = folder.table(&[&one.year.to_string(), one.publication.name()], &content)?;
+        Ok(TableEntry {
+            year: one.year,
+            publication: one.publication,
+            file: written.file,
+            plans: one.table.len() as u64,
+            areas: one.table.areas() as u64,
+            bytes: written.bytes,
+            checksum: written.checksum,
+            sources: one.sources.clone(),
+            loaded: now.to_owned(),
+        })
+    }
+}
+
+/// The tables of the list that is there. Those that `before` has too are taken from it.
+pub(super) fn stored(folder: &TableFolder, before: &[Arc<Stored>]) -> Result<Vec<Arc<Stored>>, PublishedError> {
+    let known: FxHashMap<&str, &Arc<Stored>> = before.iter().map(|one| (one.entry.file.as_str(), one)).collect();
+    let tables = list(folder)?.tables.into_iter();
+    let tables = tables.map(|entry| match known.get(entry.file.as_str()) {
+        Some(stored) => (*stored).clone(),
+        None => Arc::new(Stored {
+            folder: folder.clone(),
+            entry,
+            table: ReadOnce::default(),
+        }),
+    });
+    Ok(tables.collect())
+}
+
+fn list(folder: &TableFolder) -> Result<List, PublishedError> {
+    Ok(folder.list(LAYOUT)?.unwrap_or(List {
+        layout: LAYOUT,
+        tables: Vec::new(),
+    }))
+}
+
+fn read(folder: &TableFolder, entry: &TableEntry) -> Result<Table, PublishedError> {
+    let content = folder.content(&entry.file, entry.checksum)?;
+    table::read(content).map_err(|error| folder.damaged(&entry.file, error.to_string()))
+}

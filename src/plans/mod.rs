@@ -1,0 +1,24 @@
+//! Medicare Advantage plans as CMS publishes them: names, organizations, areas, premiums and contacts, by calendar
+//! year.
+//!
+//! Decides which of CMS's files are read, what of them is kept beside the lake, and what is said of a plan. Each
+//! publication of a year is a table of its own and is replaced as a whole; an answer is put together from all tables of
+//! the year. Nothing is fetched.
+
+mod columns;
+mod error;
+mod facts;
+mod folder;
+mod load;
+mod money;
+mod publication;
+mod states;
+mod table;
+mod tables;
+
+pub use error::PlansError;
+pub use facts::{Area, Contact, Plan, Premium};
+pub use folder::{Folder, List, TableEntry};
+pub use load::{Loaded, load};
+pub use publication::Publication;
+pub use tables::PlanTables;

@@ -1,0 +1,132 @@
+//! Which of CMS's publications a file is, told by its header.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::published::header;
+
+/// One of CMS's publications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Publication {
+    /// The Landscape: one row for each plan, segment and county. To 2024 of Medicare Advantage alone, later of all
+    /// plans.
+    Landscape,
+    /// The Landscape of special needs plans, to 2024.
+    SpecialNeeds,
+    /// The report of plans with Part D, to 2024.
+    PartD,
+    /// `CPSC_Contract_Info`: one row for each plan, those of employers included.
+    Contracts,
+    /// `MA_Contract_directory`: one row for each contract, with a contact.
+    Directory,
+    /// `MA_Cnty_SA`: one row for each contract and county.
+    ServiceArea,
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// A publication that is read.
+    Read(Publication),
+    /// `CPSC_Enrollment_Info`, which comes in one archive with the contracts and tells nothing of plans.
+    Enrollment,
+}
+
+/// What is said of a file that is none of them.
+pub(super) const LOOKED_FOR: &str = "CMS's Landscape of Medicare Advantage plans, of special needs plans and of plans with Part D, \
+     CPSC_Contract_Info, MA_Contract_directory and MA_Cnty_SA as CSV, and ZIP archives of these";
+
+impl Publication {
+    /// Its name in lists, and in the names of files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Publication::Landscape => "landscape",
+            Publication::SpecialNeeds => "special-needs",
+            Publication::PartD => "part-d",
+            Publication::Contracts => "contracts",
+            Publication::Directory => "directory",
+            Publication::ServiceArea => "service-area",
+        }
+    }
+
+    /// What its rows are.
+    pub fn rows(self) -> &'static str {
+        match self {
+            Publication::Directory | Publication::ServiceArea => "contracts",
+            _ => "plans",
+        }
+    }
+
+    /// Whether it comes in several files: by state, and sanctioned plans in one of their own.
+    pub(super) fn is_in_parts(self) -> bool {
+        matches!(
+            self,
+            Publication::Landscape | Publication::SpecialNeeds | Publication::PartD
+        )
+    }
+}
+
+impl fmt::Display for Publication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The layout of a file that begins with `head`.
+pub(super) fn recognise(head: &[u8], _: bool) -> Option<Layout> {
+    let header = header(head, b',', |names| layout(names).is_some())?;
+    layout(&header)
+}
+
+/// The layout that has these headings.
+pub(super) fn layout(names: &[String]) -> Option<Layout> {
+    let names: Vec<String> = names.iter().map(|name| heading(name)).collect();
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    let begins = |wanted: &str| names.iter().any(|name| name.starts_with(wanted));
+    let contract = has("CONTRACT ID") || has("CONTRACT NUMBER");
+    let county = has("COUNTY") || has("COUNTY NAME");
+    if !contract {
+        return None;
+    }
+    if has("PLAN ID") && has("PLAN NAME") && county {
+        return Some(Layout::Read(
+            if !begins("MONTHLY CONSOLIDATED PREMIUM") && has("PART C PREMIUM") {
+                Publication::PartD
+            } else if has("SPECIAL NEEDS PLAN TYPE") {
+                Publication::SpecialNeeds
+            } else {
+                Publication::Landscape
+            },
+        ));
+    }
+    if has("PLAN ID") && has("PLAN NAME") && has("OFFERS PART D") {
+        return Some(Layout::Read(Publication::Contracts));
+    }
+    if has("PLAN ID") && county && (has("ENROLLMENT") || has("ENROLLED")) {
+        return Some(Layout::Enrollment);
+    }
+    if has("LEGAL ENTITY NAME") {
+        return Some(Layout::Read(Publication::Directory));
+    }
+    let area = county && has("STATE") && has("PARTIAL") && has("EGHP");
+    (area && !has("PLAN ID")).then_some(Layout::Read(Publication::ServiceArea))
+}
+
+/// A heading without what differs from year to year: line breaks, asterisks and the numbers of footnotes.
+pub(super) fn heading(name: &str) -> String {
+    let words: Vec<&str> = name
+        .split(|c: char| c.is_whitespace() || c == '*')
+        .filter(|word| !word.is_empty())
+        .collect();
+    let joined = words.join(" ");
+    // The second line of an address is no footnote.
+    if joined.contains("STREET") {
+        return joined;
+    }
+    joined
+        .trim_end_matches(|c: char| c.is_ascii_digit())
+        .trim_end()
+        .to_owned()
+}

@@ -1,0 +1,191 @@
+//! A CSV file whose columns are found by name.
+
+use std::cell::Cell;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
+
+use csv::ByteRecord;
+
+use super::error::PublishedError;
+use super::lines::decode;
+
+/// The longest record that is read. A quotation mark that nobody closes makes a record of all that follows.
+const MAX_RECORD: u64 = 16 << 20;
+
+/// The rows of a CSV file below its header.
+pub(crate) struct CsvTable<'r> {
+    reader: csv::Reader<Bounded<'r>>,
+    /// Up to which byte may be read.
+    limit: Rc<Cell<u64>>,
+    name: &'r str,
+    header: Vec<String>,
+    record: ByteRecord,
+    /// The line at which the record begins.
+    line: u64,
+}
+
+/// The header in the first lines of a file: the first record of which `is_header` is true, its names in upper case.
+pub(crate) fn header(head: &[u8], delimiter: u8, is_header: impl Fn(&[String]) -> bool) -> Option<Vec<String>> {
+    let mut builder = csv::ReaderBuilder::new();
+    builder.has_headers(false).flexible(true).delimiter(delimiter);
+    let records = builder.from_reader(head).into_byte_records();
+    let mut names = records.map_while(Result::ok).map(|record| names(&record));
+    names.find(|names| is_header(names))
+}
+
+impl<'r> CsvTable<'r> {
+    /// Reads to the header: the first row for which `is_header` is true, given its names in upper case.
+    pub(crate) fn new(
+        reader: &'r mut dyn BufRead,
+        name: &'r str,
+        delimiter: u8,
+        is_header: impl Fn(&[String]) -> bool,
+    ) -> Result<CsvTable<'r>, PublishedError> {
+        let mut builder = csv::ReaderBuilder::new();
+        builder.has_headers(false).flexible(true).delimiter(delimiter);
+        let limit = Rc::new(Cell::new(0));
+        let bounded = Bounded {
+            inner: reader,
+            read: 0,
+            limit: limit.clone(),
+        };
+        let mut table = CsvTable {
+            reader: builder.from_reader(bounded),
+            limit,
+            name,
+            header: Vec::new(),
+            record: ByteRecord::new(),
+            line: 1,
+        };
+        while table.read()? {
+            let names = names(&table.record);
+            if is_header(&names) {
+                table.header = names;
+                return Ok(table);
+            }
+        }
+        Err(table.fail("a header"))
+    }
+
+    /// The names of the columns, in upper case.
+    pub(crate) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The number of a column.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.header.iter().position(|known| known == name)
+    }
+
+    /// The number of the column whose name begins so.
+    pub(crate) fn column_starting(&self, name: &str) -> Option<usize> {
+        self.header.iter().position(|known| known.starts_with(name))
+    }
+
+    /// Goes to the next row. False at the end.
+    pub(crate) fn advance(&mut self) -> Result<bool, PublishedError> {
+        let more = self.read()?;
+        // Spreadsheets leave empty columns behind the last one.
+        let surplus = self
+            .record
+            .iter()
+            .skip(self.header.len())
+            .any(|field| !field.is_empty());
+        if more && (self.record.len() < self.header.len() || surplus) {
+            let count = self.header.len();
+            return Err(self.fail(&format!("{count} columns, as the header has,")));
+        }
+        Ok(more)
+    }
+
+    /// Goes to the next row that says something in more than its first column: others are empty, or footnotes.
+    pub(crate) fn advance_beyond_notes(&mut self) -> Result<bool, PublishedError> {
+        loop {
+            if !self.read()? {
+                return Ok(false);
+            }
+            if self.record.iter().skip(1).any(|field| !field.trim_ascii().is_empty()) {
+                break;
+            }
+        }
+        match self.record.len() < self.header.len() {
+            true => Err(self.fail(&format!("{} columns, as the header has,", self.header.len()))),
+            false => Ok(true),
+        }
+    }
+
+    /// A field of the row, without spaces around.
+    pub(crate) fn field(&self, column: usize) -> String {
+        let field = self.record.get(column).unwrap_or_default();
+        decode(field).trim().to_string()
+    }
+
+    /// What is wrong with the row.
+    pub(crate) fn fail(&self, expected: &str) -> PublishedError {
+        let position = self.record.position().or(Some(self.reader.position()));
+        PublishedError::Line {
+            name: self.name.to_string(),
+            line: position.map_or(self.line, csv::Position::line),
+            expected: expected.to_string(),
+        }
+    }
+
+    fn read(&mut self) -> Result<bool, PublishedError> {
+        let position = self.reader.position();
+        self.line = position.line();
+        self.limit.set(position.byte() + MAX_RECORD);
+        self.reader.read_byte_record(&mut self.record).map_err(|error| {
+            let is_long =
+                matches!(error.kind(), csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge);
+            match is_long {
+                true => PublishedError::Line {
+                    name: self.name.to_string(),
+                    line: self.line,
+                    expected: format!("a record of less than {} MiB", MAX_RECORD >> 20),
+                },
+                false => PublishedError::Unreadable {
+                    path: self.name.into(),
+                    source: io::Error::other(error),
+                },
+            }
+        })
+    }
+}
+
+fn names(record: &ByteRecord) -> Vec<String> {
+    let names = record.iter().map(|field| {
+        let field = field.strip_prefix(b"\xef\xbb\xbf").unwrap_or(field);
+        decode(field).replace('"', "").trim().to_uppercase()
+    });
+    names.collect()
+}
+
+/// A file without carriage returns, up to a byte that moves with the records. With carriage returns the CSV reader
+/// counts a line only when it reads the next one.
+struct Bounded<'r> {
+    inner: &'r mut dyn BufRead,
+    read: u64,
+    limit: Rc<Cell<u64>>,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.read >= self.limit.get() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        loop {
+            let read = self.inner.read(buffer)?;
+            let mut kept = 0;
+            for at in 0..read {
+                if buffer[at] != b'\r' {
+                    buffer[kept] = buffer[at];
+                    kept += 1;
+                }
+            }
+            if kept > 0 || read == 0 {
+                self.read += kept as u64;
+                return Ok(kept);
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! A folder of tables beside the lake, and the list that says which of them count.
+//!
+//! Files are never changed. A load writes new ones, then puts a new list in the place of the old one with a rename: a
+//! reader sees the tables of one list or of the other. A file that a load has replaced stays until the next load, so
+//! whoever has just read the earlier list still finds its files.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use rustc_hash::FxHashSet;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::error::PublishedError;
+use crate::lake::private;
+
+const LIST: &str = "tables.json";
+const LOCK: &str = "lock";
+
+/// A folder of tables of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct TableFolder {
+    path: PathBuf,
+    kind: &'static str,
+}
+
+/// What tells one list from another without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    changed: SystemTime,
+    length: u64,
+    inode: u64,
+}
+
+/// A file that was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    /// Its name in the folder.
+    pub(crate) file: String,
+    /// Its size.
+    pub(crate) bytes: u64,
+    /// CRC-32 of it.
+    pub(crate) checksum: u32,
+}
+
+/// A folder that nobody else loads into while this is held.
+pub(crate) struct Locked<'f> {
+    folder: &'f TableFolder,
+    _lock: File,
+}
+
+/// The part of each list that tells whether the rest can be read.
+#[derive(Deserialize)]
+struct Layout {
+    layout: u32,
+}
+
+impl TableFolder {
+    /// The folder named after what it keeps, in a lake's data folder. It need not be there.
+    pub(crate) fn new(data: &Path, kind: &'static str) -> TableFolder {
+        TableFolder {
+            path: data.join(kind),
+            kind,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Tells the list that is there from any other; `None` without one.
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        let metadata = fs::metadata(self.path.join(LIST)).ok()?;
+        Some(Stamp {
+            changed: metadata.modified().ok()?,
+            length: metadata.len(),
+            inode: metadata.ino(),
+        })
+    }
+
+    /// The list, which has to have this layout; `None` without one.
+    pub(crate) fn list<L: DeserializeOwned>(&self, known: u32) -> Result<Option<L>, PublishedError> {
+        let path = self.path.join(LIST);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(PublishedError::Unreadable { path, source }),
+        };
+        let damaged = |error: serde_json::Error| self.damaged(LIST, error.to_string());
+        let Layout { layout: found } = serde_json::from_slice(&text).map_err(damaged)?;
+        if found != known {
+            return Err(PublishedError::Layout { path, found, known });
+        }
+        serde_json::from_slice(&text).map(Some).map_err(damaged)
+    }
+
+    /// A file's content, which has to be what was written.
+    pub(crate) fn content(&self, file: &str, checksum: u32) -> Result<Bytes, PublishedError> {
+        let path = self.path.join(file);
+        let content = fs::read(&path).map_err(|source| unreadable(&path, source))?;
+        if crc32fast::hash(&content) != checksum {
+            return Err(self.damaged(file, "its checksum is not the one it was written with".to_owned()));
+        }
+        Ok(Bytes::from(content))
+    }
+
+    /// A file is not as it was written.
+    pub(crate) fn damaged(&self, file: &str, reason: String) -> PublishedError {
+        PublishedError::Damaged {
+            path: self.path.join(file),
+            reason,
+            kind: self.kind,
+        }
+    }
+
+    /// A table could not be written.
+    pub(crate) fn failed(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> PublishedError {
+        unreadable(&self.path, io::Error::other(error))
+    }
+
+    /// Keeps others from loading at the same time. The folder is made if it is not there.
+    pub(crate) fn lock(&self) -> Result<Locked<'_>, PublishedError> {
+        private::folder(&self.path).map_err(|source| unreadable(&self.path, source))?;
+        let path = self.path.join(LOCK);
+        let mut options = private::options();
+        let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|source| unreadable(&path, source))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Locked {
+                folder: self,
+                _lock: file,
+            }),
+            Err(fs::TryLockError::WouldBlock) => Err(PublishedError::Busy {
+                path: self.path.clone(),
+                kind: self.kind,
+            }),
+            Err(fs::TryLockError::Error(source)) => Err(unreadable(&path, source)),
+        }
+    }
+}
+
+impl Locked<'_> {
+    /// Removes the files that the list does not name: those that the load before has replaced, and what an interrupted
+    /// one has left.
+    pub(crate) fn sweep<'n>(&self, named: impl Iterator<Item = &'n str>) -> Result<(), PublishedError> {
+        let named: FxHashSet<&str> = named.collect();
+        let folder = &self.folder.path;
+        let entries = fs::read_dir(folder).map_err(|source| unreadable(folder, source))?;
+        for entry in entries {
+            let path = entry.map_err(|source| unreadable(folder, source))?.path();
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+                continue;
+            };
+            let ours = name.ends_with(".parquet") || name.ends_with(".new");
+            if ours && !named.contains(name) {
+                fs::remove_file(&path).map_err(|source| unreadable(&path, source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a table under a name made of these parts and its checksum.
+    pub(crate) fn table(&self, parts: &[&str], content: &[u8]) -> Result<Written, PublishedError> {
+        let checksum = crc32fast::hash(content);
+        let parts: Vec<String> = parts.iter().map(|part| slug(part)).collect();
+        let parts: Vec<&str> = parts
+            .iter()
+            .map(String::as_str)
+            .filter(|part| !part.is_empty())
+            .collect();
+        let file = format!("{}-{checksum:08x}.parquet", parts.join("-"));
+        self.write(&file, content)?;
+        Ok(Written {
+            file,
+            bytes: content.len() as u64,
+            checksum,
+        })
+    }
+
+    /// Puts a list in the place of the one that is there.
+    pub(crate) fn replace<L: Serialize>(&self, list: &L) -> Result<(), PublishedError> {
+        let text = serde_json::to_vec_pretty(list).map_err(|error| self.folder.failed(error))?;
+        self.write(LIST, &text)
+    }
+
+    /// Writes a file whole, or not at all.
+    fn write(&self, name: &str, content: &[u8]) -> Result<(), PublishedError> {
+        let folder = &self.folder.path;
+        let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
+        let write = || {
+            let mut file = private::options().write(true).create(true).truncate(true).open(&new)?;
+            file.write_all(content)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)?;
+            File::open(folder)?.sync_all()
+        };
+        write().map_err(|source| unreadable(&path, source))
+    }
+}
+
+/// Whether a table may be replaced by one that has much less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shrink {
+    /// It may not: the file that is given may be cut off.
+    #[default]
+    Refused,
+    /// It may.
+    Taken,
+}
+
+/// Whether more than a tenth would be gone.
+pub(crate) fn shrinks(before: u64, lost: u64) -> bool {
+    lost.saturating_mul(10) > before
+}
+
+fn unreadable(path: &Path, source: io::Error) -> PublishedError {
+    PublishedError::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The end of a text as part of a file's name.
+fn slug(text: &str) -> String {
+    let text = text.split_once("://").map_or(text, |(_, behind)| behind);
+    let mut slug = String::new();
+    for part in text
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '.')
+        .filter(|part| !part.is_empty())
+    {
+        if !slug.is_empty() {
+            slug.push('-');
+        }
+        slug.push_str(&part.to_ascii_lowercase());
+    }
+    let cut = slug.len().saturating_sub(60);
+    slug.split_off(cut).trim_start_matches(['-', '.']).to_string()
+}
