@@ -195,7 +195,7 @@ impl Units {
             shelf,
             units,
             shared,
-            synced: _,
+            synced,
         } = self;
         let mut decided = BTreeMap::new();
         for (owner, unit) in units {
@@ -239,7 +239,9 @@ impl Units {
                 };
                 survey.see(&record, &settings);
             }
-            survey.recall(rules.dangling.clone());
+            if let Some(synced) = &synced {
+                survey.recall(place(&sources, &synced.authorization), rules.dangling.clone());
+            }
             let plan = survey.decide(&settings);
             let (made_before, kept): (Vec<KeptRow>, Vec<KeptRow>) =
                 kept.into_iter().partition(|row| generated.contains(&name(row)));
@@ -266,7 +268,8 @@ pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
     SourceId(at.unwrap_or_default() as u32)
 }
 
-fn settings<'s>(rules: &'s Normalization, sources: &'s [Source], ids: &'s Ids) -> Settings<'s> {
+/// What decides beside the records of a unit.
+pub(super) fn settings<'s>(rules: &'s Normalization, sources: &'s [Source], ids: &'s Ids) -> Settings<'s> {
     Settings {
         sources,
         codes: &*rules.knowledge.codes,
