@@ -109,6 +109,11 @@ impl Plans {
         });
     }
 
+    /// How many rows of the lake could not be read.
+    pub(in crate::ingest) fn unreadable(&self) -> u64 {
+        self.units.values().map(|unit| unit.unreadable).sum()
+    }
+
     fn tell(&self, resource_type: TypeId, id: &str, before: Option<&str>, after: Option<&str>) {
         if let Some(observer) = &self.rules.observer {
             observer.hear(&Change {

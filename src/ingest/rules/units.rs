@@ -12,6 +12,7 @@ use crate::fhir::facts;
 use crate::ingest::block::Block;
 use crate::ingest::error::IngestError;
 use crate::ingest::synced::{Naming, Synced, tags};
+use crate::ingest::unfit::Unfit;
 use crate::lake::json::{Tape, Value};
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, owner_named_by};
 use crate::lake::{Lake, Mode, Picture};
@@ -30,6 +31,8 @@ pub(in crate::ingest) struct Units {
     units: BTreeMap<i64, Surveyed>,
     /// Records of nobody in an import.
     shared: Shared,
+    /// What is not shown, since it is not stored.
+    unfit: Unfit,
 }
 
 /// A unit that is being surveyed.
@@ -69,6 +72,7 @@ impl Units {
             synced,
             units: BTreeMap::new(),
             shared: Shared::default(),
+            unfit: Unfit::default(),
         };
         if let Some(synced) = &units.synced {
             let naming = Naming::new(units.key, application, mode, synced.clone());
@@ -77,6 +81,11 @@ impl Units {
             units.open(owner, Some((source, patient)))?;
         }
         Ok(units)
+    }
+
+    /// Shows nothing of what fits into no table.
+    pub(in crate::ingest) fn without(&mut self, unfit: Unfit) {
+        self.unfit = unfit;
     }
 
     /// Whether the lake has rows of any unit.
@@ -152,6 +161,9 @@ impl Units {
     pub(in crate::ingest) fn note(&mut self, block: &Block) -> Result<(), IngestError> {
         let mut tape = Tape::new();
         for entry in &block.entries {
+            if self.unfit.holds(&block.file, entry.origin) {
+                continue;
+            }
             if entry.owner <= APPLICATION_ONLY {
                 self.shared.note(block, entry);
                 continue;
@@ -196,6 +208,7 @@ impl Units {
             units,
             shared,
             synced,
+            unfit: _,
         } = self;
         let mut decided = BTreeMap::new();
         for (owner, unit) in units {
