@@ -52,10 +52,9 @@ fn normalize(texts: &[String]) -> usize {
     let mut length = 0;
     for text in texts {
         each(&mut tape, text, |record| {
-            edits.clear();
-            plan.apply(record, &NoCodes, &mut edits, &mut report);
-            out.clear();
-            write_compact(record.json, &mut out, &edits);
+            if !plan.rewrite(record, &NoCodes, &mut edits, &mut out, &mut report) {
+                write_compact(record.json, &mut out, &edits);
+            }
             length += out.len();
         });
     }

@@ -120,6 +120,48 @@ fn others_rows_keep_their_places_in_every_snapshot() {
 
 /// A person's rows fill several batches of a file's beginning, and of its middle.
 #[test]
+fn earlier_versions_go_and_the_newest_stay() {
+    let it = fixture();
+    let marked = |owner| with(owner, &format!(r#""name":[{{"family":"{MARKER}"}}]"#));
+    let old = it.commit(&[row(3), marked(5), row(7)]);
+    let mut writer = it.lake.writer().unwrap();
+    let mut transaction = writer.begin();
+    let again = |owner: i64| Row {
+        version: 2,
+        ..row(owner)
+    };
+    add(&mut transaction, &[again(5), again(7)]);
+    let file = table(&old).files[0].id;
+    transaction.delete_rows(Mode::Live, patient(), file, [1, 2]).unwrap();
+    let new = transaction.commit("test", "").unwrap();
+    let before = all(&new);
+    // No erasure was ever recorded in this lake.
+    assert_eq!(writer.erase_superseded(&[intent(5)]).unwrap(), [Vec::<String>::new()]);
+    assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
+    assert_eq!(it.lake.picture().snapshot, new.snapshot, "no snapshot is made");
+    assert_eq!(all(&it.lake.picture()), before);
+    let old_now = it.lake.picture_at(old.snapshot).unwrap();
+    assert_eq!(
+        all(&old_now),
+        [row(3), row(7)],
+        "another person's earlier version stays"
+    );
+    let table = it.lake.table(&old_now, patient(), &records::application("local"));
+    assert_eq!(table.locate("p000007").unwrap().map(|place| place.row), Some(2));
+    // There is nothing left to do.
+    let changes = it.lake.picture().erasures();
+    assert_eq!(
+        writer.erase_superseded(&[intent(5), intent(3)]).unwrap(),
+        [[""; 0], [""; 0]]
+    );
+    assert_eq!(it.lake.picture().erasures(), changes);
+    drop(writer);
+    let reopened = Lake::open(it.dir.path()).unwrap();
+    assert!(reopened.writer().unwrap().unfinished().is_empty());
+    assert_eq!(all(&reopened.picture()), before);
+}
+
+#[test]
 fn many_rows_in_a_row_are_erased() {
     let it = fixture();
     let of = |owner: i64, count: usize| {

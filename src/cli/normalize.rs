@@ -137,10 +137,7 @@ fn consents(arguments: &Args, store: &Store, lake: &Lake, observer: Option<Obser
         let options = Options {
             mode: consent.mode,
             application: consent.application,
-            normalize: Some(Normalization {
-                dangling: store.dangling(id).map_err(Failure::other)?,
-                ..rules.clone()
-            }),
+            normalize: Some(rules.clone()),
             dry_run: arguments.dry_run,
             ..Options::default()
         };

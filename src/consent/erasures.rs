@@ -1,12 +1,19 @@
 //! Rows that have been asked to leave the lake: asked for in the transaction that ends what they were there for, carried out by the
-//! worker, and asked for until no file of the lake has them.
+//! worker, and asked for until no file of the lake has them and the rest of the person's records has nothing of them.
 
 use rusqlite::params;
 
 use super::audit::{About, Actor, note};
+use super::dangling::forget_dangling;
 use super::error::Error;
 use super::store::{Store, mode_of};
 use crate::lake::Mode;
+
+/// Seconds before the rest of a person's records is normalized again after the first failure; twice as long after each
+/// further one.
+const AGAIN: i64 = 60;
+/// The longest such wait.
+const LONGEST_WAIT: i64 = 86_400;
 
 /// Rows that have to go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,16 +30,31 @@ pub struct AskedErasure {
     pub authorizations: Vec<String>,
     /// The consent.
     pub consent: String,
+    /// The lake has no such rows any more.
+    pub gone: bool,
+    /// How often the rest of the person's records could not be normalized.
+    pub failures: u32,
 }
 
 impl Store {
     /// What is asked for and not done, oldest first, of what was asked for after `after`, the id of an earlier one.
     pub fn open_erasures(&self, after: i64, most: usize) -> Result<Vec<AskedErasure>, Error> {
+        self.erasures(after, most, i64::MAX)
+    }
+
+    /// The same without what is put off.
+    pub fn due_erasures(&self, after: i64, most: usize) -> Result<Vec<AskedErasure>, Error> {
+        self.erasures(after, most, self.clock().now())
+    }
+
+    fn erasures(&self, after: i64, most: usize, until: i64) -> Result<Vec<AskedErasure>, Error> {
         self.read(|connection| {
-            let sql = "SELECT id, consent, authorization, mode, application, owner FROM erasure
-                       WHERE done_at IS NULL AND id > ?1 ORDER BY id LIMIT ?2";
+            let sql = "SELECT id, consent, authorization, mode, application, owner, gone_at IS NOT NULL, failures
+                       FROM erasure
+                       WHERE done_at IS NULL AND id > ?1 AND (not_before IS NULL OR not_before <= ?3)
+                       ORDER BY id LIMIT ?2";
             let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query([after, most as i64])?;
+            let mut rows = statement.query([after, most as i64, until])?;
             let mut asked = Vec::new();
             while let Some(row) = rows.next()? {
                 let consent: String = row.get(1)?;
@@ -52,6 +74,8 @@ impl Store {
                     owner: row.get(5)?,
                     authorizations,
                     consent,
+                    gone: row.get(6)?,
+                    failures: row.get(7)?,
                 });
             }
             Ok(asked)
@@ -71,8 +95,26 @@ impl Store {
                         authorization: asked.authorizations.first().map(String::as_str),
                     };
                     note(transaction, now, Actor::Service, "records.erased", about, "")?;
+                    for authorization in &asked.authorizations {
+                        forget_dangling(transaction, authorization)?;
+                    }
                 }
             }
+            Ok(())
+        })
+    }
+
+    /// Notes that the rest of a person's records could not be normalized. If the rows are gone, that alone is left, and
+    /// is tried again after a while that grows.
+    pub fn erasure_not_normalized(&self, asked: &AskedErasure, gone: bool) -> Result<(), Error> {
+        let now = self.clock().now();
+        let wait = AGAIN.saturating_mul(1 << asked.failures.min(16)).min(LONGEST_WAIT);
+        let again = gone.then_some(now.saturating_add(wait));
+        self.write(|transaction| {
+            let sql = "UPDATE erasure SET failures = failures + 1, not_before = ?1,
+                              gone_at = CASE WHEN ?2 THEN coalesce(gone_at, ?3) END
+                       WHERE id = ?4 AND done_at IS NULL";
+            transaction.execute(sql, params![again, gone, now, asked.id])?;
             Ok(())
         })
     }

@@ -51,7 +51,7 @@ pub struct JobSuccess<'a> {
     pub detail: &'a str,
     /// What the rules of normalization did, in counts; empty if nothing.
     pub normalized: &'a str,
-    /// References that lead nowhere, and in how many syncs in a row.
+    /// What references lead to and is not there, and in how many syncs in a row.
     pub dangling: Option<&'a BTreeMap<u64, u32>>,
     /// What it brought, and what it could not have.
     pub report: Option<&'a JobReport>,
@@ -215,7 +215,7 @@ impl Store {
             let lost = Error::Lost("patient authorization");
             let authorization = Authorization::get(transaction, &job.authorization)?.ok_or(lost)?;
             if let Some(dangling) = success.dangling {
-                keep_dangling(transaction, &authorization.consent, dangling)?;
+                keep_dangling(transaction, &authorization.id, dangling)?;
             }
             // Who was verified for it is not to be verified by it again.
             if authorization.ty == AuthorizationType::Ial2 {

@@ -68,6 +68,7 @@ const STEPS: &[&str] = &[
     SOURCE_DIALECTS,
     DANGLING,
     RULE_COUNTS,
+    ERASURE_STEPS,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -477,6 +478,23 @@ const RULE_COUNTS: &str = "
         dangling INTEGER NOT NULL,
         PRIMARY KEY (job, rule)
     ) STRICT, WITHOUT ROWID;
+";
+
+/// References that lead nowhere are counted for each source by itself, and an erasure has two steps.
+const ERASURE_STEPS: &str = "
+    DROP TABLE dangling_reference;
+    CREATE TABLE dangling (
+        authorization TEXT PRIMARY KEY REFERENCES patient_authorization (id) ON DELETE CASCADE,
+        -- Hashes of what is not there in order, 8 bytes each, little-endian, each followed by a byte: in how many syncs
+        -- in a row.
+        counts BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- When the lake had no such rows any more. An erasure is done once the rest of the person's records is normalized.
+    ALTER TABLE erasure ADD COLUMN gone_at INTEGER;
+    -- How often that failed since, and when it is tried again.
+    ALTER TABLE erasure ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE erasure ADD COLUMN not_before INTEGER;
 ";
 
 /// Brings the store to the newest version, in one transaction that a second process waits for.

@@ -32,6 +32,7 @@ mod source;
 mod store;
 mod summary;
 mod synced;
+mod unfit;
 
 pub use error::{IngestError, Reason, Refusal};
 pub use filing::{patient_of, patient_properties};

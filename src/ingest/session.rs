@@ -18,11 +18,14 @@ use super::source::{Fault, Piece, Pieces, Text, find};
 use super::store::Store;
 use super::summary::Summary;
 use super::synced::{Naming, Synced};
+use super::unfit::Unfit;
 use crate::lake::owner::OwnerKey;
 use crate::lake::{Lake, LakeWriter, Mode, Picture};
 
 /// Larger pieces are prepared one at a time.
 const LARGE: usize = 8 << 20;
+/// An input is begun at most so often. That without one resource another fits no longer is rare.
+const MOST_BEGINNINGS: u32 = 4;
 /// More threads than this would hold more files in the making than memory allows.
 const MOST_THREADS: usize = 8;
 
@@ -110,14 +113,7 @@ impl Default for Options {
 
 /// Imports files and folders: all that is well formed becomes one snapshot, or on an error nothing.
 pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> Result<Summary, IngestError> {
-    let files = find(paths)?;
-    let mut session = Session::begin(writer, options)?;
-    if session.options.rewrite_ids {
-        session.survey(files.clone())?;
-    }
-    session.plan(&files)?;
-    session.add_files(files)?;
-    session.finish()
+    take_in(writer, options, None, paths)
 }
 
 /// Takes in the records of a source: they get ids of their own and marks of where they came from, and are the rows of one consent. What
@@ -128,11 +124,36 @@ pub fn sync(
     synced: Synced,
     paths: &[PathBuf],
 ) -> Result<Summary, IngestError> {
+    take_in(writer, options, Some(synced), paths)
+}
+
+/// Reads files, and for the rules twice. If a resource turns out to fit into no table, the rules have gone by what is
+/// not stored: then all is begun again, and the rules are not shown it.
+fn take_in(
+    writer: &mut LakeWriter,
+    mut options: Options,
+    synced: Option<Synced>,
+    paths: &[PathBuf],
+) -> Result<Summary, IngestError> {
     let files = find(paths)?;
-    let mut session = Session::begin_as(writer, options, Some(synced))?;
-    session.plan(&files)?;
-    session.add_files(files)?;
-    session.finish()
+    let mut unfit = Unfit::default();
+    let mut begun = 0;
+    loop {
+        begun += 1;
+        let mut session = Session::begin_as(writer, options.clone(), synced.clone())?;
+        if session.options.rewrite_ids {
+            session.survey(files.clone())?;
+        }
+        session.plan(&files, &unfit)?;
+        session.add_files(files.clone())?;
+        session.write_rest()?;
+        let found = std::mem::take(&mut session.store.unfit);
+        if begun == MOST_BEGINNINGS || session.plans.is_none() || found.is_within(&unfit) {
+            return session.commit();
+        }
+        unfit.add_all(found);
+        options.progress = None;
+    }
 }
 
 /// Applies the rules anew to the rows that an owner has in the lake: what came of records that are gone goes.
@@ -252,8 +273,11 @@ impl<'w> Session<'w> {
 
     /// Commits what was added as one snapshot and says what it was.
     pub fn finish(mut self) -> Result<Summary, IngestError> {
-        self.sequence.end()?;
-        self.flush(0)?;
+        self.write_rest()?;
+        self.commit()
+    }
+
+    fn commit(mut self) -> Result<Summary, IngestError> {
         self.store_extra()?;
         let mut summary = std::mem::take(&mut self.sequence.summary);
         if !self.options.dry_run {
@@ -261,6 +285,12 @@ impl<'w> Session<'w> {
         }
         summary.close();
         Ok(summary)
+    }
+
+    /// Writes what waits for the end of the input.
+    fn write_rest(&mut self) -> Result<(), IngestError> {
+        self.sequence.end()?;
+        self.flush(0)
     }
 
     fn add_files(&mut self, files: Vec<PathBuf>) -> Result<(), IngestError> {
@@ -309,13 +339,14 @@ impl<'w> Session<'w> {
     }
 
     /// Reads files for the sake of the rules, if they are to be applied.
-    fn plan(&mut self, files: &[PathBuf]) -> Result<(), IngestError> {
+    fn plan(&mut self, files: &[PathBuf], unfit: &Unfit) -> Result<(), IngestError> {
         let Some(rules) = self.options.normalize.clone() else {
             return Ok(());
         };
         let (mode, application) = (self.options.mode, self.options.application.as_str());
         let (lake, base) = (self.lake.clone(), Arc::clone(&self.base));
-        let units = Units::new(rules, lake, base, mode, application, self.synced.clone())?;
+        let mut units = Units::new(rules, lake, base, mode, application, self.synced.clone())?;
+        units.without(unfit.clone());
         let library = self.sequence.library.clone();
         let mut sequence = self.context.sequence(library, Sink::Rules(Box::new(units)));
         let mut feed = Feed {
@@ -348,6 +379,7 @@ impl<'w> Session<'w> {
             store.flush(types, summary).map(drop)
         })?;
         summary.rules = plans.report();
+        summary.unreadable = plans.unreadable();
         for (ty, ids) in &unsupported {
             store.delete(*ty, ids)?;
         }

@@ -19,6 +19,7 @@ use super::known::{Opened, Rows};
 use super::library::deleted_rows;
 use super::session::Options;
 use super::summary::Summary;
+use super::unfit::Unfit;
 use crate::fhir::TypeId;
 use crate::lake::file::{CheckedFile, write_file};
 use crate::lake::{LakeError, Picture, Transaction, WrittenFile};
@@ -44,6 +45,8 @@ pub(super) struct Store<'w> {
     pending: FxHashMap<TypeId, Vec<Pending>>,
     /// Rows of the lake that have a newer version, by data file.
     superseded: FxHashMap<(TypeId, u64), Rows>,
+    /// Resources of the input that fit into no table.
+    pub(super) unfit: Unfit,
 }
 
 impl<'w> Store<'w> {
@@ -62,6 +65,7 @@ impl<'w> Store<'w> {
             cause,
             pending: FxHashMap::default(),
             superseded: FxHashMap::default(),
+            unfit: Unfit::default(),
         }
     }
 
@@ -89,6 +93,7 @@ impl<'w> Store<'w> {
                 }
                 for (place, refusal) in done.refusals {
                     refused.insert((done.ty, place));
+                    self.unfit.add(&refusal);
                     summary.refuse(refusal);
                 }
                 if let Some(pending) = done.pending {

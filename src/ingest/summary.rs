@@ -42,6 +42,8 @@ pub struct Summary {
     pub unresolved: u64,
     /// What the rules of normalization did, where they were applied.
     pub rules: Report,
+    /// Rows of the lake that the rules left as they are, since they could not be read.
+    pub unreadable: u64,
     /// The snapshot that holds the result.
     pub snapshot: u64,
 }

@@ -1,45 +1,26 @@
-//! Writing what other records contribute: lists whose contributed items are made anew.
+//! Writing what other records contribute. The record is [bare](super::marks::bare): it has only what its source gave
+//! it. What is contributed goes behind the rest of its object, so that it has the same place in each run.
 
-use super::form::compact;
 use crate::lake::json::{Edits, Value};
 
-/// Makes the contributed items of a root's list be `wanted`, in that order behind the source's own. Says whether something changed.
-pub(super) fn settle(
-    root: Value<'_>,
-    element: &str,
-    is_ours: impl Fn(Value<'_>) -> bool,
-    wanted: &[&str],
-    edits: &mut Edits,
-) -> bool {
+/// Adds items to a root's list. Says whether that was possible.
+pub(super) fn add_items(root: Value<'_>, element: &str, items: &[impl AsRef<str>], edits: &mut Edits) -> bool {
+    if items.is_empty() {
+        return false;
+    }
     let list = root.get(element);
-    let Some(list) = list else {
-        if !wanted.is_empty() {
-            edits.append(root, element, &format!("[{}]", wanted.join(",")));
+    match list {
+        Some(list) if !list.is_array() => return false,
+        Some(list) if list.items().next().is_some() => {
+            items.iter().for_each(|item| edits.push(list, item.as_ref()));
+            return true;
         }
-        return !wanted.is_empty();
-    };
-    if !list.is_array() {
-        return false;
+        // An empty list would come back in another place.
+        Some(list) => edits.omit(list),
+        None => {}
     }
-    let ours: Vec<Value<'_>> = list.items().filter(|item| is_ours(*item)).collect();
-    let is_same = ours.len() == wanted.len()
-        && ours
-            .iter()
-            .zip(wanted)
-            .all(|(item, wanted)| compact(*item, &Edits::new()) == *wanted);
-    if is_same {
-        return false;
-    }
-    if wanted.is_empty() && ours.len() == list.items().count() {
-        edits.omit(list);
-        return true;
-    }
-    for item in ours {
-        edits.omit(item);
-    }
-    for json in wanted {
-        edits.push(list, json);
-    }
+    let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
+    edits.append(root, element, &format!("[{}]", items.join(",")));
     true
 }
 

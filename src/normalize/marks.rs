@@ -1,19 +1,28 @@
 //! How a record shows what normalization wrote into it: extensions under the service's own URL.
+//!
+//! What other records or sources contributed has the mark [`NORMALIZED`]: on an item of a list, on an object, or beside
+//! a primitive. [`bare`] takes all of it out before a record is looked at, so each run makes it anew of what is there,
+//! and nothing stays of a source that is gone. Extensions of another service under the same names are its source's own.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use memchr::memmem;
 
+use super::form::compact;
+use super::record::{Record, Source};
 use super::report::Rule;
-use crate::lake::json::{Value, push_quoted};
+use crate::fhir::reference::Reference;
+use crate::lake::json::{Edits, Value, push_quoted};
 
-/// On what other records contributed: the rule that did it. The next run takes it out first and makes it anew.
+/// On what other records contributed: the rule that did it.
 const NORMALIZED: &str = "/StructureDefinition/normalized";
 /// On a Coding or Quantity that is no list's item, and was changed: the source's own.
 pub(super) const SOURCE_CODING: &str = "/StructureDefinition/source-coding";
-/// On a Reference that led to a contained resource: the source's own.
+/// On a Reference that led to a contained resource, or beside the text of one that leads to another source's: the
+/// source's own.
 pub(super) const SOURCE_REFERENCE: &str = "/StructureDefinition/source-reference";
-/// On a contributed value: the resource that it is from.
+/// On a contributed value: the resource or the source that it is from.
 const KNOWN_FROM: &str = "/StructureDefinition/known-from";
 /// On a Reference that led nowhere in several syncs, beside R4's data-absent-reason.
 pub(super) const DANGLING: &str = "/StructureDefinition/dangling";
@@ -24,63 +33,197 @@ pub(super) const DATA_ABSENT_REASON: &str = "http://hl7.org/fhir/StructureDefini
 /// What stands for something that R4 requires and the source left out.
 pub(super) const PLACEHOLDER: &str = "Undefined by source";
 
-/// The extension that says a rule contributed a value.
-pub(super) fn mark(base: &str, rule: Rule) -> String {
-    let url = quoted(&format!("{base}{NORMALIZED}"));
-    format!(r#"{{"url":{url},"valueCode":"{}"}}"#, rule.name())
+/// The tag that names the authorization a record is had by.
+const AUTHORIZATION_TAG: &str = "/PatientAccessTokenId";
+
+/// What the URLs of our extensions begin with in one record: as the systems of its own tags do, which were ours when it
+/// was fetched. So the service knows its marks again after its address has changed.
+pub(super) struct Base<'b> {
+    record: Value<'b>,
+    source: Option<&'b Source>,
+    /// `None` if no tag says it.
+    own: OnceCell<Option<String>>,
 }
 
-/// The extension that names where a contributed value is from.
-pub(super) fn known_from(base: &str, reference: &str) -> String {
-    let url = quoted(&format!("{base}{KNOWN_FROM}"));
-    format!(
-        r#"{{"url":{url},"valueReference":{{"reference":{}}}}}"#,
-        quoted(reference)
-    )
+impl<'b> Base<'b> {
+    /// That of a record.
+    pub(super) fn of(record: &Record<'b>, sources: &'b [Source]) -> Base<'b> {
+        Base::new(record.json, sources.get(record.source.0 as usize))
+    }
+
+    /// That of a value of a source.
+    pub(super) fn new(record: Value<'b>, source: Option<&'b Source>) -> Base<'b> {
+        Base {
+            record,
+            source,
+            own: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn get(&self) -> &str {
+        let own = self.own.get_or_init(|| self.of_tags());
+        own.as_deref().unwrap_or_else(|| self.current())
+    }
+
+    /// What the URLs of new records' extensions begin with.
+    pub(super) fn current(&self) -> &'b str {
+        self.source.map_or("", |source| source.tag_system_base.as_str())
+    }
+
+    /// Our tags stand behind the source's own, and only they have the authorization for a code.
+    fn of_tags(&self) -> Option<String> {
+        let authorization = self.source.map(|source| source.authorization.as_str())?;
+        let tags = self.record.get("meta")?.get("tag")?;
+        let systems = tags.items().filter_map(|tag| {
+            let system = tag.get_str("system")?;
+            let is_ours = system.ends_with(AUTHORIZATION_TAG)
+                && !authorization.is_empty()
+                && tag.get_str("code").is_some_and(|code| code == authorization);
+            is_ours.then_some(system)
+        });
+        let mut system = systems.last()?.into_owned();
+        system.truncate(system.len() - AUTHORIZATION_TAG.len());
+        Some(system)
+    }
+
+    /// Whether an extension is ours by this name.
+    pub(super) fn has(&self, extension: Value<'_>, name: &str) -> bool {
+        let url = extension.get_str("url");
+        let base = url.as_deref().and_then(|url| url.strip_suffix(name));
+        base.is_some_and(|base| base == self.current() || base == self.get())
+    }
+
+    /// The URL of an extension, quoted.
+    pub(super) fn url(&self, name: &str) -> String {
+        quoted(&format!("{}{name}", self.get()))
+    }
+
+    /// The extension that says a rule contributed a value.
+    pub(super) fn mark(&self, rule: Rule) -> String {
+        format!(r#"{{"url":{},"valueCode":"{}"}}"#, self.url(NORMALIZED), rule.name())
+    }
+
+    /// What is marked with the current URLs, marked with the record's own.
+    pub(super) fn rebased<'j>(&self, json: &'j str) -> Cow<'j, str> {
+        if self.get() == self.current() {
+            return Cow::Borrowed(json);
+        }
+        let current = quoted(&format!("{}{NORMALIZED}", self.current()));
+        Cow::Owned(json.replace(&current, &self.url(NORMALIZED)))
+    }
+
+    /// The extensions that say which rule contributed a value, and where it is from, without brackets.
+    pub(super) fn marks(&self, rule: Rule, origin: &Origin<'_>) -> String {
+        let from = match origin {
+            Origin::Resource(reference) => format!(r#"{{"reference":{}}}"#, quoted(reference)),
+            Origin::Source(source) => format!(
+                r#"{{"identifier":{{"system":{},"value":{}}}}}"#,
+                quoted(&format!("{}{AUTHORIZATION_TAG}", source.tag_system_base)),
+                quoted(&source.authorization)
+            ),
+        };
+        let url = self.url(KNOWN_FROM);
+        format!(r#"{},{{"url":{url},"valueReference":{from}}}"#, self.mark(rule))
+    }
+
+    /// The property that stands beside a contributed primitive.
+    pub(super) fn beside(&self, rule: Rule, origin: &Origin<'_>) -> String {
+        format!(r#"{{"extension":[{}]}}"#, self.marks(rule, origin))
+    }
+
+    /// The extension that keeps the text of a reference as its source wrote it.
+    pub(super) fn source_reference(&self, text: &str) -> String {
+        let (url, text) = (self.url(SOURCE_REFERENCE), quoted(text));
+        format!(r#"{{"url":{url},"valueReference":{{"reference":{text}}}}}"#)
+    }
+
+    /// Whether an object or an item was contributed. An extension that has a value is marked in that, as it may not
+    /// have both.
+    fn is_marked(&self, value: Value<'_>) -> bool {
+        let says_so = |extensions: Value<'_>| extensions.items().any(|each| self.has(each, NORMALIZED));
+        if value.get("extension").is_some_and(says_so) {
+            return true;
+        }
+        value.get("url").is_some()
+            && value.entries().any(|(key, value)| {
+                let is_value = key.raw().starts_with("value") && value.is_object();
+                is_value && value.get("extension").is_some_and(says_so)
+            })
+    }
+
+    /// The text of a reference as its source wrote it, of what stands beside the one that was contributed. Nothing else
+    /// than what a rule leads to another source is given back: a source may have written this.
+    fn own_text<'t>(&self, beside: Value<'t>) -> Option<Cow<'t, str>> {
+        let mut extensions = beside.get("extension")?.items();
+        let kept = extensions.find(|each| self.has(*each, SOURCE_REFERENCE))?;
+        let text = kept.get("valueReference")?.get_str("reference")?;
+        let is_led = matches!(
+            Reference::parse(&text),
+            Reference::Fragment(_) | Reference::Conditional { .. }
+        );
+        is_led.then_some(text)
+    }
 }
 
-/// Whether the text of a record holds a mark at all.
-pub(super) fn may_stand_in(record: Value<'_>) -> bool {
-    memmem::find(record.raw().as_bytes(), NORMALIZED.as_bytes()).is_some()
+/// Whether an extension is one that normalization writes, here or at another service.
+pub(super) fn is_named_as_ours(extension: Value<'_>) -> bool {
+    const OURS: [&str; 5] = [NORMALIZED, SOURCE_CODING, SOURCE_REFERENCE, KNOWN_FROM, DANGLING];
+    let url = extension.get_str("url");
+    url.is_some_and(|url| OURS.iter().any(|name| url.ends_with(name)))
 }
 
-/// Whether a value was contributed.
-pub(super) fn is_marked(value: Value<'_>) -> bool {
-    marked_by(value).is_some()
+/// Where a contributed value is from.
+pub(super) enum Origin<'o> {
+    /// A resource, as `Type/id`.
+    Resource(&'o str),
+    /// Any record of a source.
+    Source(&'o Source),
 }
 
-/// The name of the rule that contributed a value. An extension that has a value is marked in that, as it may not have both.
-pub(super) fn marked_by(value: Value<'_>) -> Option<Cow<'_, str>> {
-    let own = value.get("extension").and_then(rule_of);
-    own.or_else(|| {
-        value.get("url")?;
-        let mut properties = value.entries();
-        properties.find_map(|(key, value)| {
-            let is_value = key.name().starts_with("value") && value.is_object();
-            is_value.then(|| value.get("extension").and_then(rule_of))?
-        })
-    })
+/// The text of a record without what was contributed; `None` if nothing was.
+pub(super) fn bare(record: Value<'_>, base: &Base<'_>) -> Option<String> {
+    memmem::find(record.raw().as_bytes(), NORMALIZED.as_bytes())?;
+    let mut edits = Edits::new();
+    take_out(record, base, &mut edits);
+    (!edits.is_empty()).then(|| compact(record, &edits))
 }
 
-fn rule_of(extensions: Value<'_>) -> Option<Cow<'_, str>> {
-    let mut marks = extensions.items().filter(|each| has_url(*each, NORMALIZED));
-    marks.next()?.get_str("valueCode")
+fn take_out(object: Value<'_>, base: &Base<'_>, edits: &mut Edits) {
+    for (key, value) in object.entries() {
+        if value.is_array() {
+            if is_emptied(value, base, edits) {
+                edits.omit(value);
+            }
+            continue;
+        }
+        if !base.is_marked(value) {
+            take_out(value, base, edits);
+            continue;
+        }
+        edits.omit(value);
+        let primitive = key.name().strip_prefix('_').and_then(|name| object.get(name));
+        if let Some(primitive) = primitive {
+            match base.own_text(value) {
+                Some(text) => edits.replace_str(primitive, &text),
+                None => edits.omit(primitive),
+            }
+        }
+    }
 }
 
-/// Whether an extension is one that normalization writes.
-pub(super) fn is_ours(extension: Value<'_>) -> bool {
-    let Some(url) = extension.get_str("url") else {
-        return false;
-    };
-    url.contains("/StructureDefinition/")
-        && [NORMALIZED, SOURCE_CODING, SOURCE_REFERENCE, KNOWN_FROM, DANGLING]
-            .iter()
-            .any(|ours| url.ends_with(ours))
-}
-
-/// Whether an extension's URL ends so.
-pub(super) fn has_url(extension: Value<'_>, tail: &str) -> bool {
-    extension.get_str("url").is_some_and(|url| url.ends_with(tail))
+/// Takes contributed items out of a list. Says whether nothing is left.
+fn is_emptied(list: Value<'_>, base: &Base<'_>, edits: &mut Edits) -> bool {
+    let (mut left, mut gone) = (0, 0);
+    for item in list.items() {
+        if base.is_marked(item) {
+            edits.omit(item);
+            gone += 1;
+        } else {
+            take_out(item, base, edits);
+            left += 1;
+        }
+    }
+    gone > 0 && left == 0
 }
 
 /// A JSON string.

@@ -1,13 +1,16 @@
 //! What a survey comes to: resources to generate, and edits of each record.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::codes::Codes;
-use super::record::{Record, SourceId};
+use super::form::compact;
+use super::marks::{self, Base};
+use super::record::{Record, Source, SourceId};
 use super::report::{Report, Rule};
 use super::{form, links};
 use crate::fhir::TypeId;
-use crate::lake::json::Edits;
+use crate::lake::json::{Edits, Tape, write_compact};
 
 /// A resource that a rule makes. The text is whole (id, tags, Provenance's references) but for `meta.versionId` and `meta.lastUpdated`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,16 +50,51 @@ pub struct Plan {
     pub additions: Additions,
     pub(super) form: form::Facts,
     pub(super) links: links::Facts,
+    pub(super) sources: Arc<[Source]>,
 }
 
 impl Plan {
-    /// The edits of one record. A record that needs none leaves `edits` empty.
-    pub fn apply(&self, record: &Record<'_>, codes: &dyn Codes, edits: &mut Edits, report: &mut Report) {
+    /// Writes to `out` the text that takes a record's place. Says whether there is one: `false` if the record stays as
+    /// it is.
+    pub fn rewrite(
+        &self,
+        record: &Record<'_>,
+        codes: &dyn Codes,
+        edits: &mut Edits,
+        out: &mut Vec<u8>,
+        report: &mut Report,
+    ) -> bool {
+        edits.clear();
+        out.clear();
+        let base = Base::of(record, &self.sources);
+        let Some(bare) = marks::bare(record.json, &base) else {
+            self.edit(record, &base, codes, edits, report);
+            if !edits.is_empty() {
+                write_compact(record.json, out, edits);
+            }
+            return !edits.is_empty();
+        };
+        let (mut tape, mut anew) = (Tape::new(), Report::default());
+        let Ok(json) = tape.parse(bare.as_bytes()) else {
+            return false;
+        };
+        self.edit(&Record { json, ..*record }, &base, codes, edits, &mut anew);
+        write_compact(json, out, edits);
+        let is_changed = *out != compact(record.json, &Edits::new()).into_bytes();
+        if !is_changed {
+            anew.rules.values_mut().for_each(|counts| counts.changed = 0);
+        }
+        report.add(&anew);
+        is_changed
+    }
+
+    /// The edits of a record that has nothing of others.
+    fn edit(&self, record: &Record<'_>, base: &Base<'_>, codes: &dyn Codes, edits: &mut Edits, report: &mut Report) {
         let additions = self
             .additions
             .get(&(record.resource_type, record.id.to_owned()))
             .map_or(&[][..], Vec::as_slice);
-        form::edit(record, &self.form, additions, codes, edits, report);
-        links::edit(record, &self.links, edits, report);
+        form::edit(record, base, &self.form, additions, codes, edits, report);
+        links::edit(record, base, &self.links, edits, report);
     }
 }

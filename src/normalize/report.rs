@@ -78,8 +78,8 @@ pub struct Counts {
 pub struct Report {
     /// By rule.
     pub rules: BTreeMap<Rule, Counts>,
-    /// References that lead nowhere: in how many syncs, this one included. To be given to the next run's
-    /// [`Survey::recall`](super::Survey::recall).
+    /// What references of the synced source lead to and is not there: in how many syncs, this one included, three at
+    /// most. To be given to [`Survey::recall`](super::Survey::recall) in the source's next sync.
     pub dangling: BTreeMap<u64, u32>,
 }
 

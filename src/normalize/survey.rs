@@ -1,12 +1,15 @@
 //! The first pass over the records of a consent.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::codes::Codes;
+use super::marks::{self, Base};
 use super::plan::Plan;
 use super::plans::Plans;
-use super::record::{Day, Record, Source};
+use super::record::{Day, Record, Source, SourceId};
 use super::{claims, form, links};
+use crate::lake::json::Tape;
 
 /// What decides beside the records.
 pub struct Settings<'s> {
@@ -33,26 +36,41 @@ pub struct Survey {
 impl Survey {
     /// Takes in a record. Generated resources of earlier runs are not to be shown: they are made anew.
     pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
+        let base = Base::of(record, settings.sources);
+        let Some(bare) = marks::bare(record.json, &base) else {
+            return self.take_in(record, settings);
+        };
+        let mut tape = Tape::new();
+        if let Ok(json) = tape.parse(bare.as_bytes()) {
+            self.take_in(&Record { json, ..*record }, settings);
+        }
+    }
+
+    fn take_in(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         self.claims.see(record, settings);
         self.form.see(record, settings);
         self.links.see(record, settings);
     }
 
-    /// Takes in how often references led nowhere before: what [`Report::dangling`](super::Report::dangling) said after the sync before.
-    pub fn recall(&mut self, dangling: BTreeMap<u64, u32>) {
-        self.links.recall(dangling);
+    /// Says which source is synced, and how often its references led nowhere before: what
+    /// [`Report::dangling`](super::Report::dangling) said after its sync before. References of other sources are not
+    /// counted on.
+    pub fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
+        self.links.recall(source, dangling);
     }
 
     /// Decides. The result does not depend on the order in which records were seen.
     pub fn decide(self, settings: &Settings<'_>) -> Plan {
         let (generated, additions) = self.claims.decide(settings);
-        let form = self.form.decide(settings);
-        let links = self.links.decide(settings, &form);
+        let sources: Arc<[Source]> = settings.sources.into();
+        let form = self.form.decide(sources.clone());
+        let links = self.links.decide(settings, sources.clone(), &form);
         Plan {
             generated,
             additions,
             form,
             links,
+            sources,
         }
     }
 }

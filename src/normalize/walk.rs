@@ -1,8 +1,9 @@
 //! One walk over a record that stops where rules have something to do.
 //!
-//! What an element is, is told by R4's table: per type, a compiled selection holds the properties that are, or lead to, a code, a
-//! reference or a required element. All others are stepped over. Extensions are looked into where they stand in resources, backbones,
-//! data types on the way and other extensions, not in primitives. What other records contributed is not looked into ([`marks`]).
+//! What an element is, is told by R4's table: per type, a compiled selection holds the properties that are, or lead to,
+//! a code, a reference or a required element. All others are stepped over. Extensions are looked into where they stand
+//! in resources, backbones, data types on the way and other extensions, not in primitives. Extensions that
+//! normalization writes are not looked into.
 
 use std::sync::OnceLock;
 
@@ -35,18 +36,13 @@ pub(super) trait Visit<'t> {
 
 /// Walks over a resource.
 pub(super) fn resource<'t>(root: Value<'t>, ty: TypeId, visit: &mut impl Visit<'t>) {
-    let has_marks = marks::may_stand_in(root);
-    Walk { visit, has_marks }.object(root, ty, true);
+    Walk { visit }.object(root, ty);
 }
 
 /// Walks over a value of some type.
 pub(super) fn value<'t>(value: Value<'t>, ty: TypeId, visit: &mut impl Visit<'t>) {
     let step = Shapes::get().step_to(ty);
-    Walk {
-        visit,
-        has_marks: false,
-    }
-    .step(value, step, &[]);
+    Walk { visit }.step(value, step, &[]);
 }
 
 /// The required elements of a type, in the order of the bits of [`Visit::lacks`].
@@ -228,11 +224,10 @@ pub(super) fn choice_name(element: &str, ty: &str) -> String {
 
 struct Walk<'v, V> {
     visit: &'v mut V,
-    has_marks: bool,
 }
 
 impl<'t, V: Visit<'t>> Walk<'_, V> {
-    fn object(&mut self, object: Value<'t>, ty: TypeId, is_root: bool) {
+    fn object(&mut self, object: Value<'t>, ty: TypeId) {
         let shape = &Shapes::get().shapes[ty.index()];
         let mut seen = 0;
         for (key, value) in object.entries() {
@@ -254,9 +249,7 @@ impl<'t, V: Visit<'t>> Walk<'_, V> {
                 self.visit.codings(value);
             } else {
                 for item in value.items() {
-                    if !(is_root && self.has_marks && marks::is_marked(item)) {
-                        self.step(item, property.step, property.targets);
-                    }
+                    self.step(item, property.step, property.targets);
                 }
             }
         }
@@ -281,14 +274,14 @@ impl<'t, V: Visit<'t>> Walk<'_, V> {
                 }
             }
             Step::Extension => {
-                if !marks::is_ours(value) {
-                    self.object(value, types().extension, false);
+                if !marks::is_named_as_ours(value) {
+                    self.object(value, types().extension);
                 }
             }
-            Step::Within(ty) => self.object(value, ty, false),
+            Step::Within(ty) => self.object(value, ty),
             Step::Resource => {
                 if let Some(ty) = resource_type(value) {
-                    self.object(value, ty, false);
+                    self.object(value, ty);
                 }
             }
         }

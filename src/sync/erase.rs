@@ -45,7 +45,7 @@ pub fn carry_out_erasures(
         ..Erasing::default()
     };
     loop {
-        let asked = store.open_erasures(came.last, AT_ONCE)?;
+        let asked = store.due_erasures(came.last, AT_ONCE)?;
         let Some(last) = asked.last() else {
             return Ok(came);
         };
@@ -53,18 +53,23 @@ pub fn carry_out_erasures(
         // What was left is tried again by this. It is not to be recorded once more: no row comes after its record.
         let mut writer = lake.writer()?;
         let known = writer.unfinished();
-        let fresh: Vec<Intent> = asked.iter().map(intent).filter(|one| !known.contains(one)).collect();
+        let fresh = asked.iter().filter(|asked| !asked.gone).map(intent);
+        let fresh: Vec<Intent> = fresh.filter(|one| !known.contains(one)).collect();
         if !fresh.is_empty() {
             writer.erase_all(&fresh)?;
         }
-        let not_normalized = normalize_what_is_left(store, &mut writer, &asked, rules);
         let unfinished = writer.unfinished();
+        let is_gone = |asked: &AskedErasure| asked.gone || !unfinished.contains(&intent(asked));
+        let not_normalized = normalize_what_is_left(store, &mut writer, &asked, &is_gone, rules)?;
         drop(writer);
-        let (left, done): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
+        for asked in asked.iter().filter(|asked| not_normalized.contains(&asked.owner)) {
+            store.erasure_not_normalized(asked, is_gone(asked))?;
+        }
+        let (done, left): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
             .into_iter()
-            .partition(|asked| unfinished.contains(&intent(asked)) || not_normalized.contains(&asked.owner));
+            .partition(|asked| is_gone(asked) && !not_normalized.contains(&asked.owner));
         store.erasures_done(&done)?;
-        for asked in &left {
+        for asked in left.iter().filter(|asked| !is_gone(asked)) {
             // Which file it is, the lake has said.
             let authorization = asked.authorizations.first();
             tracing::warn!(
@@ -77,32 +82,86 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Normalizes the rest of each person's records anew. Gives the owners of whom that failed: their erasures stay asked
-/// for.
+/// Normalizes the rest of each person's records anew, and takes out earlier versions of them, which may have what the
+/// rows that are gone had contributed. Gives the owners of whom that failed: their erasures stay asked for. Where a
+/// file keeps rows from going, they are hidden, and one try is enough until they are gone.
 fn normalize_what_is_left(
     store: &Store,
     writer: &mut LakeWriter,
     asked: &[AskedErasure],
+    is_gone: &dyn Fn(&AskedErasure) -> bool,
     rules: &Normalization,
-) -> BTreeSet<i64> {
+) -> Result<BTreeSet<i64>, EraseError> {
     let (mut done, mut failed) = (BTreeSet::new(), BTreeSet::new());
-    for asked in asked.iter().filter(|asked| done.insert(asked.owner)) {
-        let rules = Normalization {
-            dangling: store.dangling(&asked.consent).unwrap_or_default(),
-            ..rules.clone()
-        };
+    let (mut whose, mut earlier) = (Vec::new(), Vec::new());
+    let due = asked.iter().filter(|asked| is_gone(asked) || asked.failures == 0);
+    for asked in due.filter(|asked| done.insert(asked.owner)) {
         let options = Options {
             mode: asked.mode,
             application: asked.application.clone(),
-            normalize: Some(rules),
+            normalize: Some(rules.clone()),
             ..Options::default()
         };
-        if let Err(error) = ingest::normalize_again(writer, options, asked.owner) {
-            tracing::warn!(%error, "what an erasure leaves could not be normalized anew");
-            failed.insert(asked.owner);
+        match ingest::normalize_again(writer, options, asked.owner) {
+            Ok(summary) if summary.unreadable == 0 => {
+                if let Some(intent) = whole(store, asked)? {
+                    whose.push(asked);
+                    earlier.push(intent);
+                }
+            }
+            Ok(summary) => {
+                failed.insert(asked.owner);
+                say(asked, &format!("{} rows cannot be read", summary.unreadable));
+            }
+            Err(error) => {
+                failed.insert(asked.owner);
+                say(asked, &error.to_string());
+            }
         }
     }
-    failed
+    let left = match earlier.is_empty() {
+        true => Vec::new(),
+        false => writer
+            .erase_superseded(&earlier)
+            .unwrap_or_else(|error| vec![vec![error.to_string()]; earlier.len()]),
+    };
+    for (asked, left) in whose.into_iter().zip(left) {
+        if !left.is_empty() {
+            failed.insert(asked.owner);
+            say(asked, &left.join(", "));
+        }
+    }
+    Ok(failed)
+}
+
+/// Says once that a person's records could not be normalized: it is tried again for as long as it takes.
+fn say(asked: &AskedErasure, why: &str) {
+    let authorization = asked.authorizations.first();
+    if asked.failures == 0 {
+        tracing::warn!(
+            authorization,
+            why,
+            "what an erasure leaves could not be normalized anew; it is tried again"
+        );
+    } else {
+        tracing::debug!(
+            authorization,
+            why,
+            "what an erasure leaves could still not be normalized"
+        );
+    }
+}
+
+/// All rows of the consent; `None` if the erasure means them all anyway.
+fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseError> {
+    let of_consent = store.authorizations(&asked.consent)?.into_iter();
+    let authorizations: Vec<String> = of_consent.map(|authorization| authorization.id).collect();
+    if authorizations.iter().all(|id| asked.authorizations.contains(id)) {
+        return Ok(None);
+    }
+    let mut intent = intent(asked);
+    intent.patient.authorizations = authorizations;
+    Ok(Some(intent))
 }
 
 /// The rows that an authorization's syncs brought.

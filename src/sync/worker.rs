@@ -188,7 +188,7 @@ impl Bench {
         }
         self.erased = self.erased.take().filter(|(_, at)| at.elapsed() < LATER);
         let after = self.erased.map_or(0, |(came, _)| came.last);
-        match self.shop.store.open_erasures(after, 1) {
+        match self.shop.store.due_erasures(after, 1) {
             Ok(open) if open.is_empty() => {}
             Ok(_) => self.erasing = Some(tokio::spawn(erase(self.shop.clone(), after))),
             Err(error) => tracing::error!(%error, "erasures could not be looked for"),

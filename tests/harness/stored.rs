@@ -5,6 +5,7 @@ use std::fs::File;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tabularium::fhir::facts;
@@ -119,6 +120,50 @@ pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
             }
         }
         assert_eq!(count, table.rows, "rows of {}", facts().get(*ty).name);
+    }
+    rows
+}
+
+/// Every column of the live rows of an authorization, decoded to text.
+pub(crate) fn decoded(lake: &Lake, authorization: &str) -> Vec<String> {
+    let mut rows = Vec::new();
+    for table in lake.picture().tables.values() {
+        for file in &table.files {
+            let deleted: HashSet<usize> = match &file.deletes {
+                Some(deletes) => {
+                    let read = deletes::read(&deletes.path).unwrap();
+                    read.into_iter().map(|row| row as usize).collect()
+                }
+                None => HashSet::new(),
+            };
+            let of_file = decoded_file(&file.path).into_iter().enumerate();
+            let live = of_file.filter(|(at, _)| !deleted.contains(at));
+            let own = live.filter(|(_, row)| row.contains(&format!("\nauthorization={authorization}\n")));
+            rows.extend(own.map(|(_, row)| row));
+        }
+    }
+    rows
+}
+
+/// Every row of a file, deleted ones too, its columns decoded to text.
+pub(crate) fn decoded_file(path: &std::path::Path) -> Vec<String> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+    let mut rows = Vec::new();
+    for batch in reader.build().unwrap() {
+        let batch = batch.unwrap();
+        let options = FormatOptions::default();
+        let columns: Vec<ArrayFormatter<'_>> = batch
+            .columns()
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
+            .collect();
+        for row in 0..batch.num_rows() {
+            let mut text = String::from("\n");
+            for (field, column) in batch.schema().fields().iter().zip(&columns) {
+                text += &format!("{}={}\n", field.name(), column.value(row));
+            }
+            rows.push(text);
+        }
     }
     rows
 }

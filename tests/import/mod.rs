@@ -5,6 +5,7 @@ mod input;
 mod model;
 mod real_records;
 mod references;
+mod rules;
 mod versions;
 
 use std::path::{Path, PathBuf};

@@ -82,13 +82,13 @@ fn another_record_of_the_consent_gives_a_display() {
             "code": {"coding": [coding]}})
     };
     let system = "https://payer.example/codes";
-    let (after, report) = Consent::new(2)
+    let (after, report) = Consent::new(1)
         .with(0, procedure("x", json!({"system": system, "code": "1"})))
         .with(
-            1,
+            0,
             procedure("y", json!({"system": system, "code": "1", "display": "Consultation"})),
         )
-        .with(1, procedure("z", json!({"system": system, "code": "2"})))
+        .with(0, procedure("z", json!({"system": system, "code": "2"})))
         .normalize(&NoCodes);
     assert_eq!(
         after.get("x")["code"],

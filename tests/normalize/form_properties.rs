@@ -163,6 +163,19 @@ proptest! {
     }
 
     #[test]
+    fn nothing_stays_of_a_source_that_is_gone(consent in consent(), gone in 0..3_u32) {
+        let (both, _) = consent.normalize(&Few);
+        let without = |consent: &Consent| {
+            let mut rest = consent.clone();
+            rest.records.retain(|(source, _)| source.0 != gone);
+            rest
+        };
+        let (expected, _) = without(&consent).normalize(&Few);
+        let (found, _) = without(&both).normalize(&Few);
+        prop_assert_eq!(found.records, expected.records);
+    }
+
+    #[test]
     fn nothing_of_another_consent_is_used(one in consent(), other in consent()) {
         let (expected, _) = one.normalize(&Few);
         other.normalize(&Few);

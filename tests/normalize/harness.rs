@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tabularium::fhir::facts;
-use tabularium::lake::json::{Edits, Tape, write_compact};
+use tabularium::lake::json::{Edits, Tape};
 use tabularium::normalize::{Codes, Concept, Day, NoPlans, Plan, Record, Report, Settings, Source, SourceId, Survey};
 
 /// What the systems of the tests' tags begin with.
 pub(crate) const BASE: &str = "https://tabularium.example";
 
 /// The records of one consent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Consent {
     pub(crate) sources: Vec<Source>,
     pub(crate) records: Vec<(SourceId, String)>,
+    /// The source that is synced, and what its sync before said.
+    pub(crate) synced: SourceId,
     pub(crate) dangling: BTreeMap<u64, u32>,
 }
 
@@ -31,7 +33,9 @@ impl Consent {
         };
         Consent {
             sources: (0..sources).map(source).collect(),
-            ..Consent::default()
+            records: Vec::new(),
+            synced: SourceId(0),
+            dangling: BTreeMap::new(),
         }
     }
 
@@ -48,11 +52,10 @@ impl Consent {
         let mut tape = Tape::new();
         for (at, (source, text)) in self.records.iter().enumerate() {
             let root = tape.parse(text.as_bytes()).unwrap();
-            let mut edits = Edits::new();
-            plan.apply(&record(*source, root, &id(root)), codes, &mut edits, &mut report);
-            if !edits.is_empty() {
-                let mut out = Vec::new();
-                write_compact(root, &mut out, &edits);
+            let (mut edits, mut out) = (Edits::new(), Vec::new());
+            let id = id(root);
+            let record = record(*source, root, &id);
+            if plan.rewrite(&record, codes, &mut edits, &mut out, &mut report) {
                 after.records[at].1 = String::from_utf8(out).unwrap();
             }
         }
@@ -70,7 +73,7 @@ impl Consent {
             ids: &|source, ty, seed| format!("{}-{ty}-{seed}", source.authorization),
         };
         let mut survey = Survey::default();
-        survey.recall(self.dangling.clone());
+        survey.recall(self.synced, self.dangling.clone());
         let mut tape = Tape::new();
         for (source, text) in &self.records {
             let root = tape.parse(text.as_bytes()).unwrap();

@@ -4,6 +4,7 @@
 mod codings;
 mod command;
 mod conditions;
+mod contributed;
 mod dialects;
 mod encounters;
 mod form_properties;

@@ -110,6 +110,26 @@ fn twice_is_once_and_order_does_not_matter() {
     }
 }
 
+/// A code that was written anew stood there twice, so that each Provenance got another id whenever a record was read
+/// from the lake instead of its source.
+#[test]
+fn the_same_is_made_of_records_before_and_after_they_are_normalized() {
+    let Some(consents) = consents("the_same_is_made_of_records_before_and_after_they_are_normalized") else {
+        return;
+    };
+    let mut made = 0;
+    for (file, consent) in &consents {
+        let ids = |consent: &Consent| -> Vec<String> {
+            let generated = consent.plan(&NoCodes).generated;
+            generated.into_iter().map(|generated| generated.id).collect()
+        };
+        let before = ids(consent);
+        made += before.len();
+        assert_eq!(ids(&consent.normalize(&NoCodes).0), before, "{file}");
+    }
+    assert!(made > 40, "{made}");
+}
+
 #[test]
 fn nothing_of_a_source_is_lost() {
     let Some(consents) = consents("nothing_of_a_source_is_lost") else {

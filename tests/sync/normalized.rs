@@ -1,13 +1,19 @@
 //! What normalization makes of the records of a consent: resources from claims, and what its sources know of one another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Value, json};
 use tabularium::consent::{JobState, Usage};
+use tabularium::fhir::facts;
 use tabularium::lake::Mode;
+use tabularium::sync::carry_out_erasures;
 
 use super::service::{Service, lasting_address};
 use super::world::{Connected, World, text};
+use crate::harness::lake::files_below;
+use crate::harness::stored::{decoded, decoded_file};
 
 /// The generated resources of a consent, by `Type/id`, with their versions.
 fn made(world: &World, connected: &Connected) -> BTreeMap<String, (i64, Value)> {
@@ -261,4 +267,228 @@ fn plans_that_are_loaded_name_the_plan_of_a_coverage_while_the_service_runs() {
         sync_again(&world, &connected);
         name().as_deref() == Some("Gold of February")
     });
+}
+
+/// Two sources of one consent: the first for a day, the second for good.
+fn two_sources(world: &World, first: &str, second: &str) -> (Connected, Connected) {
+    let one = world.authorize(first, 0, Usage::Multiple);
+    let other = world.add_source(&one.consent, second, 0, Usage::Multiple);
+    (one, other)
+}
+
+fn both_synced(world: &World, sources: &(Connected, Connected)) {
+    world.tokens(&sources.0);
+    for connected in [&sources.0, &sources.1] {
+        assert_eq!(
+            world.end_of(connected),
+            JobState::Completed,
+            "{:?}",
+            world.audit(connected)
+        );
+    }
+}
+
+/// Has the day of the first source end. Its rows are to go.
+fn end_the_day(world: &World, once: &Connected) {
+    world.store().clock().advance(86_400);
+    world.store().sweep().unwrap();
+    let gone = world.store().authorization(&once.authorization).unwrap().unwrap();
+    assert!(gone.data_erased_at.is_some());
+}
+
+/// What only the first source knows.
+const SECRETS: [&str; 4] = ["Zebulon", "555-0199", "Quokka", "Narwhal"];
+const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
+
+/// The first source knows a payer by its NPI, a telephone number, and what a code is called. The second one's records gain
+/// all of it: by an identifier, by a condition, by a contained copy, by a copy of the same NPI and by the code.
+fn put_secrets(world: &World, once: &Connected, lasting: &Connected) {
+    let user = world.payer.person(0).user;
+    let organization = |id: &str, npi: &str, more: Value| {
+        let mut organization =
+            json!({"resourceType": "Organization", "id": id, "identifier": [{"system": NPI, "value": npi}]});
+        organization
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        organization
+    };
+    let coverage = |connected: &Connected, kind: Value, payors: Value| {
+        json!({"resourceType": "Coverage", "id": "added", "status": "active", "type": kind, "payor": payors,
+            "beneficiary": {"reference": format!("Patient/{}", connected.source_patient)}})
+    };
+    let codes = "https://codes.example";
+    let told = json!({"coding": [{"system": codes, "code": "k7", "display": "Quokka tier"}], "text": "Narwhal"});
+    for record in [
+        organization("secret", "1999999984", json!({"name": "Zebulon Trust"})),
+        organization(
+            "known",
+            "1888888881",
+            json!({"name": "Same", "telecom": [{"system": "phone", "value": "555-0199"}]}),
+        ),
+        coverage(
+            once,
+            told,
+            json!([{"reference": "Organization/secret"}, {"reference": "Organization/known"}]),
+        ),
+    ] {
+        world.payer.put("hilltop", &user, &record);
+    }
+    let mut own = coverage(
+        lasting,
+        json!({"coding": [{"system": codes, "code": "k7"}]}),
+        json!([{"identifier": {"system": NPI, "value": "1999999984"}},
+            {"reference": format!("Organization?identifier={NPI}|1999999984")},
+            {"reference": "#c"},
+            {"reference": "Organization/known"}]),
+    );
+    own["contained"] = json!([organization("c", "1999999984", json!({}))]);
+    world.payer.put("lakeshore", &user, &own);
+    let known = organization("known", "1888888881", json!({"name": "Same"}));
+    world.payer.put("lakeshore", &user, &known);
+}
+
+/// A display, a text or a reference that another source's record gave had no mark, and stayed in the first source's
+/// record when the other's were erased.
+#[test]
+fn an_erased_source_leaves_no_byte_in_the_records_of_another() {
+    let world = World::working(1);
+    let (once, lasting) = two_sources(&world, "hilltop", "lakeshore");
+    put_secrets(&world, &once, &lasting);
+    let sources = (once, lasting);
+    both_synced(&world, &sources);
+    let (once, lasting) = sources;
+    // Whichever came first, now it is seen with the other.
+    sync_again(&world, &lasting);
+    let with_secrets = |secret: &str| {
+        let rows = decoded(world.lake(), &lasting.authorization);
+        rows.into_iter().filter(|row| row.contains(secret)).count()
+    };
+    for secret in ["Zebulon", "555-0199", "Quokka"] {
+        assert!(with_secrets(secret) > 0, "{secret} was not contributed");
+    }
+    end_the_day(&world, &once);
+    world.until("the erasure", || world.store().open_erasures(0, 1).unwrap().is_empty());
+    let hidden = [once.patient.as_str(), once.authorization.as_str(), "hilltop"];
+    for secret in SECRETS.into_iter().chain(hidden) {
+        assert_eq!(with_secrets(secret), 0, "{secret} is left");
+    }
+    // Nor in rows that are deleted, or in files of older snapshots.
+    for file in files_below(&world.server.folder().join("data")) {
+        let name = file.to_string_lossy();
+        if name.ends_with(".parquet") && !name.ends_with("-delete.parquet") {
+            let rows = decoded_file(&file).concat();
+            let told: Vec<&str> = SECRETS
+                .into_iter()
+                .chain(hidden)
+                .filter(|secret| rows.contains(secret))
+                .collect();
+            assert_eq!(told, [""; 0], "{}", file.display());
+        }
+    }
+    // What is left is what the second source alone would have: its next sync has nothing to change.
+    let before = versions(&world, &lasting);
+    sync_again(&world, &lasting);
+    assert_eq!(versions(&world, &lasting), before);
+}
+
+/// One history for all sources was overwritten by each sync, so that references of sources that are synced in turn were
+/// never met three times in a row.
+#[test]
+fn references_of_sources_that_are_synced_in_turn_are_counted_each() {
+    let world = World::working(1);
+    let sources = two_sources(&world, "cedarway", "lakeshore");
+    let user = world.payer.person(0).user;
+    for (connected, organization) in [(&sources.0, "cedarway"), (&sources.1, "lakeshore")] {
+        let added = json!({"resourceType": "Coverage", "id": "added", "status": "active",
+            "beneficiary": {"reference": format!("Patient/{}", connected.source_patient)},
+            "payor": [{"reference": "Organization/nowhere"}]});
+        world.payer.put(organization, &user, &added);
+    }
+    both_synced(&world, &sources);
+    let says_so = |connected: &Connected, organization: &str| {
+        let id = world
+            .lake()
+            .synced_id(connected.owner, organization, "Coverage", "added");
+        let rows = world.all_rows(connected).into_iter();
+        let mut found = rows.filter(|(identity, _)| identity.3 == id);
+        found.next().unwrap().1.resource.contains("data-absent-reason")
+    };
+    let both = || (says_so(&sources.0, "cedarway"), says_so(&sources.1, "lakeshore"));
+    sync_again(&world, &sources.0);
+    sync_again(&world, &sources.1);
+    assert_eq!(both(), (false, false), "two syncs each");
+    sync_again(&world, &sources.0);
+    assert_eq!(both(), (true, false));
+    sync_again(&world, &sources.1);
+    assert_eq!(both(), (true, true));
+    let before = versions(&world, &sources.0);
+    sync_again(&world, &sources.0);
+    sync_again(&world, &sources.1);
+    assert_eq!(versions(&world, &sources.0), before);
+}
+
+/// What could not be normalized anew had its erasure carried out and logged again each minute.
+#[test]
+fn an_erasure_whose_rest_cannot_be_normalized_is_put_off_for_longer_each_time() {
+    let world = World::working(1);
+    let sources = two_sources(&world, "hilltop", "lakeshore");
+    both_synced(&world, &sources);
+    let (once, lasting) = sources;
+    world.rest();
+    let (file, whole) = damaged_texts(&world, &lasting);
+    end_the_day(&world, &once);
+    let carry_out = || {
+        let came = carry_out_erasures(world.store(), world.lake(), 0, &world.rules()).unwrap();
+        (came.done, came.left)
+    };
+    assert_eq!(carry_out(), (0, 1));
+    // The rows themselves are gone.
+    assert!(world.lake().writer().unwrap().unfinished().is_empty());
+    let noted = || {
+        let picture = world.lake().picture();
+        (world.audit(&once), picture.erasures(), picture.snapshot)
+    };
+    let before = noted();
+    // A minute, then two, then four.
+    for wait in [60, 120, 240] {
+        world.store().clock().advance(wait - 1);
+        assert_eq!(carry_out(), (0, 0), "{wait}");
+        world.store().clock().advance(1);
+        assert_eq!(carry_out(), (0, 1), "{wait}");
+        assert_eq!(noted(), before);
+    }
+    assert_eq!(world.store().open_erasures(0, 9).unwrap().len(), 1);
+    std::fs::write(&file, whole).unwrap();
+    world.store().clock().advance(86_400);
+    assert_eq!(carry_out(), (1, 0));
+    assert!(world.audit(&once).iter().any(|line| line.starts_with("records.erased")));
+    assert!(world.store().open_erasures(0, 9).unwrap().is_empty());
+    let left = decoded(world.lake(), &lasting.authorization);
+    assert!(!left.is_empty() && left.iter().all(|row| !row.contains(&once.patient)));
+}
+
+/// Makes the texts of the file with a connection's Patient unreadable; gives the file and its bytes.
+fn damaged_texts(world: &World, connected: &Connected) -> (PathBuf, Vec<u8>) {
+    let picture = world.lake().picture();
+    let table = picture.table(Mode::Live, facts().lookup("Patient").unwrap()).unwrap();
+    for file in &table.files {
+        let whole = std::fs::read(&file.path).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(&file.path).unwrap()).unwrap();
+        let group = reader.metadata().row_group(0);
+        let rows = decoded_file(&file.path);
+        if !rows.iter().any(|row| row.contains(&connected.authorization)) {
+            continue;
+        }
+        let mut columns = group.columns().iter();
+        let texts = columns
+            .find(|column| column.column_path().string() == "resource")
+            .unwrap();
+        let (start, length) = texts.byte_range();
+        let mut bytes = whole.clone();
+        bytes[start as usize..(start + length) as usize].fill(0xff);
+        std::fs::write(&file.path, bytes).unwrap();
+        return (file.path.clone(), whole);
+    }
+    panic!("no file with the Patient");
 }

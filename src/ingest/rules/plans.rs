@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kept::{KeptRow, Shelf};
-use super::units::place;
+use super::units::{place, settings};
 use super::{Change, Normalization};
 use crate::fhir::{TypeId, facts};
 use crate::ingest::block::{Block, Content, Entry, Origin, RowSource};
@@ -15,8 +15,8 @@ use crate::ingest::error::IngestError;
 use crate::ingest::links::Links;
 use crate::ingest::normalize::{Normalized, Normalizer};
 use crate::lake::file::digest;
-use crate::lake::json::{Edits, Tape, Value, write_compact};
-use crate::normalize::{Codes, Generated, Plan, Record, Report, Source};
+use crate::lake::json::{Edits, Tape, Value};
+use crate::normalize::{Codes, Generated, Plan, Record, Report, Source, Survey};
 
 /// What is to be done with every unit.
 pub(in crate::ingest) struct Plans {
@@ -60,11 +60,24 @@ impl std::fmt::Debug for Plans {
 
 impl Plans {
     pub(super) fn new(rules: Normalization, shelf: Shelf, units: BTreeMap<i64, Unit>) -> Plans {
+        let sources = vec![Source {
+            authorization: String::new(),
+            endpoint: String::new(),
+            fhir_base: String::new(),
+            tag_system_base: rules.tag_system_base.clone(),
+            tags: Vec::new(),
+        }];
+        let plan = Survey::default().decide(&settings(&rules, &sources, &|_, _, _| String::new()));
+        let nobody = Unit {
+            sources,
+            plan,
+            ..Unit::default()
+        };
         Plans {
             rules,
             shelf,
             units,
-            nobody: Unit::default(),
+            nobody,
             report: Mutex::default(),
         }
     }
@@ -94,6 +107,11 @@ impl Plans {
                 scope.spawn(work);
             }
         });
+    }
+
+    /// How many rows of the lake could not be read.
+    pub(in crate::ingest) fn unreadable(&self) -> u64 {
+        self.units.values().map(|unit| unit.unreadable).sum()
     }
 
     fn tell(&self, resource_type: TypeId, id: &str, before: Option<&str>, after: Option<&str>) {
@@ -324,19 +342,15 @@ impl Work {
         } = self;
         let json: Value<'_> = tape.parse(text).ok()?;
         let source = place(&unit.sources, authorization);
-        edits.clear();
         let record = Record {
             resource_type,
             id,
             source,
             json,
         };
-        unit.plan.apply(&record, codes, edits, report);
-        if edits.is_empty() {
+        if !unit.plan.rewrite(&record, codes, edits, edited, report) {
             return None;
         }
-        edited.clear();
-        write_compact(json, edited, edits);
         let json = tape.parse(edited).ok()?;
         normalizer.normalize(json, None, &Links::default()).ok()
     }

@@ -12,6 +12,7 @@ use crate::fhir::facts;
 use crate::ingest::block::Block;
 use crate::ingest::error::IngestError;
 use crate::ingest::synced::{Naming, Synced, tags};
+use crate::ingest::unfit::Unfit;
 use crate::lake::json::{Tape, Value};
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, owner_named_by};
 use crate::lake::{Lake, Mode, Picture};
@@ -30,6 +31,8 @@ pub(in crate::ingest) struct Units {
     units: BTreeMap<i64, Surveyed>,
     /// Records of nobody in an import.
     shared: Shared,
+    /// What is not shown, since it is not stored.
+    unfit: Unfit,
 }
 
 /// A unit that is being surveyed.
@@ -69,6 +72,7 @@ impl Units {
             synced,
             units: BTreeMap::new(),
             shared: Shared::default(),
+            unfit: Unfit::default(),
         };
         if let Some(synced) = &units.synced {
             let naming = Naming::new(units.key, application, mode, synced.clone());
@@ -77,6 +81,11 @@ impl Units {
             units.open(owner, Some((source, patient)))?;
         }
         Ok(units)
+    }
+
+    /// Shows nothing of what fits into no table.
+    pub(in crate::ingest) fn without(&mut self, unfit: Unfit) {
+        self.unfit = unfit;
     }
 
     /// Whether the lake has rows of any unit.
@@ -152,6 +161,9 @@ impl Units {
     pub(in crate::ingest) fn note(&mut self, block: &Block) -> Result<(), IngestError> {
         let mut tape = Tape::new();
         for entry in &block.entries {
+            if self.unfit.holds(&block.file, entry.origin) {
+                continue;
+            }
             if entry.owner <= APPLICATION_ONLY {
                 self.shared.note(block, entry);
                 continue;
@@ -195,7 +207,8 @@ impl Units {
             shelf,
             units,
             shared,
-            synced: _,
+            synced,
+            unfit: _,
         } = self;
         let mut decided = BTreeMap::new();
         for (owner, unit) in units {
@@ -239,7 +252,9 @@ impl Units {
                 };
                 survey.see(&record, &settings);
             }
-            survey.recall(rules.dangling.clone());
+            if let Some(synced) = &synced {
+                survey.recall(place(&sources, &synced.authorization), rules.dangling.clone());
+            }
             let plan = survey.decide(&settings);
             let (made_before, kept): (Vec<KeptRow>, Vec<KeptRow>) =
                 kept.into_iter().partition(|row| generated.contains(&name(row)));
@@ -266,7 +281,8 @@ pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
     SourceId(at.unwrap_or_default() as u32)
 }
 
-fn settings<'s>(rules: &'s Normalization, sources: &'s [Source], ids: &'s Ids) -> Settings<'s> {
+/// What decides beside the records of a unit.
+pub(super) fn settings<'s>(rules: &'s Normalization, sources: &'s [Source], ids: &'s Ids) -> Settings<'s> {
     Settings {
         sources,
         codes: &*rules.knowledge.codes,

@@ -13,6 +13,7 @@ mod known;
 mod prepare;
 mod rewrite;
 mod run;
+mod superseded;
 
 pub use intent::Intent;
 pub(super) use intent::{Erasure, Erasures};

@@ -103,14 +103,57 @@ pub(super) fn prepare<'p>(
     erasures: &[&Erasure],
     oldest: u64,
 ) -> Result<Option<Prepared<'p>>, Hindrance> {
-    let data = folder.data();
-    let folder = folder.table(table.mode, facts().get(table.ty).name);
-    let old = folder.join(&file.name);
     let scopes: Vec<&Scope> = erasures.iter().map(|erasure| &*erasure.scope).collect();
-    let erased = meant(&old, file.id, &scopes)?;
+    let erased = meant(&path(folder, table, file), file.id, &scopes)?;
     if erased.all.is_empty() {
         return Ok(None);
     }
+    replace(folder, table, file, erasures, &erased, oldest).map(Some)
+}
+
+/// The same for the rows of scopes that the newest snapshot has no more. Rows that are blank already are no reason.
+pub(super) fn prepare_superseded<'p>(
+    folder: &Folder,
+    table: &'p Arc<TablePicture>,
+    file: &StoredFile,
+    scopes: &[&Scope],
+    oldest: u64,
+) -> Result<Option<Prepared<'p>>, Hindrance> {
+    let last = file.deletes.last().filter(|deletes| deletes.end.is_none());
+    if file.end.is_none() && last.is_none() {
+        return Ok(None);
+    }
+    let mut own = meant(&path(folder, table, file), file.id, scopes)?;
+    if file.end.is_none()
+        && let Some(last) = last
+    {
+        let folder = folder.table(table.mode, facts().get(table.ty).name);
+        let gone = deletes::read(&folder.join(&last.name))?;
+        own.all.retain(|row| gone.binary_search(row).is_ok());
+    }
+    let is_blank = |row: &u64| own.blank.binary_search(row).is_ok();
+    if own.all.iter().all(is_blank) {
+        return Ok(None);
+    }
+    replace(folder, table, file, &[], &own, oldest).map(Some)
+}
+
+fn path(folder: &Folder, table: &TablePicture, file: &StoredFile) -> PathBuf {
+    folder.table(table.mode, facts().get(table.ty).name).join(&file.name)
+}
+
+/// Writes what takes a file's place without these rows.
+fn replace<'p>(
+    folder: &Folder,
+    table: &'p Arc<TablePicture>,
+    file: &StoredFile,
+    erasures: &[&Erasure],
+    erased: &OwnRows,
+    oldest: u64,
+) -> Result<Prepared<'p>, Hindrance> {
+    let data = folder.data();
+    let old = path(folder, table, file);
+    let folder = folder.table(table.mode, facts().get(table.ty).name);
     let mut prepared = Prepared {
         exchange: Exchange {
             table: table.table_id,
@@ -170,7 +213,7 @@ pub(super) fn prepare<'p>(
         }
         prepared.exchange.written = Some((file_name(&new), written));
     }
-    Ok(Some(prepared))
+    Ok(prepared)
 }
 
 /// An error with what caused it.

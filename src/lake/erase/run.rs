@@ -17,7 +17,7 @@ use crate::lake::writer::LakeWriter;
 
 /// New files are exchanged for the old ones once they have so many bytes: that much more room is taken for a while, and that much
 /// work a kill may cost.
-const AT_ONCE: u64 = 256 << 20;
+pub(super) const AT_ONCE: u64 = 256 << 20;
 
 /// What an erasure took out of the lake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,15 +48,15 @@ impl Erased {
 
 /// Exchanges that are not recorded yet.
 #[derive(Default)]
-struct Work<'p> {
-    exchanges: Vec<Exchange<'p>>,
+pub(super) struct Work<'p> {
+    pub(super) exchanges: Vec<Exchange<'p>>,
     fresh: Fresh,
     found: Vec<Found>,
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl<'p> Work<'p> {
-    fn add(&mut self, prepared: Prepared<'p>) {
+    pub(super) fn add(&mut self, prepared: Prepared<'p>) {
         self.exchanges.push(prepared.exchange);
         self.fresh.append(prepared.fresh);
         self.found.extend(prepared.found);
@@ -66,12 +66,12 @@ impl<'p> Work<'p> {
 
 /// What came of erasures so far, by their numbers.
 #[derive(Default)]
-struct Progress {
+pub(super) struct Progress {
     done: BTreeMap<u64, Erased>,
     /// Those that some file keeps from being finished.
     hindered: BTreeSet<u64>,
     /// What keeps bytes of any of them: old files that could not be removed, errors of the disk.
-    left: Vec<String>,
+    pub(super) left: Vec<String>,
 }
 
 impl LakeWriter {
@@ -321,7 +321,12 @@ impl LakeWriter {
     }
 
     /// Has new files take the places of old ones, for good.
-    fn exchange(&mut self, mut work: Work<'_>, finished: &[u64], progress: &mut Progress) -> Result<(), LakeError> {
+    pub(super) fn exchange(
+        &mut self,
+        mut work: Work<'_>,
+        finished: &[u64],
+        progress: &mut Progress,
+    ) -> Result<(), LakeError> {
         sync_files(work.fresh.paths())?;
         if let Some(recorded) = self.recorded.take() {
             std::thread::sleep(self.notice.saturating_sub(recorded.elapsed()));

@@ -117,9 +117,15 @@ impl Concept {
     /// Reads a CodeableConcept.
     pub(super) fn read(value: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Concept {
         let list = value.get("coding").into_iter().flat_map(|list| list.items());
-        let mut read = Vec::new();
-        for coding in list {
-            read.extend(Code::read(coding, names, codes));
+        let mut read: Vec<Code> = Vec::new();
+        for code in list.filter_map(|coding| Code::read(coding, names, codes)) {
+            // The source's own spelling stands behind the canonical one in a record that was normalized.
+            let is_same = |known: &&mut Code| known.system == code.system && known.code == code.code;
+            match read.iter_mut().find(is_same) {
+                Some(known) if known.display.is_none() => known.display = code.display,
+                Some(_) => {}
+                None => read.push(code),
+            }
         }
         Concept {
             codes: read,

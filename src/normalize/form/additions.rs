@@ -1,72 +1,67 @@
-//! What other rules add to a source's record: made anew in every run, and taken out where it is no longer due.
+//! What other rules add to a source's record.
 
 use std::collections::BTreeMap;
 
 use crate::lake::json::{Edits, Tape, Value};
-use crate::normalize::contributed::{add_extension, settle};
+use crate::normalize::contributed::{add_extension, add_items};
 use crate::normalize::form::compact;
-use crate::normalize::marks::{self, mark};
+use crate::normalize::marks::Base;
 use crate::normalize::plan::Addition;
 use crate::normalize::report::{Report, Rule};
 
 /// Makes the additions of a record.
-pub(super) fn make(root: Value<'_>, base: &str, additions: &[Addition], edits: &mut Edits, report: &mut Report) {
-    if additions.is_empty() && !marks::may_stand_in(root) {
-        return;
-    }
-    let mut wanted: BTreeMap<String, Vec<(Rule, String)>> = BTreeMap::new();
-    for (key, value) in root.entries() {
-        if value.items().any(|item| is_ours(item)) {
-            wanted.insert(key.name().into_owned(), Vec::new());
-        }
-    }
+pub(super) fn make(root: Value<'_>, base: &Base<'_>, additions: &[Addition], edits: &mut Edits, report: &mut Report) {
+    let mut wanted: BTreeMap<&str, Vec<(Rule, String)>> = BTreeMap::new();
     for addition in additions {
-        let json = marked(&addition.json, base, addition.rule);
-        wanted
-            .entry(addition.element.to_owned())
-            .or_default()
-            .push((addition.rule, json));
+        let json = base.rebased(&addition.json);
+        let item = (addition.rule, marked(&json, base, addition.rule));
+        wanted.entry(addition.element).or_default().push(item);
     }
     for (element, items) in wanted {
         let json: Vec<&str> = items.iter().map(|(_, json)| json.as_str()).collect();
-        if settle(root, &element, is_ours, &json, edits) {
-            for (rule, _) in &items {
-                report.of(*rule).changed += 1;
-            }
+        if add_items(root, element, &json, edits) {
+            items.iter().for_each(|(rule, _)| report.of(*rule).changed += 1);
         }
     }
 }
 
-/// Whether an item is an addition: `links` sees to what it contributes itself.
-fn is_ours(item: Value<'_>) -> bool {
-    marks::marked_by(item).is_some_and(|rule| rule != Rule::Knowledge.name() && rule != Rule::References.name())
-}
-
 /// An item with the mark of its rule. An extension with a value is marked in that.
-fn marked(json: &str, base: &str, rule: Rule) -> String {
+fn marked(json: &str, base: &Base<'_>, rule: Rule) -> String {
     let mut tape = Tape::new();
     let Ok(item) = tape.parse(json.as_bytes()) else {
         return json.to_owned();
     };
-    if marks::is_marked(item) {
-        return compact(item, &Edits::new());
-    }
+    let mark = base.mark(rule);
     let value = item.get("url").and_then(|_| {
         let mut entries = item.entries();
         entries.find(|(key, value)| key.raw().starts_with("value") && value.is_object())
     });
     let holder = value.map_or(item, |(_, value)| value);
+    let extensions = holder.get("extension");
     let mut edits = Edits::new();
-    add_extension(holder, holder.get("extension"), &mark(base, rule), &mut edits);
+    let mut items = extensions.into_iter().flat_map(|list| list.items());
+    if !items.any(|each| each.raw() == mark) {
+        add_extension(holder, extensions, &mark, &mut edits);
+    }
     compact(item, &edits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::normalize::Source;
 
     #[test]
     fn items_are_marked_where_they_may_be() {
+        let source = Source {
+            authorization: String::new(),
+            endpoint: String::new(),
+            fhir_base: String::new(),
+            tag_system_base: "b".to_owned(),
+            tags: Vec::new(),
+        };
+        let mut tape = Tape::new();
+        let base = Base::new(tape.parse(b"{}").unwrap(), Some(&source));
         let mark = r#"{"url":"b/StructureDefinition/normalized","valueCode":"InsurancePlan"}"#;
         for (json, expected) in [
             (
@@ -82,9 +77,9 @@ mod tests {
                 format!(r#"{{"url":"u","valueReference":{{"reference":"A/1","extension":[{mark}]}}}}"#),
             ),
         ] {
-            let found = marked(json, "b", Rule::InsurancePlan);
+            let found = marked(json, &base, Rule::InsurancePlan);
             assert_eq!(found, expected);
-            assert_eq!(marked(&found, "b", Rule::InsurancePlan), expected);
+            assert_eq!(marked(&found, &base, Rule::InsurancePlan), expected);
         }
     }
 }

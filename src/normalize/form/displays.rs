@@ -1,4 +1,4 @@
-//! Displays that records of the consent give to codes.
+//! Displays that records of the consent give to codes, and which source gives them.
 //!
 //! Memory is bounded: of more codes than [`CAPACITY`] those with the lowest hashes are kept, so that the order of records does not
 //! decide which.
@@ -14,10 +14,10 @@ use super::systems::canonical_system;
 use crate::lake::json::Value;
 use crate::normalize::codes::Codes;
 use crate::normalize::marks::PLACEHOLDER;
-use crate::normalize::record::Record;
+use crate::normalize::record::{Record, SourceId};
 use crate::normalize::walk::{self, Visit};
 
-/// Most codes of a consent whose displays are kept.
+/// Most displays of a consent that are kept: of a code one for each source.
 const CAPACITY: usize = 50_000;
 /// A longer display is a text.
 const MAX_LENGTH: usize = 300;
@@ -31,26 +31,61 @@ pub(in crate::normalize) fn key(system: &str, code: &str) -> u128 {
     hasher.finish128().as_u128()
 }
 
-/// Displays by code.
+/// Displays by code and source.
 #[derive(Debug, Default)]
-pub(super) struct Known(BTreeMap<u128, Box<str>>);
+pub(super) struct Known(BTreeMap<(u128, SourceId), Box<str>>);
+
+/// A display, and the source that gives it if that is another than the one it is for.
+pub(in crate::normalize) struct Shown<'t> {
+    pub(in crate::normalize) text: Cow<'t, str>,
+    pub(in crate::normalize) from: Option<SourceId>,
+}
+
+impl<'t> Shown<'t> {
+    /// One of the record's own source, or of a terminology.
+    pub(in crate::normalize) fn own(text: Cow<'t, str>) -> Shown<'t> {
+        Shown { text, from: None }
+    }
+
+    /// Of two the first, but one of the record's own source goes before another's.
+    pub(in crate::normalize) fn either(one: Option<Shown<'t>>, other: Option<Shown<'t>>) -> Option<Shown<'t>> {
+        match (&one, &other) {
+            (Some(Shown { from: Some(_), .. }), Some(Shown { from: None, .. })) | (None, _) => other,
+            _ => one,
+        }
+    }
+}
 
 impl Known {
     pub(super) fn see(&mut self, record: &Record<'_>, codes: &dyn Codes) {
-        walk::resource(record.json, record.resource_type, &mut Collect { known: self, codes });
+        let source = record.source;
+        let mut collect = Collect {
+            known: self,
+            codes,
+            source,
+        };
+        walk::resource(record.json, record.resource_type, &mut collect);
     }
 
-    pub(super) fn get(&self, key: u128) -> Option<&str> {
-        self.0.get(&key).map(AsRef::as_ref)
+    /// The display of a code for records of a source: its own, else of other sources' the shortest, then the first in
+    /// order.
+    pub(super) fn get(&self, key: u128, source: SourceId) -> Option<Shown<'_>> {
+        let all = self.0.range((key, SourceId(0))..=(key, SourceId(u32::MAX)));
+        let all = all.map(|((_, of), text)| (*of, text.as_ref()));
+        let (of, text): (SourceId, &str) = all.min_by_key(|(of, text)| (*of != source, text.len(), *text, *of))?;
+        Some(Shown {
+            text: Cow::Borrowed(text),
+            from: (of != source).then_some(of),
+        })
     }
 
-    /// Of several displays the shortest stays, of those the first in order.
-    fn add(&mut self, key: u128, display: &str) {
-        match self.0.get_mut(&key) {
+    /// Of several displays of a source the shortest stays, of those the first in order.
+    fn add(&mut self, key: u128, source: SourceId, display: &str) {
+        match self.0.get_mut(&(key, source)) {
             Some(known) if (known.len(), known.as_ref()) <= (display.len(), display) => {}
             Some(known) => *known = display.into(),
             None => {
-                self.0.insert(key, display.into());
+                self.0.insert((key, source), display.into());
                 if self.0.len() > CAPACITY {
                     self.0.pop_last();
                 }
@@ -62,6 +97,7 @@ impl Known {
 struct Collect<'k> {
     known: &'k mut Known,
     codes: &'k dyn Codes,
+    source: SourceId,
 }
 
 impl<'t> Visit<'t> for Collect<'_> {
@@ -84,7 +120,8 @@ impl<'t> Visit<'t> for Collect<'_> {
         };
         if display.len() <= MAX_LENGTH {
             let code = canonical_code(system, code, self.codes);
-            self.known.add(key(canonical_system(system), &code), display);
+            self.known
+                .add(key(canonical_system(system), &code), self.source, display);
         }
     }
 }
@@ -148,16 +185,33 @@ mod tests {
     fn memory_is_bounded_and_order_does_not_matter() {
         let keys: Vec<u128> = (0..CAPACITY + 500).map(|at| key("s", &at.to_string())).collect();
         let (mut one, mut other) = (Known::default(), Known::default());
+        let source = SourceId(0);
         for key in &keys {
-            one.add(*key, "b");
-            one.add(*key, "a");
+            one.add(*key, source, "b");
+            one.add(*key, source, "a");
         }
         for key in keys.iter().rev() {
-            other.add(*key, "a");
-            other.add(*key, "long");
+            other.add(*key, source, "a");
+            other.add(*key, source, "long");
         }
         assert_eq!(one.0, other.0);
         assert_eq!(one.0.len(), CAPACITY);
         assert!(one.0.values().all(|display| display.as_ref() == "a"));
+    }
+
+    #[test]
+    fn a_sources_own_display_goes_before_another_sources() {
+        let mut known = Known::default();
+        let key = key("s", "1");
+        known.add(key, SourceId(0), "a long one");
+        known.add(key, SourceId(2), "short");
+        known.add(key, SourceId(1), "short");
+        let shown = |source| {
+            let shown = known.get(key, SourceId(source)).unwrap();
+            (shown.text.into_owned(), shown.from)
+        };
+        assert_eq!(shown(0), ("a long one".to_owned(), None));
+        assert_eq!(shown(2), ("short".to_owned(), None));
+        assert_eq!(shown(3), ("short".to_owned(), Some(SourceId(1))));
     }
 }

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use super::coding::{Form, form, trim};
-use super::displays::{Coding, key};
+use super::displays::{Coding, Shown, key};
 use super::systems::{NDC, RXNORM, well_known};
 use super::{Facts, changed};
 use crate::fhir::TypeId;
 use crate::lake::json::{Edits, Value};
 use crate::normalize::codes::Codes;
 use crate::normalize::contributed::add_extension;
-use crate::normalize::marks::{SOURCE_CODING, quoted};
+use crate::normalize::marks::{Base, Origin, SOURCE_CODING, quoted};
+use crate::normalize::record::SourceId;
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::walk::Visit;
 
@@ -18,7 +19,10 @@ use crate::normalize::walk::Visit;
 pub(super) struct Editor<'e, 'm> {
     facts: &'e Facts,
     codes: &'e dyn Codes,
-    base: &'e str,
+    source: SourceId,
+    base: &'e Base<'e>,
+    /// Whether displays of other sources are marked.
+    marks: bool,
     edits: &'m mut Edits,
     report: &'m mut Report,
     /// Objects that lack required elements, with their type and what they have.
@@ -39,14 +43,17 @@ impl<'e, 'm> Editor<'e, 'm> {
     pub(super) fn new(
         facts: &'e Facts,
         codes: &'e dyn Codes,
-        base: &'e str,
+        source: SourceId,
+        base: &'e Base<'e>,
         edits: &'m mut Edits,
         report: &'m mut Report,
     ) -> Editor<'e, 'm> {
         Editor {
             facts,
             codes,
+            source,
             base,
+            marks: true,
             edits,
             report,
             lacking: Vec::new(),
@@ -54,33 +61,37 @@ impl<'e, 'm> Editor<'e, 'm> {
         }
     }
 
-    /// Edits a list of codings; gives the first display that an item has or gains.
-    fn list(&mut self, list: Value<'e>) -> Option<Cow<'e, str>> {
+    /// The same for a value that is marked as a whole.
+    pub(super) fn without_marks(self) -> Editor<'e, 'm> {
+        Editor { marks: false, ..self }
+    }
+
+    /// Edits a list of codings; gives the first display that an item has or gains, the source's own before another's.
+    fn list(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let mut text = None;
         for item in list.items().filter(Value::is_object) {
             let display = self.item(list, item);
-            text = text.or(display);
+            text = Shown::either(text, display);
         }
         text
     }
 
-    fn item(&mut self, list: Value<'e>, item: Value<'e>) -> Option<Cow<'e, str>> {
+    fn item(&mut self, list: Value<'e>, item: Value<'e>) -> Option<Shown<'e>> {
         let coding = Coding::read(item);
         let Some(written) = self.written(&coding) else {
             return self.display(item, coding);
         };
+        let own = coding.display.map(Shown::own);
         if stands(list, item, &written, self.codes) {
-            return coding.display;
+            return own;
         }
-        let display = coding.display.or_else(|| self.lookup(&written.system, &written.code));
+        let display = own.or_else(|| self.lookup(&written.system, &written.code));
         let mut json = format!(r#"{{"system":{}"#, quoted(&written.system));
         if let Some(version) = coding.version {
             json += &format!(r#","version":{}"#, version.raw());
         }
         json += &format!(r#","code":{}"#, quoted(&written.code));
-        if let Some(display) = &display {
-            json += &format!(r#","display":{}"#, quoted(display));
-        }
+        json += &self.display_json(display.as_ref());
         json.push('}');
         self.edits.insert_before(item, &json);
         self.count(&written);
@@ -127,39 +138,63 @@ impl<'e, 'm> Editor<'e, 'm> {
     }
 
     /// The display of a coding that is written as it should be, added where it has none.
-    fn display(&mut self, item: Value<'e>, coding: Coding<'e>) -> Option<Cow<'e, str>> {
+    fn display(&mut self, item: Value<'e>, coding: Coding<'e>) -> Option<Shown<'e>> {
         if coding.has_display {
-            return coding.display;
+            return coding.display.map(Shown::own);
         }
         let ((_, system), (_, code)) = (coding.system?, coding.code?);
         let Some(display) = self.lookup(&system, trim(&code)) else {
             self.report.of(Rule::Displays).left += 1;
             return None;
         };
-        self.edits.append(item, "display", &quoted(&display));
-        changed(self.report, Rule::Displays);
+        self.append(item, "display", &display);
         Some(display)
     }
 
-    fn lookup(&self, system: &str, code: &str) -> Option<Cow<'e, str>> {
+    fn lookup(&self, system: &str, code: &str) -> Option<Shown<'e>> {
         let (facts, codes) = (self.facts, self.codes);
-        codes
-            .display(system, code)
-            .or_else(|| facts.display(key(system, code)).map(Cow::Borrowed))
+        let known = codes.display(system, code).map(Shown::own);
+        known.or_else(|| facts.display(key(system, code), self.source))
+    }
+
+    /// Adds a display or a text, marked if another source gives it.
+    fn append(&mut self, object: Value<'e>, name: &str, display: &Shown<'e>) {
+        self.edits.append(object, name, &quoted(&display.text));
+        if let Some(beside) = self.beside(display) {
+            self.edits.append(object, &format!("_{name}"), &beside);
+        }
+        changed(self.report, Rule::Displays);
+    }
+
+    /// The properties of a new coding that say its display.
+    fn display_json(&self, display: Option<&Shown<'e>>) -> String {
+        let Some(display) = display else {
+            return String::new();
+        };
+        let mut json = format!(r#","display":{}"#, quoted(&display.text));
+        if let Some(beside) = self.beside(display) {
+            json += &format!(r#","_display":{beside}"#);
+        }
+        json
+    }
+
+    fn beside(&self, display: &Shown<'e>) -> Option<String> {
+        let from = display.from.filter(|_| self.marks)?;
+        let source = self.facts.sources.get(from.0 as usize)?;
+        Some(self.base.beside(Rule::Displays, &Origin::Source(source)))
     }
 
     /// Adds RxNorm to a list with an NDC, where it has none; gives its display.
-    fn map(&mut self, list: Value<'e>) -> Option<Cow<'e, str>> {
+    fn map(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let ndc = unmapped_ndc(list, self.codes)?;
         let Some(concept) = self.codes.rxnorm(&ndc) else {
             self.report.of(Rule::Mappings).left += 1;
             return None;
         };
         let mut json = format!(r#"{{"system":"{RXNORM}","code":{}"#, quoted(&concept.code));
-        let display = concept.display.or_else(|| self.lookup(RXNORM, &concept.code));
-        if let Some(display) = &display {
-            json += &format!(r#","display":{}"#, quoted(display));
-        }
+        let known = concept.display.map(Shown::own);
+        let display = known.or_else(|| self.lookup(RXNORM, &concept.code));
+        json += &self.display_json(display.as_ref());
         json.push('}');
         self.edits.push(list, &json);
         changed(self.report, Rule::Mappings);
@@ -175,7 +210,7 @@ impl<'e, 'm> Editor<'e, 'm> {
                     .map(|(_, text)| format!(r#""{name}":{}"#, quoted(trim(text))))
             })
             .collect();
-        let url = quoted(&format!("{}{SOURCE_CODING}", self.base));
+        let url = self.base.url(SOURCE_CODING);
         let json = format!(r#"{{"url":{url},"valueCoding":{{{}}}}}"#, own.join(","));
         add_extension(value, coding.extension, &json, self.edits);
     }
@@ -227,9 +262,8 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
         let Some(list) = list else { return };
         let text = self.list(list);
         let mapped = self.map(list);
-        if let Some(text) = text.or(mapped).filter(|_| !has_text) {
-            self.edits.append(value, "text", &quoted(&text));
-            changed(self.report, Rule::Displays);
+        if let Some(text) = Shown::either(text, mapped).filter(|_| !has_text) {
+            self.append(value, "text", &text);
         }
     }
 
@@ -252,8 +286,7 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
         if !coding.has_display
             && let Some(display) = self.lookup(&written.system, &written.code)
         {
-            self.edits.append(value, "display", &quoted(&display));
-            changed(self.report, Rule::Displays);
+            self.append(value, "display", &display);
         }
     }
 

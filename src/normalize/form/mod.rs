@@ -15,11 +15,15 @@ pub use check::{Fault, Problem, check};
 pub use coding::canonical_code;
 pub use systems::canonical_system;
 
+use std::sync::Arc;
+
+use displays::Shown;
 use editor::Editor;
 
 use super::codes::Codes;
+use super::marks::Base;
 use super::plan::Addition;
-use super::record::{Record, SourceId};
+use super::record::{Record, Source, SourceId};
 use super::report::{Report, Rule};
 use super::survey::Settings;
 use super::walk;
@@ -30,33 +34,23 @@ use crate::lake::json::{Edits, Value, write_compact};
 #[derive(Debug, Default)]
 pub struct Facts {
     displays: displays::Known,
-    /// What the URLs of our extensions begin with, by source.
-    bases: Vec<String>,
+    sources: Arc<[Source]>,
 }
 
 impl Facts {
     /// Takes in a record.
-    pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
+    pub(super) fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         self.displays.see(record, settings.codes);
     }
 
     /// The facts when all records are seen.
-    pub fn decide(mut self, settings: &Settings<'_>) -> Facts {
-        self.bases = settings
-            .sources
-            .iter()
-            .map(|source| source.tag_system_base.clone())
-            .collect();
-        self
+    pub(super) fn decide(self, sources: Arc<[Source]>) -> Facts {
+        Facts { sources, ..self }
     }
 
-    /// The display that a record of the consent gives to a code, by [`displays::key`].
-    pub(super) fn display(&self, key: u128) -> Option<&str> {
-        self.displays.get(key)
-    }
-
-    fn base(&self, source: SourceId) -> &str {
-        self.bases.get(source.0 as usize).map_or("", String::as_str)
+    /// The display that records of the consent give to a code, by [`displays::key`], for a record of a source.
+    pub(super) fn display(&self, key: u128, source: SourceId) -> Option<Shown<'_>> {
+        self.displays.get(key, source)
     }
 }
 
@@ -64,26 +58,29 @@ pub(super) use displays::key as display_key;
 pub(super) use editor::unmapped_ndc;
 
 /// Edits a record, and makes the additions of other rules.
-pub fn edit(
+pub(super) fn edit(
     record: &Record<'_>,
+    base: &Base<'_>,
     facts: &Facts,
     additions: &[Addition],
     codes: &dyn Codes,
     edits: &mut Edits,
     report: &mut Report,
 ) {
-    let base = facts.base(record.source);
-    let mut editor = Editor::new(facts, codes, base, edits, report);
+    let mut editor = Editor::new(facts, codes, record.source, base, edits, report);
     walk::resource(record.json, record.resource_type, &mut editor);
     let (lacking, trimmed) = (editor.lacking, editor.trimmed);
     required::fill(record.json, record.resource_type, &lacking, trimmed, edits, report);
     additions::make(record.json, base, additions, edits, report);
 }
 
-/// A value of some type in the form that [`edit`] gives it, as compact JSON.
-pub(super) fn rewrite(value: Value<'_>, ty: TypeId, facts: &Facts, codes: &dyn Codes, base: &str) -> String {
+/// A value of some type in the form that [`edit`] gives it in a record of a source, as compact JSON. It is to be marked
+/// as a whole.
+pub(super) fn rewrite(value: Value<'_>, ty: TypeId, facts: &Facts, codes: &dyn Codes, source: SourceId) -> String {
     let (mut edits, mut report) = (Edits::new(), Report::default());
-    walk::value(value, ty, &mut Editor::new(facts, codes, base, &mut edits, &mut report));
+    let base = Base::new(value, facts.sources.get(source.0 as usize));
+    let editor = Editor::new(facts, codes, source, &base, &mut edits, &mut report);
+    walk::value(value, ty, &mut editor.without_marks());
     compact(value, &edits)
 }
 

@@ -1,4 +1,6 @@
 //! The edits of references.
+//!
+//! What another source's record gives stands beside a mark: the display, and the text of a reference that leads there.
 
 use super::Facts;
 use super::identifiers::{Identifier, fragment};
@@ -6,9 +8,9 @@ use super::index::{Place, is_same_base, key};
 use crate::fhir::reference::Reference;
 use crate::fhir::{TypeId, facts as r4};
 use crate::lake::json::{Edits, Value};
-use crate::normalize::contributed::{add_extension, settle};
-use crate::normalize::marks::{self, DANGLING, DATA_ABSENT_REASON, SOURCE_REFERENCE, has_url, quoted};
-use crate::normalize::record::Record;
+use crate::normalize::contributed::{add_extension, add_items};
+use crate::normalize::marks::{Base, DANGLING, DATA_ABSENT_REASON, Origin, quoted};
+use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::walk::{self, Visit, resource_type};
 
@@ -16,9 +18,10 @@ use crate::normalize::walk::{self, Visit, resource_type};
 const PATIENCE: u32 = 3;
 
 /// Edits the references of a record.
-pub(super) fn references(record: &Record<'_>, facts: &Facts, edits: &mut Edits, report: &mut Report) {
+pub(super) fn references(record: &Record<'_>, base: &Base<'_>, facts: &Facts, edits: &mut Edits, report: &mut Report) {
     let mut editor = Editor {
         record,
+        base,
         facts,
         edits,
         report,
@@ -26,37 +29,38 @@ pub(super) fn references(record: &Record<'_>, facts: &Facts, edits: &mut Edits, 
     walk::resource(record.json, record.resource_type, &mut editor);
 }
 
-/// Makes the links of a Patient to those of other sources; those that the source has itself are not made twice.
-pub(super) fn patient_links(record: &Record<'_>, links: &[String], edits: &mut Edits, report: &mut Report) {
-    let root = record.json;
-    if r4().get(record.resource_type).name != "Patient" || (links.is_empty() && !marks::may_stand_in(root)) {
-        return;
-    }
-    let is_ours = |item: Value<'_>| marks::marked_by(item).is_some_and(|rule| rule == Rule::References.name());
-    let own: Vec<String> = root
-        .get("link")
-        .into_iter()
-        .flat_map(|list| list.items())
-        .filter(|item| !is_ours(*item))
-        .filter_map(|item| {
-            Some(format!(
-                r#""other":{{"reference":{}}}"#,
-                item.get("other")?.get("reference")?.raw()
-            ))
-        })
-        .collect();
-    let wanted: Vec<&str> = links
-        .iter()
-        .filter(|link| !own.iter().any(|own| link.contains(own.as_str())))
-        .map(String::as_str)
-        .collect();
-    if settle(root, "link", is_ours, &wanted, edits) {
+/// Links a Patient to those of other sources; links that the source has itself are not made twice.
+pub(super) fn patient_links(
+    record: &Record<'_>,
+    base: &Base<'_>,
+    facts: &Facts,
+    others: &[Place],
+    edits: &mut Edits,
+    report: &mut Report,
+) {
+    let own = record.json.get("link");
+    let own = || own.into_iter().flat_map(|list| list.items());
+    let mark = base.mark(Rule::References);
+    let links = others.iter().filter_map(|other| {
+        let reference = facts.index.reference(*other);
+        let leads_there = |item: Value<'_>| Some(item.get("other")?.get_str("reference")? == reference);
+        if own().any(|item| leads_there(item).unwrap_or_default()) {
+            return None;
+        }
+        let reference = quoted(&reference);
+        Some(format!(
+            r#"{{"extension":[{mark}],"other":{{"reference":{reference}}},"type":"seealso"}}"#
+        ))
+    });
+    let links: Vec<String> = links.collect();
+    if add_items(record.json, "link", &links, edits) {
         report.of(Rule::References).changed += 1;
     }
 }
 
 struct Editor<'e, 'm> {
     record: &'e Record<'e>,
+    base: &'e Base<'e>,
     facts: &'e Facts,
     edits: &'m mut Edits,
     report: &'m mut Report,
@@ -68,6 +72,8 @@ struct Read<'e> {
     identifier: Option<Value<'e>>,
     resource_type: Option<TypeId>,
     has_display: bool,
+    /// Something stands beside the text.
+    has_beside: bool,
     extension: Option<Value<'e>>,
 }
 
@@ -78,6 +84,7 @@ impl<'e> Read<'e> {
             identifier: None,
             resource_type: None,
             has_display: false,
+            has_beside: false,
             extension: None,
         };
         for (key, value) in value.entries() {
@@ -86,6 +93,7 @@ impl<'e> Read<'e> {
                 "identifier" => read.identifier = Some(value).filter(Value::is_object),
                 "type" => read.resource_type = value.as_str().and_then(|ty| r4().lookup(&ty)),
                 "display" | "_display" => read.has_display = true,
+                "_reference" => read.has_beside = true,
                 "extension" => read.extension = Some(value),
                 _ => {}
             }
@@ -110,7 +118,7 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
             },
             Reference::Absolute { base, target } if is_same_base(base, facts.fhir_base(source)) => {
                 match facts.index.at(source, target.ty, target.id) {
-                    Some(place) => self.leads_to(text, value, &read, place),
+                    Some(place) => self.leads_to(text, value, &read, &reference, place),
                     None => self.dangles(value, &read, &reference),
                 }
             }
@@ -119,16 +127,15 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
                 let place = identifier
                     .as_ref()
                     .and_then(|identifier| facts.index.identified(source, &[ty], identifier));
+                let place = place.filter(|place| self.may_lead_to(&read, *place));
                 let Some((identifier, place)) = identifier.zip(place) else {
                     self.report.of(Rule::References).left += 1;
                     return;
                 };
-                self.leads_to(text, value, &read, place);
                 if read.identifier.is_none() {
-                    let (system, value_text) = (quoted(&identifier.system), quoted(&identifier.value));
-                    let json = format!(r#"{{"system":{system},"value":{value_text}}}"#);
-                    self.edits.append(value, "identifier", &json);
+                    self.identify(value, &identifier, place);
                 }
+                self.leads_to(text, value, &read, &reference, place);
             }
             Reference::Fragment(_) => self.contained(text, value, &read, &reference),
             _ => {}
@@ -137,21 +144,62 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
 }
 
 impl<'e> Editor<'e, '_> {
+    /// Whether a resource is of the record's own source.
+    fn is_own(&self, place: Place) -> bool {
+        self.facts.index.source(place) == self.record.source
+    }
+
+    /// Whether a reference may be led to a resource: to another source's only if that can be marked.
+    fn may_lead_to(&self, read: &Read<'e>, place: Place) -> bool {
+        self.is_own(place) || !read.has_beside
+    }
+
     /// A reference that leads to a resource as it stands.
     fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: Place) {
         let named = !read.has_display;
-        if let Some(name) = self.facts.index.name(place).filter(|_| named) {
+        if let Some((name, from)) = self.facts.index.name(place).filter(|_| named) {
             self.edits.append(value, "display", &quoted(name));
+            if let Some(beside) = self.beside(place, from) {
+                self.edits.append(value, "_display", &beside);
+            }
             self.changed();
         }
         self.dangles_no_longer(read);
     }
 
-    /// Writes a reference so that it leads to a resource.
-    fn leads_to(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, place: Place) {
-        self.edits.replace_str(text, &self.facts.index.reference(place));
+    /// The mark of a name: of another source's resource, or one that another source's record gives.
+    fn beside(&self, place: Place, from: Option<SourceId>) -> Option<String> {
+        if !self.is_own(place) {
+            let reference = self.facts.index.reference(place);
+            return Some(self.base.beside(Rule::References, &Origin::Resource(&reference)));
+        }
+        let source = self.facts.sources.get(from?.0 as usize)?;
+        Some(self.base.beside(Rule::References, &Origin::Source(source)))
+    }
+
+    /// Writes a reference so that it leads to a resource. If that is another source's, the source's own text is kept.
+    fn leads_to(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, own: &str, place: Place) {
+        let reference = self.facts.index.reference(place);
+        self.edits.replace_str(text, &reference);
+        if !self.is_own(place) {
+            let marks = self.base.marks(Rule::References, &Origin::Resource(&reference));
+            let beside = format!(r#"{{"extension":[{marks},{}]}}"#, self.base.source_reference(own));
+            self.edits.append(value, "_reference", &beside);
+        }
         self.changed();
         self.found(value, read, place);
+    }
+
+    /// Adds the identifier that a conditional reference asks for. Led to another source, the reference keeps its own
+    /// text, so that the identifier goes with what was contributed.
+    fn identify(&mut self, value: Value<'e>, identifier: &Identifier, place: Place) {
+        let (system, text) = (quoted(&identifier.system), quoted(&identifier.value));
+        let mark = match self.is_own(place) {
+            true => String::new(),
+            false => format!(r#","extension":[{}]"#, self.base.mark(Rule::References)),
+        };
+        let json = format!(r#"{{"system":{system},"value":{text}{mark}}}"#);
+        self.edits.append(value, "identifier", &json);
     }
 
     fn changed(&mut self) {
@@ -165,12 +213,17 @@ impl<'e> Editor<'e, '_> {
         };
         let own = read.resource_type.as_slice();
         let types = if own.is_empty() { targets } else { own };
-        let Some(place) = self.facts.index.identified(self.record.source, types, &identifier) else {
+        let place = self.facts.index.identified(self.record.source, types, &identifier);
+        let Some(place) = place.filter(|place| self.may_lead_to(read, *place)) else {
             self.report.of(Rule::References).left += 1;
             return;
         };
-        self.edits
-            .append(value, "reference", &quoted(&self.facts.index.reference(place)));
+        let reference = self.facts.index.reference(place);
+        self.edits.append(value, "reference", &quoted(&reference));
+        if !self.is_own(place) {
+            let beside = self.base.beside(Rule::References, &Origin::Resource(&reference));
+            self.edits.append(value, "_reference", &beside);
+        }
         self.changed();
         self.found(value, read, place);
     }
@@ -193,35 +246,32 @@ impl<'e> Editor<'e, '_> {
             };
             self.facts.index.identified(self.record.source, &[ty], &identifier)
         });
-        let Some(place) = place else { return };
-        let url = quoted(&format!("{}{SOURCE_REFERENCE}", self.facts.base(self.record.source)));
-        let json = format!(
-            r#"{{"url":{url},"valueReference":{{"reference":{}}}}}"#,
-            quoted(reference)
-        );
-        add_extension(value, read.extension, &json, self.edits);
-        self.leads_to(text, value, read, place);
+        let Some(place) = place.filter(|place| self.may_lead_to(read, *place)) else {
+            return;
+        };
+        if self.is_own(place) {
+            let json = self.base.source_reference(reference);
+            add_extension(value, read.extension, &json, self.edits);
+        }
+        self.leads_to(text, value, read, reference, place);
     }
 
-    /// A reference whose resource the source does not have.
+    /// A reference whose resource the source does not have. Counted on is what it leads to, in syncs of the source.
     fn dangles(&mut self, value: Value<'e>, read: &Read<'e>, reference: &str) {
         self.report.of(Rule::References).dangling += 1;
-        let ty = r4().get(self.record.resource_type).name;
-        let key = key(&["dangling", ty, self.record.id, reference], None) as u64;
-        let syncs = self
-            .facts
-            .dangling
-            .get(&key)
-            .copied()
-            .unwrap_or_default()
-            .saturating_add(1);
+        if self.facts.synced != Some(self.record.source) {
+            return;
+        }
+        let key = key(&["dangling", reference], None) as u64;
+        let before = self.facts.dangling.get(&key).copied().unwrap_or_default();
+        let syncs = before.saturating_add(1).min(PATIENCE);
         self.report.dangling.insert(key, syncs);
-        let extensions = || read.extension.into_iter().flat_map(|list| list.items());
-        let says_so = extensions().any(|each| has_url(each, DANGLING) || has_url(each, DATA_ABSENT_REASON));
+        let mut extensions = read.extension.into_iter().flat_map(|list| list.items());
+        let says_so = extensions.any(|each| self.base.has(each, DANGLING) || is_absent(each));
         if syncs < PATIENCE || says_so {
             return;
         }
-        let url = quoted(&format!("{}{DANGLING}", self.facts.base(self.record.source)));
+        let url = self.base.url(DANGLING);
         let json =
             format!(r#"{{"url":"{DATA_ABSENT_REASON}","valueCode":"unknown"}},{{"url":{url},"valueBoolean":true}}"#);
         add_extension(value, read.extension, &json, self.edits);
@@ -231,10 +281,10 @@ impl<'e> Editor<'e, '_> {
     /// Takes out what was said of a reference that led nowhere.
     fn dangles_no_longer(&mut self, read: &Read<'e>) {
         let Some(list) = read.extension else { return };
-        if !list.items().any(|each| has_url(each, DANGLING)) {
+        if !list.items().any(|each| self.base.has(each, DANGLING)) {
             return;
         }
-        let is_said = |each: &Value<'e>| has_url(*each, DANGLING) || has_url(*each, DATA_ABSENT_REASON);
+        let is_said = |each: &Value<'e>| self.base.has(*each, DANGLING) || is_absent(*each);
         if list.items().all(|each| is_said(&each)) {
             self.edits.omit(list);
         } else {
@@ -244,4 +294,9 @@ impl<'e> Editor<'e, '_> {
         }
         self.changed();
     }
+}
+
+/// Whether an extension is R4's for what is not there.
+fn is_absent(extension: Value<'_>) -> bool {
+    extension.get_str("url").is_some_and(|url| url == DATA_ABSENT_REASON)
 }

@@ -94,7 +94,7 @@ impl Index {
             resource_type: record.resource_type,
             source: record.source,
             id: Id::new(record.id),
-            name: self.names.see(record.json, record.resource_type, codes),
+            name: self.names.see(record, codes),
         };
         let fresh = Place(self.entries.len() as u32);
         let place = *self.by_id.entry(key(&["id", ty, record.id], None)).or_insert(fresh);
@@ -195,8 +195,8 @@ impl Index {
         format!("{}/{}", facts().get(self.resource_type(place)).name, self.id(place))
     }
 
-    /// What a resource is called.
-    pub(super) fn name(&self, place: Place) -> Option<&str> {
+    /// What a resource is called, and the source that says so if that is another than its own.
+    pub(super) fn name(&self, place: Place) -> Option<(&str, Option<SourceId>)> {
         self.names.text(self.entries[place.0 as usize].name)
     }
 

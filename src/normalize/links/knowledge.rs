@@ -1,7 +1,7 @@
 //! What the copies of one practitioner, organization or location in several sources tell each other. The same NPI makes them the same.
 //!
 //! A copy gains names, addresses, telecoms and taxonomy that only another source has, marked with where they come from. Where R4 has
-//! one name or address only, it is gained where there is none. Each run takes out what was gained and makes it anew.
+//! one name or address only, it is gained where there is none. What is gained is marked: each run makes it anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use super::identifiers::Identifier;
 use super::index::{Index, Place};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::{Edits, Tape, Value};
-use crate::normalize::contributed::settle;
+use crate::normalize::contributed::add_items;
 use crate::normalize::form::displays::Coding;
 use crate::normalize::form::systems::NUCC;
 use crate::normalize::form::{self, canonical_code, canonical_system, compact};
-use crate::normalize::marks::{self, known_from, mark};
-use crate::normalize::record::Record;
+use crate::normalize::marks::{Base, Origin};
+use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::survey::Settings;
 
@@ -101,10 +101,11 @@ struct Known {
 #[derive(Debug)]
 pub(super) struct Gain {
     element: &'static str,
-    /// The value with its mark; of a text, the text.
+    holds: Holds,
+    /// The value, of a qualification its code.
     json: String,
-    /// Of a text, the property with its mark.
-    mark: String,
+    /// Whose it is.
+    from: Place,
 }
 
 /// A copy of a practitioner, an organization or a location, and its values.
@@ -128,12 +129,7 @@ impl Knowledge {
             let Some(value) = record.json.get(element) else {
                 continue;
             };
-            let is_contributed = match holds {
-                Holds::Text => record.json.get(&format!("_{element}")).is_some_and(marks::is_marked),
-                _ => false,
-            };
-            let values = value.items().chain((!value.is_array()).then_some(value));
-            for value in values.filter(|value| !is_contributed && !marks::is_marked(*value)) {
+            for value in value.items().chain((!value.is_array()).then_some(value)) {
                 if known.len() < MAX_VALUES
                     && let Some(one) = read(element, *holds, value)
                 {
@@ -165,7 +161,7 @@ impl Knowledge {
                         .filter(|one| is_single(one.holds))
                         .map(|one| (one.element, "")),
                 );
-                let mut gained = Vec::new();
+                let mut gained: Vec<Gain> = Vec::new();
                 for (other, values) in &copies {
                     if index.source(*other) == index.source(*place) {
                         continue;
@@ -177,10 +173,11 @@ impl Knowledge {
                             value.same.as_str()
                         };
                         if has.insert((value.element, same)) {
-                            gained.extend(gain(value, *place, *other, index, settings, form));
+                            gained.extend(gain(value, *other, index.source(*other), settings, form));
                         }
                     }
                 }
+                gained.sort_by_key(|gain| gain.element);
                 if !gained.is_empty() {
                     gains.insert(*place, gained);
                 }
@@ -194,48 +191,25 @@ fn is_single(holds: Holds) -> bool {
     matches!(holds, Holds::Text | Holds::Address)
 }
 
-fn gain(
-    value: &Known,
-    place: Place,
-    other: Place,
-    index: &Index,
-    settings: &Settings<'_>,
-    form: &form::Facts,
-) -> Option<Gain> {
-    let base = &settings.sources.get(index.source(place).0 as usize)?.tag_system_base;
-    let extensions = format!(
-        r#""extension":[{},{}]"#,
-        mark(base, Rule::Knowledge),
-        known_from(base, &index.reference(other))
-    );
-    let (json, mark) = match value.holds {
-        Holds::Text => (value.json.to_string(), format!("{{{extensions}}}")),
-        Holds::Concepts => {
-            let concept = concept(&value.json, base, settings, form)?;
-            (format!("{},{extensions}}}", concept.strip_suffix('}')?), String::new())
-        }
-        Holds::Qualifications => {
-            let concept = concept(&value.json, base, settings, form)?;
-            (format!(r#"{{{extensions},"code":{concept}}}"#), String::new())
-        }
-        _ => (
-            format!("{},{extensions}}}", value.json.strip_suffix('}')?),
-            String::new(),
-        ),
+fn gain(value: &Known, from: Place, source: SourceId, settings: &Settings<'_>, form: &form::Facts) -> Option<Gain> {
+    let json = match value.holds {
+        Holds::Concepts | Holds::Qualifications => concept(&value.json, source, settings, form)?,
+        _ => value.json.to_string(),
     };
     Some(Gain {
         element: value.element,
+        holds: value.holds,
         json,
-        mark,
+        from,
     })
 }
 
-/// A concept in the form in which it is stored, so that it is the same before and after its own record was normalized.
-fn concept(json: &str, base: &str, settings: &Settings<'_>, form: &form::Facts) -> Option<String> {
+/// A concept in the form in which its own record is stored.
+fn concept(json: &str, source: SourceId, settings: &Settings<'_>, form: &form::Facts) -> Option<String> {
     let ty = facts().lookup("CodeableConcept")?;
     let mut tape = Tape::new();
     let value = tape.parse(json.as_bytes()).ok()?;
-    Some(form::rewrite(value, ty, form, settings.codes, base))
+    Some(form::rewrite(value, ty, form, settings.codes, source))
 }
 
 /// Takes in a value, with what makes it the same as another.
@@ -314,73 +288,52 @@ fn taxonomy(concept: Value<'_>) -> Option<String> {
     })
 }
 
-/// Makes what a record gains; what it gained before and is no longer due goes.
-pub(super) fn give(root: Value<'_>, ty: TypeId, gains: &[Gain], edits: &mut Edits, report: &mut Report) {
-    let elements = elements(ty);
-    if elements.is_empty() || (gains.is_empty() && !marks::may_stand_in(root)) {
-        return;
-    }
-    for (element, holds) in elements {
-        let due = || gains.iter().filter(|gain| gain.element == *element);
-        let is_changed = match holds {
-            Holds::Text => text(root, element, due().next(), edits),
-            Holds::Address => address(root, element, due().next(), edits),
+/// Makes what a record gains, marked with where it is from.
+pub(super) fn give(
+    root: Value<'_>,
+    base: &Base<'_>,
+    gains: &[Gain],
+    index: &Index,
+    edits: &mut Edits,
+    report: &mut Report,
+) {
+    for gains in gains.chunk_by(|one, other| one.element == other.element) {
+        let element = gains[0].element;
+        let marks = |gain: &Gain| base.marks(Rule::Knowledge, &Origin::Resource(&index.reference(gain.from)));
+        let given = match gains[0].holds {
+            Holds::Text | Holds::Address => {
+                let beside = format!("_{element}");
+                let is_open = root.get(element).is_none() && root.get(&beside).is_none();
+                for gain in gains.iter().take(usize::from(is_open)) {
+                    if gain.holds == Holds::Text {
+                        edits.append(root, element, &gain.json);
+                        edits.append(root, &beside, &format!("{{\"extension\":[{}]}}", marks(gain)));
+                    } else {
+                        edits.append(root, element, &gain.marked(&marks(gain)));
+                    }
+                }
+                is_open
+            }
             _ => {
-                let wanted: Vec<&str> = due().map(|gain| gain.json.as_str()).collect();
-                settle(root, element, is_ours, &wanted, edits)
+                let items: Vec<String> = gains.iter().map(|gain| gain.marked(&marks(gain))).collect();
+                add_items(root, element, &items, edits)
             }
         };
-        if is_changed {
-            report.of(Rule::Knowledge).changed += due().count().max(1) as u64;
+        if given {
+            report.of(Rule::Knowledge).changed += gains.len() as u64;
         }
     }
 }
 
-fn is_ours(value: Value<'_>) -> bool {
-    marks::marked_by(value).is_some_and(|rule| rule == Rule::Knowledge.name())
-}
-
-/// Makes a gained text, which is marked beside it.
-fn text(root: Value<'_>, element: &str, gain: Option<&Gain>, edits: &mut Edits) -> bool {
-    let beside = format!("_{element}");
-    let mark = root.get(&beside);
-    let is_gained = mark.is_some_and(is_ours);
-    let own = root.get(element);
-    let is_same = gain.is_some_and(|gain| {
-        own.is_some_and(|own| own.raw() == gain.json)
-            && mark.is_some_and(|mark| compact(mark, &Edits::new()) == gain.mark)
-    });
-    if is_same || (!is_gained && (gain.is_none() || own.is_some() || mark.is_some())) {
-        return false;
-    }
-    for value in own.into_iter().chain(mark) {
-        edits.omit(value);
-    }
-    if let Some(gain) = gain {
-        edits.append(root, element, &gain.json);
-        edits.append(root, &beside, &gain.mark);
-    }
-    true
-}
-
-/// Makes a gained address where R4 has one.
-fn address(root: Value<'_>, element: &str, gain: Option<&Gain>, edits: &mut Edits) -> bool {
-    let own = root.get(element);
-    let is_gained = own.is_some_and(is_ours);
-    match (own, gain) {
-        (Some(own), Some(gain)) if compact(own, &Edits::new()) == gain.json => false,
-        (Some(own), Some(gain)) if is_gained => {
-            edits.replace(own, gain.json.as_str());
-            true
+impl Gain {
+    /// The value with extensions.
+    fn marked(&self, extensions: &str) -> String {
+        match self.holds {
+            Holds::Qualifications => format!("{{\"extension\":[{extensions}],\"code\":{}}}", self.json),
+            _ => {
+                let open = self.json.strip_suffix('}').unwrap_or_default();
+                format!("{open},\"extension\":[{extensions}]}}")
+            }
         }
-        (Some(own), None) if is_gained => {
-            edits.omit(own);
-            true
-        }
-        (None, Some(gain)) => {
-            edits.append(root, element, &gain.json);
-            true
-        }
-        _ => false,
     }
 }

@@ -11,15 +11,16 @@ mod knowledge;
 mod names;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use self::index::{Index, Place};
 use self::knowledge::{Gain, Knowledge};
 use super::form;
-use super::marks;
+use super::marks::Base;
 use super::record::{Record, Source, SourceId};
-use super::report::{Report, Rule};
+use super::report::Report;
 use super::survey::Settings;
 use crate::fhir::facts;
 use crate::lake::json::Edits;
@@ -31,21 +32,24 @@ use crate::lake::json::Edits;
 pub struct Facts {
     index: Index,
     knowledge: Knowledge,
-    sources: Vec<Source>,
+    sources: Arc<[Source]>,
     gains: FxHashMap<Place, Vec<Gain>>,
-    /// For the Patients of a consent with several sources, the links to the others.
-    patients: FxHashMap<Place, Vec<String>>,
+    /// For the Patients of a consent with several sources, the others.
+    patients: FxHashMap<Place, Vec<Place>>,
+    /// The source that is synced, and how often its references led nowhere before.
+    synced: Option<SourceId>,
     dangling: BTreeMap<u64, u32>,
 }
 
 impl Facts {
-    /// Takes in how often references led nowhere before.
-    pub fn recall(&mut self, dangling: BTreeMap<u64, u32>) {
+    /// Takes in how often the references of the source that is synced led nowhere before.
+    pub(super) fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
+        self.synced = Some(source);
         self.dangling = dangling;
     }
 
     /// Takes in a record.
-    pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
+    pub(super) fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let base = settings
             .sources
             .get(record.source.0 as usize)
@@ -57,8 +61,8 @@ impl Facts {
     }
 
     /// The facts when all records are seen.
-    pub fn decide(mut self, settings: &Settings<'_>, form: &form::Facts) -> Facts {
-        self.sources = settings.sources.to_vec();
+    pub(super) fn decide(mut self, settings: &Settings<'_>, sources: Arc<[Source]>, form: &form::Facts) -> Facts {
+        self.sources = sources;
         self.index.decide(form);
         let knowledge = std::mem::take(&mut self.knowledge);
         self.gains = knowledge.decide(&self.index, settings, form);
@@ -83,23 +87,12 @@ impl Facts {
             })
             .collect();
         for (source, place) in &alone {
-            let mark = marks::mark(self.base(*source), Rule::References);
             let others = alone.iter().filter(|(other, _)| other != source);
-            let links = others.map(|(_, other)| {
-                let reference = marks::quoted(&self.index.reference(*other));
-                format!(r#"{{"extension":[{mark}],"other":{{"reference":{reference}}},"type":"seealso"}}"#)
-            });
-            let links: Vec<String> = links.collect();
-            if !links.is_empty() {
-                self.patients.insert(*place, links);
+            let others: Vec<Place> = others.map(|(_, other)| *other).collect();
+            if !others.is_empty() {
+                self.patients.insert(*place, others);
             }
         }
-    }
-
-    fn base(&self, source: SourceId) -> &str {
-        self.sources
-            .get(source.0 as usize)
-            .map_or("", |source| source.tag_system_base.as_str())
     }
 
     fn fhir_base(&self, source: SourceId) -> &str {
@@ -110,17 +103,18 @@ impl Facts {
 }
 
 /// Edits the references of a record, and makes what it gains from others.
-pub fn edit(record: &Record<'_>, facts: &Facts, edits: &mut Edits, report: &mut Report) {
-    edit::references(record, facts, edits, report);
-    let place = facts.index.find(record.resource_type, record.id);
-    let links = place.and_then(|place| facts.patients.get(&place));
-    edit::patient_links(record, links.map_or(&[][..], Vec::as_slice), edits, report);
-    let gains = place.and_then(|place| facts.gains.get(&place));
-    knowledge::give(
-        record.json,
-        record.resource_type,
-        gains.map_or(&[][..], Vec::as_slice),
-        edits,
-        report,
-    );
+pub(super) fn edit(record: &Record<'_>, base: &Base<'_>, facts: &Facts, edits: &mut Edits, report: &mut Report) {
+    edit::references(record, base, facts, edits, report);
+    if facts.patients.is_empty() && facts.gains.is_empty() {
+        return;
+    }
+    let Some(place) = facts.index.find(record.resource_type, record.id) else {
+        return;
+    };
+    if let Some(others) = facts.patients.get(&place) {
+        edit::patient_links(record, base, facts, others, edits, report);
+    }
+    if let Some(gains) = facts.gains.get(&place) {
+        knowledge::give(record.json, base, gains, &facts.index, edits, report);
+    }
 }

@@ -3,15 +3,18 @@
 //! A name is a person's name, an element `name` or `title`, or the text of the resource's code. A code may get its display from another
 //! record, so such a name is known only when all records were seen.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Value;
 use crate::normalize::codes::Codes;
-use crate::normalize::form::displays::Coding;
+use crate::normalize::form::displays::{Coding, Shown};
 use crate::normalize::form::systems::RXNORM;
 use crate::normalize::form::{self, canonical_code, canonical_system, display_key, unmapped_ndc};
-use crate::normalize::marks::{self, PLACEHOLDER};
+use crate::normalize::marks::PLACEHOLDER;
+use crate::normalize::record::{Record, SourceId};
 
 /// A longer text is no name.
 const MAX_LENGTH: usize = 200;
@@ -58,23 +61,52 @@ const NONE: Name = Name(0);
 /// A name as far as its record tells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Found {
-    /// Codes whose display, if another record has one, goes before the text.
+    /// Codes whose display, if another record of the source has one, goes before the text; one of another source goes
+    /// behind it.
     codes: Box<[u128]>,
+    /// With codes, the source of the record.
+    source: Option<SourceId>,
     text: Option<Box<str>>,
+}
+
+impl Found {
+    fn of_text(text: Box<str>) -> Found {
+        Found {
+            codes: Box::default(),
+            source: None,
+            text: Some(text),
+        }
+    }
+
+    /// The name, with the source of a display that is not the record's own.
+    fn resolve(self, form: &form::Facts) -> Option<(Box<str>, Option<SourceId>)> {
+        let mut shown = None;
+        if let Some(source) = self.source {
+            for code in &self.codes {
+                shown = Shown::either(shown, form.display(*code, source));
+            }
+        }
+        let own = self.text.map(|text| Shown::own(Cow::Owned(text.into())));
+        let shown = Shown::either(shown, own)?;
+        Some((shown.text.into_owned().into(), shown.from))
+    }
 }
 
 /// All names, each once.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     places: FxHashMap<Found, Name>,
-    texts: Vec<Option<Box<str>>>,
+    texts: Vec<Option<(Box<str>, Option<SourceId>)>>,
 }
 
 impl Names {
-    pub(super) fn see(&mut self, json: Value<'_>, ty: TypeId, codes: &dyn Codes) -> Name {
-        let Some(found) = name_of(json, ty, codes) else {
+    pub(super) fn see(&mut self, record: &Record<'_>, codes: &dyn Codes) -> Name {
+        let Some(mut found) = name_of(record.json, record.resource_type, codes) else {
             return NONE;
         };
+        if !found.codes.is_empty() {
+            found.source = Some(record.source);
+        }
         let next = Name(self.places.len() as u32 + 1);
         *self.places.entry(found).or_insert(next)
     }
@@ -83,14 +115,15 @@ impl Names {
         let places = std::mem::take(&mut self.places);
         self.texts = vec![None; places.len() + 1];
         for (found, name) in places {
-            let display = found.codes.iter().find_map(|code| form.display(*code)).map(Box::from);
-            let text: Option<Box<str>> = display.or(found.text);
-            self.texts[name.0 as usize] = text.filter(|text| text.len() <= MAX_LENGTH);
+            let text = found.resolve(form).filter(|(text, _)| text.len() <= MAX_LENGTH);
+            self.texts[name.0 as usize] = text;
         }
     }
 
-    pub(super) fn text(&self, name: Name) -> Option<&str> {
-        self.texts.get(name.0 as usize)?.as_deref()
+    /// A name, and the source that it is from if that is another than its resource's.
+    pub(super) fn text(&self, name: Name) -> Option<(&str, Option<SourceId>)> {
+        let (text, from) = self.texts.get(name.0 as usize)?.as_ref()?;
+        Some((text, *from))
     }
 }
 
@@ -98,17 +131,12 @@ fn name_of(json: Value<'_>, ty: TypeId, codes: &dyn Codes) -> Option<Found> {
     let ty = facts().get(ty).name;
     let (_, element) = NAMED.iter().find(|(of, _)| *of == ty)?;
     let value = json.get(element)?;
-    let text = |text: String| Found {
-        codes: Box::default(),
-        text: Some(text.into()),
-    };
     if value.is_string() {
-        let is_contributed = json.get(&format!("_{element}")).is_some_and(marks::is_marked);
-        let name = value.as_str().filter(|name| !is_contributed && says_something(name))?;
-        return Some(text(name.into_owned()));
+        let name = value.as_str().filter(|name| says_something(name))?;
+        return Some(Found::of_text(name.into()));
     }
     if *element == "name" {
-        return human(value).map(text);
+        return human(value).map(|name| Found::of_text(name.into()));
     }
     let concept = value.items().next().unwrap_or(value);
     concept_name(concept, codes)
@@ -126,10 +154,7 @@ fn human(names: Value<'_>) -> Option<String> {
         Some("old" | "maiden" | "anonymous") => 3,
         _ => 2,
     };
-    let own = names
-        .items()
-        .filter(|name| name.is_object() && !marks::is_marked(*name));
-    let name = own.min_by_key(rank)?;
+    let name = names.items().filter(Value::is_object).min_by_key(rank)?;
     if let Some(text) = name.get_str("text").filter(|text| says_something(text)) {
         return Some(text.into_owned());
     }
@@ -144,17 +169,15 @@ fn human(names: Value<'_>) -> Option<String> {
 
 /// The text that `form` leaves in a concept: its own, else the first display.
 fn concept_name(concept: Value<'_>, codes: &dyn Codes) -> Option<Found> {
+    if let Some(text) = concept.get("text") {
+        let text = text.as_str().filter(|text| says_something(text))?;
+        return Some(Found::of_text(text.into()));
+    }
     let mut found = Found {
         codes: Box::default(),
+        source: None,
         text: None,
     };
-    if let Some(text) = concept.get("text") {
-        found.text = text
-            .as_str()
-            .filter(|text| says_something(text))
-            .map(|text| text.into_owned().into());
-        return found.text.is_some().then_some(found);
-    }
     let mut open = Vec::new();
     for item in concept.get("coding")?.items() {
         let coding = Coding::read(item);

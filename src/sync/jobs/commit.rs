@@ -39,7 +39,7 @@ impl Commit {
             mode: consent.mode,
             application: consent.application.clone(),
             normalize: Some(Normalization {
-                dangling: self.store.dangling(&consent.id).map_err(internal)?,
+                dangling: self.store.dangling(&self.errand.authorization.id).map_err(internal)?,
                 ..self.rules.clone()
             }),
             ..Options::default()

@@ -1,0 +1,43 @@
+//! Resources of the input that turn out to fit into no table: an object has a property twice, or there is no room for
+//! more columns. Only writing them shows it. The rules must not go by what is not stored, so the input is then read
+//! again without them.
+
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::path::Path;
+
+use rustc_hash::{FxHashSet, FxHasher};
+
+use super::block::Origin;
+use super::error::Refusal;
+
+/// The places of such resources, by a hash.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Unfit(FxHashSet<u64>);
+
+impl Unfit {
+    pub(super) fn add(&mut self, refusal: &Refusal) {
+        let origin = Origin {
+            line: refusal.line,
+            entry: refusal.entry.map(|entry| entry as u32),
+        };
+        self.0.insert(place(&refusal.file, origin));
+    }
+
+    pub(super) fn holds(&self, file: &Path, origin: Origin) -> bool {
+        !self.0.is_empty() && self.0.contains(&place(file, origin))
+    }
+
+    /// Whether another has all of these.
+    pub(super) fn is_within(&self, other: &Unfit) -> bool {
+        self.0.is_subset(&other.0)
+    }
+
+    pub(super) fn add_all(&mut self, other: Unfit) {
+        self.0.extend(other.0);
+    }
+}
+
+fn place(file: &Path, origin: Origin) -> u64 {
+    let hasher = BuildHasherDefault::<FxHasher>::default();
+    hasher.hash_one((file, origin.line, origin.entry))
+}
