@@ -6,10 +6,10 @@
     npm install --prefix target/clients/npm
     python tests/clients/validate.py target/debug/tabularium tests/clients/validator/target/debug/validator target/clients/npm
 
-Imports every set of records below $TABULARIUM_SHARED/data, and the sparse claims of `claims.json`, with
-`import --normalize`, serves them, and reads all that is stored. All of it is held against R4; what the rules of
-normalization made, against US Core 6.1 too. Without the last argument, the folder that npm installed into, Medplum's
-validator is left out.
+Imports every set of records below $TABULARIUM_SHARED/data with `import --normalize`, serves them, and reads all that is
+stored. Further sets are the claims of `claims.json`, CARIN's claims with one element less each, and a generated population.
+All that is stored is held against R4; what the rules of normalization made, against US Core 6.1 too. Without the last
+argument, the folder that npm installed into, Medplum's validator is left out.
 
 No error may be found but those of KNOWN. Each validator must find the errors of DAMAGE.
 """
@@ -96,9 +96,12 @@ def read_sets(program, scratch):
     """All that is stored, as (set, resource)."""
     sets = sorted({file.parent for file in (SHARED / "data").rglob("*.json")})
     expect(len(sets) >= 9, f"the sets of records are below {SHARED}/data")
+    sets = {str(path.relative_to(SHARED / "data")): path for path in sets}
+    sets |= {"claims": HERE / "claims.json", "sparse": scratch / "sparse.ndjson", "generated": scratch / "generated"}
+    write_sparse(sets["sparse"])
+    output(program, "generate", "--patients", 4, "--seed", 7, "--out", sets["generated"])
     stored = []
-    for number, path in enumerate([*sets, HERE / "claims.json"]):
-        name = str(path.relative_to(SHARED / "data")) if path.is_dir() else path.stem
+    for number, (name, path) in enumerate(sets.items()):
         lake = scratch / f"lake-{number}"
         table = output(program, "import", "--normalize", "--data", lake, path)
         rows = table.split("\ntotal")[0].splitlines()[1:]
@@ -112,8 +115,37 @@ def read_sets(program, scratch):
         profile = PROFILES[resource["resourceType"]]
         claimed = resource["meta"].get("profile", [])
         expect(claimed == ([profile] if profile else []), f"{resource['resourceType']}/{resource['id']} claims {claimed}")
-    print(f"{len(stored)} resources of {len(sets) + 1} sets, {len(made)} of them made by rules")
+    print(f"{len(stored)} resources of {len(sets)} sets, {len(made)} of them made by rules")
     return stored
+
+
+def write_sparse(file):
+    """CARIN's claims, each of another person, without one element or one part of an element."""
+    claims = []
+    for source in sorted((SHARED / "data" / "carin").rglob("*.json")):
+        document = json.loads(source.read_text())
+        resources = [entry["resource"] for entry in document.get("entry", [])] or [document]
+        claims += [one for one in resources if one["resourceType"] == "ExplanationOfBenefit"]
+    lines = []
+    for claim in (sparse for claim in claims for sparse in without_one(claim)):
+        number = len(lines)
+        patient = {"resourceType": "Patient", "id": f"p{number}"}
+        claim |= {"id": f"c{number}", "patient": {"reference": f"Patient/p{number}"}}
+        lines.append(f"{json.dumps(patient)}\n{json.dumps(claim)}\n")
+    expect(len(lines) > 500, f"there are claims of CARIN, {len(lines)}")
+    file.write_text("".join(lines))
+
+
+def without_one(claim):
+    for name, value in claim.items():
+        if name in ("resourceType", "id", "patient"):
+            continue
+        yield {key: kept for key, kept in claim.items() if key != name}
+        items = value if isinstance(value, list) else []
+        for part in sorted({part for item in items for part in item}):
+            fewer = [{key: kept for key, kept in item.items() if key != part} for item in items]
+            # An item without anything is no element at all.
+            yield claim | {name: [item for item in fewer if item] or value}
 
 
 def read_lake(program, lake, types):
