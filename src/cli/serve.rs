@@ -78,6 +78,8 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let (listener, local) = listen(&args.listen)?;
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
     logging::start(args.log_format);
+    // Whoever reads the line may make a token for the address at once.
+    store.set_base_url(&base_url).map_err(Failure::other)?;
     println!("Serving {} at {base_url}/fhir", args.data.display());
     warn_of_no_sources(&store).map_err(Failure::other)?;
     serve(

@@ -48,6 +48,8 @@ fn a_contract_in_a_class_is_a_plan_and_the_coverage_refers_to_it() {
     let world = world([classed("1", "H1234-001"), classed("2", "H1234-001")]);
     let made = world.run();
     assert_eq!(made.only("InsurancePlan"), plan());
+    // It meets no profile: a Coverage does not tell the networks that Plan-Net asks for.
+    assert!(made.whole("InsurancePlan")[0]["meta"].get("profile").is_none());
     let id = &made.whole("InsurancePlan")[0]["id"];
     let mark = json!({"url": format!("{BASE}/StructureDefinition/normalized"), "valueCode": "InsurancePlan"});
     let value = json!({"extension": [mark], "reference": format!("InsurancePlan/{}", id.as_str().unwrap())});

@@ -27,6 +27,7 @@ fn a_pharmacy_claim_of_carin_is_a_prescription() {
         "subject": {"reference": "Patient/Patient2"},
         "supportingInformation": [{"reference": "ExplanationOfBenefit/EOBPharmacy1"}],
         "authoredOn": "2019-07-02",
+        "requester": {"display": "Undefined by source"},
         "insurance": [{"reference": "Coverage/Coverage1"}],
         "dispenseRequest": {
             "numberOfRepeatsAllowed": 0,
@@ -60,8 +61,8 @@ fn the_primary_member_of_the_care_team_asked_for_it() {
 }
 
 #[test]
-fn tags_and_provenance_say_where_it_comes_from() {
-    let Some(shared) = shared("tags_and_provenance_say_where_it_comes_from") else {
+fn profile_tags_and_provenance_say_what_it_is_and_where_it_comes_from() {
+    let Some(shared) = shared("profile_tags_and_provenance_say_what_it_is_and_where_it_comes_from") else {
         return;
     };
     let made = World::of(&shared, &["carin/ig-2.0.0/ExplanationOfBenefit-EOBPharmacy1.json"]).run();
@@ -70,9 +71,11 @@ fn tags_and_provenance_say_where_it_comes_from() {
         {"system": format!("{BASE}/EndpointId"), "code": "a"},
         {"system": format!("{BASE}/GeneratedBy"), "code": "MedicationRequest"}
     ]);
-    assert_eq!(order["meta"], json!({"tag": tags}));
+    let us_core = |name: &str| format!("http://hl7.org/fhir/us/core/StructureDefinition/us-core-{name}");
+    let meta = |profile| json!({"profile": [us_core(profile)], "tag": tags});
+    assert_eq!(order["meta"], meta("medicationrequest"));
     let provenance = &made.whole("Provenance")[0];
-    assert_eq!(provenance["meta"], json!({"tag": tags}));
+    assert_eq!(provenance["meta"], meta("provenance"));
     let expected = json!({
         "target": [{"reference": "MedicationRequest/00777310502"}],
         "recorded": "2026-11-23T00:00:00Z",

@@ -118,3 +118,14 @@ fn a_period_of_several_days_is_a_period() {
         json!({"start": "2024-01-01", "end": "2024-01-03"})
     );
 }
+
+/// US Core requires when a completed procedure was performed. A claim without any day once gave none.
+#[test]
+fn a_procedure_without_a_day_says_that_the_source_has_none() {
+    let mut claim = service("1", "2024-03-01", "11", "11042");
+    claim.as_object_mut().unwrap().remove("billablePeriod");
+    claim["item"][0].as_object_mut().unwrap().remove("servicedDate");
+    let procedure = world([claim]).run().only("Procedure");
+    assert_eq!(procedure["status"], "completed");
+    assert_eq!(procedure["performedString"], "Undefined by source");
+}

@@ -90,6 +90,11 @@ fn every_generated_resource_has_what_r4_requires() {
         for (resource_type, elements) in required {
             for resource in made.whole(resource_type) {
                 seen += 1;
+                let profile = resource["meta"]["profile"][0].as_str().unwrap();
+                let name = profile
+                    .strip_prefix("http://hl7.org/fhir/us/core/StructureDefinition/us-core-")
+                    .unwrap();
+                assert!(name.starts_with(&resource_type.to_lowercase()), "{profile}");
                 for element in elements {
                     assert!(!resource[*element].is_null(), "{element} of {resource:#}");
                 }

@@ -60,3 +60,40 @@ fn a_resource_that_cannot_be_valid_stays_as_it_came() {
         assert_eq!(normalized(record.clone()), (record, 1));
     }
 }
+
+/// A second run once took the placeholder of a Reference for the name of somebody, and gave what it made of the claim another id.
+#[test]
+fn what_is_made_does_not_change_with_placeholders() {
+    let coded =
+        |code: &str| json!({"coding": [{"system": "http://terminology.hl7.org/CodeSystem/claim-type", "code": code}]});
+    let claim = |id: &str, code: &str, item: Value| {
+        json!({"resourceType": "ExplanationOfBenefit", "id": id, "status": "active", "type": coded(code), "use": "claim",
+            "patient": {"reference": "Patient/p"}, "created": "2024-05-01", "outcome": "complete",
+            "careTeam": [{"sequence": 1, "role": {"coding": [{"code": "prescribing"}]}}],
+            "item": [item]})
+    };
+    let cpt = json!({"coding": [{"system": "http://www.ama-assn.org/go/cpt", "code": "11042"}]});
+    let consent = Consent::new(1)
+        .with(
+            0,
+            claim("fill", "pharmacy", json!({"sequence": 1, "servicedDate": "2024-05-01"})),
+        )
+        .with(
+            0,
+            claim(
+                "visit",
+                "professional",
+                json!({"sequence": 1, "servicedDate": "2024-05-01", "productOrService": cpt}),
+            ),
+        );
+    let made = |consent: &Consent| {
+        let plan = consent.plan(&NoCodes);
+        let generated = plan.generated.into_iter();
+        generated.map(|made| (made.id, made.json)).collect::<Vec<_>>()
+    };
+    let (after, _) = consent.normalize(&NoCodes);
+    assert_eq!(after.get("fill")["provider"], json!({"display": "Undefined by source"}));
+    let first = made(&consent);
+    assert!(first.len() >= 5, "{first:#?}");
+    assert_eq!(made(&after), first);
+}

@@ -1,6 +1,6 @@
 //! Codes as rules see them, and how a generated resource writes them.
 
-use super::text::{Name, Names, Object};
+use super::text::{Name, Names, Object, said};
 use crate::lake::json::Value;
 use crate::normalize::codes::Codes;
 use crate::normalize::form::{canonical_code, canonical_system};
@@ -129,7 +129,7 @@ impl Concept {
         }
         Concept {
             codes: read,
-            text: value.get_str("text").map(|text| names.keep(&text)),
+            text: said(value.get_str("text"), names),
         }
     }
 

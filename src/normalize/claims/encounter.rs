@@ -11,6 +11,7 @@ use super::services::{Service, service};
 use super::text::{Object, quoted, reference};
 use super::visits::{Visit, Visits};
 use crate::normalize::codes::Codes;
+use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::report::Rule;
 
 /// Makes the Encounters of the visits that no source's Encounter tells of. `diagnosed` has the diagnoses of each visit.
@@ -55,10 +56,7 @@ fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
         return coded;
     }
     let title = visit.lines(claims).find_map(|(claim, _)| claim.title.as_deref());
-    vec![format!(
-        "{{\"text\":{}}}",
-        quoted(title.unwrap_or("Undefined by source"))
-    )]
+    vec![format!("{{\"text\":{}}}", quoted(title.unwrap_or(PLACEHOLDER)))]
 }
 
 /// Practitioners of the care team, each once with its parts; of a professional's claim also who bills.

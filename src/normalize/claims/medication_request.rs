@@ -6,9 +6,10 @@ use super::claim::{Claim, Kind, Line, Role};
 use super::code::{Code, NDC, RXNORM, concept};
 use super::out::{Context, Output, references};
 use super::own::{Order, Own};
-use super::party::Party;
+use super::party::{Party, undefined};
 use super::text::{Name, Object, When, quoted, reference};
 use crate::normalize::codes::Codes;
+use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::plan::Addition;
 use crate::normalize::record::{Day, SourceId};
 use crate::normalize::report::Rule;
@@ -184,9 +185,10 @@ impl Prescription<'_> {
         if let Some(when) = written.min().or(first.when()) {
             json.text("authoredOn", &when.text);
         }
-        if let Some(party) = self.fills.iter().rev().find_map(Fill::prescriber) {
-            json.raw("requester", &context.directory.json(source, party));
-        }
+        // US Core requires that somebody ordered it.
+        let prescriber = self.fills.iter().rev().find_map(Fill::prescriber);
+        let requester = prescriber.map_or_else(undefined, |party| context.directory.json(source, party));
+        json.raw("requester", &requester);
         let mut coverages: Vec<&str> = Vec::new();
         for coverage in self.fills.iter().flat_map(|fill| &fill.claim.coverages) {
             if !coverages.contains(&&**coverage) {
@@ -339,7 +341,7 @@ fn medication(fill: &Fill<'_>, codes: &dyn Codes) -> String {
         (_, names) if products > 1 => Some(format!("Compound of {}", names.join(", "))),
         (_, [name, ..]) => Some(name.clone()),
     };
-    let text = text.or_else(|| codings.is_empty().then(|| "Undefined by source".to_owned()));
+    let text = text.or_else(|| codings.is_empty().then(|| PLACEHOLDER.to_owned()));
     concept(codings, text.as_deref()).unwrap_or_default()
 }
 

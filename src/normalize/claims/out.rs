@@ -42,7 +42,7 @@ impl Context<'_> {
         Some((self.settings.ids)(source, resource_type, seed))
     }
 
-    /// A resource with its type, id and tags.
+    /// A resource with its type, id, the profile that it meets, and tags.
     pub(super) fn resource(&self, source: SourceId, resource_type: &str, id: &str, rules: &[Rule]) -> Object {
         let mut tags = Vec::new();
         if let Some(source) = self.source(source) {
@@ -52,7 +52,9 @@ impl Context<'_> {
         }
         let mut resource = Object::new();
         resource.text("resourceType", resource_type).text("id", id);
-        resource.maybe("meta", Object::new().list("tag", &tags).some());
+        let profile = Vec::from_iter(profile(resource_type).map(quoted));
+        let meta = Object::new().list("profile", &profile).list("tag", &tags).some();
+        resource.maybe("meta", meta);
         resource
     }
 
@@ -64,6 +66,19 @@ impl Context<'_> {
             .text("valueCode", rule.name())
             .json()
     }
+}
+
+/// The profile of US Core 6.1 that a generated resource meets, whatever its claim leaves out. An InsurancePlan claims none: US Core
+/// has none for it, and Plan-Net's asks for the plan's networks, which no Coverage tells.
+fn profile(resource_type: &str) -> Option<&'static str> {
+    Some(match resource_type {
+        "Condition" => "http://hl7.org/fhir/us/core/StructureDefinition/us-core-condition-encounter-diagnosis",
+        "Encounter" => "http://hl7.org/fhir/us/core/StructureDefinition/us-core-encounter",
+        "MedicationRequest" => "http://hl7.org/fhir/us/core/StructureDefinition/us-core-medicationrequest",
+        "Procedure" => "http://hl7.org/fhir/us/core/StructureDefinition/us-core-procedure",
+        "Provenance" => "http://hl7.org/fhir/us/core/StructureDefinition/us-core-provenance",
+        _ => return None,
+    })
 }
 
 /// The URL of the extension on what rules add.

@@ -3,10 +3,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::code::NPI;
-use super::text::{Name, Names, Object};
+use super::text::{Name, Names, Object, said};
 use crate::fhir::reference::{Reference, Target};
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Value;
+use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};
 
 /// Who is referred to.
@@ -30,10 +31,10 @@ impl std::hash::Hash for Party {
 }
 
 impl Party {
-    /// Reads a Reference of the record `root`. One that says nothing is none.
+    /// Reads a Reference of the record `root`. One that says nothing is none; neither is a placeholder, which an earlier run put there.
     pub(super) fn read(value: Value<'_>, root: Value<'_>, names: &mut Names) -> Option<Party> {
         let mut party = Party {
-            display: value.get_str("display").map(|display| names.keep(&display)),
+            display: said(value.get_str("display"), names),
             kind: value.get_str("type").and_then(|name| facts().lookup(&name)),
             ..Party::default()
         };
@@ -98,6 +99,11 @@ impl Party {
     pub(super) fn is(&self, resource_type: &str) -> bool {
         self.kind.is_some_and(|kind| facts().get(kind).name == resource_type)
     }
+}
+
+/// The Reference to somebody whom the source does not tell.
+pub(super) fn undefined() -> String {
+    Object::new().text("display", PLACEHOLDER).json()
 }
 
 /// A contained resource of `root`.

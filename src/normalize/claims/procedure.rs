@@ -10,6 +10,7 @@ use super::party::Party;
 use super::services::{Service, service};
 use super::text::{Name, Object, Span, reference};
 use super::visits::Visits;
+use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Day, SourceId};
 use crate::normalize::report::Rule;
 
@@ -181,6 +182,10 @@ impl<'c> Told<'c> {
         match (&self.performed.start, &self.performed.end) {
             (Some(start), end) if end.as_ref().is_none_or(|end| end == start) => {
                 json.text("performedDateTime", &start.text);
+            }
+            // US Core requires that what is completed was performed some time.
+            (None, None) if !self.denied => {
+                json.text("performedString", PLACEHOLDER);
             }
             _ => {
                 json.maybe("performedPeriod", self.performed.json());

@@ -1,5 +1,6 @@
 //! Texts that are kept once, days, and JSON that is written.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use chrono::{Datelike, NaiveDate};
@@ -7,6 +8,7 @@ use rustc_hash::FxHashSet;
 
 use crate::fhir::temporal::Temporal;
 use crate::lake::json::push_quoted;
+use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::Day;
 
 /// A text that facts share.
@@ -28,6 +30,11 @@ impl Names {
     }
 }
 
+/// A text that a source wrote; `None` for the placeholder, which an earlier run put there.
+pub(super) fn said(text: Option<Cow<'_, str>>, names: &mut Names) -> Option<Name> {
+    text.filter(|text| text != PLACEHOLDER).map(|text| names.keep(&text))
+}
+
 /// A date or time as a source wrote it, and its calendar day there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct When {
@@ -47,6 +54,14 @@ impl When {
             day,
             text: names.keep(if whole { text } else { date }),
         })
+    }
+
+    /// Whether `end` is not before it: by the clock if both have a time, else by the calendar.
+    fn is_until(&self, end: &When) -> bool {
+        match (Temporal::instant(&self.text), Temporal::instant(&end.text)) {
+            (Ok(start), Ok(end)) => start.start <= end.start,
+            _ => self.day <= end.day,
+        }
     }
 }
 
@@ -73,13 +88,13 @@ impl Span {
         self.start.as_ref().or(self.end.as_ref()).map(|when| when.day)
     }
 
-    /// As a Period. Sides whose order is wrong are left out.
+    /// As a Period. An end before the start is left out.
     pub(super) fn json(&self) -> Option<String> {
         let mut period = Object::new();
         if let Some(start) = &self.start {
             period.text("start", &start.text);
         }
-        let ends = |end: &&When| self.start.as_ref().is_none_or(|start| start.day <= end.day);
+        let ends = |end: &&When| self.start.as_ref().is_none_or(|start| start.is_until(end));
         if let Some(end) = self.end.as_ref().filter(ends) {
             period.text("end", &end.text);
         }
@@ -199,6 +214,27 @@ mod tests {
             end: when("2020-01-01"),
         };
         assert_eq!(span.json().unwrap(), r#"{"start":"2020-02-01"}"#);
+        let mut json = |start, end| {
+            let (start, end) = (When::read(start, &mut names), When::read(end, &mut names));
+            Span { start, end }.json().unwrap()
+        };
+        // By the clock, whatever day it is where each was written.
+        assert_eq!(
+            json("2020-01-01T18:00:00Z", "2020-01-01T09:00:00Z"),
+            r#"{"start":"2020-01-01T18:00:00Z"}"#
+        );
+        assert_eq!(
+            json("2020-01-01T23:00:00-05:00", "2020-01-02T01:00:00Z"),
+            r#"{"start":"2020-01-01T23:00:00-05:00"}"#
+        );
+        assert_eq!(
+            json("2020-01-02T00:30:00+05:00", "2020-01-01T20:00:00Z"),
+            r#"{"start":"2020-01-02T00:30:00+05:00","end":"2020-01-01T20:00:00Z"}"#
+        );
+        assert_eq!(
+            json("2020-01-01T18:00:00Z", "2020-01-01"),
+            r#"{"start":"2020-01-01T18:00:00Z","end":"2020-01-01"}"#
+        );
         assert_eq!(Span::default().json(), None);
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use super::coding::trim;
 use crate::fhir::decimal::Decimal;
 use crate::fhir::reference::is_id;
-use crate::fhir::temporal::{Temporal, TimeOfDay};
+use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::lake::json::Value;
 use crate::normalize::walk::{is_present, resource_type};
@@ -267,16 +267,28 @@ fn has_form(primitive: Primitive, text: &str) -> bool {
             oid.starts_with(['0', '1', '2']) && oid.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
         }),
         Primitive::Uuid => text.strip_prefix("urn:uuid:").is_some_and(is_uuid),
-        Primitive::Base64Binary => text.bytes().all(|byte| {
-            byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() || matches!(byte, b'+' | b'/' | b'=')
-        }),
+        Primitive::Base64Binary => is_base64(text),
         Primitive::Xhtml => text.trim_start().starts_with("<div"),
         Primitive::Date => Temporal::date(text).is_ok(),
-        Primitive::DateTime => Temporal::date_time(text).is_ok(),
+        // Queries may leave out seconds and zone, records may not.
+        Primitive::DateTime => Temporal::date(text).is_ok() || Temporal::instant(text).is_ok(),
         Primitive::Instant => Temporal::instant(text).is_ok(),
-        Primitive::Time => TimeOfDay::parse(text).is_ok(),
+        Primitive::Time => TimeOfDay::parse(text).is_ok_and(|time| time.precision >= Precision::Second),
         _ => false,
     }
+}
+
+/// Groups of four characters, white space around them.
+fn is_base64(text: &str) -> bool {
+    let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let mut groups = 0_usize;
+    for word in text.split_ascii_whitespace() {
+        if word.len() % 4 != 0 || !word.bytes().all(is_one) {
+            return false;
+        }
+        groups += word.len() / 4;
+    }
+    groups > 0
 }
 
 fn is_uuid(text: &str) -> bool {
@@ -319,6 +331,54 @@ mod tests {
             ]
         );
         assert_eq!(found(r#"{"resourceType":"Nobody"}"#), [" is no resource type of R4"]);
+    }
+
+    #[test]
+    fn primitives_have_the_form_of_r4() {
+        for (primitive, good, bad) in [
+            (
+                Primitive::DateTime,
+                &[
+                    "2024",
+                    "2024-02",
+                    "2024-02-29",
+                    "2024-02-29T10:00:00Z",
+                    "2024-02-29T10:00:00.5-05:00",
+                ][..],
+                &[
+                    "2024-02-30",
+                    "2024-02-29T10:00",
+                    "2024-02-29T10:00:00",
+                    "2024-02-29T10Z",
+                    "29.2.2024",
+                ][..],
+            ),
+            (
+                Primitive::Date,
+                &["2024", "2024-02-29"],
+                &["2024-02-29T10:00:00Z", "2024-2-29"],
+            ),
+            (
+                Primitive::Instant,
+                &["2024-02-29T10:00:00Z"],
+                &["2024-02-29", "2024-02-29T10:00:00"],
+            ),
+            (
+                Primitive::Time,
+                &["10:00:00", "10:00:00.25"],
+                &["10:00", "10", "25:00:00"],
+            ),
+            (
+                Primitive::Base64Binary,
+                &["AAAA", "AA==\nAAA="],
+                &["", "AAA", "AA AA", "Ä===", "AAAA A"],
+            ),
+        ] {
+            good.iter()
+                .for_each(|text| assert!(has_form(primitive, text), "{text}"));
+            bad.iter()
+                .for_each(|text| assert!(!has_form(primitive, text), "{text}"));
+        }
     }
 
     #[test]

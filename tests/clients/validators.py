@@ -1,0 +1,83 @@
+"""The validators of others that scripts beside this hold resources against, and the guides that they read.
+
+`helios` is the crate helios-fhir-validator, in the program below `validator/`: elements, cardinalities, types, slices,
+invariants, and required bindings to R4's value sets. `medplum` is npm @medplum/core, in `medplum.mjs`: the same by other
+code and with another FHIRPath, but for bindings. Neither looks into narratives (FHIRPath's `htmlChecks`).
+"""
+
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tarfile
+
+from serving import expect
+
+HERE = pathlib.Path(__file__).resolve().parent
+US_CORE = "http://hl7.org/fhir/us/core/StructureDefinition"
+IPS = "http://hl7.org/fhir/uv/ips/StructureDefinition"
+
+# The place of the resource, the path in it without indices, the message.
+Error = collections.namedtuple("Error", "at path message")
+
+
+class Validator:
+    """A program that reads resources, one in a line, and prints what is wrong with them."""
+
+    def __init__(self, name, command, unreadable=()):
+        # The profiles that it cannot read.
+        self.name, self.command, self.unreadable = name, command, unreadable
+
+    def errors(self, rows, package=None):
+        """What is wrong with each (resource, profiles), by R4 and the profiles. Every core has a part of the rows."""
+        size = max(len(rows) // (os.cpu_count() or 1), 100)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            starts = range(0, len(rows), size)
+            parts = list(pool.map(lambda start: self.part(rows[start : start + size], package), starts))
+        return [error._replace(at=error.at + start) for start, part in zip(starts, parts) for error in part]
+
+    def part(self, rows, package):
+        lines = []
+        for resource, profiles in rows:
+            readable = [profile for profile in profiles if profile not in self.unreadable]
+            lines.append(json.dumps({"resource": resource, "profiles": readable}) + "\n")
+        options = ["--package", str(package)] if package else []
+        done = subprocess.run([*self.command, *options], input="".join(lines), capture_output=True, text=True)
+        expect(done.returncode in (0, 1), f"{self.name} does its work: {done.stderr[-2000:]}")
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        errors = [one for one in found if one["severity"] == "error"]
+        expect(done.returncode == bool(errors), f"{self.name} tells whether there are errors")
+        return [Error(one["at"], re.sub(r"\[\d+\]|\.\d+(?=\.|$)", "", one["path"]), one["message"]) for one in errors]
+
+
+def validators(program, packages=None):
+    """Those at hand: the built program, and, where there is a folder that npm installed into, Medplum's."""
+    yield Validator("helios", [program])
+    if packages:
+        # Where a script lies decides which packages it finds.
+        script = shutil.copy(HERE / "medplum.mjs", packages)
+        unreadable = {
+            # `entity.agent` is defined as `agent` is; the slices of `agent` are looked for there, too.
+            f"{US_CORE}/us-core-provenance",
+            # "Unsupported slicing discriminator type: profile".
+            f"{IPS}/Bundle-uv-ips",
+            # It finds no slice by the pattern of a child, here of `section.code`.
+            f"{IPS}/Composition-uv-ips",
+        }
+        yield Validator("medplum", ["node", script], unreadable)
+
+
+def unpack(package, folder):
+    """The definitions of a FHIR package, and its examples in a folder of their own."""
+    folder = pathlib.Path(folder)
+    with tarfile.open(package) as archive:
+        for member in archive:
+            if re.fullmatch(r"package/(example/)?[\w.-]+\.json", member.name) and member.isfile():
+                file = folder / member.name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(archive.extractfile(member).read())
+    return folder / "package"
