@@ -67,6 +67,7 @@ const STEPS: &[&str] = &[
     PUBLIC_REFRESH,
     SOURCE_DIALECTS,
     DANGLING,
+    TOKEN_ENDPOINT,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -462,6 +463,14 @@ const DANGLING: &str = "
         syncs INTEGER NOT NULL,
         PRIMARY KEY (consent, reference)
     ) STRICT, WITHOUT ROWID;
+";
+
+/// Where an endpoint's secret may be sent beside the origin of its FHIR base. Earlier releases sent it wherever the configuration said, and
+/// operators added the endpoints with that.
+const TOKEN_ENDPOINT: &str = "
+    ALTER TABLE endpoint ADD COLUMN token_endpoint TEXT;
+    UPDATE endpoint SET token_endpoint = json_extract(configuration, '$.token_endpoint')
+        WHERE client_secret IS NOT NULL AND json_valid(configuration);
 ";
 
 /// Brings the store to the newest version, in one transaction that a second process waits for.
