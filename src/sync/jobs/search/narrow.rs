@@ -1,12 +1,17 @@
 //! Narrower searches, for sources that refuse to be asked for all of a type: by which parameters, in which order, and whether their values
 //! reach every record.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::sync::client::Statement;
 
 /// Searches of one type that two parameters make together, at most.
 const LARGEST: usize = 64;
+
+/// What a refusal may name beside the parameters by which a type is narrowed.
+const OTHERS: &[&str] = &["_count", "_lastupdated", "_revinclude", "patient"];
 
 /// Values of a parameter by which records of a type are asked for.
 struct Filter {
@@ -297,6 +302,16 @@ pub(super) fn names_filter(ty: &str, said: &str) -> bool {
     known.any(|filter| words.iter().any(|word| word == filter.parameter))
 }
 
+/// The search parameters that the text of a refusal names, of any type.
+pub(super) fn named(said: &str) -> BTreeSet<&'static str> {
+    let words = words(said);
+    let known = FILTERS
+        .iter()
+        .map(|filter| filter.parameter)
+        .chain(OTHERS.iter().copied());
+    known.filter(|known| words.iter().any(|word| word == known)).collect()
+}
+
 /// What a refusal says to people: the texts of an OperationOutcome or of other JSON, without names and codes; else the body as it is.
 pub(super) fn text_of(body: &[u8]) -> String {
     let Ok(json) = serde_json::from_slice::<Value>(body) else {
@@ -409,6 +424,12 @@ mod tests {
         let both = narrower("MedicationRequest", None, "needs status and intent", None).remove(2);
         assert_eq!((both.searches.len(), both.reaches_all), (64, true));
         assert!(names_filter("Condition", "a category is required") && !names_filter("Condition", "bad request"));
+        assert_eq!(
+            named("a Category, or CODE, beside the patient")
+                .into_iter()
+                .collect::<Vec<_>>(),
+            ["category", "code", "patient"]
+        );
         assert!(names_count("The _count must be at most 50.") && !names_count("too much"));
     }
 
