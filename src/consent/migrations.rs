@@ -554,4 +554,43 @@ mod tests {
         let expected = expected.map(|(id, usage, until)| (id.to_owned(), usage.to_owned(), until));
         assert_eq!(rows, expected);
     }
+    #[test]
+    fn a_secret_of_an_existing_store_goes_on_to_where_it_went() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let before = STEPS.iter().position(|step| *step == TOKEN_ENDPOINT).unwrap();
+        for step in &STEPS[..before] {
+            connection.execute_batch(step).unwrap();
+        }
+        connection.pragma_update(None, "user_version", before as i64).unwrap();
+        let endpoint = |id: &str, secret: &str, configuration: &str| {
+            format!(
+                "INSERT INTO endpoint (id, organization, name, mode, label, type, refreshable, status, resources, fhir_base,
+                                       configuration, client_id, client_secret, scope, identifier_system, created_at)
+                 VALUES ('{id}', 'o', '{id}', 'test', '[]', 'OAUTH', 1, 'LIVE', '[]', 'https://{id}.example', {configuration},
+                         'c', {secret}, '', 'urn:e', 0);"
+            )
+        };
+        let known = r#"'{"token_endpoint": "https://auth.example/token"}'"#;
+        let organization = "INSERT INTO organization (id, name, type, created_at) VALUES ('o', 'o', 'PAYER', 0);";
+        let rows = [
+            organization.to_owned(),
+            endpoint("secret", "x'00'", known),
+            endpoint("public", "NULL", known),
+            endpoint("unread", "x'00'", "NULL"),
+        ];
+        connection.execute_batch(&rows.concat()).unwrap();
+        migrate(&mut connection).unwrap();
+        let mut statement = connection
+            .prepare("SELECT id, token_endpoint FROM endpoint ORDER BY id")
+            .unwrap();
+        let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        let found: Vec<(String, Option<String>)> = found.unwrap().map(Result::unwrap).collect();
+        let expected = [
+            ("public", None),
+            ("secret", Some("https://auth.example/token")),
+            ("unread", None),
+        ];
+        let expected = expected.map(|(id, address)| (id.to_owned(), address.map(str::to_owned)));
+        assert_eq!(found, expected);
+    }
 }
