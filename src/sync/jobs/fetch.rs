@@ -193,20 +193,22 @@ impl<'w> Work<'w> {
     }
 
     /// Asks for a type that the source does not list: statements are often incomplete. It is asked plainly, and that it is refused is a gap
-    /// only if it was promised.
+    /// only if it was promised. A 401 is taken for a refusal of the type: where access has ended, types that are listed show it.
     async fn unlisted(&'w self, name: &'static str, address: &str, is_promised: bool) -> Result<Found, Trouble> {
         let size = self.source.pages().first();
-        let mut reply = self.ask_at(address, size, name).await?;
-        if let Reply::Refused(refusal) = &reply
+        let mut reply = self.ask_at(address, size, name).await;
+        if let Ok(Reply::Refused(refusal)) = &reply
             && matches!(refusal.status, 400 | 422)
             && size > 0
         {
-            reply = self.ask_at(address, 0, name).await?;
+            reply = self.ask_at(address, 0, name).await;
         }
         let status = match reply {
-            Reply::Had(catch) => return Ok(Found::had(self.keep(catch)?)),
-            Reply::Refused(refusal) => Some(refusal.status),
-            Reply::Failed(_) => None,
+            Ok(Reply::Had(catch)) => return Ok(Found::had(self.keep(catch)?)),
+            Ok(Reply::Refused(refusal)) => Some(refusal.status),
+            Ok(Reply::Failed(_)) => None,
+            Err(Trouble::Shut(_)) => Some(401),
+            Err(trouble) => return Err(trouble),
         };
         Ok(match is_promised {
             true => Found::gap(Gap::of(name, Why::Unlisted(status))),

@@ -107,7 +107,11 @@ impl<'w> Work<'w> {
             return Ok(Some((ty, Why::NotFound(404))));
         }
         let url = format!("{}/{ty}/{}", self.source.base(), encoded(id));
-        let read = self.read(&url, &format!("{ty}/{id}")).await?;
+        let read = match self.read(&url, &format!("{ty}/{id}")).await {
+            // Of a type that the source does not list that is a refusal; others show it where access has ended.
+            Err(Trouble::Shut(_)) if !is_listed => Err(Why::Refused(401)),
+            read => read?,
+        };
         {
             let mut tallies = lock(tallies);
             let tally = tallies.entry(ty).or_default();

@@ -3,6 +3,7 @@
 
 mod along;
 mod ask;
+mod filters;
 mod narrow;
 mod page;
 mod pages;
