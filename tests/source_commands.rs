@@ -409,7 +409,8 @@ impl Confidential {
 
 #[test]
 fn a_secret_that_cannot_be_tried_keeps_no_source_from_being_added() {
-    // A token endpoint that was out of order failed the command, and a gateway's page counted as if the secret was taken.
+    // A token endpoint that was out of order failed the command, and a gateway's page counted as if the secret was
+    // taken.
     for (knobs, words) in [
         (json!({"fail_token": true}), "answered with status 500"),
         (json!({"token_page": 403}), "answered with status 403"),

@@ -337,7 +337,8 @@ impl Store {
         })
     }
 
-    /// Says that an endpoint's secret may be sent to the origin of this address, too: its token endpoint is not where its FHIR base is.
+    /// Says that an endpoint's secret may be sent to the origin of this address, too: its token endpoint is not where
+    /// its FHIR base is.
     pub fn set_token_endpoint(&self, id: &str, address: &str, actor: Actor) -> Result<(), Error> {
         let now = self.clock().now();
         let address = checked_base(address)?;

@@ -465,8 +465,8 @@ const DANGLING: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Where an endpoint's secret may be sent beside the origin of its FHIR base. Earlier releases sent it wherever the configuration said, and
-/// operators added the endpoints with that.
+/// Where an endpoint's secret may be sent beside the origin of its FHIR base. Earlier releases sent it wherever the
+/// configuration said, and operators added the endpoints with that.
 const TOKEN_ENDPOINT: &str = "
     ALTER TABLE endpoint ADD COLUMN token_endpoint TEXT;
     UPDATE endpoint SET token_endpoint = json_extract(configuration, '$.token_endpoint')

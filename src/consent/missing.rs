@@ -61,8 +61,8 @@ pub struct JobReport {
 }
 
 impl JobReport {
-    /// What is missing, in at most so many entries of a type: where there are more, the last one counts those that are left out. So no type
-    /// is left out for what there is of another.
+    /// What is missing, in at most so many entries of a type: where there are more, the last one counts those that are
+    /// left out. So no type is left out for what there is of another.
     pub(super) fn shortened(&self, of_type: usize) -> Vec<Missing> {
         let mut by_type: Vec<(&str, Vec<&Missing>)> = Vec::new();
         for one in &self.missing {
@@ -189,8 +189,8 @@ pub struct ListedJob {
 }
 
 impl Store {
-    /// Whether a sync brought the source's own Patient, by this authorization or by another one of the same consent for the same person at the
-    /// same endpoint: their rows are the same. Of syncs of earlier releases it is presumed.
+    /// Whether a sync brought the source's own Patient, by this authorization or by another one of the same consent for
+    /// the same person at the same endpoint: their rows are the same. Of syncs of earlier releases it is presumed.
     pub fn had_patient(&self, authorization: &str) -> Result<bool, Error> {
         let sql = "SELECT EXISTS (
                        SELECT 1 FROM patient_authorization AS this

@@ -77,7 +77,8 @@ pub(super) struct Args {
     /// access is shown there as well
     #[arg(long = "pages-at", value_name = "URL")]
     pages_at: Vec<String>,
-    /// Address of its token endpoint, where that is at another origin than its FHIR base: the service's secret is sent there as well
+    /// Address of its token endpoint, where that is at another origin than its FHIR base: the service's secret is sent
+    /// there as well
     #[arg(long, value_name = "URL")]
     token_endpoint: Option<String>,
     /// The source may be at a loopback or private address, and without TLS

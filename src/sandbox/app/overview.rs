@@ -1,5 +1,5 @@
-//! What a person's records say in short: prescriptions, visits with what was found and done there, and plans. What the service made from
-//! claims is shown as such, by its tag.
+//! What a person's records say in short: prescriptions, visits with what was found and done there, and plans. What the
+//! service made from claims is shown as such, by its tag.
 
 use std::sync::Arc;
 

@@ -50,7 +50,8 @@ pub enum Error {
         /// The `error` of RFC 6749, shortened to letters, digits, `_`, `-` and `.`.
         code: String,
     },
-    /// The token endpoint is at another origin than the FHIR base, and the operator has not said that it is the source's.
+    /// The token endpoint is at another origin than the FHIR base, and the operator has not said that it is the
+    /// source's.
     #[error(
         "its token endpoint is at {origin}, and the client secret goes to the origin of its FHIR base only; if that is the \
          source's, add it with --token-endpoint {origin}"

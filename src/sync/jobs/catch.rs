@@ -1,5 +1,6 @@
-//! What one search, or one round of reads, brings: its records in a draft on disk, their names, and what they refer to. It counts for the
-//! job once it is kept. One that is dropped leaves no trace: nothing is asked for because a discarded page referred to it.
+//! What one search, or one round of reads, brings: its records in a draft on disk, their names, and what they refer to.
+//! It counts for the job once it is kept. One that is dropped leaves no trace: nothing is asked for because a discarded
+//! page referred to it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};

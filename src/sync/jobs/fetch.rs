@@ -192,8 +192,9 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// Asks for a type that the source does not list: statements are often incomplete. It is asked plainly, and that it is refused is a gap
-    /// only if it was promised. A 401 is taken for a refusal of the type: where access has ended, types that are listed show it.
+    /// Asks for a type that the source does not list: statements are often incomplete. It is asked plainly, and that it
+    /// is refused is a gap only if it was promised. A 401 is taken for a refusal of the type: where access has ended,
+    /// types that are listed show it.
     async fn unlisted(&'w self, name: &'static str, address: &str, is_promised: bool) -> Result<Found, Trouble> {
         let size = self.source.pages().first();
         let mut reply = self.ask_at(address, size, name).await;

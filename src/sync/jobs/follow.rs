@@ -17,7 +17,8 @@ use crate::fhir::facts;
 /// Resources that are read for references to them, and how far they may lead on.
 const REFERRED: usize = 50_000;
 const ROUNDS: usize = 6;
-/// Reads of a type that may come to nothing before its others are given up, if none came to anything; of a type that the source does not list.
+/// Reads of a type that may come to nothing before its others are given up, if none came to anything; of a type that
+/// the source does not list.
 const VAIN: u32 = 20;
 const VAIN_UNLISTED: u32 = 3;
 

@@ -94,9 +94,9 @@ impl Search {
     }
 }
 
-/// Plans for a patient of a source. What is searched is what the directory lists, as far as it is granted; the source's statement says how, and
-/// what it leaves out is asked for all the same. The Patient is read whether it is listed or not. All that is granted is read where a
-/// reference leads to it.
+/// Plans for a patient of a source. What is searched is what the directory lists, as far as it is granted; the source's
+/// statement says how, and what it leaves out is asked for all the same. The Patient is read whether it is listed or
+/// not. All that is granted is read where a reference leads to it.
 pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     let usual = USUAL.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let names = if known.listed.is_empty() { &usual } else { known.listed };

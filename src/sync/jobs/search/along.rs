@@ -1,5 +1,5 @@
-//! Provenance that comes along with what it is about (`_revinclude=Provenance:target`). A source that refuses a search for it is asked
-//! without: the type is worth more than its Provenance.
+//! Provenance that comes along with what it is about (`_revinclude=Provenance:target`). A source that refuses a search
+//! for it is asked without: the type is worth more than its Provenance.
 
 use super::ask::Reply;
 use super::narrow::names_count;

@@ -16,7 +16,8 @@ use crate::sync::jobs::source::Trouble;
 const PAGES: usize = 10_000;
 /// Bytes of a refusal that are looked through.
 const SAID: usize = 16 << 10;
-/// Searches that were refused with pages of every size, after which it is presumed that sizes are not what the source minds.
+/// Searches that were refused with pages of every size, after which it is presumed that sizes are not what the source
+/// minds.
 const VAIN_SIZES: u32 = 2;
 
 /// What came of one search.

@@ -1,5 +1,5 @@
-//! How one type is searched: page by page and by sizes of pages that the source takes, with Provenance along, and by narrower searches where
-//! it refuses one for all. A source that refuses everything alike is not asked again and again.
+//! How one type is searched: page by page and by sizes of pages that the source takes, with Provenance along, and by
+//! narrower searches where it refuses one for all. A source that refuses everything alike is not asked again and again.
 
 mod along;
 mod ask;

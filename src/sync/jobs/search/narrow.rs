@@ -1,5 +1,5 @@
-//! Narrower searches, for sources that refuse to be asked for all of a type: by which parameters, in which order, and whether their values
-//! reach every record.
+//! Narrower searches, for sources that refuse to be asked for all of a type: by which parameters, in which order, and
+//! whether their values reach every record.
 
 use std::collections::BTreeSet;
 
@@ -25,8 +25,8 @@ pub(super) struct Narrower {
     pub(super) reaches_all: bool,
 }
 
-/// What can be asked in the place of a search that was refused: by what the granted scopes name, then by what the refusal's text names, then
-/// by the combinations of the source's statement, then as US Core has it.
+/// What can be asked in the place of a search that was refused: by what the granted scopes name, then by what the
+/// refusal's text names, then by the combinations of the source's statement, then as US Core has it.
 pub(super) fn narrower(ty: &str, scope: Option<&str>, said: &str, statement: Option<&Statement>) -> Vec<Narrower> {
     let known: Vec<&Filter> = FILTERS.iter().filter(|filter| filter.ty == ty).collect();
     let mut found: Vec<Narrower> = Vec::new();
@@ -90,7 +90,8 @@ pub(super) fn named(said: &str) -> BTreeSet<&'static str> {
     known.filter(|known| words.iter().any(|word| word == known)).collect()
 }
 
-/// What a refusal says to people: the texts of an OperationOutcome or of other JSON, without names and codes; else the body as it is.
+/// What a refusal says to people: the texts of an OperationOutcome or of other JSON, without names and codes; else the
+/// body as it is.
 pub(super) fn text_of(body: &[u8]) -> String {
     let Ok(json) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();

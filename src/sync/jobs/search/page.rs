@@ -1,4 +1,5 @@
-//! What a source's page holds: the records in it, as they were written, the references in them, and where the next page is.
+//! What a source's page holds: the records in it, as they were written, the references in them, and where the next page
+//! is.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! How many records a source is asked for at once. A source with a maximum answers a larger `_count` with 400, and then smaller ones are tried;
-//! what it takes is remembered.
+//! How many records a source is asked for at once. A source with a maximum answers a larger `_count` with 400, and then
+//! smaller ones are tried; what it takes is remembered.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

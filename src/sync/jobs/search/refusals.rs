@@ -1,5 +1,5 @@
-//! How often a source refused searches of a job, and whether asking it otherwise helps: a source that refuses everything alike is not sent
-//! hundreds of narrower searches.
+//! How often a source refused searches of a job, and whether asking it otherwise helps: a source that refuses
+//! everything alike is not sent hundreds of narrower searches.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
