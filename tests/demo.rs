@@ -381,6 +381,27 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
         ("there".into(), "200".into())
     );
 
+    // What was made from claims is shown as such, and what the source gave is not.
+    surfer.go("/app/overview");
+    assert_eq!(surfer.attribute("data-stage"), "there", "{}", surfer.text);
+    for section in [
+        "Prescriptions",
+        "Visits",
+        "Plans",
+        "Made from claims",
+        "See the claim",
+        "Diagnosis",
+    ] {
+        assert!(surfer.text.contains(section), "{section}: {}", surfer.text);
+    }
+    assert!(
+        surfer.text.contains(r#"data-made="MedicationRequest""#),
+        "{}",
+        surfer.text
+    );
+    assert!(surfer.text.contains(r#"<li data-name="Coverage/"#), "{}", surfer.text);
+
+    surfer.go("/app/records");
     surfer.press("/app/revoke", "Revoke", &[]);
     let ended: Value = serde_json::from_str(&surfer.element("last-answer")).unwrap();
     assert_eq!(ended["count"], 1, "{ended}");

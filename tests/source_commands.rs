@@ -1,6 +1,6 @@
 //! The commands about sources, identity providers and record locators, as processes: what they ask, what they keep, and what they refuse.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tabularium::consent::{Clock, Store};
 use tabularium::lake::{Lake, Mode};
 
@@ -368,4 +368,89 @@ fn what_is_only_read_is_among_the_resources_of_an_endpoint() {
         found.contains("2 are read by id only (Organization, Patient)"),
         "{found}"
     );
+}
+
+/// A source with a secret, and a folder to add it to.
+struct Confidential {
+    payer: Payer,
+    folder: tempfile::TempDir,
+    base: String,
+    secret: String,
+}
+
+impl Confidential {
+    fn new(knobs: &Value) -> Confidential {
+        let payer = Payer::start(1);
+        payer.turn("cedarway", knobs);
+        let folder = folder();
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, "sandbox-secret-of-no-worth").unwrap();
+        Confidential {
+            base: format!("{}/cedarway/fhir", payer.base),
+            secret: secret.to_str().unwrap().to_owned(),
+            payer,
+            folder,
+        }
+    }
+
+    fn arguments<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        let plain = ["endpoint", "add", &self.base, "--client-id", "tabularium-sandbox"];
+        let secret = ["--client-secret-file", &self.secret, "--allow-private-sources"];
+        [&plain[..], &secret[..], more].concat()
+    }
+
+    /// What adding it and then checking it says, line by line.
+    fn found(&self) -> [String; 2] {
+        let data = self.folder.path();
+        let added = done(data, &self.arguments(&[]));
+        [added, done(data, &["endpoint", "check", "--allow-private-sources"])]
+    }
+}
+
+#[test]
+fn a_secret_that_cannot_be_tried_keeps_no_source_from_being_added() {
+    // A token endpoint that was out of order failed the command, and a gateway's page counted as if the secret was
+    // taken.
+    for (knobs, words) in [
+        (json!({"fail_token": true}), "answered with status 500"),
+        (json!({"token_page": 403}), "answered with status 403"),
+        (json!({"token_page": 404}), "answered with status 404"),
+        (json!({"token_page": 200}), "something else than the JSON"),
+    ] {
+        for said in Confidential::new(&knobs).found() {
+            assert!(
+                said.contains("whether it takes the client id and secret could not be told") && said.contains(words),
+                "{knobs}: {said}"
+            );
+            assert!(!said.contains("the client secret goes"), "{knobs}: {said}");
+        }
+    }
+    for said in Confidential::new(&json!({})).found() {
+        assert!(said.contains("the client secret goes in the header"), "{said}");
+    }
+    for said in Confidential::new(&json!({"secret": "another"})).found() {
+        assert!(said.contains("it refuses the client id and secret"), "{said}");
+    }
+}
+
+#[test]
+fn a_secret_goes_to_another_origin_only_where_the_operator_says_so() {
+    // Whatever the SMART configuration named was sent the secret.
+    let source = Confidential::new(&json!({"token_elsewhere": true}));
+    let asked = || source.payer.requests("cedarway")["token"].as_u64().unwrap();
+    let data = source.folder.path();
+    let (code, said) = refused(data, &source.arguments(&[]));
+    let elsewhere = source.payer.base.replace("127.0.0.1", "localhost");
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains(&format!("--token-endpoint {elsewhere}")), "{said}");
+    assert_eq!(asked(), 0, "the secret was sent");
+    let agreed = format!("{elsewhere}/cedarway/token");
+    let added = done(data, &source.arguments(&["--token-endpoint", &agreed]));
+    assert!(added.contains("the client secret goes in the header"), "{added}");
+    assert!(asked() > 0);
+    // The agreement stays when the source is changed.
+    let checked = done(data, &["endpoint", "check", "--allow-private-sources"]);
+    assert!(checked.contains("the client secret goes in the header"), "{checked}");
+    let again = done(data, &source.arguments(&["--name", "renamed"]));
+    assert!(again.contains("the client secret goes in the header"), "{again}");
 }

@@ -36,6 +36,8 @@ pub struct Dialect {
     pub statement_at: Option<i64>,
     /// The scheme, host and port of a next page that was not followed, since it is not under an address of the endpoint's.
     pub elsewhere: Option<String>,
+    /// Where the service's secret may be sent beside the origin of its FHIR base, as the operator said.
+    pub token_endpoint: Option<String>,
     /// The error that it last sent a patient back with, and when.
     pub last_error: Option<(String, i64)>,
 }
@@ -43,7 +45,7 @@ pub struct Dialect {
 impl Store {
     /// What is remembered of an endpoint; nothing of an unknown one.
     pub fn dialect(&self, endpoint: &str) -> Result<Dialect, Error> {
-        let sql = "SELECT page_size, client_auth, statement, statement_at, elsewhere, last_error, last_error_at
+        let sql = "SELECT page_size, client_auth, statement, statement_at, elsewhere, last_error, last_error_at, token_endpoint
                    FROM endpoint WHERE id = ?1";
         let found = self.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
@@ -55,6 +57,7 @@ impl Store {
                     statement_at: row.get(3)?,
                     elsewhere: row.get(4)?,
                     last_error: row.get::<_, Option<String>>(5)?.zip(row.get(6)?),
+                    token_endpoint: row.get(7)?,
                 })
             });
             Ok(row.optional()?)

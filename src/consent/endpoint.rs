@@ -337,6 +337,25 @@ impl Store {
         })
     }
 
+    /// Says that an endpoint's secret may be sent to the origin of this address, too: its token endpoint is not where
+    /// its FHIR base is.
+    pub fn set_token_endpoint(&self, id: &str, address: &str, actor: Actor) -> Result<(), Error> {
+        let now = self.clock().now();
+        let address = checked_base(address)?;
+        self.write(|transaction| {
+            let sql = "UPDATE endpoint SET token_endpoint = ?2 WHERE id = ?1";
+            transaction.execute(sql, params![id, address])?;
+            note(
+                transaction,
+                now,
+                actor,
+                "endpoint.token-endpoint-set",
+                About::default(),
+                id,
+            )
+        })
+    }
+
     /// Takes down an endpoint's SMART configuration as it was just read.
     pub fn endpoint_checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
         let now = self.clock().now();

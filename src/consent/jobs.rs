@@ -17,8 +17,8 @@ use super::store::Store;
 
 /// Letters of a reason that are kept.
 const LONGEST: usize = 500;
-/// Lines of the audit log about what one job could not have.
-const NOTED: usize = 50;
+/// Lines of the audit log about what one job could not have of one type.
+const NOTED: usize = 4;
 
 /// A job that was begun, with whom and what it is for.
 #[derive(Clone, Debug)]
@@ -207,7 +207,7 @@ impl Store {
             }
             if let Some(report) = success.report {
                 keep_report(transaction, &job.id, report)?;
-                for missing in report.missing.iter().take(NOTED) {
+                for missing in report.shortened(NOTED) {
                     note_sync(transaction, now, job, "sync.missing", &missing.line())?;
                 }
             }

@@ -69,6 +69,7 @@ const STEPS: &[&str] = &[
     DANGLING,
     RULE_COUNTS,
     ERASURE_STEPS,
+    TOKEN_ENDPOINT,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -497,6 +498,14 @@ const ERASURE_STEPS: &str = "
     ALTER TABLE erasure ADD COLUMN not_before INTEGER;
 ";
 
+/// Where an endpoint's secret may be sent beside the origin of its FHIR base. Earlier releases sent it wherever the
+/// configuration said, and operators added the endpoints with that.
+const TOKEN_ENDPOINT: &str = "
+    ALTER TABLE endpoint ADD COLUMN token_endpoint TEXT;
+    UPDATE endpoint SET token_endpoint = json_extract(configuration, '$.token_endpoint')
+        WHERE client_secret IS NOT NULL AND json_valid(configuration);
+";
+
 /// Brings the store to the newest version, in one transaction that a second process waits for.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     let known = STEPS.len() as i64;
@@ -577,5 +586,44 @@ mod tests {
         ];
         let expected = expected.map(|(id, usage, until)| (id.to_owned(), usage.to_owned(), until));
         assert_eq!(rows, expected);
+    }
+    #[test]
+    fn a_secret_of_an_existing_store_goes_on_to_where_it_went() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let before = STEPS.iter().position(|step| *step == TOKEN_ENDPOINT).unwrap();
+        for step in &STEPS[..before] {
+            connection.execute_batch(step).unwrap();
+        }
+        connection.pragma_update(None, "user_version", before as i64).unwrap();
+        let endpoint = |id: &str, secret: &str, configuration: &str| {
+            format!(
+                "INSERT INTO endpoint (id, organization, name, mode, label, type, refreshable, status, resources, fhir_base,
+                                       configuration, client_id, client_secret, scope, identifier_system, created_at)
+                 VALUES ('{id}', 'o', '{id}', 'test', '[]', 'OAUTH', 1, 'LIVE', '[]', 'https://{id}.example', {configuration},
+                         'c', {secret}, '', 'urn:e', 0);"
+            )
+        };
+        let known = r#"'{"token_endpoint": "https://auth.example/token"}'"#;
+        let organization = "INSERT INTO organization (id, name, type, created_at) VALUES ('o', 'o', 'PAYER', 0);";
+        let rows = [
+            organization.to_owned(),
+            endpoint("secret", "x'00'", known),
+            endpoint("public", "NULL", known),
+            endpoint("unread", "x'00'", "NULL"),
+        ];
+        connection.execute_batch(&rows.concat()).unwrap();
+        migrate(&mut connection).unwrap();
+        let mut statement = connection
+            .prepare("SELECT id, token_endpoint FROM endpoint ORDER BY id")
+            .unwrap();
+        let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        let found: Vec<(String, Option<String>)> = found.unwrap().map(Result::unwrap).collect();
+        let expected = [
+            ("public", None),
+            ("secret", Some("https://auth.example/token")),
+            ("unread", None),
+        ];
+        let expected = expected.map(|(id, address)| (id.to_owned(), address.map(str::to_owned)));
+        assert_eq!(found, expected);
     }
 }

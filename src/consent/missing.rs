@@ -2,6 +2,8 @@
 //!
 //! Invariant: nothing here repeats contents of records, tokens, paths or queries. A reason names types, categories, hosts and statuses.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, params};
 
 use super::error::Error;
@@ -10,8 +12,8 @@ use super::states::named;
 use super::store::Store;
 use crate::normalize::Counts;
 
-/// Entries of one job that are kept.
-const LARGEST: usize = 200;
+/// Entries of one type that are kept of a job.
+const OF_TYPE: usize = 12;
 /// Letters of a detail that are kept.
 const LONGEST: usize = 300;
 
@@ -61,6 +63,49 @@ pub struct JobReport {
     pub rules: Vec<(String, Counts)>,
 }
 
+impl JobReport {
+    /// What is missing, in at most so many entries of a type: where there are more, the last one counts those that are
+    /// left out. So no type is left out for what there is of another.
+    pub(super) fn shortened(&self, of_type: usize) -> Vec<Missing> {
+        let mut by_type: Vec<(&str, Vec<&Missing>)> = Vec::new();
+        for one in &self.missing {
+            match by_type.iter_mut().find(|(ty, _)| *ty == one.ty) {
+                Some((_, entries)) => entries.push(one),
+                None => by_type.push((&one.ty, vec![one])),
+            }
+        }
+        let mut short = Vec::new();
+        for (_, entries) in by_type {
+            let listed = match entries.len() {
+                count if count <= of_type => count,
+                _ => of_type.saturating_sub(1),
+            };
+            let (listed, rest) = entries.split_at(listed);
+            short.extend(listed.iter().map(|one| (*one).clone()));
+            short.extend(counted(rest));
+        }
+        short
+    }
+}
+
+/// One entry in the place of several of a type.
+fn counted(rest: &[&Missing]) -> Option<Missing> {
+    let first = rest.first()?;
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in rest {
+        *reasons.entry(one.reason.name()).or_default() += 1;
+    }
+    let reasons: Vec<String> = reasons.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    Some(Missing {
+        ty: first.ty.clone(),
+        part: None,
+        reason: first.reason,
+        status: None,
+        records: rest.iter().map(|one| one.records).sum(),
+        detail: format!("and {} more like these: {}", rest.len(), reasons.join(", ")),
+    })
+}
+
 impl Missing {
     /// In one line: the type, its part and the reason.
     pub fn line(&self) -> String {
@@ -100,7 +145,7 @@ pub(super) fn keep_report(connection: &Connection, job: &str, report: &JobReport
     let sql = "INSERT INTO sync_missing (job, ordinal, type, part, reason, status, records, detail)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let mut statement = connection.prepare_cached(sql)?;
-    for (ordinal, one) in report.missing.iter().take(LARGEST).enumerate() {
+    for (ordinal, one) in report.shortened(OF_TYPE).iter().enumerate() {
         let detail: String = one.detail.chars().take(LONGEST).collect();
         let ordinal = ordinal as i64;
         statement.execute(params![
@@ -153,10 +198,15 @@ pub struct ListedJob {
 }
 
 impl Store {
-    /// Whether a sync of this authorization brought the source's own Patient. Of syncs of earlier releases it is presumed.
+    /// Whether a sync brought the source's own Patient, by this authorization or by another one of the same consent for
+    /// the same person at the same endpoint: their rows are the same. Of syncs of earlier releases it is presumed.
     pub fn had_patient(&self, authorization: &str) -> Result<bool, Error> {
         let sql = "SELECT EXISTS (
-                       SELECT 1 FROM sync_job AS job WHERE authorization = ?1 AND state = 'COMPLETED'
+                       SELECT 1 FROM patient_authorization AS this
+                       JOIN patient_authorization AS auth ON auth.consent = this.consent AND auth.endpoint = this.endpoint
+                         AND auth.source_patient = this.source_patient
+                       JOIN sync_job AS job ON job.authorization = auth.id
+                       WHERE this.id = ?1 AND job.state = 'COMPLETED'
                          AND (NOT EXISTS (SELECT 1 FROM sync_count WHERE sync_count.job = job.id)
                               OR EXISTS (SELECT 1 FROM sync_count WHERE sync_count.job = job.id AND type = 'Patient')
                                  AND NOT EXISTS (SELECT 1 FROM sync_missing WHERE sync_missing.job = job.id AND type = 'Patient'
@@ -239,4 +289,48 @@ fn listed(connection: &Connection, job: Job) -> Result<ListedJob, Error> {
         endpoint,
         report: JobReport { missing, counts, rules },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(ty: &str, number: usize, reason: MissingReason) -> Missing {
+        Missing {
+            ty: ty.to_owned(),
+            part: Some(format!("category={number}")),
+            reason,
+            status: Some(400),
+            records: Some(2),
+            detail: "no".to_owned(),
+        }
+    }
+
+    #[test]
+    fn late_types_are_kept_however_much_is_missing_of_early_ones() {
+        // 200 entries were kept in the order of types: behind 300 parts of Observation, Procedure was not missing.
+        let mut missing: Vec<Missing> = (0..300)
+            .map(|number| part("Observation", number, MissingReason::NotServed))
+            .collect();
+        missing[299].reason = MissingReason::Forbidden;
+        missing.push(part("Procedure", 0, MissingReason::Forbidden));
+        let report = JobReport {
+            missing,
+            counts: Vec::new(),
+        };
+        let short = report.shortened(OF_TYPE);
+        assert_eq!(short.len(), OF_TYPE + 1);
+        assert_eq!(short[OF_TYPE].ty, "Procedure");
+        let more = &short[OF_TYPE - 1];
+        assert_eq!(
+            more.line(),
+            "Observation and 289 more like these: 1 forbidden, 288 not-served"
+        );
+        assert_eq!((more.records, more.status), (Some(578), None));
+        let few = JobReport {
+            missing: report.missing[..OF_TYPE].to_vec(),
+            counts: Vec::new(),
+        };
+        assert_eq!(few.shortened(OF_TYPE), few.missing);
+    }
 }

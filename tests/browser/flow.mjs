@@ -3,53 +3,23 @@
 // Everything is done once at the size of a phone and once at that of a desktop. Each page of the service that is come by is
 // looked through by axe-core, for what keeps people who cannot see, or use no mouse, from using it.
 import assert from 'node:assert/strict';
-import { mkdir, readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { startDemo } from './demo.mjs';
+import { CHROMIUM, looker, SIZES } from './look.mjs';
 
 const [program, shots] = process.argv.slice(2);
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const SIZES = {
-  phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
-  desktop: { viewport: { width: 1280, height: 800 } },
-};
 const PATIENCE = 20_000;
 
 const demo = await startDemo(program);
 // Another one, whose lake holds test records of nobody but whom the running test connects.
 const alone = await startDemo(program);
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
+const browser = await chromium.launch(CHROMIUM);
 
 let size = 'phone';
-let shown = 0;
 
-// Looks at a page of the service: nothing that axe finds, nothing to scroll sideways, nothing refused by its policy.
-async function look(page, name) {
-  await page.waitForLoadState();
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
-  assert.equal(wide, false, `${name} (${size}) scrolls sideways`);
-  // Nothing is cut off or squeezed within the page either.
-  const hidden = await page.evaluate(() => [...document.querySelectorAll('main *:not(pre)')]
-    .filter((one) => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline' && !one.closest('.unseen'))
-    .map((one) => one.outerHTML.slice(0, 80)));
-  assert.deepEqual(hidden, [], `${name} (${size}) cuts off`);
-  if (shots) await page.screenshot({ path: join(shots, `${size}-${String(++shown).padStart(2, '0')}-${name}.png`), fullPage: true });
-  // What plays by the page's own policy could not be put into it.
-  const session = await page.context().newCDPSession(page);
-  const found = await session.send('Runtime.evaluate', {
-    expression: `${axe}; axe.run(document, { resultTypes: ['violations'] })
-      .then((found) => JSON.stringify(found.violations.map((one) => one.id + ': ' + one.nodes.map((node) => node.html).join(' | '))))`,
-    awaitPromise: true, returnByValue: true,
-  });
-  await session.detach();
-  assert.equal(found.exceptionDetails, undefined, JSON.stringify(found.exceptionDetails));
-  assert.deepEqual(JSON.parse(found.result.value), [], `${name} (${size})`);
-}
+const look = looker(shots, () => size);
 
 async function context(options = {}) {
   const context = await browser.newContext({ ...SIZES[size], ...options });

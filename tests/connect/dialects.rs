@@ -137,3 +137,23 @@ fn a_source_whose_records_cannot_be_read_is_not_gone_to() {
         assert_eq!(world.states(), ["lakeshore OAUTH ERRORED"], "{knobs}");
     }
 }
+
+#[test]
+fn a_secret_is_not_sent_to_an_origin_that_nobody_agreed_to() {
+    // A source's SMART configuration decided where the secret went.
+    let world = World::new();
+    world.payer.turn("cedarway", &json!({"token_elsewhere": true}));
+    let visit = Visit::of(&world.payer.person(0).user);
+    let mut browser = world.enter(&[("svc_endpoint_id", "cedarway")]);
+    let page = world.connect_as(&mut browser, &visit);
+    assert!(page.text.contains("cannot be reached"), "{}", page.text);
+    assert_eq!(world.payer.requests("cedarway")["token"], 0);
+    let elsewhere = world.payer.base.replace("127.0.0.1", "localhost");
+    world
+        .store()
+        .set_token_endpoint("cedarway", &elsewhere, Actor::Operator)
+        .unwrap();
+    let mut browser = world.enter(&[("svc_endpoint_id", "cedarway")]);
+    let page = world.connect_as(&mut browser, &visit);
+    assert!(page.answer("code").is_some(), "{}", page.text);
+}

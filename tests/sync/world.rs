@@ -281,6 +281,7 @@ impl World {
             client_secret: secret.map(str::to_owned),
             scope: SCOPE.to_owned(),
             client_auth: None,
+            secret_at: None,
         };
         let (base, back) = (
             self.payer.fhir_base(organization),

@@ -9,18 +9,19 @@ use uuid::Uuid;
 use super::findings::remember;
 use super::source::{Found, fhir_base, secret};
 use crate::cli::columns::plain;
-use crate::cli::data_store::{open_or_create, refused};
+use crate::cli::data_store::{open, open_or_create, refused};
 use crate::cli::failure::Failure;
 use crate::cli::mode::Mode;
 use crate::cli::token::DEFAULT_BASE_URL;
 use crate::consent::{Actor, AuthorizationType, Endpoint, EndpointStatus, NewEndpoint, Organization, Store};
-use crate::sync::client::Registration;
+use crate::sync::client::{Realm, Registration};
 
 /// Add a source from its SMART configuration, which is read while it is added; or change the one of its FHIR base
 ///
 /// Prints the redirect URI that has to be registered at the source. The folder is made if there is none.
 ///
-/// Exit codes: 0 added; 2 the source cannot be reached or is no FHIR R4 source with SMART, the name is taken, or a portal is to give lasting
+/// Exit codes: 0 added; 2 the source cannot be reached or is no FHIR R4 source with SMART, its token endpoint
+/// is at another origin and not agreed to, the name is taken, or a portal is to give lasting
 /// access; 1 another failure.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -76,6 +77,10 @@ pub(super) struct Args {
     /// access is shown there as well
     #[arg(long = "pages-at", value_name = "URL")]
     pages_at: Vec<String>,
+    /// Address of its token endpoint, where that is at another origin than its FHIR base: the service's secret is sent
+    /// there as well
+    #[arg(long, value_name = "URL")]
+    token_endpoint: Option<String>,
     /// The source may be at a loopback or private address, and without TLS
     #[arg(long)]
     allow_private_sources: bool,
@@ -112,11 +117,13 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     portal_for_once(arguments)?;
     let base = fhir_base(&arguments.url);
     let client_secret = secret(arguments.client_secret_file.as_deref())?;
+    let agreed = agreed(arguments, base)?;
     let registration = Registration {
         client_id: arguments.client_id.clone(),
         client_secret: client_secret.clone(),
         scope: String::new(),
         client_auth: None,
+        secret_at: Some(Realm::origins([base].into_iter().chain(agreed.as_deref()))),
     };
     let found = Found::at(base, arguments.allow_private_sources, &registration)
         .map_err(|error| Failure::input(format!("{base} cannot be added: {error}")))?;
@@ -168,8 +175,28 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     store
         .set_endpoint_pages(&endpoint.id, &arguments.pages_at, Actor::Operator)
         .map_err(refused)?;
+    if let Some(address) = &arguments.token_endpoint {
+        store
+            .set_token_endpoint(&endpoint.id, address, Actor::Operator)
+            .map_err(refused)?;
+    }
     let lines = remember(&store, &endpoint, &found)?;
     report(&store, &endpoint, known.is_some(), &lines, arguments.json)
+}
+
+/// Where the secret may be sent beside the origin of the FHIR base: as is said now, else as was said before.
+fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
+    if arguments.token_endpoint.is_some() || !arguments.data.join("service.sqlite").is_file() {
+        return Ok(arguments.token_endpoint.clone());
+    }
+    let store = open(&arguments.data)?;
+    let known = store
+        .endpoint_by_base(arguments.mode.into(), base)
+        .map_err(Failure::other)?;
+    let dialect = known.map(|known| store.dialect(&known.id)).transpose();
+    Ok(dialect
+        .map_err(Failure::other)?
+        .and_then(|dialect| dialect.token_endpoint))
 }
 
 /// The organization of this name as the arguments have it; a new one where there is none.

@@ -10,7 +10,7 @@ use crate::cli::columns::plain;
 use crate::cli::data_store::{open, refused};
 use crate::cli::failure::Failure;
 use crate::consent::{Actor, Endpoint, EndpointStatus};
-use crate::sync::client::Registration;
+use crate::sync::client::{Realm, Registration};
 
 /// Ask one source, or all, what they are and how they want to be asked; keep it, and say what was found out
 ///
@@ -58,11 +58,14 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let mut list: Vec<Value> = Vec::new();
     let mut failed = 0;
     for endpoint in &endpoints {
+        let dialect = store.dialect(&endpoint.id).map_err(Failure::other)?;
+        let agreed = dialect.token_endpoint.as_deref();
         let registration = Registration {
             client_id: endpoint.client_id.clone(),
             client_secret: store.endpoint_secret(&endpoint.id).map_err(Failure::other)?,
             scope: String::new(),
             client_auth: None,
+            secret_at: Some(Realm::origins([endpoint.fhir_base.as_str()].into_iter().chain(agreed))),
         };
         let found = Found::at(&endpoint.fhir_base, arguments.allow_private_sources, &registration);
         let (problem, lines) = match found {
@@ -71,12 +74,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
                 store
                     .endpoint_checked(&endpoint.id, &found.stored()?)
                     .map_err(Failure::other)?;
-                let mut lines = remember(&store, endpoint, &found)?;
-                // A source may say so of a token that is none, whoever brings it.
-                if registration.client_secret.is_some() && found.client_auth.is_none() {
-                    lines.push("it refuses the client id and secret, in the header and in the body".to_owned());
-                }
-                (None, lines)
+                (None, remember(&store, endpoint, &found)?)
             }
         };
         failed += usize::from(problem.is_some());

@@ -6,7 +6,7 @@ use super::source::Found;
 use crate::cli::columns::{plain, time};
 use crate::cli::failure::Failure;
 use crate::consent::{ClientAuth, Endpoint, Store};
-use crate::sync::client::Realm;
+use crate::sync::client::{Realm, SecretTried};
 
 /// Types that are named at most.
 const NAMED: usize = 8;
@@ -16,8 +16,8 @@ pub(super) fn remember(store: &Store, endpoint: &Endpoint, found: &Found) -> Res
     store
         .set_statement(&endpoint.id, &found.stored_statement()?)
         .map_err(Failure::other)?;
-    if let Some(how) = found.client_auth {
-        store.set_client_auth(&endpoint.id, how).map_err(Failure::other)?;
+    if let Some(SecretTried::Taken(how)) = &found.secret {
+        store.set_client_auth(&endpoint.id, *how).map_err(Failure::other)?;
     }
     let mut lines = said(found);
     lines.extend(known(store, endpoint, Some(found))?);
@@ -47,13 +47,14 @@ fn said(found: &Found) -> Vec<String> {
     if statement.types.values().any(|served| served.provenance) {
         lines.push("Provenance comes along with searches".to_owned());
     }
-    lines.extend(found.client_auth.map(|how| {
-        let how = match how {
-            ClientAuth::Basic => "in the header, encoded as RFC 6749 says",
-            ClientAuth::PlainBasic => "in the header, as it is",
-            ClientAuth::Post => "in the body",
-        };
-        format!("the client secret goes {how}")
+    lines.extend(found.secret.as_ref().map(|tried| match tried {
+        SecretTried::Taken(ClientAuth::Basic) => {
+            "the client secret goes in the header, encoded as RFC 6749 says".to_owned()
+        }
+        SecretTried::Taken(ClientAuth::PlainBasic) => "the client secret goes in the header, as it is".to_owned(),
+        SecretTried::Taken(ClientAuth::Post) => "the client secret goes in the body".to_owned(),
+        SecretTried::Refused => "it refuses the client id and secret, in the header and in the body".to_owned(),
+        SecretTried::Untold(why) => format!("whether it takes the client id and secret could not be told: {why}"),
     }));
     lines
 }

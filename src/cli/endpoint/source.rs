@@ -3,16 +3,15 @@
 use std::path::Path;
 
 use crate::cli::failure::Failure;
-use crate::consent::ClientAuth;
 use crate::fhir::{Kind, facts};
-use crate::sync::client::{Client, Configuration, Error, Guard, HttpLimits, Registration, Statement};
+use crate::sync::client::{Client, Configuration, Error, Guard, HttpLimits, Registration, SecretTried, Statement};
 
 /// What a source said.
 pub(super) struct Found {
     pub(super) configuration: Configuration,
     pub(super) statement: Statement,
-    /// How it takes the service's secret, if it has one and takes it.
-    pub(super) client_auth: Option<ClientAuth>,
+    /// What it makes of the service's secret, if there is one.
+    pub(super) secret: Option<SecretTried>,
 }
 
 /// Why a source cannot be used.
@@ -43,14 +42,12 @@ impl Found {
                 return Err(Unfit::Unreadable(problem));
             }
             let configuration = client.discover(fhir_base).await?;
-            let client_auth = match registration.client_secret {
-                None => None,
-                Some(_) => client.find_client_auth(&configuration, registration).await?,
-            };
+            let statement = statement?;
+            let secret = client.try_secret(&configuration, registration).await?;
             Ok(Found {
                 configuration,
-                statement: statement?,
-                client_auth,
+                statement,
+                secret,
             })
         })
     }

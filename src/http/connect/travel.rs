@@ -13,7 +13,7 @@ use crate::consent::{self, Departure, Endpoint, FlowError, IdentityProvider, Ses
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Mode;
-use crate::sync::client::{self, Configuration, Registration, Statement, Verifier};
+use crate::sync::client::{self, Configuration, Realm, Registration, Statement, Verifier};
 
 /// How long a patient waits for a source to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -79,6 +79,11 @@ pub(super) async fn registration(
         client_secret,
         scope: endpoint.scope_for(usage),
         client_auth: dialect.client_auth,
+        secret_at: Some(Realm::origins(
+            [endpoint.fhir_base.as_str()]
+                .into_iter()
+                .chain(dialect.token_endpoint.as_deref()),
+        )),
     })
 }
 
@@ -96,6 +101,7 @@ pub(super) async fn provider_registration(
         client_secret: secret.await?.map_err(Error::internal)?,
         scope: IDENTITY_SCOPE.to_owned(),
         client_auth: None,
+        secret_at: None,
     })
 }
 

@@ -5,6 +5,7 @@
 
 mod client;
 mod link;
+mod overview;
 mod pages;
 mod records;
 mod routes;

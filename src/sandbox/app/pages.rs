@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::client::Way;
+use super::overview::Kind;
 use crate::sandbox::payer::answer::page;
 
 /// Where the user begins.
@@ -64,6 +65,17 @@ pub(super) struct RecordsPage<'a> {
     pub(super) refreshable: bool,
     /// What the last button did: its name, the status and the answer.
     pub(super) last: Option<(&'static str, u16, String)>,
+}
+
+/// What the records say in short.
+#[derive(Template)]
+#[template(path = "sandbox/app/overview.html")]
+pub(super) struct OverviewPage<'a> {
+    pub(super) user: &'a str,
+    pub(super) stage: Stage,
+    /// Seconds until the page looks again.
+    pub(super) wait: Option<u64>,
+    pub(super) kinds: Vec<Kind>,
 }
 
 #[derive(Template)]

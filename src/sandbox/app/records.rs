@@ -41,7 +41,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
     match searched(&app, &connection, asked).await {
         Ok((query, answer)) => {
             let stage = stage(&answer);
-            let wait = matches!(stage, Stage::Fetching).then(|| answer.wait.unwrap_or(WAIT));
+            let wait = wait(&answer);
             let records = RecordsPage {
                 user: &session.user,
                 way: connection.way,
@@ -116,7 +116,7 @@ async fn done(
     see_other(&format!("{}/app/records#last", app.client.settings.base_url))
 }
 
-fn connection(app: &App, headers: &HeaderMap) -> Option<(String, Session, Connection)> {
+pub(super) fn connection(app: &App, headers: &HeaderMap) -> Option<(String, Session, Connection)> {
     let (name, session) = app.sessions.of(headers)?;
     let connection = session.connection.clone()?;
     Some((name, session, connection))
@@ -140,7 +140,7 @@ async fn searched(app: &App, connection: &Connection, asked: Option<String>) -> 
 }
 
 /// How far the records are, as the answer to a search tells.
-fn stage(answer: &Answer) -> Stage {
+pub(super) fn stage(answer: &Answer) -> Stage {
     match answer.status {
         200 => Stage::There,
         429 => Stage::Fetching,
@@ -148,6 +148,11 @@ fn stage(answer: &Answer) -> Stage {
         422 => Stage::Failed,
         _ => Stage::Refused,
     }
+}
+
+/// Seconds until a page looks again, while the records are being fetched.
+pub(super) fn wait(answer: &Answer) -> Option<u64> {
+    (stage(answer) == Stage::Fetching).then(|| answer.wait.unwrap_or(WAIT))
 }
 
 fn pretty(value: &Value) -> String {

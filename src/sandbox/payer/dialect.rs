@@ -32,6 +32,15 @@ pub(super) fn is_forbidden(knobs: &Knobs, row: &Row) -> bool {
 pub(super) fn admitted(knobs: &Knobs, ty: &str, params: &Params) -> Result<(), Refused> {
     let invalid = |text: String| Err(Refused(StatusCode::BAD_REQUEST, IssueType::Invalid, text));
     let is_named = |types: &[String]| types.iter().any(|one| one == ty);
+    let status = |status: u16| StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+    if knobs.refuse_searches != 0 {
+        let text = format!("{ty} is not searched like this");
+        return Err(Refused(status(knobs.refuse_searches), IssueType::NotSupported, text));
+    }
+    if knobs.refuse_along != 0 && params.get("_revinclude").is_some() {
+        let text = "the search parameter _revinclude is not supported".to_owned();
+        return Err(Refused(status(knobs.refuse_along), IssueType::NotSupported, text));
+    }
     if is_named(&knobs.unsearchable) || (knobs.provenance_along && ty == "Provenance") {
         let text = format!("{ty} can be read and not searched");
         return Err(Refused(StatusCode::NOT_FOUND, IssueType::NotSupported, text));

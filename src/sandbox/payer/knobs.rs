@@ -85,8 +85,18 @@ pub(super) struct Knobs {
     pub no_statement: bool,
     /// Searches bring Provenance along where they are asked to, and Provenance has no search of its own.
     pub provenance_along: bool,
+    /// The status by which such searches are refused, though the CapabilityStatement lists them; never at 0.
+    pub refuse_along: u16,
     /// Records are found by `_lastUpdated`.
     pub last_updated: bool,
+    /// Types that the CapabilityStatement leaves out.
+    pub unlisted: Vec<String>,
+    /// The status by which every search is refused; none at 0.
+    pub refuse_searches: u16,
+    /// The token endpoint answers with a page for people, with this status; never at 0.
+    pub token_page: u16,
+    /// The SMART configuration has the token endpoint at another host name of the same machine.
+    pub token_elsewhere: bool,
 }
 
 /// How the address of a next page is written.
@@ -176,7 +186,12 @@ impl Default for Knobs {
             statement_padding: 0,
             no_statement: false,
             provenance_along: false,
+            refuse_along: 0,
             last_updated: false,
+            unlisted: Vec::new(),
+            refuse_searches: 0,
+            token_page: 0,
+            token_elsewhere: false,
         }
     }
 }
@@ -194,6 +209,15 @@ impl Knobs {
         let knobs: Knobs = serde_json::from_value(all).map_err(|error| KnobError(error.to_string()))?;
         if !(400..=599).contains(&knobs.fail_status) {
             return Err(KnobError("fail_status is a status from 400 to 599".to_owned()));
+        }
+        for (name, status) in [
+            ("refuse_along", knobs.refuse_along),
+            ("refuse_searches", knobs.refuse_searches),
+            ("token_page", knobs.token_page),
+        ] {
+            if status != 0 && !(200..=599).contains(&status) {
+                return Err(KnobError(format!("{name} is 0 or a status from 200 to 599")));
+            }
         }
         if !(1..=1000).contains(&knobs.page) {
             return Err(KnobError("page is a number from 1 to 1000".to_owned()));
@@ -317,6 +341,7 @@ mod tests {
             json!({"fast": 1}),
             json!({"slow": -1}),
             json!({"fail_status": 200}),
+            json!({"refuse_along": 1}),
             json!({"page": 0}),
             json!({"malformed": "odd"}),
         ] {

@@ -65,9 +65,13 @@ pub(super) async fn smart(State(world): State<Arc<World>>, Path(organization): P
             .iter()
             .map(|ty| format!("patient/{ty}.read")),
     );
+    let token_base = match office.knobs().token_elsewhere {
+        true => base.replacen("127.0.0.1", "localhost", 1),
+        false => base.clone(),
+    };
     let mut configuration = json!({
         "issuer": format!("{base}/fhir"),
-        "token_endpoint": format!("{base}/token"),
+        "token_endpoint": format!("{token_base}/token"),
         "token_endpoint_auth_methods_supported": methods,
         "grant_types_supported": grants,
         "scopes_supported": scopes,
@@ -101,8 +105,9 @@ pub(super) async fn capability(State(world): State<Arc<World>>, Path(organizatio
     if office.organization.kind != Kind::Facility {
         uris.push(json!({"url": "authorize", "valueUri": format!("{base}/authorize")}));
     }
-    let types = office.organization.types();
-    let resources: Vec<Value> = types.into_iter().map(|ty| resource(ty, &knobs)).collect();
+    let types = office.organization.types().into_iter();
+    let types = types.filter(|ty| !knobs.unlisted.iter().any(|one| one == ty));
+    let resources: Vec<Value> = types.map(|ty| resource(ty, &knobs)).collect();
     // DSTU2 had another name for it.
     let name = match knobs.fhir_version.starts_with("1.") {
         true => "Conformance",

@@ -72,6 +72,11 @@ pub(super) async fn token(
     if knobs.fail_token {
         return oauth(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "out of order");
     }
+    if knobs.token_page != 0 {
+        let status = StatusCode::from_u16(knobs.token_page).unwrap_or(StatusCode::FORBIDDEN);
+        let text = "<!DOCTYPE html><title>Blocked</title><p>This request was blocked.";
+        return super::answer::body(status, "text/html; charset=utf-8", text);
+    }
     match answered(&world, office, &headers, &body) {
         Ok(answer) => json(StatusCode::OK, &answer),
         Err(Error(status, error, description)) => oauth(status, error, description),

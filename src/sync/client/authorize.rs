@@ -109,6 +109,7 @@ mod tests {
             client_secret: None,
             scope: "openid launch/patient patient/*.rs".to_owned(),
             client_auth: None,
+            secret_at: None,
         };
         let to = "https://records.example/connect/callback/e1";
         let make = || {

@@ -50,6 +50,16 @@ pub enum Error {
         /// The `error` of RFC 6749, shortened to letters, digits, `_`, `-` and `.`.
         code: String,
     },
+    /// The token endpoint is at another origin than the FHIR base, and the operator has not said that it is the
+    /// source's.
+    #[error(
+        "its token endpoint is at {origin}, and the client secret goes to the origin of its FHIR base only; if that is the \
+         source's, add it with --token-endpoint {origin}"
+    )]
+    Elsewhere {
+        /// The origin.
+        origin: String,
+    },
     /// An ID token that does not hold.
     #[error("the identity cannot be trusted: {0}")]
     Identity(&'static str),
@@ -66,6 +76,7 @@ impl Error {
             Error::Status { status, .. } => is_passing(*status),
             Error::Refused { code, .. } => code == "temporarily_unavailable" || code == "server_error",
             Error::Forbidden(_)
+            | Error::Elsewhere { .. }
             | Error::TooLarge { .. }
             | Error::Malformed { .. }
             | Error::Identity(_)

@@ -3,13 +3,20 @@
 use url::Url;
 
 /// The addresses under some others.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Realm(Vec<Url>);
 
 impl Realm {
     /// What lies under these addresses, each with or without a trailing slash. What is no URL holds nothing.
     pub fn under<'a>(bases: impl IntoIterator<Item = &'a str>) -> Realm {
         Realm(bases.into_iter().filter_map(|base| Url::parse(base).ok()).collect())
+    }
+
+    /// The whole origins of these addresses.
+    pub fn origins<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Realm {
+        let urls = addresses.into_iter().filter_map(|address| Url::parse(address).ok());
+        let origins = urls.filter_map(|url| Url::parse(&url.origin().ascii_serialization()).ok());
+        Realm(origins.collect())
     }
 
     /// Whether an address is one of the source's.

@@ -7,6 +7,8 @@ use super::authorize::Verifier;
 use super::discovery::Configuration;
 use super::error::Error;
 use super::http::{Answer, host, malformed};
+use super::realm::Realm;
+use super::secret::{encoded, is_about_client, ways};
 use crate::consent::ClientAuth;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -26,6 +28,8 @@ pub struct Registration {
     pub scope: String,
     /// How the secret is taken, where that is known.
     pub client_auth: Option<ClientAuth>,
+    /// Where the secret may be sent: to these addresses, or to any over TLS.
+    pub secret_at: Option<Realm>,
 }
 
 /// What a source granted.
@@ -124,27 +128,6 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Finds out how a source takes the service's secret, by asking for access with a refresh token that is none: who refuses the token and not
-    /// the client has taken the secret. `None` where there is no secret, or where the source takes it in no way.
-    pub async fn find_client_auth(
-        &self,
-        configuration: &Configuration,
-        registration: &Registration,
-    ) -> Result<Option<ClientAuth>, Error> {
-        let form = [("grant_type", "refresh_token"), ("refresh_token", "no-refresh-token")];
-        let Some(secret) = &registration.client_secret else {
-            return Ok(None);
-        };
-        for how in ways(configuration, registration, secret) {
-            match self.ask_token(configuration, registration, &form, Some(how)).await {
-                Err(error) if is_about_client(&error) => {}
-                Err(error) if error.may_pass() => return Err(error),
-                _ => return Ok(Some(how)),
-            }
-        }
-        Ok(None)
-    }
-
     /// Asks for a token. Where it is not known how the source takes the secret, one way after the other is tried until it does not refuse
     /// the client.
     async fn token(
@@ -168,13 +151,16 @@ impl Client {
         Err(refused.unwrap_or(Error::Setup))
     }
 
-    async fn ask_token(
+    pub(super) async fn ask_token(
         &self,
         configuration: &Configuration,
         registration: &Registration,
         grant: &[(&str, &str)],
         how: Option<ClientAuth>,
     ) -> Result<Grant, Error> {
+        if how.is_some() {
+            self.may_have_secret(configuration, registration)?;
+        }
         let id = registration.client_id.as_str();
         let secret = registration.client_secret.as_deref().unwrap_or_default();
         let mut form = grant.to_vec();
@@ -194,41 +180,6 @@ impl Client {
             ..grant
         })
     }
-}
-
-/// In which ways a source may take the secret, the one to try first in front: what is known, else what its configuration admits.
-fn ways(configuration: &Configuration, registration: &Registration, secret: &str) -> Vec<ClientAuth> {
-    let methods = &configuration.token_endpoint_auth_methods_supported;
-    let has = |name: &str| methods.iter().any(|method| method == name);
-    let mut ways = Vec::new();
-    if has("client_secret_basic") || !has("client_secret_post") {
-        ways.push(ClientAuth::Basic);
-        let id = registration.client_id.as_str();
-        if encoded(id) != id || encoded(secret) != secret {
-            ways.push(ClientAuth::PlainBasic);
-        }
-    }
-    if has("client_secret_post") || methods.is_empty() {
-        ways.push(ClientAuth::Post);
-    }
-    if let Some(known) = registration.client_auth {
-        ways.retain(|one| *one != known);
-        ways.insert(0, known);
-    }
-    ways
-}
-
-/// Whether a source refused the client, and not what it asked for.
-fn is_about_client(error: &Error) -> bool {
-    match error {
-        Error::Refused { code, .. } => code == "invalid_client",
-        Error::Status { status, .. } => *status == 401,
-        _ => false,
-    }
-}
-
-fn encoded(text: &str) -> String {
-    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 fn granted(answer: &Answer) -> Result<Grant, Error> {

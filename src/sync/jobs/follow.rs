@@ -7,18 +7,20 @@ use std::sync::Mutex;
 use futures::FutureExt;
 use futures::stream::{StreamExt, TryStreamExt};
 
+use super::catch::Catch;
 use super::fetch::{AT_ONCE, Fetched, Work, lock};
 use super::gap::{Gap, Why};
 use super::plan::encoded;
-use super::source::{Trouble, internal};
-use super::spool::Draft;
+use super::source::Trouble;
 use crate::fhir::facts;
 
 /// Resources that are read for references to them, and how far they may lead on.
 const REFERRED: usize = 50_000;
 const ROUNDS: usize = 6;
-/// Reads of a type that may come to nothing before its others are given up, if none came to anything.
+/// Reads of a type that may come to nothing before its others are given up, if none came to anything; of a type that
+/// the source does not list.
 const VAIN: u32 = 20;
+const VAIN_UNLISTED: u32 = 3;
 
 /// How reads of a type fare.
 #[derive(Default)]
@@ -27,9 +29,9 @@ struct Tally {
     vain: u32,
 }
 
-impl Work<'_> {
+impl<'w> Work<'w> {
     /// Reads what was referred to and not met, and what that refers to.
-    pub(super) async fn follow(&self, fetched: &mut Fetched) -> Result<(), Trouble> {
+    pub(super) async fn follow(&'w self, fetched: &mut Fetched) -> Result<(), Trouble> {
         // A type that broke off is left out whole.
         let failed = fetched.gaps.iter().filter(|gap| matches!(gap.why, Why::Failed(_)));
         let broken: HashSet<&'static str> = failed.map(|gap| gap.ty).collect();
@@ -57,16 +59,16 @@ impl Work<'_> {
                     asked.push((ty, id));
                 }
             }
-            let draft = tokio::sync::Mutex::new(self.spool.draft(&format!("referred-{round}")).map_err(internal)?);
+            let catch = tokio::sync::Mutex::new(self.begin(&format!("referred-{round}"))?);
             let reads: Vec<_> = asked
                 .iter()
-                .map(|(ty, id)| self.refer(ty, id, &draft, &tallies).boxed())
+                .map(|(ty, id)| self.refer(ty, id, &catch, &tallies).boxed())
                 .collect();
             let done: Vec<Option<(&'static str, Why)>> = futures::stream::iter(reads)
                 .buffer_unordered(AT_ONCE)
                 .try_collect()
                 .await?;
-            fetched.records += self.spool.keep(draft.into_inner()).map_err(internal)?;
+            fetched.records += self.keep(catch.into_inner())?;
             for (ty, why) in done.into_iter().flatten() {
                 lost.note(ty, why);
             }
@@ -92,19 +94,25 @@ impl Work<'_> {
         &self,
         ty: &'static str,
         id: &str,
-        draft: &tokio::sync::Mutex<Draft>,
+        catch: &tokio::sync::Mutex<Catch<'_>>,
         tallies: &Mutex<HashMap<&'static str, Tally>>,
     ) -> Result<Option<(&'static str, Why)>, Trouble> {
+        let is_listed = facts().lookup(ty).is_none_or(|one| !self.unlisted.contains(&one));
+        let bound = if is_listed { VAIN } else { VAIN_UNLISTED };
         let vain = {
             let mut tallies = lock(tallies);
             let tally = tallies.entry(ty).or_default();
-            tally.had == 0 && tally.vain >= VAIN
+            tally.had == 0 && tally.vain >= bound
         };
         if vain {
             return Ok(Some((ty, Why::NotFound(404))));
         }
         let url = format!("{}/{ty}/{}", self.source.base(), encoded(id));
-        let read = self.read(&url, &format!("{ty}/{id}")).await?;
+        let read = match self.read(&url, &format!("{ty}/{id}")).await {
+            // Of a type that the source does not list that is a refusal; others show it where access has ended.
+            Err(Trouble::Shut(_)) if !is_listed => Err(Why::Refused(401)),
+            read => read?,
+        };
         {
             let mut tallies = lock(tallies);
             let tally = tallies.entry(ty).or_default();
@@ -115,7 +123,7 @@ impl Work<'_> {
         }
         match read {
             Ok(record) => {
-                self.take(&record, &mut *draft.lock().await)?;
+                self.take(&record, &mut *catch.lock().await)?;
                 Ok(None)
             }
             Err(why) => Ok(Some((ty, why))),

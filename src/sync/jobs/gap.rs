@@ -29,6 +29,12 @@ pub(super) enum Why {
     Narrowed(String),
     /// It could not be fetched whole.
     Failed(Trouble),
+    /// The source does not list a search for it, and refused one with this status or failed.
+    Unlisted(Option<u16>),
+    /// It was not given along with these types: the source refused that with this status.
+    NotAlong(u16, String),
+    /// The source refused too many searches of the type to be asked for the rest of it.
+    GivenUp,
     /// More than are followed.
     TooMany,
 }
@@ -59,6 +65,32 @@ impl Gap {
                 MissingReason::NotServed,
                 Some(*status),
                 count(&format!("not served: status {status}")),
+            ),
+            Why::Unlisted(Some(status @ (401 | 403))) => (
+                MissingReason::Forbidden,
+                Some(*status),
+                format!("forbidden: status {status}; the source does not list a search for it"),
+            ),
+            Why::Unlisted(status) => {
+                let status_told = status.map_or_else(String::new, |status| format!(": status {status}"));
+                (
+                    MissingReason::NotServed,
+                    *status,
+                    format!("not served{status_told}; the source does not list a search for it"),
+                )
+            }
+            Why::NotAlong(status, types) => (
+                match status {
+                    401 | 403 => MissingReason::Forbidden,
+                    _ => MissingReason::NotServed,
+                },
+                Some(*status),
+                format!("not served along with {types}: status {status}"),
+            ),
+            Why::GivenUp => (
+                MissingReason::NotAsked,
+                None,
+                "not asked for further: the source refused too many searches of it".to_owned(),
             ),
             Why::NotFound(status) => (
                 MissingReason::NotFound,

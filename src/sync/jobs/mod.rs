@@ -1,16 +1,15 @@
 //! One job: which records are asked for, how they are fetched into a spool on disk, and their commit as one snapshot.
 
+mod catch;
 mod commit;
 mod fetch;
 mod follow;
 mod gap;
-mod narrow;
-mod page;
-mod pages;
 mod person;
 mod plan;
 mod run;
 mod said;
+mod search;
 mod source;
 mod spool;
 

@@ -54,8 +54,10 @@ pub(super) struct Plan {
     pub(super) searches: Vec<Search>,
     /// Types that are granted: records of others are not taken.
     pub(super) granted: Vec<TypeId>,
-    /// The types of those that can be read by their id.
+    /// The types of those that can be read by their id, as far as it is known.
     pub(super) readable: Vec<TypeId>,
+    /// The types of those that the source's statement leaves out.
+    pub(super) unlisted: Vec<TypeId>,
 }
 
 /// A type that is asked for by patient.
@@ -63,6 +65,18 @@ pub(super) struct Plan {
 pub(super) struct Search {
     pub(super) ty: TypeId,
     pub(super) way: Way,
+    pub(super) listing: Listing,
+}
+
+/// Who says that a type can be asked for so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listing {
+    /// The source's statement, or the source has none.
+    Source,
+    /// The directory only.
+    Directory,
+    /// Nobody: it is one of the usual types.
+    Nowhere,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -73,8 +87,16 @@ pub(super) enum Way {
     Search(String),
 }
 
-/// Plans for a patient of a source. What is searched is what the directory lists, as far as it is granted and as the source's statement has
-/// it; the Patient is read whether it is listed or not. All that is granted is read where a reference leads to it.
+impl Search {
+    /// Whether it is for this type.
+    pub(super) fn is(&self, name: &str) -> bool {
+        facts().get(self.ty).name == name
+    }
+}
+
+/// Plans for a patient of a source. What is searched is what the directory lists, as far as it is granted; the source's
+/// statement says how, and what it leaves out is asked for all the same. The Patient is read whether it is listed or
+/// not. All that is granted is read where a reference leads to it.
 pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     let usual = USUAL.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let names = if known.listed.is_empty() { &usual } else { known.listed };
@@ -87,35 +109,39 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
         .collect();
     granted.sort_unstable_by_key(|ty| name(*ty));
     let served = |ty: TypeId| statement.map(|statement| statement.types.get(name(ty)));
+    let of_granted = |so: &dyn Fn(TypeId) -> bool| granted.iter().copied().filter(|ty| so(*ty)).collect::<Vec<_>>();
     let mut plan = Plan {
-        readable: granted
-            .iter()
-            .copied()
-            .filter(|ty| name(*ty) != "Patient")
-            .filter(|ty| served(*ty).is_none_or(|served| served.is_some_and(|served| served.read)))
-            .collect(),
+        readable: of_granted(&|ty| name(ty) != "Patient" && served(ty).flatten().is_none_or(|served| served.read)),
+        unlisted: of_granted(&|ty| served(ty).is_some_and(|served| served.is_none())),
         ..Plan::default()
+    };
+    let beside = if known.listed.is_empty() {
+        Listing::Nowhere
+    } else {
+        Listing::Directory
     };
     for ty in &granted {
         let ty = *ty;
         if name(ty) == "Patient" {
-            plan.searches.push(Search { ty, way: Way::Read });
+            let (way, listing) = (Way::Read, Listing::Source);
+            plan.searches.push(Search { ty, way, listing });
             continue;
         }
         if !names.iter().any(|one| one == name(ty)) {
             continue;
         }
-        let parameters = match served(ty) {
-            None => None,
-            Some(Some(served)) if served.search => Some(served.parameters.as_slice()),
-            Some(_) => continue,
+        let (parameters, listing) = match served(ty) {
+            None => (&[] as &[String], Listing::Source),
+            Some(None) => (&[] as &[String], beside),
+            Some(Some(served)) if served.search => (served.parameters.as_slice(), Listing::Source),
+            Some(Some(_)) => continue,
         };
-        if let Some(parameter) = by_patient(ty, parameters.unwrap_or_default()) {
-            let query = format!("{parameter}={}", encoded(patient));
-            plan.searches.push(Search {
-                ty,
-                way: Way::Search(query),
-            });
+        // A statement that names other parameters of the type may not name them all.
+        let found = by_patient(ty, parameters).map(|parameter| (parameter, listing));
+        let found = found.or_else(|| Some((by_patient(ty, &[])?, Listing::Directory)));
+        if let Some((parameter, listing)) = found {
+            let way = Way::Search(format!("{parameter}={}", encoded(patient)));
+            plan.searches.push(Search { ty, way, listing });
         }
     }
     plan.granted = granted;
@@ -254,13 +280,24 @@ mod tests {
             ..Known::default()
         };
         let found = plan("p", known);
-        let expected = [
-            ("Coverage", "beneficiary=p"),
-            ("ExplanationOfBenefit", "patient=p"),
-            ("Patient", ""),
-        ];
-        assert_eq!(searched(&found), expected);
-        let read: Vec<&str> = found.readable.iter().map(|ty| facts().get(*ty).name).collect();
-        assert_eq!(read, ["Coverage", "Goal", "Provenance"]);
+        let listed = |listing: Listing| {
+            let searches = found.searches.iter().filter(|search| search.listing == listing);
+            let searches = searches.map(|search| match &search.way {
+                Way::Read => facts().get(search.ty).name.to_owned(),
+                Way::Search(query) => format!("{}?{query}", facts().get(search.ty).name),
+            });
+            searches.collect::<Vec<String>>()
+        };
+        let expected = ["Coverage?beneficiary=p", "ExplanationOfBenefit?patient=p", "Patient"];
+        assert_eq!(listed(Listing::Source), expected);
+        // Statements are often incomplete: parameters that they leave out, and types.
+        assert_eq!(listed(Listing::Directory), ["Goal?patient=p"]);
+        let others = listed(Listing::Nowhere);
+        assert!(others.contains(&"Condition?patient=p".to_owned()), "{others:?}");
+        assert!(!others.iter().any(|one| one.starts_with("Provenance")), "{others:?}");
+        assert!(readable(&found, "Goal") && !readable(&found, "ExplanationOfBenefit"));
+        assert!(readable(&found, "Practitioner"));
+        let is_unlisted = |name: &str| found.unlisted.iter().any(|ty| facts().get(*ty).name == name);
+        assert!(is_unlisted("Practitioner") && !is_unlisted("Goal"));
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
-use super::pages::PageSizes;
 use super::said::Said;
+use super::search::PageSizes;
 use crate::consent::{Authorization, AuthorizationType, Credential, Dialect, Endpoint, Store};
 use crate::sync::client::{Answer, Client, Configuration, Error, Grant, Realm, Registration, is_passing};
 use crate::sync::settings::Pace;
@@ -151,6 +151,11 @@ impl Source {
                 client_secret: secret,
                 scope: requested.unwrap_or_else(|| endpoint.scope.clone()),
                 client_auth: dialect.client_auth,
+                secret_at: Some(Realm::origins(
+                    [endpoint.fhir_base.as_str()]
+                        .into_iter()
+                        .chain(dialect.token_endpoint.as_deref()),
+                )),
             },
             configuration: configuration.and_then(|json| serde_json::from_str(json).ok()),
             access: Mutex::new(Access {

@@ -1,6 +1,8 @@
 //! Sources as they are in the field: each dialect is played by the sandbox, and a sync ends with everything or says what is missing.
 
+mod alike;
 mod count;
+mod discarded;
 mod entries;
 mod forbidden;
 mod ids;
@@ -10,6 +12,7 @@ mod provenance;
 mod readable;
 mod since;
 mod told;
+mod unlisted;
 
 use serde_json::Value;
 use tabularium::consent::{JobState, Missing, MissingReason};

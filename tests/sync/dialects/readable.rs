@@ -1,10 +1,10 @@
 //! Types that can be read by id and not searched, as CARIN and US Core have them.
 
 use serde_json::json;
-use tabularium::consent::MissingReason;
+use tabularium::consent::{JobState, MissingReason, Usage};
 use tabularium::lake::Mode;
 
-use super::super::world::World;
+use super::super::world::{Connected, World};
 use super::{again, assert_whole, missing, named};
 
 const READ_ONLY: [&str; 8] = [
@@ -92,4 +92,70 @@ fn a_source_without_a_patient_gets_one_until_it_gives_its_own() {
     again(&world, &connected);
     assert_eq!(patient()["name"], own["name"]);
     assert!(!is_made(&patient()));
+}
+
+/// The Patient of a consent, and whether the service made it.
+fn patient(world: &World, token: &str) -> (serde_json::Value, bool) {
+    let answer = world.get("/fhir/Patient/$PATIENT_ID", token);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    let patient = answer.json();
+    let system = format!("{}/tags/GeneratedBy", world.base_url());
+    let tags = patient["meta"]["tag"].as_array().unwrap();
+    let is_made = tags.iter().any(|tag| tag["system"] == system);
+    (patient, is_made)
+}
+
+/// Somebody connects a source twice in one session, and the syncs end one after the other.
+fn twice(world: &World, knobs: [serde_json::Value; 2]) -> (Connected, String) {
+    world.payer.turn("lakeshore", &knobs[0]);
+    let first = world.authorize("lakeshore", 0, Usage::Multiple);
+    let second = world.add_source(&first.consent, "lakeshore", 0, Usage::Multiple);
+    let tokens = world.tokens(&first);
+    for connected in [&first, &second] {
+        assert_eq!(
+            world.end_of(connected),
+            JobState::Completed,
+            "{:?}",
+            world.audit(connected)
+        );
+    }
+    world.payer.turn("lakeshore", &knobs[1]);
+    again(world, &second);
+    (first, tokens["access_token"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn who_authorizes_again_has_one_patient_which_is_the_sources_own_if_it_ever_gave_it() {
+    let (unserved, served) = (json!({"unserved": ["Patient"]}), json!({"unserved": []}));
+    // Made first, and the source's own comes by the other authorization.
+    let world = World::working(1);
+    let (first, token) = twice(&world, [unserved.clone(), served.clone()]);
+    let (own, is_made) = patient(&world, &token);
+    assert!(!is_made, "{own}");
+    assert_eq!(own["id"], json!(first.patient));
+    assert_eq!(world.total("Patient", &token), 1);
+    let about = format!("/fhir/ExplanationOfBenefit?patient={}&_summary=count", first.patient);
+    let claims = world.get(&about, &token).json()["total"].as_u64();
+    assert_eq!(claims, Some(world.total("ExplanationOfBenefit", &token)));
+    assert!(claims > Some(0));
+    // The source's own first, and by the other authorization it gives none: the one that would be made took its place.
+    let world = World::working(1);
+    world.payer.turn("lakeshore", &served);
+    let first = world.authorize("lakeshore", 0, Usage::Multiple);
+    let second = world.add_source(&first.consent, "lakeshore", 0, Usage::Multiple);
+    let tokens = world.tokens(&first);
+    for connected in [&first, &second] {
+        assert_eq!(world.end_of(connected), JobState::Completed);
+    }
+    // As if the second authorization had never brought the Patient itself.
+    let forget =
+        "DELETE FROM sync_count WHERE type = 'Patient' AND job IN (SELECT id FROM sync_job WHERE authorization = ?1)";
+    world.sql(forget, &second.authorization);
+    world.payer.turn("lakeshore", &unserved);
+    again(&world, &second);
+    let (kept, is_made) = patient(&world, tokens["access_token"].as_str().unwrap());
+    assert!(
+        !is_made && kept["name"][0]["family"] == world.payer.person(0).family,
+        "{kept}"
+    );
 }

@@ -1,235 +1,18 @@
-//! Narrower searches, for sources that refuse to be asked for all of a type: by which parameters, in which order, and whether their values
-//! reach every record.
+//! Narrower searches, for sources that refuse to be asked for all of a type: by which parameters, in which order, and
+//! whether their values reach every record.
+
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::filters::{FILTERS, Filter};
 use crate::sync::client::Statement;
 
 /// Searches of one type that two parameters make together, at most.
 const LARGEST: usize = 64;
 
-/// Values of a parameter by which records of a type are asked for.
-struct Filter {
-    ty: &'static str,
-    parameter: &'static str,
-    values: &'static [&'static str],
-    /// Whether every record has one of the values: R4 requires the element and admits no other code.
-    reaches_all: bool,
-}
-
-const fn some(ty: &'static str, parameter: &'static str, values: &'static [&'static str]) -> Filter {
-    Filter {
-        ty,
-        parameter,
-        values,
-        reaches_all: false,
-    }
-}
-
-const fn all(ty: &'static str, parameter: &'static str, values: &'static [&'static str]) -> Filter {
-    Filter {
-        ty,
-        parameter,
-        values,
-        reaches_all: true,
-    }
-}
-
-const EVENT: &[&str] = &[
-    "completed",
-    "in-progress",
-    "preparation",
-    "not-done",
-    "on-hold",
-    "stopped",
-    "entered-in-error",
-    "unknown",
-];
-const REQUEST: &[&str] = &[
-    "active",
-    "completed",
-    "on-hold",
-    "revoked",
-    "draft",
-    "entered-in-error",
-    "unknown",
-];
-const CLAIM: &[&str] = &["active", "cancelled", "draft", "entered-in-error"];
-
-/// What is tried for a type, the first first. The categories are US Core's.
-const FILTERS: &[Filter] = &[
-    some(
-        "Observation",
-        "category",
-        &[
-            "vital-signs",
-            "laboratory",
-            "social-history",
-            "survey",
-            "imaging",
-            "procedure",
-            "exam",
-            "therapy",
-            "activity",
-            "sdoh",
-            "functional-status",
-            "disability-status",
-            "cognitive-status",
-            "clinical-test",
-        ],
-    ),
-    all(
-        "Observation",
-        "status",
-        &[
-            "final",
-            "amended",
-            "corrected",
-            "preliminary",
-            "registered",
-            "cancelled",
-            "entered-in-error",
-            "unknown",
-        ],
-    ),
-    // Vital signs and the smoking status of US Core.
-    some(
-        "Observation",
-        "code",
-        &[
-            "85354-9", "8302-2", "29463-7", "39156-5", "8867-4", "9279-1", "8310-5", "2708-6", "59408-5", "9843-4",
-            "8289-1", "59576-9", "77606-2", "72166-2",
-        ],
-    ),
-    some(
-        "Condition",
-        "category",
-        &["problem-list-item", "encounter-diagnosis", "health-concern"],
-    ),
-    some(
-        "Condition",
-        "clinical-status",
-        &["active", "recurrence", "relapse", "inactive", "remission", "resolved"],
-    ),
-    some("CarePlan", "category", &["assess-plan"]),
-    all("CarePlan", "status", REQUEST),
-    some(
-        "CareTeam",
-        "status",
-        &["active", "proposed", "suspended", "inactive", "entered-in-error"],
-    ),
-    some(
-        "DiagnosticReport",
-        "category",
-        &["LAB", "RAD", "imaging", "LP29684-5", "LP29708-2", "LP7839-6"],
-    ),
-    all(
-        "DiagnosticReport",
-        "status",
-        &[
-            "final",
-            "amended",
-            "corrected",
-            "appended",
-            "partial",
-            "preliminary",
-            "registered",
-            "cancelled",
-            "entered-in-error",
-            "unknown",
-        ],
-    ),
-    some("DocumentReference", "category", &["clinical-note"]),
-    all(
-        "DocumentReference",
-        "status",
-        &["current", "superseded", "entered-in-error"],
-    ),
-    all(
-        "MedicationRequest",
-        "intent",
-        &[
-            "order",
-            "plan",
-            "proposal",
-            "original-order",
-            "reflex-order",
-            "filler-order",
-            "instance-order",
-            "option",
-        ],
-    ),
-    all(
-        "MedicationRequest",
-        "status",
-        &[
-            "active",
-            "completed",
-            "stopped",
-            "cancelled",
-            "on-hold",
-            "draft",
-            "entered-in-error",
-            "unknown",
-        ],
-    ),
-    all(
-        "MedicationDispense",
-        "status",
-        &[
-            "completed",
-            "in-progress",
-            "preparation",
-            "cancelled",
-            "on-hold",
-            "stopped",
-            "declined",
-            "entered-in-error",
-            "unknown",
-        ],
-    ),
-    some(
-        "ServiceRequest",
-        "category",
-        &["108252007", "363679005", "409063005", "409073007", "387713003"],
-    ),
-    all("ServiceRequest", "status", REQUEST),
-    all(
-        "Encounter",
-        "status",
-        &[
-            "finished",
-            "in-progress",
-            "planned",
-            "arrived",
-            "triaged",
-            "onleave",
-            "cancelled",
-            "entered-in-error",
-            "unknown",
-        ],
-    ),
-    all("Procedure", "status", EVENT),
-    all("Immunization", "status", &["completed", "entered-in-error", "not-done"]),
-    all(
-        "Goal",
-        "lifecycle-status",
-        &[
-            "active",
-            "proposed",
-            "planned",
-            "accepted",
-            "on-hold",
-            "completed",
-            "cancelled",
-            "entered-in-error",
-            "rejected",
-        ],
-    ),
-    all("Coverage", "status", CLAIM),
-    all("ExplanationOfBenefit", "status", CLAIM),
-    all("Claim", "status", CLAIM),
-];
+/// What a refusal may name beside the parameters by which a type is narrowed.
+const OTHERS: &[&str] = &["_count", "_lastupdated", "_revinclude", "patient"];
 
 /// A set of searches in the place of one for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,8 +25,8 @@ pub(super) struct Narrower {
     pub(super) reaches_all: bool,
 }
 
-/// What can be asked in the place of a search that was refused: by what the granted scopes name, then by what the refusal's text names, then
-/// by the combinations of the source's statement, then as US Core has it.
+/// What can be asked in the place of a search that was refused: by what the granted scopes name, then by what the
+/// refusal's text names, then by the combinations of the source's statement, then as US Core has it.
 pub(super) fn narrower(ty: &str, scope: Option<&str>, said: &str, statement: Option<&Statement>) -> Vec<Narrower> {
     let known: Vec<&Filter> = FILTERS.iter().filter(|filter| filter.ty == ty).collect();
     let mut found: Vec<Narrower> = Vec::new();
@@ -297,7 +80,18 @@ pub(super) fn names_filter(ty: &str, said: &str) -> bool {
     known.any(|filter| words.iter().any(|word| word == filter.parameter))
 }
 
-/// What a refusal says to people: the texts of an OperationOutcome or of other JSON, without names and codes; else the body as it is.
+/// The search parameters that the text of a refusal names, of any type.
+pub(super) fn named(said: &str) -> BTreeSet<&'static str> {
+    let words = words(said);
+    let known = FILTERS
+        .iter()
+        .map(|filter| filter.parameter)
+        .chain(OTHERS.iter().copied());
+    known.filter(|known| words.iter().any(|word| word == known)).collect()
+}
+
+/// What a refusal says to people: the texts of an OperationOutcome or of other JSON, without names and codes; else the
+/// body as it is.
 pub(super) fn text_of(body: &[u8]) -> String {
     let Ok(json) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();
@@ -409,6 +203,12 @@ mod tests {
         let both = narrower("MedicationRequest", None, "needs status and intent", None).remove(2);
         assert_eq!((both.searches.len(), both.reaches_all), (64, true));
         assert!(names_filter("Condition", "a category is required") && !names_filter("Condition", "bad request"));
+        assert_eq!(
+            named("a Category, or CODE, beside the patient")
+                .into_iter()
+                .collect::<Vec<_>>(),
+            ["category", "code", "patient"]
+        );
         assert!(names_count("The _count must be at most 50.") && !names_count("too much"));
     }
 

@@ -1,4 +1,5 @@
-//! What a source's page holds: the records in it, as they were written, the references in them, and where the next page is.
+//! What a source's page holds: the records in it, as they were written, the references in them, and where the next page
+//! is.
 
 use std::borrow::Cow;
 
@@ -11,27 +12,27 @@ use crate::ingest::source_target;
 
 /// A page of a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Page {
-    pub(super) records: Vec<Record>,
+pub(in crate::sync::jobs) struct Page {
+    pub(in crate::sync::jobs) records: Vec<Record>,
     /// As the source wrote it.
-    pub(super) next: Option<String>,
+    pub(in crate::sync::jobs) next: Option<String>,
     /// An OperationOutcome that stands among the records.
-    pub(super) said: Option<String>,
+    pub(in crate::sync::jobs) said: Option<String>,
 }
 
 /// A record as a line of NDJSON.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(in crate::sync::jobs) struct Record {
     /// `Type/id`.
-    pub(super) name: String,
+    pub(in crate::sync::jobs) name: String,
     /// Without line breaks and without the one at its end.
-    pub(super) line: String,
+    pub(in crate::sync::jobs) line: String,
 }
 
 /// The answer is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is no page of records")]
-pub(super) struct NoPage;
+pub(in crate::sync::jobs) struct NoPage;
 
 #[derive(Deserialize)]
 struct Bundle<'b> {
@@ -65,7 +66,7 @@ struct Head<'b> {
 }
 
 /// Reads a page of a search.
-pub(super) fn page(body: &[u8]) -> Result<Page, NoPage> {
+pub(in crate::sync::jobs) fn page(body: &[u8]) -> Result<Page, NoPage> {
     let bundle: Bundle<'_> = serde_json::from_slice(body).map_err(|_| NoPage)?;
     if bundle.ty != "Bundle" {
         return Err(NoPage);
@@ -88,7 +89,7 @@ pub(super) fn page(body: &[u8]) -> Result<Page, NoPage> {
 }
 
 /// Reads a single resource; `None` for what the source has to say instead of one.
-pub(super) fn record(json: &str) -> Result<Option<Record>, NoPage> {
+pub(in crate::sync::jobs) fn record(json: &str) -> Result<Option<Record>, NoPage> {
     let head: Head<'_> = serde_json::from_str(json).map_err(|_| NoPage)?;
     // Without an id nothing refers to it; it is known by its content.
     Ok((head.ty != "OperationOutcome").then(|| Record {
@@ -103,7 +104,7 @@ fn one_line(json: &str) -> String {
 }
 
 /// Visits what the references of a record lead to within the source, by type and id.
-pub(super) fn references(line: &str, base: &str, mut visit: impl FnMut(TypeId, &str)) {
+pub(in crate::sync::jobs) fn references(line: &str, base: &str, mut visit: impl FnMut(TypeId, &str)) {
     const KEY: &[u8] = b"\"reference\"";
     for at in memmem::find_iter(line.as_bytes(), KEY) {
         let rest = line[at + KEY.len()..].trim_start();

@@ -1,5 +1,5 @@
-//! How many records a source is asked for at once. A source with a maximum answers a larger `_count` with 400, and then smaller ones are tried;
-//! what it takes is remembered.
+//! How many records a source is asked for at once. A source with a maximum answers a larger `_count` with 400, and then
+//! smaller ones are tried; what it takes is remembered.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ const SIZES: [u32; 5] = [200, 50, 20, 10, 0];
 
 /// The sizes of one source's pages, as a job knows them.
 #[derive(Debug)]
-pub(super) struct PageSizes(Mutex<Sizes>);
+pub(in crate::sync::jobs) struct PageSizes(Mutex<Sizes>);
 
 #[derive(Debug)]
 struct Sizes {
@@ -22,7 +22,7 @@ struct Sizes {
 
 impl PageSizes {
     /// Begins with what is remembered of the source.
-    pub(super) fn new(remembered: Option<u32>) -> PageSizes {
+    pub(in crate::sync::jobs) fn new(remembered: Option<u32>) -> PageSizes {
         PageSizes(Mutex::new(Sizes {
             first: remembered.unwrap_or(SIZES[0]),
             taken: BTreeSet::new(),
@@ -31,22 +31,22 @@ impl PageSizes {
     }
 
     /// The size that a search begins with.
-    pub(super) fn first(&self) -> u32 {
+    pub(in crate::sync::jobs) fn first(&self) -> u32 {
         self.sizes().first
     }
 
     /// The next smaller one.
-    pub(super) fn smaller(&self, size: u32) -> Option<u32> {
+    pub(in crate::sync::jobs) fn smaller(&self, size: u32) -> Option<u32> {
         SIZES.into_iter().find(|one| *one < size)
     }
 
     /// Whether the source has taken this size during the job, so that a refusal is about something else.
-    pub(super) fn is_proven(&self, size: u32) -> bool {
+    pub(in crate::sync::jobs) fn is_proven(&self, size: u32) -> bool {
         size == 0 || self.sizes().taken.contains(&size)
     }
 
     /// Notes that the source took a size; gives what is to be remembered, if that is news.
-    pub(super) fn took(&self, size: u32) -> Option<u32> {
+    pub(in crate::sync::jobs) fn took(&self, size: u32) -> Option<u32> {
         let mut sizes = self.sizes();
         sizes.taken.insert(size);
         sizes.first = sizes.first.min(size);

@@ -1,0 +1,183 @@
+//! The service's secret at a source: in which way it is taken, and to whom it may be sent.
+
+use url::{Host, Url};
+
+use super::Client;
+use super::discovery::Configuration;
+use super::error::Error;
+use super::token::Registration;
+use crate::consent::ClientAuth;
+
+/// What a source makes of the service's secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretTried {
+    /// It takes it in this way.
+    Taken(ClientAuth),
+    /// It refuses it in every way.
+    Refused,
+    /// Its answers do not tell.
+    Untold(Error),
+}
+
+impl Client {
+    /// Finds out how a source takes the service's secret, by asking for access with a refresh token that is none: who
+    /// refuses the token and not the client has taken the secret. Only the errors of RFC 6749 say so: a gateway's page
+    /// is no answer of the token endpoint. `None` where there is no secret; an error if it may not be sent there.
+    pub async fn try_secret(
+        &self,
+        configuration: &Configuration,
+        registration: &Registration,
+    ) -> Result<Option<SecretTried>, Error> {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", "no-refresh-token")];
+        let Some(secret) = &registration.client_secret else {
+            return Ok(None);
+        };
+        self.may_have_secret(configuration, registration)?;
+        let mut untold = None;
+        for how in ways(configuration, registration, secret) {
+            match self.ask_token(configuration, registration, &form, Some(how)).await {
+                Ok(_) => return Ok(Some(SecretTried::Taken(how))),
+                Err(error) if refuses_grant(&error) => return Ok(Some(SecretTried::Taken(how))),
+                Err(Error::Refused { code, .. }) if code == "invalid_client" => {}
+                Err(error) => {
+                    let is_over = error.may_pass();
+                    untold = untold.or(Some(error));
+                    if is_over {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(Some(untold.map_or(SecretTried::Refused, SecretTried::Untold)))
+    }
+
+    /// Whether the service's secret may be sent to the token endpoint that a configuration names.
+    pub(super) fn may_have_secret(
+        &self,
+        configuration: &Configuration,
+        registration: &Registration,
+    ) -> Result<(), Error> {
+        let url = self.http.guard().check(&configuration.token_endpoint)?;
+        if url.scheme() != "https" && !is_loopback(&url) {
+            return Err(Error::Forbidden("the client secret goes over TLS only"));
+        }
+        match &registration.secret_at {
+            Some(realm) if !realm.holds(&url) => Err(Error::Elsewhere {
+                origin: url.origin().ascii_serialization(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// In which ways a source may take the secret, the one to try first in front: what is known, else what its
+/// configuration admits.
+pub(super) fn ways(configuration: &Configuration, registration: &Registration, secret: &str) -> Vec<ClientAuth> {
+    let methods = &configuration.token_endpoint_auth_methods_supported;
+    let has = |name: &str| methods.iter().any(|method| method == name);
+    let mut ways = Vec::new();
+    if has("client_secret_basic") || !has("client_secret_post") {
+        ways.push(ClientAuth::Basic);
+        let id = registration.client_id.as_str();
+        if encoded(id) != id || encoded(secret) != secret {
+            ways.push(ClientAuth::PlainBasic);
+        }
+    }
+    if has("client_secret_post") || methods.is_empty() {
+        ways.push(ClientAuth::Post);
+    }
+    if let Some(known) = registration.client_auth {
+        ways.retain(|one| *one != known);
+        ways.insert(0, known);
+    }
+    ways
+}
+
+/// Whether a source refused what the client asked for, and so has taken the client itself (RFC 6749, section 5.2).
+fn refuses_grant(error: &Error) -> bool {
+    const OF_THE_GRANT: [&str; 4] = [
+        "invalid_grant",
+        "unsupported_grant_type",
+        "unauthorized_client",
+        "invalid_scope",
+    ];
+    matches!(error, Error::Refused { code, .. } if OF_THE_GRANT.contains(&code.as_str()))
+}
+
+/// Whether a source refused the client, and not what it asked for.
+pub(super) fn is_about_client(error: &Error) -> bool {
+    match error {
+        Error::Refused { code, .. } => code == "invalid_client",
+        Error::Status { status, .. } => *status == 401,
+        _ => false,
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    }
+}
+
+pub(super) fn encoded(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Guard, HttpLimits, Realm};
+    use super::*;
+
+    #[test]
+    fn a_secret_goes_to_where_the_operator_knows_and_over_tls_only() {
+        let client = Client::new(Guard::Private, HttpLimits::default()).unwrap();
+        let to = |token_endpoint: &str, agreed: &[&str]| {
+            let configuration = Configuration {
+                token_endpoint: token_endpoint.to_owned(),
+                ..Configuration::default()
+            };
+            let registration = Registration {
+                client_id: "us".to_owned(),
+                client_secret: Some("hush".to_owned()),
+                scope: String::new(),
+                client_auth: None,
+                secret_at: Some(Realm::origins(agreed.iter().copied())),
+            };
+            client.may_have_secret(&configuration, &registration)
+        };
+        let base = "https://payer.example/fhir/r4";
+        assert_eq!(to("https://payer.example/oauth/token", &[base]), Ok(()));
+        let elsewhere = to("https://auth.payer.example/token?x=1", &[base]).unwrap_err();
+        assert!(
+            elsewhere
+                .to_string()
+                .contains("--token-endpoint https://auth.payer.example"),
+            "{elsewhere}"
+        );
+        for other in [
+            "https://payer.example:8443/token",
+            "https://payer.example.evil.example/token",
+        ] {
+            assert!(to(other, &[base]).is_err(), "{other}");
+        }
+        let agreed = [base, "https://auth.payer.example/token"];
+        assert_eq!(to("https://auth.payer.example/v2/token", &agreed), Ok(()));
+        let clear = [
+            "http://10.0.0.5/fhir",
+            "http://127.0.0.1/fhir",
+            "http://localhost:9/fhir",
+            "http://[::1]/fhir",
+        ];
+        assert!(matches!(to("http://10.0.0.5/token", &clear), Err(Error::Forbidden(_))));
+        for loopback in [
+            "http://127.0.0.1/token",
+            "http://localhost:9/token",
+            "http://[::1]/token",
+        ] {
+            assert_eq!(to(loopback, &clear), Ok(()), "{loopback}");
+        }
+    }
+}

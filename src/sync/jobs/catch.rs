@@ -1,0 +1,108 @@
+//! What one search, or one round of reads, brings: its records in a draft on disk, their names, and what they refer to.
+//! It counts for the job once it is kept. One that is dropped leaves no trace: nothing is asked for because a discarded
+//! page referred to it.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::fetch::{Work, lock};
+use super::search::{Record, references};
+use super::source::{Trouble, internal};
+use super::spool::Draft;
+use crate::fhir::facts;
+
+/// References that are kept, to read what they lead to.
+const WANTED: usize = 200_000;
+
+/// How much all catches of a job hold together.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    bytes: AtomicU64,
+    records: AtomicU64,
+}
+
+/// Records that came and are not kept yet.
+pub(super) struct Catch<'w> {
+    held: &'w Held,
+    draft: Option<Draft>,
+    bytes: u64,
+    records: u64,
+    /// Records of types that were not granted.
+    unasked: u64,
+    met: Vec<String>,
+    wanted: BTreeSet<String>,
+}
+
+impl Catch<'_> {
+    /// Whether a record of this name, as `Patient/1`, is in it.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.met.iter().any(|one| one == name)
+    }
+}
+
+impl Drop for Catch<'_> {
+    fn drop(&mut self) {
+        self.held.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.held.records.fetch_sub(self.records, Ordering::Relaxed);
+    }
+}
+
+impl<'w> Work<'w> {
+    /// Begins an empty one.
+    pub(super) fn begin(&'w self, draft: &str) -> Result<Catch<'w>, Trouble> {
+        Ok(Catch {
+            held: &self.held,
+            draft: Some(self.spool.draft(draft).map_err(internal)?),
+            bytes: 0,
+            records: 0,
+            unasked: 0,
+            met: Vec::new(),
+            wanted: BTreeSet::new(),
+        })
+    }
+
+    /// Notes a record and what it refers to.
+    pub(super) fn take(&self, record: &Record, catch: &mut Catch<'_>) -> Result<(), Trouble> {
+        let name = record.name.split('/').next().unwrap_or_default();
+        if !self.is_granted(name) {
+            catch.unasked += 1;
+            return Ok(());
+        }
+        let length = record.line.len() as u64;
+        catch.bytes += length;
+        catch.records += 1;
+        let bytes = self.held.bytes.fetch_add(length, Ordering::Relaxed) + length;
+        let records = self.held.records.fetch_add(1, Ordering::Relaxed) + 1;
+        if bytes > self.most.bytes || records > self.most.records {
+            return Err(Trouble::Over(
+                "the source gives more than is taken of one patient".to_owned(),
+            ));
+        }
+        if let Some(draft) = &mut catch.draft {
+            draft.line(&record.line).map_err(internal)?;
+        }
+        catch.met.push(record.name.clone());
+        references(&record.line, self.source.base(), |ty, id| {
+            let name = facts().get(ty).name;
+            // Other people's Patients are not asked for.
+            if self.granted.contains(&ty) && name != "Patient" && catch.wanted.len() < WANTED {
+                catch.wanted.insert(format!("{name}/{id}"));
+            }
+        });
+        Ok(())
+    }
+
+    /// Takes a whole one for the job's; says how many records it has.
+    pub(super) fn keep(&self, mut catch: Catch<'_>) -> Result<u64, Trouble> {
+        let Some(draft) = catch.draft.take() else { return Ok(0) };
+        let records = self.spool.keep(draft).map_err(internal)?;
+        // What is kept goes on being held.
+        (catch.bytes, catch.records) = (0, 0);
+        self.unasked.fetch_add(catch.unasked, Ordering::Relaxed);
+        lock(&self.met).extend(std::mem::take(&mut catch.met));
+        let mut wanted = lock(&self.wanted);
+        let room = WANTED.saturating_sub(wanted.len());
+        wanted.extend(std::mem::take(&mut catch.wanted).into_iter().take(room));
+        Ok(records)
+    }
+}

@@ -1,0 +1,217 @@
+//! One search: its pages to the last, of a size that the source takes.
+
+use std::collections::HashSet;
+
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use super::narrow::{named, names_count, names_filter, text_of};
+use super::page::{NoPage, Page, page};
+use super::refusals::Likeness;
+use crate::sync::jobs::catch::Catch;
+use crate::sync::jobs::fetch::{Work, malformed};
+use crate::sync::jobs::source::Trouble;
+
+/// Pages of one search.
+const PAGES: usize = 10_000;
+/// Bytes of a refusal that are looked through.
+const SAID: usize = 16 << 10;
+/// Searches that were refused with pages of every size, after which it is presumed that sizes are not what the source
+/// minds.
+const VAIN_SIZES: u32 = 2;
+
+/// What came of one search.
+pub(in crate::sync::jobs) enum Reply<'w> {
+    Had(Catch<'w>),
+    Refused(Refusal),
+    Failed(Trouble),
+}
+
+/// A refusal of a search.
+#[derive(Clone, Debug)]
+pub(in crate::sync::jobs) struct Refusal {
+    pub(in crate::sync::jobs) status: u16,
+    pub(in crate::sync::jobs) said: String,
+}
+
+impl Refusal {
+    pub(super) fn likeness(&self) -> Likeness {
+        Likeness {
+            status: self.status,
+            named: named(&self.said),
+        }
+    }
+}
+
+/// A first page and where it came from.
+type Opened = Result<(Page, Url, String), Refusal>;
+
+impl<'w> Work<'w> {
+    /// Makes a search without Provenance, with smaller pages as long as the source refuses it for their size.
+    pub(in crate::sync::jobs) async fn ask_plainly(
+        &'w self,
+        name: &'static str,
+        address: &str,
+        draft: &str,
+    ) -> Result<Reply<'w>, Trouble> {
+        let opened = self.open(name, address).await;
+        self.walked(opened, draft).await
+    }
+
+    /// Makes a search with pages of this size.
+    pub(in crate::sync::jobs) async fn ask_at(
+        &'w self,
+        address: &str,
+        size: u32,
+        draft: &str,
+    ) -> Result<Reply<'w>, Trouble> {
+        let opened = self.first(address, size).await;
+        self.walked(opened, draft).await
+    }
+
+    /// The first page, of the largest size that the source takes. Of several types that are refused for it one tries.
+    async fn open(&self, name: &'static str, address: &str) -> Result<Opened, Trouble> {
+        let pages = self.source.pages();
+        let mut size = pages.first();
+        let mut refusal = match self.first(address, size).await? {
+            Ok(opened) => {
+                self.source.took(size);
+                return Ok(Ok(opened));
+            }
+            Err(refusal) => refusal,
+        };
+        self.refusals.note(name, &refusal.likeness());
+        if !self.may_be_size(name, size, &refusal) {
+            return Ok(Err(refusal));
+        }
+        let mut vain = self.vain_sizes.lock().await;
+        // Meanwhile another type may have found it out.
+        while self.may_be_size(name, size, &refusal) {
+            let is_doubtful = *vain >= VAIN_SIZES && !names_count(&refusal.said);
+            let next = match pages.first() {
+                known if known < size => Some(known),
+                _ if is_doubtful => Some(0).filter(|_| size > 0),
+                _ => pages.smaller(size),
+            };
+            let Some(next) = next else {
+                *vain += 1;
+                break;
+            };
+            size = next;
+            refusal = match self.first(address, size).await? {
+                Ok(opened) => {
+                    // What the source chooses where sizes were not tried one by one is nothing to remember.
+                    if !is_doubtful {
+                        self.source.took(size);
+                    }
+                    return Ok(Ok(opened));
+                }
+                Err(refusal) => refusal,
+            };
+            self.refusals.note(name, &refusal.likeness());
+        }
+        Ok(Err(refusal))
+    }
+
+    /// Whether a refusal may be about the size of pages.
+    fn may_be_size(&self, name: &'static str, size: u32, refusal: &Refusal) -> bool {
+        let Refusal { status, said } = refusal;
+        let is_size = names_count(said) || !self.source.pages().is_proven(size) && !names_filter(name, said);
+        matches!(status, 400 | 422) && is_size && self.refusals.may_go_on(name, &refusal.likeness())
+    }
+
+    async fn first(&self, address: &str, size: u32) -> Result<Opened, Trouble> {
+        let sized = match size {
+            0 => address.to_owned(),
+            size => format!("{address}&_count={size}"),
+        };
+        let found = self.page(&sized).await?;
+        Ok(found.map(|(page, at)| (page, at, sized)))
+    }
+
+    /// Goes through the pages of a search behind its first one.
+    async fn walked(&'w self, opened: Result<Opened, Trouble>, draft: &str) -> Result<Reply<'w>, Trouble> {
+        let came = match opened {
+            Ok(Ok((first, at, url))) => {
+                self.refusals.answered();
+                let mut catch = self.begin(draft)?;
+                let walked = self.walk(first, at, url, &mut catch).await;
+                walked.map(|()| catch)
+            }
+            Ok(Err(refusal)) => return Ok(Reply::Refused(refusal)),
+            Err(trouble) => Err(trouble),
+        };
+        match came {
+            Ok(catch) => Ok(Reply::Had(catch)),
+            Err(trouble) if trouble.ends_all() => Err(trouble),
+            Err(trouble) => Ok(Reply::Failed(trouble)),
+        }
+    }
+
+    async fn walk(&self, first: Page, at: Url, url: String, catch: &mut Catch<'_>) -> Result<(), Trouble> {
+        let digest = |url: &str| <[u8; 32]>::from(Sha256::digest(url));
+        let mut seen = HashSet::from([digest(&url)]);
+        let (mut found, mut at) = (first, at);
+        loop {
+            for record in &found.records {
+                self.take(record, catch)?;
+            }
+            let Some(next) = found.next else { return Ok(()) };
+            let url = self.next(&at, &next)?;
+            if !seen.insert(digest(&url)) {
+                return Err(Trouble::Broken("the source's pages lead in a circle".to_owned()));
+            }
+            if seen.len() > PAGES {
+                return Err(Trouble::Broken("the source's pages do not end".to_owned()));
+            }
+            // In the middle of a walk a refusal is a failure: some records are missing.
+            (found, at) = self.page(&url).await?.map_err(|refusal| {
+                Trouble::Broken(format!("a further page was answered with status {}", refusal.status))
+            })?;
+        }
+    }
+
+    /// One page and where it came from. What cannot be read is asked for once more.
+    async fn page(&self, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
+        let mut again = true;
+        loop {
+            let answer = self.source.get(url).await?;
+            if answer.status != 200 {
+                let said = &answer.body[..answer.body.len().min(SAID)];
+                return Ok(Err(Refusal {
+                    status: answer.status,
+                    said: text_of(said),
+                }));
+            }
+            match page(&answer.body) {
+                Ok(page) => {
+                    if let Some(said) = &page.said {
+                        self.source.hear(said.as_bytes()).await;
+                    }
+                    return Ok(Ok((page, answer.url)));
+                }
+                Err(NoPage) if std::mem::take(&mut again) => {}
+                Err(NoPage) => {
+                    self.source.hear(&answer.body).await;
+                    return Err(malformed());
+                }
+            }
+        }
+    }
+
+    /// The address of the next page, if it is one to which our access may be shown.
+    fn next(&self, at: &Url, next: &str) -> Result<String, Trouble> {
+        let elsewhere = |host: &str| {
+            Trouble::Broken(format!(
+                "the source's next page is outside of its FHIR base, at {host} (endpoint add --pages-at)"
+            ))
+        };
+        let url = at.join(next).map_err(|_| elsewhere("no address"))?;
+        if let Some(own) = self.source.realm().own(&url) {
+            return Ok(own.into());
+        }
+        let origin = url.origin().ascii_serialization();
+        self.source.pages_elsewhere(&origin);
+        Err(elsewhere(&origin))
+    }
+}

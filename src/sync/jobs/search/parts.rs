@@ -1,0 +1,113 @@
+//! Narrower searches in the place of one that was refused: of the first kind that the source answers.
+
+use super::along::Along;
+use super::ask::{Refusal, Reply};
+use super::narrow::{Narrower, narrower};
+use crate::sync::jobs::fetch::{Found, Work};
+use crate::sync::jobs::gap::{Gap, Why};
+use crate::sync::jobs::source::Trouble;
+
+/// Searches of one kind that may be refused before any is answered.
+const VAIN: usize = 3;
+
+/// What is searched for in parts.
+pub(in crate::sync::jobs) struct Whole<'n> {
+    pub(in crate::sync::jobs) name: &'static str,
+    /// The search that was refused.
+    pub(in crate::sync::jobs) address: &'n str,
+    pub(in crate::sync::jobs) refusal: Refusal,
+}
+
+impl<'w> Work<'w> {
+    /// Makes narrower searches in the place of one that was refused.
+    pub(in crate::sync::jobs) async fn narrower(
+        &'w self,
+        whole: Whole<'_>,
+        along: &mut Along,
+    ) -> Result<Found, Trouble> {
+        let Whole { name, address, refusal } = &whole;
+        let (name, likeness) = (*name, refusal.likeness());
+        let nothing = || Found::gap(Gap::of(name, Why::Refused(refusal.status)));
+        if !matches!(refusal.status, 400 | 403 | 422) {
+            return Ok(nothing());
+        }
+        let mut asked = 0;
+        let mut tried = false;
+        for kind in narrower(name, self.whose.scope, &refusal.said, self.whose.statement) {
+            tried = true;
+            if let Some(found) = self.kind(&whole, &kind, &mut asked, along).await? {
+                self.refusals.narrowed(name, likeness, true);
+                return Ok(found);
+            }
+        }
+        // Nothing that it says is about the size of pages, and yet that may be what it minds.
+        let pages = self.source.pages();
+        if refusal.status != 403 && !pages.is_proven(pages.first()) && self.refusals.may_go_on(name, &likeness) {
+            let draft = format!("{name}-unsized");
+            if let Reply::Had(catch) = self.ask_at(address, 0, &draft).await? {
+                return Ok(Found::had(self.keep(catch)?));
+            }
+        }
+        if tried {
+            self.refusals.narrowed(name, likeness, false);
+        }
+        Ok(nothing())
+    }
+
+    /// Makes the searches of one kind; nothing if the source answers none of them.
+    async fn kind(
+        &'w self,
+        whole: &Whole<'_>,
+        kind: &Narrower,
+        asked: &mut usize,
+        along: &mut Along,
+    ) -> Result<Option<Found>, Trouble> {
+        let Whole { name, address, refusal } = whole;
+        let (name, likeness) = (*name, refusal.likeness());
+        let (mut records, mut answered, mut vain) = (0, Vec::new(), 0);
+        let mut gaps = Vec::new();
+        let mut unknown = Vec::new();
+        for part in &kind.searches {
+            if !self.refusals.may_go_on(name, &likeness) {
+                if answered.is_empty() {
+                    return Ok(None);
+                }
+                gaps.push(Gap::of(name, Why::GivenUp));
+                break;
+            }
+            *asked += 1;
+            let of_part = |why| Gap {
+                part: Some(part.clone()),
+                ..Gap::of(name, why)
+            };
+            let draft = format!("{name}-{asked}");
+            match self.ask(name, &format!("{address}&{part}"), &draft, along).await? {
+                Reply::Had(catch) => {
+                    records += self.keep(catch)?;
+                    answered.push(part.rsplit_once('=').map_or(part.as_str(), |(_, value)| value));
+                }
+                Reply::Failed(trouble) => gaps.push(of_part(Why::Failed(trouble))),
+                Reply::Refused(Refusal { status: 403, .. }) => gaps.push(of_part(Why::Refused(403))),
+                // A value that the source does not know.
+                Reply::Refused(Refusal { status, .. }) => {
+                    vain += 1;
+                    unknown.push(of_part(Why::Refused(status)));
+                }
+            }
+            if answered.is_empty() && gaps.is_empty() && vain >= VAIN {
+                return Ok(None);
+            }
+        }
+        let failed = gaps.iter().any(|gap| matches!(gap.why, Why::Failed(_)));
+        if answered.is_empty() && !failed {
+            return Ok(None);
+        }
+        if kind.reaches_all {
+            gaps.extend(unknown);
+        } else {
+            let by = format!("{} ({})", kind.by, answered.join(", "));
+            gaps.push(Gap::of(name, Why::Narrowed(by)));
+        }
+        Ok(Some(Found { records, gaps }))
+    }
+}
