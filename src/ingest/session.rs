@@ -17,7 +17,7 @@ use super::sequence::{Sequence, Sink};
 use super::source::{Fault, Piece, Pieces, Text, find};
 use super::store::Store;
 use super::summary::Summary;
-use super::synced::{Naming, Synced};
+use super::synced::{Naming, Synced, SyncedAttachment};
 use crate::lake::owner::OwnerKey;
 use crate::lake::{Lake, LakeWriter, Mode, Picture};
 
@@ -121,17 +121,19 @@ pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> R
 }
 
 /// Takes in the records of a source: they get ids of their own and marks of where they came from, and are the rows of one consent. What
-/// names another person is refused. All that is well formed becomes one snapshot, or on an error nothing.
+/// names another person is refused. Attachments come with the Binaries among the records that stand for them. All that is well formed becomes one snapshot, or on an error nothing.
 pub fn sync(
     writer: &mut LakeWriter,
     options: Options,
     synced: Synced,
     paths: &[PathBuf],
+    attachments: &[SyncedAttachment],
 ) -> Result<Summary, IngestError> {
     let files = find(paths)?;
     let mut session = Session::begin_as(writer, options, Some(synced))?;
     session.plan(&files)?;
     session.add_files(files)?;
+    session.attach(attachments)?;
     session.finish()
 }
 
@@ -350,6 +352,16 @@ impl<'w> Session<'w> {
         summary.rules = plans.report();
         for (ty, ids) in &unsupported {
             store.delete(*ty, ids)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in the bytes of Binaries that are among the records.
+    fn attach(&mut self, attachments: &[SyncedAttachment]) -> Result<(), IngestError> {
+        let Some(synced) = &self.synced else { return Ok(()) };
+        for one in attachments {
+            let binary = self.lake.synced_id(synced.owner, &synced.endpoint, "Binary", &one.source_id);
+            self.store.attach(synced, &binary, one)?;
         }
         Ok(())
     }

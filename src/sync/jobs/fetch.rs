@@ -41,6 +41,8 @@ const SAID: usize = 16 << 10;
 pub(super) struct Fetched {
     pub(super) gaps: Vec<Gap>,
     pub(super) records: u64,
+    /// Bytes of them.
+    pub(super) bytes: u64,
     /// Records of types that were not granted.
     pub(super) unasked: u64,
     /// Whether the person's Patient is among the records.
@@ -130,6 +132,7 @@ pub(super) async fn fetch(
     }
     fetched.has_patient = lock(&work.met).contains(&format!("Patient/{}", whose.patient));
     fetched.unasked = work.unasked.into_inner();
+    fetched.bytes = work.bytes.into_inner();
     fetched.gaps.sort_by_key(|gap| gap.ty);
     Ok(fetched)
 }
@@ -419,8 +422,9 @@ impl Work<'_> {
         lock(&self.met).insert(record.name.clone());
         let mut wanted = lock(&self.wanted);
         references(&record.line, self.source.base(), |ty, id| {
-            // Other people's Patients are not asked for.
-            if self.granted.contains(&ty) && facts().get(ty).name != "Patient" && wanted.len() < WANTED {
+            // Other people's Patients are not asked for, and Binaries are no records (`attach`).
+            let is_record = !matches!(facts().get(ty).name, "Patient" | "Binary");
+            if self.granted.contains(&ty) && is_record && wanted.len() < WANTED {
                 wanted.insert(format!("{}/{id}", facts().get(ty).name));
             }
         });
