@@ -28,7 +28,7 @@ impl Stage {
         let world = World::new(PEOPLE, Mode::Live);
         world
             .payer
-            .turn("all", &json!({"withhold": ["ExplanationOfBenefit", "Observation"]}));
+            .turn("all", &json!({"withhold": ["ExplanationOfBenefit", "Observation"], "attachments": ["pdf", "html"]}));
         let stage = Stage {
             world,
             address: lasting_address(),

@@ -87,6 +87,14 @@ pub(super) struct Knobs {
     pub provenance_along: bool,
     /// Records are found by `_lastUpdated`.
     pub last_updated: bool,
+    /// Which documents there are beside the records, as `pdf`, or `all`.
+    pub attachments: Vec<String>,
+    /// Which edition of them.
+    pub attachment_edition: u64,
+    /// How many bytes the large one has.
+    pub attachment_bytes: u64,
+    /// Binaries come as JSON, whatever is asked for.
+    pub binary_json: bool,
 }
 
 /// How the address of a next page is written.
@@ -177,6 +185,10 @@ impl Default for Knobs {
             no_statement: false,
             provenance_along: false,
             last_updated: false,
+            attachments: Vec::new(),
+            attachment_edition: 0,
+            attachment_bytes: 1 << 20,
+            binary_json: false,
         }
     }
 }
@@ -194,6 +206,11 @@ impl Knobs {
         let knobs: Knobs = serde_json::from_value(all).map_err(|error| KnobError(error.to_string()))?;
         if !(400..=599).contains(&knobs.fail_status) {
             return Err(KnobError("fail_status is a status from 400 to 599".to_owned()));
+        }
+        let is_document = |name: &String| name == "all" || super::papers::KINDS.contains(&name.as_str());
+        if !knobs.attachments.iter().all(is_document) || knobs.attachment_bytes > 1 << 30 {
+            let kinds = super::papers::KINDS.join(", ");
+            return Err(KnobError(format!("attachments are all, {kinds}; the large one has at most 2^30 bytes")));
         }
         if !(1..=1000).contains(&knobs.page) {
             return Err(KnobError("page is a number from 1 to 1000".to_owned()));
