@@ -186,7 +186,8 @@ fn an_erasure_takes_the_files_of_all_snapshots() {
     let erased = erase(&it.lake, 1);
     assert_eq!((erased.attachments, erased.left.as_slice()), (2, &[][..]));
     assert!(own(&it.lake, 1).is_none());
-    assert!(read(&it.lake, &old, &scope(&it.lake, 1), 1).is_none());
+    let of_old = it.lake.attachment(&old, &scope(&it.lake, 1), &id(&it.lake, 1));
+    assert!(!of_old.is_ok_and(|found| found.is_some()), "nor in a picture from before");
     assert_eq!(own(&it.lake, 2).unwrap(), b"of the second");
     for file in files_below(it.dir.path()) {
         let bytes = std::fs::read(&file).unwrap();
