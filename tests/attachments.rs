@@ -103,7 +103,9 @@ fn own(lake: &Lake, consent: u32) -> Option<Vec<u8>> {
 
 fn files(folder: &Path) -> Vec<PathBuf> {
     let files = files_below(folder).into_iter();
-    files.filter(|path| path.to_string_lossy().ends_with(".attachment")).collect()
+    files
+        .filter(|path| path.to_string_lossy().ends_with(".attachment"))
+        .collect()
 }
 
 fn erase(lake: &Lake, consent: u32) -> Erased {
@@ -129,7 +131,10 @@ fn an_attachment_is_read_by_who_sees_its_row() {
     assert_eq!(own(&it.lake, 1).unwrap(), b"of the first");
     assert_eq!(own(&it.lake, 2).unwrap(), b"of the second");
     let picture = it.lake.picture();
-    assert_eq!(read(&it.lake, &picture, &of_application("app"), 1).unwrap(), b"of the first");
+    assert_eq!(
+        read(&it.lake, &picture, &of_application("app"), 1).unwrap(),
+        b"of the first"
+    );
     for stranger in [scope(&it.lake, 2), scope(&it.lake, 3), of_application("other")] {
         assert!(read(&it.lake, &picture, &stranger, 1).is_none());
     }
@@ -154,7 +159,11 @@ fn a_newer_one_takes_its_place_and_the_older_snapshot_keeps_its_own() {
     bring(&it.lake, 1, b"another");
     assert_eq!(own(&it.lake, 1).unwrap(), b"another");
     assert_eq!(read(&it.lake, &old, &scope(&it.lake, 1), 1).unwrap(), b"of the first");
-    let held = it.lake.attachment(&old, &scope(&it.lake, 1), &id(&it.lake, 1)).unwrap().unwrap();
+    let held = it
+        .lake
+        .attachment(&old, &scope(&it.lake, 1), &id(&it.lake, 1))
+        .unwrap()
+        .unwrap();
     let number = old.snapshot;
     drop(old);
     it.clock.advance(Duration::from_secs(2 * 3600));
@@ -163,7 +172,11 @@ fn a_newer_one_takes_its_place_and_the_older_snapshot_keeps_its_own() {
     writer.expire().unwrap();
     drop(writer);
     assert!(matches!(it.lake.picture_at(number), Err(LakeError::SnapshotGone(_))));
-    assert_eq!(files(it.dir.path()).len(), 2, "the one that nobody can read any more is gone");
+    assert_eq!(
+        files(it.dir.path()).len(),
+        2,
+        "the one that nobody can read any more is gone"
+    );
     assert_eq!(bytes(&held), b"of the first", "but not for who has it open");
     assert_eq!(own(&it.lake, 1).unwrap(), b"another");
     assert_eq!(own(&it.lake, 2).unwrap(), b"of the second");
@@ -187,13 +200,24 @@ fn an_erasure_takes_the_files_of_all_snapshots() {
     assert_eq!((erased.attachments, erased.left.as_slice()), (2, &[][..]));
     assert!(own(&it.lake, 1).is_none());
     let of_old = it.lake.attachment(&old, &scope(&it.lake, 1), &id(&it.lake, 1));
-    assert!(!of_old.is_ok_and(|found| found.is_some()), "nor in a picture from before");
+    assert!(
+        !of_old.is_ok_and(|found| found.is_some()),
+        "nor in a picture from before"
+    );
     assert_eq!(own(&it.lake, 2).unwrap(), b"of the second");
     for file in files_below(it.dir.path()) {
         let bytes = std::fs::read(&file).unwrap();
-        assert!(memchr::memmem::find(&bytes, b"of the first").is_none(), "{}", file.display());
+        assert!(
+            memchr::memmem::find(&bytes, b"of the first").is_none(),
+            "{}",
+            file.display()
+        );
     }
-    assert_eq!(files(it.dir.path()).len(), 2, "the other's, and what was set aside of it");
+    assert_eq!(
+        files(it.dir.path()).len(),
+        2,
+        "the other's, and what was set aside of it"
+    );
     assert!(check(it.dir.path()).unwrap().is_good());
     // The same again is another one.
     bring(&it.lake, 1, b"of the first");
@@ -239,7 +263,10 @@ fn a_check_finds_what_is_wrong_and_a_reader_is_told() {
         }
         let report = check(it.dir.path()).unwrap();
         assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
-        assert!(report.findings[0].path == *file && is_found(&report.findings[0].problem), "{report:?}");
+        assert!(
+            report.findings[0].path == *file && is_found(&report.findings[0].problem),
+            "{report:?}"
+        );
         let read = it.lake.attachment(&it.lake.picture(), &scope, &binary);
         let is_read = read.is_ok_and(|found| {
             let content = found.unwrap().content.unwrap();
@@ -269,13 +296,19 @@ fn a_new_catalog_takes_attachments_and_a_copy_has_them() {
     assert_eq!(own(&lake, 2).unwrap(), b"of the second");
     assert!(check(copy.path()).unwrap().is_good());
     // The older one is needed by no snapshot of the new catalog.
-    let in_place = files(copy.path()).into_iter().filter(|path| !path.to_string_lossy().contains(".orphans"));
+    let in_place = files(copy.path())
+        .into_iter()
+        .filter(|path| !path.to_string_lossy().contains(".orphans"));
     assert_eq!(in_place.count(), 2);
     assert_eq!(erase(&lake, 1).attachments, 1);
     assert!(own(&lake, 1).is_none());
     for file in files(copy.path()) {
         let bytes = std::fs::read(&file).unwrap();
-        assert!(!bytes.starts_with(b"another") && !bytes.starts_with(b"of the first"), "{}", file.display());
+        assert!(
+            !bytes.starts_with(b"another") && !bytes.starts_with(b"of the first"),
+            "{}",
+            file.display()
+        );
     }
 }
 
@@ -289,7 +322,11 @@ fn a_lake_of_the_first_layout_opens_and_takes_attachments() {
     let it = fixture();
     assert_eq!(layout(it.dir.path()), "1", "a lake without attachments is as it was");
     bring(&it.lake, 1, b"the first ever");
-    assert_eq!(layout(it.dir.path()), "2", "earlier programs are not to take the file for an orphan");
+    assert_eq!(
+        layout(it.dir.path()),
+        "2",
+        "earlier programs are not to take the file for an orphan"
+    );
     let again = Lake::open(it.dir.path()).unwrap();
     assert_eq!(own(&again, 1).unwrap(), b"the first ever");
     drop(again.writer().unwrap());

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{
-    ACCEPT, ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
-    IF_RANGE, LAST_MODIFIED, RANGE, VARY,
+    ACCEPT, ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+    ETAG, IF_RANGE, LAST_MODIFIED, RANGE, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
@@ -58,17 +58,29 @@ const STEP: u64 = 256 << 10;
 /// The route of Binaries. Searches of them are those of any type.
 pub(super) fn routes() -> Vec<Route> {
     let any = serde_json::json!({"type": "string", "format": "binary"});
-    let operation = Operation::new("readBinary", "A Binary: its bytes, or the resource for who accepts application/fhir+json")
-        .query("_format", schema("string", "application/fhir+json for the resource"))
-        .query("_summary", schema("string", "of the resource: true, text, data or false"))
-        .query("_elements", schema("string", "of the resource: top-level elements, between commas"))
-        .header("Range", "one part of the bytes, as bytes=0-1023")
-        .header("If-Range", "the tag or date of the whole that the part is to be of")
-        .header("If-None-Match", "tags of the versions that the client has")
-        .header("If-Modified-Since", "when the client's version was made; without If-None-Match")
-        .answers_as(&[(FHIR, resource()), ("*/*", any.clone())])
-        .response(206, "The part of the bytes", &["*/*"], &any)
-        .response(304, "The client has this version", &[], &serde_json::Value::Null);
+    let operation = Operation::new(
+        "readBinary",
+        "A Binary: its bytes, or the resource for who accepts application/fhir+json",
+    )
+    .query("_format", schema("string", "application/fhir+json for the resource"))
+    .query(
+        "_summary",
+        schema("string", "of the resource: true, text, data or false"),
+    )
+    .query(
+        "_elements",
+        schema("string", "of the resource: top-level elements, between commas"),
+    )
+    .header("Range", "one part of the bytes, as bytes=0-1023")
+    .header("If-Range", "the tag or date of the whole that the part is to be of")
+    .header("If-None-Match", "tags of the versions that the client has")
+    .header(
+        "If-Modified-Since",
+        "when the client's version was made; without If-None-Match",
+    )
+    .answers_as(&[(FHIR, resource()), ("*/*", any.clone())])
+    .response(206, "The part of the bytes", &["*/*"], &any)
+    .response(304, "The client has this version", &[], &serde_json::Value::Null);
     let operation = [200, 206, 304].into_iter().fold(operation, |operation, status| {
         operation
             .response_header(status, "ETag", "of the bytes a strong tag, of the resource its version")
@@ -77,7 +89,11 @@ pub(super) fn routes() -> Vec<Route> {
     let operation = [200, 206].into_iter().fold(operation, |operation, status| {
         operation
             .response_header(status, "Accept-Ranges", "bytes, where parts can be asked for")
-            .response_header(status, "Content-Disposition", "attachment, for what a browser would run")
+            .response_header(
+                status,
+                "Content-Disposition",
+                "attachment, for what a browser would run",
+            )
     });
     let operation = operation.response_header(206, "Content-Range", "which part it is, of how many bytes");
     vec![
@@ -107,7 +123,9 @@ async fn read(
     let scope = access.scope.clone();
     let found = {
         let id = id.clone();
-        service.blocking(move |service| find(&service.lake, &scope, &id)).await?
+        service
+            .blocking(move |service| find(&service.lake, &scope, &id))
+            .await?
     };
     let Some(Attached { row, content }) = found.map_err(Error::internal)? else {
         return Err(Error::NotFound {
@@ -192,7 +210,9 @@ fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     }
     match json {
         json if json > 0.0 && json >= bytes => Ok(true),
-        _ if xml > bytes => Err(Error::NotAcceptable("application/fhir+json, or as the bytes that they are")),
+        _ if xml > bytes => Err(Error::NotAcceptable(
+            "application/fhir+json, or as the bytes that they are",
+        )),
         _ => Ok(false),
     }
 }
@@ -247,7 +267,11 @@ fn with_data(text: &Bytes, content: Arc<AttachmentContent>) -> Response {
     let middle = futures::StreamExt::then(middle, move |at| {
         let content = content.clone();
         let part = at..(at + step).min(last);
-        async move { bytes_of(content, part).await.map(|bytes| Bytes::from(STANDARD.encode(bytes))) }
+        async move {
+            bytes_of(content, part)
+                .await
+                .map(|bytes| Bytes::from(STANDARD.encode(bytes)))
+        }
     });
     let around = |bytes: Vec<u8>| futures::stream::iter([Ok::<_, std::io::Error>(Bytes::from(bytes))]);
     let whole = futures::StreamExt::chain(around(before), middle);
@@ -295,7 +319,10 @@ async fn raw_answer(
     let held = version.is_held_as(&tag, headers);
     let if_range = headers.get(IF_RANGE).and_then(|value| value.to_str().ok());
     let in_parts = !is_head && !held && if_range.is_none_or(|text| tag.is(text) || version.is_dated(text));
-    let range = headers.get(RANGE).filter(|_| in_parts).and_then(|value| value.to_str().ok());
+    let range = headers
+        .get(RANGE)
+        .filter(|_| in_parts)
+        .and_then(|value| value.to_str().ok());
     let (status, part) = match range.map_or(Asked::Whole, |text| asked(text, length)) {
         Asked::Whole => (StatusCode::OK, 0..length),
         Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
@@ -303,7 +330,9 @@ async fn raw_answer(
     };
     let mut response = match (held, bytes) {
         (true, _) => not_modified(),
-        (false, Stored::Inline(bytes)) => Response::new(Body::from(bytes.slice(part.start as usize..part.end as usize))),
+        (false, Stored::Inline(bytes)) => {
+            Response::new(Body::from(bytes.slice(part.start as usize..part.end as usize)))
+        }
         (false, Stored::File(content)) => {
             verify(service, &content, part.clone()).await?;
             Response::new(Body::from_stream(stream(content, part.clone())))

@@ -61,8 +61,11 @@ impl Version {
         if tags.peek().is_none() {
             return self.is_held(headers);
         }
-        let tags = tags.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
-        tags.map(str::trim).any(|text| text == "*" || tag.is(text.strip_prefix("W/").unwrap_or(text)))
+        let tags = tags
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|text| text.split(','));
+        tags.map(str::trim)
+            .any(|text| text == "*" || tag.is(text.strip_prefix("W/").unwrap_or(text)))
     }
 
     /// Whether a text is the date of this version, as `If-Range` has it.

@@ -15,11 +15,15 @@ pub(super) enum Asked {
 
 /// Reads the header's value for a body of so many bytes.
 pub(super) fn asked(text: &str, length: u64) -> Asked {
-    let Some((unit, ranges)) = text.split_once('=') else { return Asked::Whole };
+    let Some((unit, ranges)) = text.split_once('=') else {
+        return Asked::Whole;
+    };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
         return Asked::Whole;
     }
-    let Some((first, last)) = ranges.trim().split_once('-') else { return Asked::Whole };
+    let Some((first, last)) = ranges.trim().split_once('-') else {
+        return Asked::Whole;
+    };
     let (first, last) = (first.trim(), last.trim());
     let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
         // More digits than a number holds are behind any end.

@@ -360,7 +360,9 @@ impl<'w> Session<'w> {
     fn attach(&mut self, attachments: &[SyncedAttachment]) -> Result<(), IngestError> {
         let Some(synced) = &self.synced else { return Ok(()) };
         for one in attachments {
-            let binary = self.lake.synced_id(synced.owner, &synced.endpoint, "Binary", &one.source_id);
+            let binary = self
+                .lake
+                .synced_id(synced.owner, &synced.endpoint, "Binary", &one.source_id);
             self.store.attach(synced, &binary, one)?;
         }
         Ok(())

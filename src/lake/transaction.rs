@@ -180,7 +180,9 @@ impl<'w> Transaction<'w> {
             time: self.time,
         };
         let file_bytes = attachment::seal(new.bytes, &path, new.sums, &trailer)?;
-        self.attachments.added.push(StoredAttachment::of(mode, file_name(&path), file_bytes, trailer));
+        self.attachments
+            .added
+            .push(StoredAttachment::of(mode, file_name(&path), file_bytes, trailer));
         Ok(())
     }
 

@@ -11,7 +11,9 @@ const ID: usize = uuid::fmt::Hyphenated::LENGTH;
 
 /// A text with the addresses of attachments under a base, which ends with a slash; `None` where it has none.
 pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
-    let mut found = memmem::find_iter(text, RELATIVE).filter(|at| is_ours(&text[at + RELATIVE.len()..])).peekable();
+    let mut found = memmem::find_iter(text, RELATIVE)
+        .filter(|at| is_ours(&text[at + RELATIVE.len()..]))
+        .peekable();
     found.peek()?;
     let mut out = Vec::with_capacity(text.len() + 4 * base.len());
     let mut done = 0;
@@ -41,7 +43,9 @@ mod tests {
     fn addresses_of_ours_get_the_base() {
         let base = "https://records.example/fhir/";
         let id = "0c3151bd-1cbf-8d64-b04d-cd9187a4c6e0";
-        let of = |url: &str| format!(r#"{{"content":[{{"attachment":{{"url":"{url}"}}}},{{"attachment":{{"url":"{url}"}}}}]}}"#);
+        let of = |url: &str| {
+            format!(r#"{{"content":[{{"attachment":{{"url":"{url}"}}}},{{"attachment":{{"url":"{url}"}}}}]}}"#)
+        };
         let shown = with_base(of(&format!("Binary/{id}")).as_bytes(), base).unwrap();
         assert_eq!(shown, of(&format!("{base}Binary/{id}")));
         for other in [

@@ -139,7 +139,10 @@ fn fhir(walk: &Walk) {
     get("/fhir/Binary/{id}", "/fhir/Binary/hi");
     get("/fhir/Binary/{id}", "/fhir/Binary/hi?_format=json");
     get("/fhir/Binary/{id}", "/fhir/Binary/nothing");
-    let part = [("authorization", format!("Bearer {token}")), ("range", "bytes=0-0".to_owned())];
+    let part = [
+        ("authorization", format!("Bearer {token}")),
+        ("range", "bytes=0-0".to_owned()),
+    ];
     let part = part.each_ref().map(|(name, value)| (*name, value.as_str()));
     walk.ask("get", "/fhir/Binary/{id}", "/fhir/Binary/hi", &part, "");
     let includes = "/fhir/Observation?_include=Observation:subject&_total=accurate&_count=1";

@@ -22,7 +22,10 @@ const KINDS: [&str; 5] = ["pdf", "text", "html", "rtf", "ccda"];
 /// People with documents of all kinds.
 fn world(people: u64, changes: &Value) -> World {
     let world = World::new(people, Mode::Live);
-    world.payer.turn("riverbend", &json!({"attachments": ["all"], "attachment_bytes": 2 * MOST}));
+    world.payer.turn(
+        "riverbend",
+        &json!({"attachments": ["all"], "attachment_bytes": 2 * MOST}),
+    );
     world.payer.turn("riverbend", changes);
     work(&world);
     world
@@ -42,7 +45,11 @@ fn work(world: &World) {
 
 /// The record that leads to a document, as the service gives it.
 fn record(world: &World, connected: &Connected, kind: &str) -> Value {
-    let ty = if kind == "html" { "DiagnosticReport" } else { "DocumentReference" };
+    let ty = if kind == "html" {
+        "DiagnosticReport"
+    } else {
+        "DocumentReference"
+    };
     let id = format!("{}-{kind}", connected.source_patient);
     let id = world.lake().synced_id(connected.owner, "riverbend", ty, &id);
     let answer = world.get(&format!("/fhir/{ty}/{id}"), &connected.token);
@@ -101,12 +108,15 @@ fn again(world: &World, connected: &Connected) {
 fn said(world: &World, connected: &Connected) -> String {
     let lines = world.audit(connected);
     let line = lines.iter().find(|line| line.contains("attachments: "));
-    line.map_or("", |line| line.split("attachments: ").nth(1).unwrap()).to_owned()
+    line.map_or("", |line| line.split("attachments: ").nth(1).unwrap())
+        .to_owned()
 }
 
 fn files(world: &World) -> Vec<PathBuf> {
     let files = files_below(&world.server.folder().join("data")).into_iter();
-    files.filter(|path| path.to_string_lossy().ends_with(".attachment")).collect()
+    files
+        .filter(|path| path.to_string_lossy().ends_with(".attachment"))
+        .collect()
 }
 
 #[test]
@@ -149,7 +159,10 @@ fn a_sync_brings_what_records_refer_to_and_says_what_it_could_not_have() {
         missing,
         [
             (MissingReason::Forbidden, "1 attachment forbidden: status 403"),
-            (MissingReason::NotTaken, "1 attachment left at the source: larger than 65536 bytes"),
+            (
+                MissingReason::NotTaken,
+                "1 attachment left at the source: larger than 65536 bytes"
+            ),
             (MissingReason::NotFound, "1 attachment not found: status 404"),
         ]
     );
@@ -233,14 +246,29 @@ fn bytes_are_served_in_every_form() {
         assert_eq!(head["content-type"], "text/plain");
     }
     let (status, head, bytes) = get(&[("range", "bytes=9999999-")]);
-    assert_eq!((status, head["content-range"].to_str().unwrap()), (416, format!("bytes */{}", whole.len()).as_str()));
-    assert_eq!(serde_json::from_slice::<Value>(&bytes).unwrap()["resourceType"], "OperationOutcome");
+    assert_eq!(
+        (status, head["content-range"].to_str().unwrap()),
+        (416, format!("bytes */{}", whole.len()).as_str())
+    );
+    assert_eq!(
+        serde_json::from_slice::<Value>(&bytes).unwrap()["resourceType"],
+        "OperationOutcome"
+    );
     // If the whole is no longer the same, all of it is wanted.
     let weak = format!("W/{etag}");
-    for (tag, status) in [(etag.as_str(), 206), (modified.as_str(), 206), ("\"other\"", 200), (weak.as_str(), 200)] {
+    for (tag, status) in [
+        (etag.as_str(), 206),
+        (modified.as_str(), 206),
+        ("\"other\"", 200),
+        (weak.as_str(), 200),
+    ] {
         assert_eq!(get(&[("range", "bytes=0-0"), ("if-range", tag)]).0, status, "{tag}");
     }
-    for held in [("if-none-match", etag.as_str()), ("if-none-match", "*"), ("if-modified-since", modified.as_str())] {
+    for held in [
+        ("if-none-match", etag.as_str()),
+        ("if-none-match", "*"),
+        ("if-modified-since", modified.as_str()),
+    ] {
         let (status, head, bytes) = get(&[held, ("range", "bytes=0-0")]);
         assert_eq!((status, bytes.len()), (304, 0), "{held:?}");
         assert_eq!(head["etag"], etag);
@@ -264,7 +292,11 @@ fn bytes_are_served_in_every_form() {
     let mut damaged = std::fs::read(&file).unwrap();
     damaged[MOST as usize / 2] ^= 1;
     std::fs::write(&file, damaged).unwrap();
-    for headers in [&[][..], &[("range", "bytes=0-9")], &[("accept", "application/fhir+json")]] {
+    for headers in [
+        &[][..],
+        &[("range", "bytes=0-9")],
+        &[("accept", "application/fhir+json")],
+    ] {
         let (status, _, bytes) = get(headers);
         let outcome: Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!((status, outcome["issue"][0]["code"].as_str()), (500, Some("exception")));
@@ -332,7 +364,11 @@ fn documents_go_with_their_consent() {
         for file in files_below(world.server.folder()) {
             let bytes = std::fs::read(&file).unwrap();
             let found = memchr::memmem::find(&bytes, mark.as_bytes());
-            assert!(found.is_none() || file.ends_with("service.sqlite"), "{} is left", file.display());
+            assert!(
+                found.is_none() || file.ends_with("service.sqlite"),
+                "{} is left",
+                file.display()
+            );
         }
     }
     let path = self::path(&world, &other, "text");

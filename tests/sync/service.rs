@@ -259,7 +259,9 @@ pub(super) fn check_records(world: &World, looks: &[Seen]) {
             "{endpoint}: missing {missing:?}, too much {more:?}"
         );
         // Each document came with the record that leads to it.
-        let documents = source.iter().filter(|name| name.ends_with("-pdf") || name.ends_with("-html"));
+        let documents = source
+            .iter()
+            .filter(|name| name.ends_with("-pdf") || name.ends_with("-html"));
         let binaries = found.keys().filter(|name| name.starts_with("Binary/")).count();
         let attached = attachments(world).into_iter().filter(|(of, _)| *of == owner).count();
         assert_eq!([binaries, attached], [documents.count(); 2], "{endpoint}: documents");

@@ -142,7 +142,11 @@ mod tests {
                     at += piece.len() as u64;
                     found.extend(piece);
                 }
-                assert_eq!(found, bytes[start as usize..end.max(start) as usize], "{length} {start}..{end}");
+                assert_eq!(
+                    found,
+                    bytes[start as usize..end.max(start) as usize],
+                    "{length} {start}..{end}"
+                );
             }
         }
     }
@@ -153,7 +157,15 @@ mod tests {
         let bytes = vec![5; BLOCK + 100];
         let path = stored(dir.path(), &bytes);
         let whole = std::fs::read(&path).unwrap();
-        for at in [0, BLOCK - 1, BLOCK, BLOCK + 99, BLOCK + 100, whole.len() - 21, whole.len() - 1] {
+        for at in [
+            0,
+            BLOCK - 1,
+            BLOCK,
+            BLOCK + 99,
+            BLOCK + 100,
+            whole.len() - 21,
+            whole.len() - 1,
+        ] {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
             std::fs::write(&path, &damaged).unwrap();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::content::AttachmentContent;
 use super::TABLE;
+use super::content::AttachmentContent;
 use crate::fhir::facts;
 use crate::lake::catalog::{self, StoredAttachment};
 use crate::lake::error::LakeError;
@@ -45,8 +45,15 @@ impl Lake {
     ///
     /// A file that is missing or damaged is an error, and so is one that an erasure has taken away since the row was read: whoever reads a
     /// picture that another process may have changed asks once more ([`erased_since`](Lake::erased_since)).
-    pub fn attachment(&self, picture: &Arc<Picture>, scope: &Arc<Scope>, id: &str) -> Result<Option<Attached>, LakeError> {
-        let Some(ty) = facts().lookup(TABLE) else { return Ok(None) };
+    pub fn attachment(
+        &self,
+        picture: &Arc<Picture>,
+        scope: &Arc<Scope>,
+        id: &str,
+    ) -> Result<Option<Attached>, LakeError> {
+        let Some(ty) = facts().lookup(TABLE) else {
+            return Ok(None);
+        };
         let failed = |error: ScanError| LakeError::Damaged(error.to_string());
         let Some(row) = self.table(picture, ty, scope).read(id).map_err(failed)? else {
             return Ok(None);
@@ -71,7 +78,10 @@ impl Lake {
             && trailer.sha256 == found.sha256;
         match same {
             true => Ok(content),
-            false => Err(LakeError::Damaged(format!("{} is another file than is recorded", path.display()))),
+            false => Err(LakeError::Damaged(format!(
+                "{} is another file than is recorded",
+                path.display()
+            ))),
         }
     }
 
@@ -83,7 +93,8 @@ impl Lake {
         owner: i64,
         authorization: &str,
     ) -> Result<Vec<KeptAttachment>, LakeError> {
-        let stored = self.with_reader(|reader| catalog::live_attachments(reader, mode, application, owner, authorization))?;
+        let stored =
+            self.with_reader(|reader| catalog::live_attachments(reader, mode, application, owner, authorization))?;
         let folder = self.folder().table(mode, TABLE);
         let is_there = |one: &StoredAttachment| {
             let facts = std::fs::metadata(folder.join(&one.name));

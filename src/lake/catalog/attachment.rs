@@ -18,7 +18,8 @@ CREATE TABLE IF NOT EXISTS tabularium_attachment (attachment_id INTEGER PRIMARY 
 CREATE INDEX IF NOT EXISTS tabularium_attachment_binary ON tabularium_attachment (binary_id);
 CREATE INDEX IF NOT EXISTS tabularium_attachment_owner ON tabularium_attachment (owner)";
 
-const COLUMNS: &str = "attachment_id, mode, application, owner, authorization, binary_id, path, content_bytes, file_size_bytes,
+const COLUMNS: &str =
+    "attachment_id, mode, application, owner, authorization, binary_id, path, content_bytes, file_size_bytes,
                        sha256, sha1, origin, begin_snapshot, end_snapshot";
 
 /// A row of `tabularium_attachment`.
@@ -93,7 +94,9 @@ pub(in crate::lake) fn find_attachment(
          AND begin_snapshot <= ?4 AND (end_snapshot IS NULL OR end_snapshot > ?4) ORDER BY attachment_id DESC LIMIT 1"
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let found = statement.query_row(params![binary, mode.schema(), application, snapshot], |row| Ok(stored(row)));
+    let found = statement.query_row(params![binary, mode.schema(), application, snapshot], |row| {
+        Ok(stored(row))
+    });
     found.optional()?.transpose()
 }
 
@@ -112,7 +115,11 @@ pub(in crate::lake) fn live_attachments(
         "SELECT {COLUMNS} FROM tabularium_attachment
          WHERE owner = ?1 AND mode = ?2 AND application = ?3 AND authorization = ?4 AND end_snapshot IS NULL"
     );
-    select(connection, &sql, params![owner, mode.schema(), application, authorization])
+    select(
+        connection,
+        &sql,
+        params![owner, mode.schema(), application, authorization],
+    )
 }
 
 /// The attachments of all snapshots, in the order of their numbers.
@@ -187,7 +194,10 @@ pub(super) fn insert_attachments(
         params![ATTACHMENTS_LAYOUT_VERSION.to_string(), super::create::LAYOUT_KEY],
     )?;
     for (id, origin) in &commit.origins {
-        transaction.execute("UPDATE tabularium_attachment SET origin = ? WHERE attachment_id = ?", params![origin, id])?;
+        transaction.execute(
+            "UPDATE tabularium_attachment SET origin = ? WHERE attachment_id = ?",
+            params![origin, id],
+        )?;
     }
     let mut end = transaction.prepare_cached(
         "UPDATE tabularium_attachment SET end_snapshot = ?

@@ -152,7 +152,12 @@ pub(in crate::lake) fn count_on(connection: &mut Connection, snapshot: u64, eras
 pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -> Result<(), LakeError> {
     for (key, known) in [
         ("version", vec![DUCKLAKE_VERSION.to_owned()]),
-        (LAYOUT_KEY, [LAYOUT_VERSION, ATTACHMENTS_LAYOUT_VERSION].map(|one| one.to_string()).to_vec()),
+        (
+            LAYOUT_KEY,
+            [LAYOUT_VERSION, ATTACHMENTS_LAYOUT_VERSION]
+                .map(|one| one.to_string())
+                .to_vec(),
+        ),
     ] {
         let found: Option<String> = connection
             .query_row(

@@ -20,8 +20,7 @@ mod standing;
 mod statistics;
 
 pub(super) use attachment::{
-    AttachmentCommit, StoredAttachment, all_attachments, find_attachment, live_attachments,
-    means_attachments,
+    AttachmentCommit, StoredAttachment, all_attachments, find_attachment, live_attachments, means_attachments,
 };
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
 pub(super) use create::{check_version, count_on, create, forget_first, make, owner_key};
@@ -33,5 +32,7 @@ pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
 pub(super) use load::{history, is_kept, load, load_at};
 pub(super) use named::{broken_pages, contradictions, named};
-pub(super) use standing::{Standing, digest, find_owner_key, standing, watch, watch_anew, watch_attachments, watch_erasures, watched};
+pub(super) use standing::{
+    Standing, digest, find_owner_key, standing, watch, watch_anew, watch_attachments, watch_erasures, watched,
+};
 pub(super) use statistics::mend;

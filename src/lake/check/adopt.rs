@@ -104,7 +104,9 @@ pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
     let attached = found_attachments(&folder, &of_tables, &mut adopted.unfit);
     let data_files: Vec<PathBuf> = of_tables.iter().filter(|path| !is_attachment(path)).cloned().collect();
     let tables = tables(&folder, &data_files, &mut adopted)?;
-    let attached = taken_attachments(&attached, |mode, application, id| updated(&tables, mode, application, id));
+    let attached = taken_attachments(&attached, |mode, application, id| {
+        updated(&tables, mode, application, id)
+    });
     adopted.attachments = attached.len() as u64;
     let attachment_files: Vec<PathBuf> = attached.iter().map(|(_, path)| path.clone()).collect();
     let attachments = AttachmentCommit {

@@ -35,7 +35,9 @@ pub(super) fn attachment(path: &Path, stored: &StoredAttachment) -> Option<Probl
         && trailer.binary == stored.binary
         && trailer.sha256 == stored.sha256;
     if !same {
-        return Some(Problem::Contents("says that it is another attachment than is recorded".to_owned()));
+        return Some(Problem::Contents(
+            "says that it is another attachment than is recorded".to_owned(),
+        ));
     }
     match content.is_whole() {
         Ok(true) => None,
@@ -96,7 +98,9 @@ pub(super) fn taken_attachments(
     let mut newest: BTreeMap<(Mode, &str, &str), &FoundAttachment> = BTreeMap::new();
     for one in found {
         let key = (one.mode, one.trailer.application.as_str(), one.trailer.binary.as_str());
-        let Some(date) = updated(key.0, key.1, key.2) else { continue };
+        let Some(date) = updated(key.0, key.1, key.2) else {
+            continue;
+        };
         // What is newer is of a transaction that never committed.
         if one.trailer.time > date {
             continue;

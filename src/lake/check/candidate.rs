@@ -149,21 +149,19 @@ fn system(batch: &RecordBatch) -> Option<Vec<SystemRow>> {
     let (owner, version) = (number("owner")?, number("version")?);
     let updated = batch.column_by_name("last_updated")?;
     let updated = updated.as_primitive_opt::<TimestampMicrosecondType>()?;
-    let row = |at: usize| {
-        SystemRow {
-            mark: RowMark {
-                resource: identity(application.value(at), id.value(at)),
-                version: version.value(at),
-                last_updated: updated.value(at),
-                is_blank: id.value(at).is_empty() || id.value(at).ends_with('!'),
-            },
-            owner: owner.value(at),
-            application: application.value(at).to_owned(),
-            patient: patient
-                .filter(|patient| patient.is_valid(at))
-                .map(|patient| patient.value(at).to_owned()),
-            is_synced: authorization.is_some_and(|authorization| authorization.is_valid(at)),
-        }
+    let row = |at: usize| SystemRow {
+        mark: RowMark {
+            resource: identity(application.value(at), id.value(at)),
+            version: version.value(at),
+            last_updated: updated.value(at),
+            is_blank: id.value(at).is_empty() || id.value(at).ends_with('!'),
+        },
+        owner: owner.value(at),
+        application: application.value(at).to_owned(),
+        patient: patient
+            .filter(|patient| patient.is_valid(at))
+            .map(|patient| patient.value(at).to_owned()),
+        is_synced: authorization.is_some_and(|authorization| authorization.is_valid(at)),
     };
     Some((0..batch.num_rows()).map(row).collect())
 }

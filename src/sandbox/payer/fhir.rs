@@ -66,7 +66,10 @@ fn document(
     name: &str,
 ) -> Result<Response, Fault> {
     let knobs = office.knobs();
-    let person = world.people.person(asker.consent.person).ok_or(Fault::Token { came: true })?;
+    let person = world
+        .people
+        .person(asker.consent.person)
+        .ok_or(Fault::Token { came: true })?;
     let paper = papers::at(&person, &knobs, folder, name).map_err(|status| {
         let code = match status {
             StatusCode::FORBIDDEN => IssueType::Forbidden,
@@ -74,7 +77,10 @@ fn document(
         };
         Fault::of(status, code, "there is no such document for this token")
     })?;
-    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accept = headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     if folder == "Binary" && (knobs.binary_json || accept.starts_with("application/fhir+json")) {
         return Ok(fhir(StatusCode::OK, paper.resource(name).to_string()));
     }

@@ -210,7 +210,9 @@ impl Knobs {
         let is_document = |name: &String| name == "all" || super::papers::KINDS.contains(&name.as_str());
         if !knobs.attachments.iter().all(is_document) || knobs.attachment_bytes > 1 << 30 {
             let kinds = super::papers::KINDS.join(", ");
-            return Err(KnobError(format!("attachments are all, {kinds}; the large one has at most 2^30 bytes")));
+            return Err(KnobError(format!(
+                "attachments are all, {kinds}; the large one has at most 2^30 bytes"
+            )));
         }
         if !(1..=1000).contains(&knobs.page) {
             return Err(KnobError("page is a number from 1 to 1000".to_owned()));

@@ -48,7 +48,10 @@ pub(super) fn at(person: &Person, knobs: &Knobs, folder: &str, name: &str) -> Re
 /// The records that lead to a person's documents.
 pub(super) fn rows(person: &Person, knobs: &Knobs, base: &str) -> Vec<Arc<Row>> {
     let papers = papers(person, knobs);
-    papers.iter().map(|paper| Arc::new(paper.row(person, knobs, base))).collect()
+    papers
+        .iter()
+        .map(|paper| Arc::new(paper.row(person, knobs, base)))
+        .collect()
 }
 
 impl Paper {
@@ -79,7 +82,8 @@ impl Paper {
             _ => format!("{base}/{}", self.address(person)),
         };
         let date = Text::Instant(PRESENT).to_string();
-        let attachment = json!({"contentType": self.content_type, "url": url, "title": format!("A document as {}", self.kind)});
+        let attachment =
+            json!({"contentType": self.content_type, "url": url, "title": format!("A document as {}", self.kind)});
         let meta = json!({"versionId": (knobs.attachment_edition + 1).to_string(), "lastUpdated": date});
         let subject = json!({"reference": format!("Patient/{}", person.patient)});
         let (resource_type, resource) = match self.kind {
@@ -124,7 +128,10 @@ fn paper(kind: &'static str, person: &Person, knobs: &Knobs) -> Paper {
 
 /// One page with a line of text.
 fn pdf(line: &str) -> Vec<u8> {
-    let plain: String = line.chars().map(|c| if c.is_ascii() && !"()\\".contains(c) { c } else { '?' }).collect();
+    let plain: String = line
+        .chars()
+        .map(|c| if c.is_ascii() && !"()\\".contains(c) { c } else { '?' })
+        .collect();
     let stream = format!("BT /F1 12 Tf 72 720 Td ({plain}) Tj ET");
     let objects = [
         "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
@@ -145,7 +152,11 @@ fn pdf(line: &str) -> Vec<u8> {
     for place in places {
         let _ = writeln!(out, "{place:010} 00000 n ");
     }
-    let _ = write!(out, "trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n", objects.len() + 1);
+    let _ = write!(
+        out,
+        "trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF\n",
+        objects.len() + 1
+    );
     out.into_bytes()
 }
 

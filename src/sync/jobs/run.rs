@@ -258,7 +258,11 @@ async fn carry_out(
     let all = tokio::time::timeout(most.time, attach(&source, spool, whose, most, fetched.bytes)).await;
     let (spool, attached) = all.map_err(late)??;
     fetched.gaps.extend(attached.gaps.iter().cloned());
-    let Attached { list: attachments, tally, .. } = attached;
+    let Attached {
+        list: attachments,
+        tally,
+        ..
+    } = attached;
     let tells_news = statement.as_ref().is_some_and(Statement::tells_news);
     let is_known = tells_news && since.is_some_and(|since| !since.had.is_empty());
     judge(fetched, errand.job.attempts, last, is_known)?;

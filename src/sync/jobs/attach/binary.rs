@@ -29,7 +29,10 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Json {
     /// A Binary with these bytes.
-    Binary { bytes: Vec<u8>, content_type: Option<String> },
+    Binary {
+        bytes: Vec<u8>,
+        content_type: Option<String>,
+    },
     /// What a source has to say in the place of a Binary, or a Binary without its bytes.
     Nothing,
     /// Something else, which is the attachment itself.
@@ -57,7 +60,9 @@ pub(super) fn read(path: &Path) -> io::Result<Json> {
         Some("Binary") => {}
         _ => return Ok(Json::Other),
     }
-    let Some(data) = document.data else { return Ok(Json::Nothing) };
+    let Some(data) = document.data else {
+        return Ok(Json::Nothing);
+    };
     let data = match data.contains(|c: char| c.is_ascii_whitespace()) {
         true => Cow::Owned(data.replace(|c: char| c.is_ascii_whitespace(), "")),
         false => data,
@@ -88,7 +93,9 @@ fn is_media_type(text: &str) -> bool {
     };
     text.len() <= LONGEST
         && text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
-        && essence.split_once('/').is_some_and(|(one, other)| is_token(one) && is_token(other))
+        && essence
+            .split_once('/')
+            .is_some_and(|(one, other)| is_token(one) && is_token(other))
 }
 
 /// The record of a file that was fetched: a Binary without data.
@@ -139,7 +146,12 @@ mod tests {
         ] {
             assert_eq!(of(nothing), Json::Nothing, "{nothing}");
         }
-        for other in [r#"{"resourceType":"Bundle","entry":[]}"#, r#"{"a":1}"#, "[1]", "no JSON"] {
+        for other in [
+            r#"{"resourceType":"Bundle","entry":[]}"#,
+            r#"{"a":1}"#,
+            "[1]",
+            "no JSON",
+        ] {
             assert_eq!(of(other), Json::Other, "{other}");
         }
     }

@@ -60,7 +60,11 @@ pub(in crate::sync::jobs) async fn once(
     }
     // JSON has its bytes in base64, and something around it.
     let is_json = answer.content_type.as_deref().is_some_and(|ty| ty.contains("json"));
-    let most = if is_json { wish.most / 3 * 4 + SAID as u64 } else { wish.most };
+    let most = if is_json {
+        wish.most / 3 * 4 + SAID as u64
+    } else {
+        wish.most
+    };
     let file = Some(match download.length().is_some_and(|length| length > most) {
         true => Err(NoFile::TooLarge),
         false => written(&mut download, wish.path, most).await?,

@@ -11,10 +11,10 @@ use url::Url;
 use super::super::gap::Why;
 use super::super::source::{Source, Trouble, blocking, internal};
 use super::super::spool::Spool;
+use super::Fetched;
 use super::binary::{self, Json};
 use super::download::{NoFile, Wish};
 use super::find::Wanted;
-use super::Fetched;
 use crate::lake::{AttachmentWriter, LakeError, Sums};
 use crate::sync::settings::Most;
 
@@ -175,6 +175,10 @@ fn decode(
     };
     Ok(Some(match sums.bytes > most {
         true => Err(TooLarge),
-        false => Ok(Fetched { path, sums, content_type }),
+        false => Ok(Fetched {
+            path,
+            sums,
+            content_type,
+        }),
     }))
 }

@@ -151,7 +151,9 @@ fn look(line: &str, place: &Place, tape: &mut Tape, found: &mut Found) -> bool {
         return false;
     }
     // What is no JSON is refused when it is stored.
-    let Ok(root) = tape.parse(line.as_bytes()) else { return false };
+    let Ok(root) = tape.parse(line.as_bytes()) else {
+        return false;
+    };
     let record = name_of(root);
     if let Some(id) = record.strip_prefix("Binary/") {
         if root.get("data").is_some_and(|data| data.is_string()) {
@@ -206,7 +208,10 @@ fn name_of(root: Value<'_>) -> String {
 
 /// What tells a version of a record from the next: the source's own word for it, else all of the record.
 fn version_of(root: Value<'_>, line: &str) -> String {
-    let version = root.get("meta").filter(Value::is_object).and_then(|meta| meta.get_str("versionId"));
+    let version = root
+        .get("meta")
+        .filter(Value::is_object)
+        .and_then(|meta| meta.get_str("versionId"));
     match version {
         Some(version) => version.into_owned(),
         None => hexadecimal(&Sha256::digest(line)),
@@ -280,7 +285,12 @@ pub(super) mod tests {
             .wanted
             .iter()
             .map(|(url, wanted)| (url.as_str(), wanted.source_id.as_str()))
-            .map(|(url, id)| (&url["https://payer.example/fhir/".len()..], if id.starts_with("url-") { "url" } else { id }))
+            .map(|(url, id)| {
+                (
+                    &url["https://payer.example/fhir/".len()..],
+                    if id.starts_with("url-") { "url" } else { id },
+                )
+            })
             .collect();
         assert_eq!(
             ids,
@@ -308,9 +318,16 @@ pub(super) mod tests {
             ))
         };
         let first = of(r#""meta":{"versionId":"1"},"#, r#","size":3"#, "");
-        assert_eq!(first, of(r#""meta":{"versionId":"1"},"#, r#","size":3"#, r#","status":"x""#));
+        assert_eq!(
+            first,
+            of(r#""meta":{"versionId":"1"},"#, r#","size":3"#, r#","status":"x""#)
+        );
         assert_ne!(first, of(r#""meta":{"versionId":"2"},"#, r#","size":3"#, ""));
         assert_ne!(first, of(r#""meta":{"versionId":"1"},"#, r#","size":4"#, ""));
-        assert_ne!(of("", "", ""), of("", "", r#","status":"x""#), "without versions the record itself decides");
+        assert_ne!(
+            of("", "", ""),
+            of("", "", r#","status":"x""#),
+            "without versions the record itself decides"
+        );
     }
 }

@@ -121,7 +121,11 @@ pub(super) async fn attach(
         let id = whose.id(&wanted.source_id);
         if found.inline.contains(&wanted.source_id) {
             fates.insert(url, Fate::Here(None));
-        } else if let Some(kept) = whose.kept.iter().find(|kept| kept.binary == id && kept.origin == wanted.origin()) {
+        } else if let Some(kept) = whose
+            .kept
+            .iter()
+            .find(|kept| kept.binary == id && kept.origin == wanted.origin())
+        {
             attached.tally.kept += 1;
             fates.insert(url, Fate::Here(sha1_of(&kept.sha1).map(|sha1| (kept.bytes, sha1))));
         } else if left == 0 {
@@ -143,12 +147,17 @@ pub(super) async fn attach(
         match one.came {
             Ok(fetched) => {
                 attached.tally.fetched += 1;
-                fates.insert(one.url.clone(), Fate::Here(Some((fetched.sums.bytes, fetched.sums.sha1))));
+                fates.insert(
+                    one.url.clone(),
+                    Fate::Here(Some((fetched.sums.bytes, fetched.sums.sha1))),
+                );
                 lines.push(binary::line(&one.wanted, &fetched, &whose.source_patient));
                 let id = whose.id(&one.wanted.source_id);
                 // The same bytes as before need no file of their own.
                 let same = whose.kept.iter().find(|kept| {
-                    kept.binary == id && kept.bytes == fetched.sums.bytes && kept.sha256 == binary::hexadecimal(&fetched.sums.sha256)
+                    kept.binary == id
+                        && kept.bytes == fetched.sums.bytes
+                        && kept.sha256 == binary::hexadecimal(&fetched.sums.sha256)
                 });
                 attached.list.push(SyncedAttachment {
                     source_id: one.wanted.source_id.clone(),

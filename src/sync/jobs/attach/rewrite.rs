@@ -52,7 +52,9 @@ fn rewrite_line(
     let root = tape.parse(line.as_bytes()).ok()?;
     attachments(root, &mut |attachment, value| {
         let Some(written) = value.as_str() else { return };
-        let Some((url, _)) = place.resolve(&written) else { return };
+        let Some((url, _)) = place.resolve(&written) else {
+            return;
+        };
         match fates.get(&url) {
             Some(Fate::Here(facts)) => {
                 let Some(id) = id(&url) else { return };
@@ -100,19 +102,33 @@ mod tests {
         };
         let hash = STANDARD.encode([1; 20]);
         for (attachment, expected) in [
-            (r#"{"url" : "Binary/a","title":"1.50"}"#, format!(r#"{{"url":"Binary/id-of-a","title":"1.50","size":5,"hash":"{hash}"}}"#)),
+            (
+                r#"{"url" : "Binary/a","title":"1.50"}"#,
+                format!(r#"{{"url":"Binary/id-of-a","title":"1.50","size":5,"hash":"{hash}"}}"#),
+            ),
             (
                 r#"{"url":"https:\/\/payer.example/fhir/Binary/a","size":7,"hash":"x"}"#,
                 r#"{"url":"Binary/id-of-a","size":7,"hash":"x"}"#.to_owned(),
             ),
             (r#"{"url":"Binary/b"}"#, r#"{"url":"Binary/id-of-b"}"#.to_owned()),
-            (r#"{"url":"Binary/c"}"#, r#"{"url":"https://payer.example/fhir/Binary/c"}"#.to_owned()),
-            (r#"{"url":"/elsewhere"}"#, r#"{"url":"https://payer.example/elsewhere"}"#.to_owned()),
+            (
+                r#"{"url":"Binary/c"}"#,
+                r#"{"url":"https://payer.example/fhir/Binary/c"}"#.to_owned(),
+            ),
+            (
+                r#"{"url":"/elsewhere"}"#,
+                r#"{"url":"https://payer.example/elsewhere"}"#.to_owned(),
+            ),
         ] {
             let of = |attachment: &str| format!(r#"{{"resourceType":"Media","id":"m","content":{attachment}}}"#);
             assert_eq!(rewritten(&of(attachment)), Some(of(&expected)));
         }
-        for same in ["https://payer.example/fhir/Binary/c", "https://other.example/x", "#contained", ""] {
+        for same in [
+            "https://payer.example/fhir/Binary/c",
+            "https://other.example/x",
+            "#contained",
+            "",
+        ] {
             let record = format!(r#"{{"resourceType":"Media","id":"m","content":{{"url":"{same}"}}}}"#);
             assert_eq!(rewritten(&record), None, "{same}");
         }
