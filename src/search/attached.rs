@@ -28,6 +28,21 @@ pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     Some(Bytes::from(out))
 }
 
+/// An address as it is stored, of one that was shown.
+pub(super) fn stored_form(address: String, base: &str) -> String {
+    let relative = address.strip_prefix(base);
+    let ours = relative.filter(|text| {
+        let id = text
+            .strip_prefix("Binary/")
+            .and_then(|id| uuid::Uuid::try_parse(id).ok());
+        id.is_some_and(|id| id.get_version_num() == 8)
+    });
+    match ours {
+        Some(relative) => relative.to_owned(),
+        None => address,
+    }
+}
+
 /// Whether an id of the form that a sync gives stands here, and nothing behind it.
 fn is_ours(rest: &[u8]) -> bool {
     let id = rest.get(..ID).and_then(|id| std::str::from_utf8(id).ok());
@@ -48,6 +63,14 @@ mod tests {
         };
         let shown = with_base(of(&format!("Binary/{id}")).as_bytes(), base).unwrap();
         assert_eq!(shown, of(&format!("{base}Binary/{id}")));
+        assert_eq!(stored_form(format!("{base}Binary/{id}"), base), format!("Binary/{id}"));
+        for address in [
+            "https://payer.example/Binary/x",
+            "https://records.example/fhir/Binary/x",
+            "urn:x",
+        ] {
+            assert_eq!(stored_form(address.to_owned(), base), address);
+        }
         for other in [
             "Binary/x",
             "https://payer.example/Binary/x",

@@ -143,6 +143,16 @@ fn a_sync_brings_what_records_refer_to_and_says_what_it_could_not_have() {
         let (ty, id) = (text(&record, "resourceType"), text(&record, "id"));
         let found = world.get(&format!("/fhir/{ty}?_id={id}"), &connected.token).json();
         assert_eq!(found["entry"][0]["resource"], record);
+        if ty == "DocumentReference" {
+            let url = text(attachment, "url");
+            let found = world.get(&format!("/fhir/DocumentReference?location={url}"), &connected.token);
+            assert_eq!(
+                found.json()["entry"][0]["resource"]["id"],
+                record["id"],
+                "{}",
+                found.text
+            );
+        }
     }
     assert_eq!(files(&world).len(), KINDS.len());
     for kind in ["large", "missing", "forbidden"] {
