@@ -136,7 +136,7 @@ async fn read(
     let headers = request.headers();
     let version = Version::new(row.version, row.last_updated);
     let head: Head<'_> = serde_json::from_slice(&row.resource).map_err(Error::internal)?;
-    let stored = head.content_type.filter(|ty| HeaderValue::from_str(ty).is_ok());
+    let stored = head.content_type.filter(|ty| is_media_type(ty));
     let media = stored.as_deref().unwrap_or(UNKNOWN);
     let mut response = if format.is_some() || subset.is_some() || wants_resource(headers, media)? {
         let shown = Resource {
@@ -182,6 +182,14 @@ fn find(lake: &Lake, scope: &Arc<Scope>, id: &str) -> Result<Option<Attached>, L
         Err(_) if lake.erased_since(picture.erasures()) => read(&lake.picture()),
         found => found,
     }
+}
+
+/// Whether what a row says can stand in a header as a media type.
+fn is_media_type(text: &str) -> bool {
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    let is_token = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_graphic());
+    let parts = essence.split_once('/');
+    HeaderValue::from_str(text).is_ok() && parts.is_some_and(|(one, other)| is_token(one) && is_token(other))
 }
 
 fn decoded(data: &str) -> Result<Bytes, Error> {
