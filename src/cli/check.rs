@@ -60,6 +60,9 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
         "made a new catalog: {} resources in {} data files",
         adopted.rows, adopted.files
     );
+    if adopted.attachments > 0 {
+        println!("{} attachments are in it", adopted.attachments);
+    }
     if let Some(path) = &adopted.old_catalog {
         println!("the old one is kept as {}", path.display());
     }

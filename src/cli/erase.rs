@@ -190,6 +190,7 @@ fn together(mut one: Erased, other: Erased) -> Erased {
         *one.resources.entry(ty).or_default() += count;
     }
     one.rows += other.rows;
+    one.attachments += other.attachments;
     one.files_rewritten += other.files_rewritten;
     one.files_removed += other.files_removed;
     one.left = other.left;
@@ -216,6 +217,9 @@ fn report(erased: &Erased) -> String {
         let more = erased.rows - total;
         text.push_str(&format!("and {more} earlier versions and deleted resources\n"));
     }
+    if erased.attachments > 0 {
+        text.push_str(&format!("and {} attachments\n", erased.attachments));
+    }
     text.push_str(&format!(
         "{} files rewritten, {} removed\n",
         erased.files_rewritten, erased.files_removed
@@ -233,12 +237,13 @@ mod tests {
         let erased = Erased {
             resources: [(ty("Patient"), 1), (ty("Observation"), 120), (ty("Goal"), 0)].into(),
             rows: 125,
+            attachments: 2,
             files_rewritten: 3,
             files_removed: 1,
             left: Vec::new(),
         };
         let expected = "Observation  120\nPatient        1\ntotal        121\n\
-                        and 4 earlier versions and deleted resources\n3 files rewritten, 1 removed\n";
+                        and 4 earlier versions and deleted resources\nand 2 attachments\n3 files rewritten, 1 removed\n";
         assert_eq!(report(&erased), expected);
     }
 }

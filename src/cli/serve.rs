@@ -19,7 +19,7 @@ use crate::lake::{Lake, Mode};
 use crate::normalize::{Knowledge, NewestKnowledge};
 use crate::plans::PlanTables;
 use crate::sync::client::{Client, Guard, HttpLimits};
-use crate::sync::{Settings, Worker};
+use crate::sync::{Most, Settings, Worker};
 use crate::terminology::Terminology;
 
 /// Answer FHIR R4 reads, searches and views over HTTP
@@ -56,6 +56,9 @@ pub(super) struct Args {
     /// How many requests one source is sent at once
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     source_requests: u16,
+    /// MiB of one attachment that syncs fetch; a larger one stays at the source
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(0..=4096))]
+    attachment_size: u16,
     #[command(flatten)]
     rates: RateArgs,
     /// What log lines look like; RUST_LOG says how many there are
@@ -101,6 +104,10 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
             jobs: args.syncs.into(),
             requests: args.source_requests.into(),
             knowledge: newest(terminology, plans),
+            most: Most {
+                attachment: u64::from(args.attachment_size) << 20,
+                ..Most::default()
+            },
             ..Settings::default()
         },
         args.until_stdin_ends,

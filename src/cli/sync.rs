@@ -9,7 +9,10 @@ use super::columns::{lined_up, plain, time};
 use super::data_store::open;
 use super::failure::Failure;
 use super::normalize::rules_table;
-use crate::consent::{ListedJob, Missing};
+use crate::consent::{Job, ListedJob, Missing, Store};
+
+/// Lines of the audit log of a consent that are looked through for a job's.
+const AUDIT_LINES: u32 = 10_000;
 
 /// The syncs of patients' sources: what they brought, and what they could not have
 #[derive(Debug, clap::Args)]
@@ -84,6 +87,17 @@ fn list(arguments: &ListArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What the audit log says of a job's attachments: how many were fetched, kept, left at the source and missing.
+fn attachments(store: &Store, consent: &str, job: &Job) -> Result<Option<String>, Failure> {
+    let entries = store.audit(Some(consent), AUDIT_LINES).map_err(Failure::other)?;
+    let of_job = entries.into_iter().find(|entry| {
+        entry.action == "sync.stored"
+            && entry.authorization.as_deref() == Some(job.authorization.as_str())
+            && Some(entry.at) == job.finished_at
+    });
+    Ok(of_job.and_then(|entry| Some(entry.detail.split_once("; attachments: ")?.1.to_owned())))
+}
+
 fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let mut found = store.jobs_beginning(&arguments.job, 2).map_err(Failure::other)?;
@@ -130,6 +144,9 @@ fn show(arguments: &ShowArgs) -> Result<(), Failure> {
         for line in rules_table(rules).lines() {
             println!("  {line}");
         }
+    }
+    if let Some(attachments) = attachments(&store, consent, job)? {
+        println!("attachments: {attachments}");
     }
     match report.missing.as_slice() {
         [] if job.state.is_open() => {}

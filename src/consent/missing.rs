@@ -233,7 +233,7 @@ impl Store {
                        WHERE job.authorization = ?1 AND job.state = 'COMPLETED'";
             Ok(Some(LastSync {
                 started_at: job.started_at.unwrap_or(job.created_at),
-                missing: texts("SELECT DISTINCT type FROM sync_missing WHERE job = ?1", &job.id)?,
+                missing: texts("SELECT DISTINCT type FROM sync_missing WHERE job = ?1 AND NOT (type = 'Binary' AND reason = 'not-taken')", &job.id)?,
                 had: texts(had, authorization)?,
             }))
         })

@@ -22,7 +22,7 @@ const LARGE: usize = 32 * 1_024;
 pub(super) async fn compressed(service: &Service, taken: Taken, mut response: Response) -> Response {
     response
         .headers_mut()
-        .insert(VARY, HeaderValue::from_static("accept-encoding"));
+        .append(VARY, HeaderValue::from_static("accept-encoding"));
     let Some(coding) = taken.coding.filter(|_| is_compressible(&response)) else {
         return response;
     };
@@ -46,6 +46,10 @@ pub(super) async fn compressed(service: &Service, taken: Taken, mut response: Re
     }
 }
 
+/// Marks an answer that goes out as it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AsIs;
+
 /// Parquet is compressed in itself.
 fn is_compressible(response: &Response) -> bool {
     let bodiless = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
@@ -55,7 +59,8 @@ fn is_compressible(response: &Response) -> bool {
         .and_then(|ty| ty.to_str().ok())
         .unwrap_or_default();
     let is_text = media.contains("json") || media.starts_with("text/");
-    is_text && !bodiless && !head.contains_key(CONTENT_ENCODING)
+    let as_is = response.extensions().get::<AsIs>().is_some();
+    is_text && !bodiless && !as_is && !head.contains_key(CONTENT_ENCODING)
 }
 
 async fn whole(service: &Service, coding: Coding, body: Body) -> Result<Body, Error> {

@@ -55,12 +55,50 @@ impl Version {
             .is_some_and(|at| self.modified <= at)
     }
 
+    /// The same of bytes with a tag of their own.
+    pub(super) fn is_held_as(&self, tag: &Tag, headers: &HeaderMap) -> bool {
+        let mut tags = headers.get_all(IF_NONE_MATCH).iter().peekable();
+        if tags.peek().is_none() {
+            return self.is_held(headers);
+        }
+        let tags = tags
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|text| text.split(','));
+        tags.map(str::trim)
+            .any(|text| text == "*" || tag.is(text.strip_prefix("W/").unwrap_or(text)))
+    }
+
+    /// Whether a text is the date of this version, as `If-Range` has it.
+    pub(super) fn is_dated(&self, text: &str) -> bool {
+        seconds(text) == Some(self.modified)
+    }
+
     fn is_tagged(&self, tag: &str) -> bool {
         let opaque = tag.strip_prefix("W/").unwrap_or(tag);
         let quoted = opaque.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         // A number is written in one way only: `+3` and `03` are other tags.
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
         tag == "*" || quoted.is_some_and(|text| is_number(text) && text.parse() == Ok(self.version))
+    }
+}
+
+/// The strong tag of bytes.
+pub(super) struct Tag(String);
+
+impl Tag {
+    /// Of a digest of the bytes.
+    pub(super) fn of(digest: &str) -> Tag {
+        Tag(format!("\"{}\"", &digest[..digest.len().min(32)]))
+    }
+
+    /// The header's value.
+    pub(super) fn value(&self) -> HeaderValue {
+        HeaderValue::from_str(&self.0).unwrap_or(HeaderValue::from_static("\"\""))
+    }
+
+    /// Whether a text is this tag; a weak one never is.
+    pub(super) fn is(&self, text: &str) -> bool {
+        text == self.0
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
@@ -75,6 +75,9 @@ pub(super) enum Error {
     /// None of the formats asked for is served.
     #[error("answers come as {0}, which the request does not accept")]
     NotAcceptable(&'static str),
+    /// The part that is asked for begins behind the end of so many bytes.
+    #[error("there are {0} bytes, and the part that is asked for begins behind them")]
+    Range(u64),
     /// The request's body is of a type that the route does not read.
     #[error("the body must be {0}")]
     MediaType(&'static str),
@@ -156,6 +159,7 @@ impl Error {
             Error::Processing(_) | Error::NothingSynced(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Error::Syncing(_) => StatusCode::TOO_MANY_REQUESTS,
             Error::NotAcceptable(_) | Error::NoCoding => StatusCode::NOT_ACCEPTABLE,
+            Error::Range(_) => StatusCode::RANGE_NOT_SATISFIABLE,
             Error::MediaType(_) | Error::ContentCoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Error::Method => StatusCode::METHOD_NOT_ALLOWED,
             Error::LongUrl(_) => StatusCode::URI_TOO_LONG,
@@ -180,7 +184,7 @@ impl Error {
             | Error::NoCoding
             | Error::MediaType(_)
             | Error::ContentCoding => IssueType::NotSupported,
-            Error::Invalid(_) | Error::Faulty(_) => IssueType::Invalid,
+            Error::Invalid(_) | Error::Faulty(_) | Error::Range(_) => IssueType::Invalid,
             Error::Parameter { code, .. } => *code,
             Error::Processing(_) | Error::NothingSynced(_) => IssueType::Processing,
             Error::LongUrl(_) | Error::LongBody(_) => IssueType::TooLong,
@@ -286,6 +290,11 @@ impl IntoResponse for Error {
             response
                 .headers_mut()
                 .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if let Error::Range(length) = &self
+            && let Ok(range) = HeaderValue::from_str(&format!("bytes */{length}"))
+        {
+            response.headers_mut().insert(CONTENT_RANGE, range);
         }
         if let Error::Throttled(allowance) = &self {
             response

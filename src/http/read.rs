@@ -21,7 +21,7 @@ use super::routes::{Operation, Route, schema};
 use super::service::Service;
 use crate::fhir::TypeId;
 use crate::lake::Picture;
-use crate::search::{Subset, raw};
+use crate::search::{Subset, raw, with_base};
 
 /// The route of reads.
 pub(super) fn routes() -> Vec<Route> {
@@ -75,10 +75,11 @@ async fn read(
     };
     let version = Version::new(found.version, found.last_updated);
     let held = version.is_held(headers);
-    let part = subset
-        .filter(|_| !held)
-        .and_then(|subset| subset.cut(ty, &found.resource));
-    let shown = part.map_or(found.resource, Bytes::from);
+    let shown = match subset.filter(|_| !held) {
+        Some(subset) => part(&subset, ty, found.resource),
+        None => found.resource,
+    };
+    let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
     let mut response = Response::new(match (held, pretty_wanted) {
         // Of no known length: a 304 that said 0 would say it of the answer that it stands for.
         (true, _) => Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>()),
@@ -98,8 +99,13 @@ async fn read(
     Ok(response)
 }
 
+/// A resource without what is not asked for.
+pub(super) fn part(subset: &Subset, ty: TypeId, resource: Bytes) -> Bytes {
+    subset.cut(ty, &resource).map_or(resource, Bytes::from)
+}
+
 /// The part that is asked for, if it is not all.
-fn subset(ty: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
+pub(super) fn subset(ty: TypeId, query: Option<&str>) -> Result<Option<Subset>, Error> {
     let names_part = |query: &&str| {
         let mut names = raw::parse(query).into_iter().map(|parameter| parameter.name);
         names.any(|name| matches!(name.as_str(), "_summary" | "_elements"))

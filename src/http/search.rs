@@ -97,6 +97,17 @@ async fn by_post(
     answer(service, access, Place::of_type(&name)?, parameters, &headers).await
 }
 
+/// The same of Binaries, whose path has a route of its own.
+pub(super) async fn binary_by_post(
+    service: State<Arc<Service>>,
+    caller: Caller,
+    query: RawQuery,
+    headers: HeaderMap,
+    sent: Body,
+) -> Result<Response, Error> {
+    by_post(service, caller, Path("Binary".to_owned()), query, headers, sent).await
+}
+
 /// A search of a Patient's compartment whose parameters stand in the URL.
 async fn compartment_by_get(
     State(service): State<Arc<Service>>,

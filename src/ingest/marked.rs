@@ -173,6 +173,7 @@ mod tests {
             source_patient: "p".to_owned(),
             tags: "https://records.example/tags".to_owned(),
             generated_patient: false,
+            addresses: Arc::default(),
         };
         let naming = Naming::new(key(), "app", Mode::Test, synced);
         let mut normalizer = Normalizer::new(Keys::new(), Some(Arc::new(Rewrite::Synced(naming))));

@@ -41,7 +41,7 @@ pub use rules::{Change, Normalization, Observer};
 pub use session::{Limits, Options, Session, import, normalize_again, sync};
 pub use source::{Fault, LARGEST_DOCUMENT, Piece, Pieces, Text, find, input_size};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
-pub use synced::{Synced, source_target};
+pub use synced::{Synced, SyncedAttachment, addresses, source_target};
 
 /// The application that imported data belongs to unless told otherwise.
 pub const LOCAL_APPLICATION: &str = "local";

@@ -17,7 +17,7 @@ use super::sequence::{Sequence, Sink};
 use super::source::{Fault, Piece, Pieces, Text, find};
 use super::store::Store;
 use super::summary::Summary;
-use super::synced::{Naming, Synced};
+use super::synced::{Naming, Synced, SyncedAttachment};
 use super::unfit::Unfit;
 use crate::lake::owner::OwnerKey;
 use crate::lake::{Lake, LakeWriter, Mode, Picture};
@@ -113,18 +113,20 @@ impl Default for Options {
 
 /// Imports files and folders: all that is well formed becomes one snapshot, or on an error nothing.
 pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> Result<Summary, IngestError> {
-    take_in(writer, options, None, paths)
+    take_in(writer, options, None, paths, &[])
 }
 
 /// Takes in the records of a source: they get ids of their own and marks of where they came from, and are the rows of one consent. What
-/// names another person is refused. All that is well formed becomes one snapshot, or on an error nothing.
+/// names another person is refused. Attachments come with the Binaries among the records that stand for them. All that is well formed
+/// becomes one snapshot, or on an error nothing.
 pub fn sync(
     writer: &mut LakeWriter,
     options: Options,
     synced: Synced,
     paths: &[PathBuf],
+    attachments: &[SyncedAttachment],
 ) -> Result<Summary, IngestError> {
-    take_in(writer, options, Some(synced), paths)
+    take_in(writer, options, Some(synced), paths, attachments)
 }
 
 /// Reads files, and for the rules twice. If a resource turns out to fit into no table, the rules have gone by what is
@@ -134,6 +136,7 @@ fn take_in(
     mut options: Options,
     synced: Option<Synced>,
     paths: &[PathBuf],
+    attachments: &[SyncedAttachment],
 ) -> Result<Summary, IngestError> {
     let files = find(paths)?;
     let mut unfit = Unfit::default();
@@ -149,6 +152,7 @@ fn take_in(
         session.write_rest()?;
         let found = std::mem::take(&mut session.store.unfit);
         if begun == MOST_BEGINNINGS || session.plans.is_none() || found.is_within(&unfit) {
+            session.attach(attachments)?;
             return session.commit();
         }
         unfit.add_all(found);
@@ -382,6 +386,18 @@ impl<'w> Session<'w> {
         summary.unreadable = plans.unreadable();
         for (ty, ids) in &unsupported {
             store.delete(*ty, ids)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in the bytes of Binaries that are among the records.
+    fn attach(&mut self, attachments: &[SyncedAttachment]) -> Result<(), IngestError> {
+        let Some(synced) = &self.synced else { return Ok(()) };
+        for one in attachments {
+            let binary = self
+                .lake
+                .synced_id(synced.owner, &synced.endpoint, "Binary", &one.source_id);
+            self.store.attach(synced, &binary, one)?;
         }
         Ok(())
     }

@@ -19,10 +19,11 @@ use super::known::{Opened, Rows};
 use super::library::deleted_rows;
 use super::session::Options;
 use super::summary::Summary;
+use super::synced::{Synced, SyncedAttachment};
 use super::unfit::Unfit;
 use crate::fhir::TypeId;
 use crate::lake::file::{CheckedFile, write_file};
-use crate::lake::{LakeError, Picture, Transaction, WrittenFile};
+use crate::lake::{LakeError, NewAttachment, Picture, Transaction, WrittenFile};
 
 /// Most rows of a file: one row group.
 const FILE_ROWS: usize = 32_768;
@@ -127,6 +128,24 @@ impl<'w> Store<'w> {
         }
         self.superseded.retain(|_, rows| !rows.is_empty());
         Ok(())
+    }
+
+    /// Takes in the bytes of a Binary.
+    pub(super) fn attach(&mut self, synced: &Synced, binary: &str, one: &SyncedAttachment) -> Result<(), IngestError> {
+        if let Some(number) = one.kept {
+            self.transaction.set_origin(number, &one.origin);
+            return Ok(());
+        }
+        let new = NewAttachment {
+            application: &self.options.application,
+            owner: synced.owner,
+            authorization: &synced.authorization,
+            binary,
+            bytes: &one.bytes,
+            sums: &one.sums,
+            origin: &one.origin,
+        };
+        Ok(self.transaction.add_attachment(self.options.mode, new)?)
     }
 
     /// Commits everything.

@@ -3,13 +3,17 @@
 //! An id is a UUIDv8 of the consent's owner and a keyed hash of the endpoint, the type and the source's id. So a reference is
 //! rewritten without knowing whether its target is there, and what comes again has the same id.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use url::Url;
 
 use super::block::RowSource;
 use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owner::OwnerKey;
-use crate::lake::{Lake, Mode};
+use crate::lake::{CONTENT_TAG, Lake, Mode, Sums};
 
 /// Whose records are taken in, and from where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +34,32 @@ pub struct Synced {
     pub tags: String,
     /// The service made the person's Patient, since the source gives none.
     pub generated_patient: bool,
+    /// Of Binaries whose bytes were fetched: their addresses at the source and the SHA-256 of their bytes, by the source's id.
+    pub addresses: Arc<BTreeMap<String, (String, String)>>,
+}
+
+/// What a sync has fetched beside records: the bytes of a Binary, which is among the records without them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncedAttachment {
+    /// The source's id of the Binary.
+    pub source_id: String,
+    /// Where the bytes came from.
+    pub address: String,
+    /// Where they are: the file is moved.
+    pub bytes: PathBuf,
+    /// What they come to.
+    pub sums: Sums,
+    /// By what the next sync knows them.
+    pub origin: String,
+    /// The number of the attachment in the lake that has the same bytes already.
+    pub kept: Option<u64>,
+}
+
+/// The addresses of attachments, as [`Synced`] has them.
+pub fn addresses(attachments: &[SyncedAttachment]) -> Arc<BTreeMap<String, (String, String)>> {
+    let digits = |sums: &Sums| sums.sha256.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let one = |one: &SyncedAttachment| (one.source_id.clone(), (one.address.clone(), digits(&one.sums)));
+    Arc::new(attachments.iter().map(one).collect())
 }
 
 /// Letters of an id at a source. R4 admits 64.
@@ -127,6 +157,9 @@ impl Naming {
 
     /// The record's address at the source: its `meta.source`.
     pub(super) fn address(&self, ty: TypeId, id: &str) -> String {
+        if let Some((address, _)) = self.fetched(ty, id) {
+            return address.clone();
+        }
         format!("{}{}/{id}", self.base, facts().get(ty).name)
     }
 
@@ -149,7 +182,18 @@ impl Naming {
             let system = format!("{}/GeneratedBy", self.synced.tags);
             tags.push(serde_json::json!({"system": system, "code": "patient"}).to_string());
         }
+        // With other bytes it is another version.
+        if let Some((_, sha256)) = self.fetched(ty, id) {
+            let system = format!("{}/{CONTENT_TAG}", self.synced.tags);
+            tags.push(serde_json::json!({"system": system, "code": sha256}).to_string());
+        }
         tags
+    }
+
+    /// The address and the digest of a Binary's bytes that were fetched.
+    fn fetched(&self, ty: TypeId, id: &str) -> Option<&(String, String)> {
+        let fetched = self.synced.addresses.get(id)?;
+        (facts().get(ty).name == "Binary").then_some(fetched)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The lake: one Parquet table per resource type and mode, a DuckLake catalog in SQLite, and the one door to the data.
 
+mod attachment;
 mod catalog;
 pub mod check;
 pub mod clock;
@@ -31,6 +32,9 @@ mod transaction;
 mod writer;
 mod written;
 
+pub use attachment::{
+    Attached, AttachmentContent, AttachmentWriter, CONTENT_TAG, KeptAttachment, Range as AttachmentRange, Sums,
+};
 pub use catalog::Expired;
 pub use erase::{Erased, Intent};
 pub use error::LakeError;
@@ -41,6 +45,6 @@ pub use picture::{DataFile, DeleteFile, Picture, TablePicture};
 pub use scan::{Locator, Person, Row, ScanRequest, ScopedTable};
 pub use scope::{Mode, PatientScope, Scope};
 pub use store::{Lake, LakeOptions, REFRESH};
-pub use transaction::Transaction;
+pub use transaction::{NewAttachment, Transaction};
 pub use writer::LakeWriter;
 pub use written::{WrittenColumn, WrittenFile};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
+use super::attachment::{is_attachment, read_trailer};
 use super::deletes;
 use super::erase::{Hindrance, meant};
 use super::folder::Folder;
@@ -95,7 +96,7 @@ pub(super) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<Strin
 /// Whether a kept file may hold rows of these scopes, or name their people, as a catalog does that has recorded an erasure.
 fn may_name(path: &Path, scopes: &[&Scope]) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if name.ends_with(".parquet") {
+    if name.ends_with(".parquet") || is_attachment(path) {
         return may_hold(path, scopes);
     }
     let Ok(bytes) = std::fs::read(path) else { return true };
@@ -109,6 +110,13 @@ fn may_hold(path: &Path, scopes: &[&Scope]) -> bool {
     // A delete file has positions and nothing else.
     if name.ends_with(deletes::SUFFIX) && deletes::read(path).is_ok() {
         return false;
+    }
+    if is_attachment(path) {
+        return match read_trailer(path) {
+            Ok((trailer, _)) => scopes.iter().any(|scope| trailer.is_of(scope)),
+            // One that was not written to its end says not whose it is.
+            Err(_) => path.exists(),
+        };
     }
     match meant(path, u64::MAX, scopes) {
         Ok(rows) => !rows.all.is_empty(),

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::{Schema, SchemaRef};
 
-use super::catalog::{self, Commit, NewDeleteFile, NewFile, TableCommit};
+use super::attachment::{self, Sums, Trailer, hexadecimal};
+use super::catalog::{self, AttachmentCommit, Commit, NewDeleteFile, NewFile, StoredAttachment, TableCommit};
 use super::deletes;
 use super::error::LakeError;
 use super::layout::{ColumnRow, Layout, LayoutError};
@@ -27,12 +28,32 @@ pub struct Transaction<'w> {
     base: Arc<Picture>,
     time: i64,
     tables: BTreeMap<(Mode, TypeId), TableChange>,
+    attachments: AttachmentCommit,
     /// Files to remove if this does not commit.
     handed_out: Vec<PathBuf>,
     /// Whether the writer had left files behind before.
     left_orphans: bool,
     /// Whether a commit has failed of which nobody knows how far it came.
     is_unsure: bool,
+}
+
+/// An attachment that is to become part of the lake, with the row of `Binary` that is added in the same transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct NewAttachment<'a> {
+    /// The application whose row it is.
+    pub application: &'a str,
+    /// Under whom the row lies.
+    pub owner: i64,
+    /// The authorization by which it came.
+    pub authorization: &'a str,
+    /// The row's id.
+    pub binary: &'a str,
+    /// Where its bytes are: the file is moved.
+    pub bytes: &'a Path,
+    /// What they come to.
+    pub sums: &'a Sums,
+    /// By what the next sync knows it.
+    pub origin: &'a str,
 }
 
 /// What a transaction has done to one table.
@@ -59,6 +80,7 @@ impl<'w> Transaction<'w> {
             base,
             time,
             tables: BTreeMap::new(),
+            attachments: AttachmentCommit::default(),
             handed_out: Vec::new(),
             left_orphans,
             is_unsure: false,
@@ -136,9 +158,42 @@ impl<'w> Transaction<'w> {
         Ok(())
     }
 
+    /// Moves an attachment into the lake, in the place of the one that its row of `Binary` has had.
+    pub fn add_attachment(&mut self, mode: Mode, new: NewAttachment<'_>) -> Result<(), LakeError> {
+        let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
+        private::folder(&dir).map_err(LakeError::io("create", &dir))?;
+        // The first half tells files of one owner from others' to whoever has the lake's key, the second one each from the next.
+        let whose = self.writer.lake().seal(&(mode.schema(), new.application, new.owner));
+        let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
+        let path = dir.join(format!("{whose:016x}{number:016x}{}", attachment::SUFFIX));
+        self.handed_out.push(path.clone());
+        let trailer = Trailer {
+            mode: mode.schema().to_owned(),
+            application: new.application.to_owned(),
+            owner: new.owner,
+            authorization: new.authorization.to_owned(),
+            binary: new.binary.to_owned(),
+            bytes: new.sums.bytes,
+            sha256: hexadecimal(&new.sums.sha256),
+            sha1: hexadecimal(&new.sums.sha1),
+            origin: new.origin.to_owned(),
+            time: self.time,
+        };
+        let file_bytes = attachment::seal(new.bytes, &path, new.sums, &trailer)?;
+        self.attachments
+            .added
+            .push(StoredAttachment::of(mode, file_name(&path), file_bytes, trailer));
+        Ok(())
+    }
+
+    /// Has an attachment that stays as it is be known by another origin.
+    pub fn set_origin(&mut self, number: u64, origin: &str) {
+        self.attachments.origins.push((number, origin.to_owned()));
+    }
+
     /// Whether nothing was done.
     pub fn is_empty(&self) -> bool {
-        self.tables.values().all(TableChange::is_empty)
+        self.tables.values().all(TableChange::is_empty) && self.attachments.is_empty()
     }
 
     /// Makes it all one new snapshot, durable when this returns. Without changes there is no new snapshot.
@@ -148,7 +203,8 @@ impl<'w> Transaction<'w> {
         }
         let mut tables = std::mem::take(&mut self.tables);
         tables.retain(|_, change| !change.is_empty());
-        if tables.is_empty() {
+        let attachments = std::mem::take(&mut self.attachments);
+        if tables.is_empty() && attachments.is_empty() {
             return Ok(Arc::clone(&self.base));
         }
         let mut commits = Vec::with_capacity(tables.len());
@@ -156,12 +212,16 @@ impl<'w> Transaction<'w> {
             commits.push(self.prepare(*mode, *ty, change)?);
         }
         sync_files(&self.handed_out)?;
+        if !attachments.is_empty() {
+            catalog::watch_attachments(&self.writer.connection)?;
+        }
         let commit = Commit {
             base: self.base.snapshot,
             time: self.time,
             author,
             message,
             tables: commits,
+            attachments,
         };
         // From here on the files may be part of a snapshot even if an error is reported; the next writer sorts that out.
         self.handed_out.clear();

@@ -4,6 +4,7 @@
 //! which rows may be seen, the lake's scan. Status codes and OperationOutcomes are `http`'s.
 
 mod answer;
+mod attached;
 mod binding;
 mod boundary;
 mod bring;
@@ -56,6 +57,7 @@ mod tuples;
 mod value;
 mod words;
 
+pub use attached::with_base;
 pub use engine::{Engine, Handling, MAX_PAGE_BYTES, Request};
 pub use error::SearchError;
 pub use explain::{Explanation, Form};

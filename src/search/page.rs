@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::attached::with_base;
 use super::subset::Subset;
 use crate::fhir::outcome::{Issue, OperationOutcome};
 use crate::fhir::temporal::instant_text;
@@ -135,6 +136,7 @@ impl Page<'_> {
         } else {
             self.subset.cut(entry.ty, &entry.row.resource)
         };
-        out.extend_from_slice(cut.as_deref().unwrap_or(&entry.row.resource));
+        let shown = cut.as_deref().unwrap_or(&entry.row.resource);
+        out.extend_from_slice(with_base(shown, self.base).as_deref().unwrap_or(shown));
     }
 }

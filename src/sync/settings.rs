@@ -22,10 +22,12 @@ pub struct Settings {
 /// How much a source may give for one patient, and how long it may take, so that none fills the disk or keeps others waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
-    /// Bytes of records.
+    /// Bytes of records, and of attachments beside them: what is over it stays at the source.
     pub bytes: u64,
     /// Records.
     pub records: u64,
+    /// Bytes of one attachment. A larger one stays at the source.
+    pub attachment: u64,
     /// For one attempt of a job.
     pub time: Duration,
 }
@@ -35,6 +37,7 @@ impl Default for Most {
         Most {
             bytes: 4 << 30,
             records: 1_000_000,
+            attachment: 64 << 20,
             time: Duration::from_secs(2 * 3_600),
         }
     }

@@ -1,6 +1,7 @@
 //! The service over real HTTP: routes and bounds, versions that a client holds, codings, what the server says of itself.
 
 mod answers;
+mod binary;
 mod coding;
 mod compartment;
 mod conditional;

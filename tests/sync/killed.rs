@@ -51,7 +51,7 @@ fn a_killed_service_loses_and_doubles_nothing() {
     println!("seed {seed}");
     let world = World::new(PEOPLE, Mode::Live);
     // Few records each: the more of the time goes into what a kill may tear apart.
-    let withheld = json!({"withhold": ["ExplanationOfBenefit", "Observation"]});
+    let withheld = json!({"withhold": ["ExplanationOfBenefit", "Observation"], "attachments": ["pdf", "html"]});
     world.payer.turn("all", &withheld);
     let address = lasting_address();
     let base = format!("http://{address}");

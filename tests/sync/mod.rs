@@ -1,6 +1,7 @@
 //! From an authorization to records in the lake and out of it again, against payers that are reached over HTTP.
 
 mod again;
+mod attachments;
 mod dialects;
 mod doors;
 mod ended;

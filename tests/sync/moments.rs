@@ -26,9 +26,10 @@ struct Stage {
 impl Stage {
     fn new() -> Stage {
         let world = World::new(PEOPLE, Mode::Live);
-        world
-            .payer
-            .turn("all", &json!({"withhold": ["ExplanationOfBenefit", "Observation"]}));
+        world.payer.turn(
+            "all",
+            &json!({"withhold": ["ExplanationOfBenefit", "Observation"], "attachments": ["pdf", "html"]}),
+        );
         let stage = Stage {
             world,
             address: lasting_address(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -251,11 +252,19 @@ pub(super) fn check_records(world: &World, looks: &[Seen]) {
         let more: Vec<_> = found
             .iter()
             .filter(|(name, version)| !expected.contains_key(*name) && !is_made(name, **version))
+            .filter(|(name, version)| !name.starts_with("Binary/") || **version != 1)
             .collect();
         assert!(
             missing.is_empty() && more.is_empty(),
             "{endpoint}: missing {missing:?}, too much {more:?}"
         );
+        // Each document came with the record that leads to it.
+        let documents = source
+            .iter()
+            .filter(|name| name.ends_with("-pdf") || name.ends_with("-html"));
+        let binaries = found.keys().filter(|name| name.starts_with("Binary/")).count();
+        let attached = attachments(world).into_iter().filter(|(of, _)| *of == owner).count();
+        assert_eq!([binaries, attached], [documents.count(); 2], "{endpoint}: documents");
         for seen in seen {
             assert_eq!(*seen, found.len(), "a half of {endpoint} {patient} was seen");
         }
@@ -275,9 +284,25 @@ pub(super) fn check_files(world: &World) {
             known.extend(file.deletes.iter().map(|deletes| deletes.path.clone()));
         }
     }
+    known.extend(attachments(world).into_iter().map(|(_, path)| path));
     assert_eq!(files_in_place(&world.server.folder().join("data")), known);
     let spool = world.server.folder().join("spool");
     assert_eq!(files_below(&spool), [spool.join("lock")].into());
+}
+
+/// The owners and files of all attachments that the catalog names.
+fn attachments(world: &World) -> Vec<(i64, PathBuf)> {
+    let folder = world.server.folder();
+    let catalog = rusqlite::Connection::open(folder.join("catalog.sqlite")).unwrap();
+    catalog.busy_timeout(PATIENCE).unwrap();
+    let Ok(mut statement) = catalog.prepare("SELECT owner, mode, path FROM tabularium_attachment") else {
+        return Vec::new();
+    };
+    let row = |row: &rusqlite::Row<'_>| {
+        let (mode, name): (String, String) = (row.get(1)?, row.get(2)?);
+        Ok((row.get(0)?, folder.join("data").join(mode).join("Binary").join(name)))
+    };
+    statement.query_map([], row).unwrap().map(Result::unwrap).collect()
 }
 
 /// Whether a person's records are out of every file, once their consent has ended.

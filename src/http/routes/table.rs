@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::document;
 use super::route::Route;
 use crate::http::{
-    capability, connect, directory, discovery, home, link, oauth, read, rest, search, view_run, view_validate,
+    binary, capability, connect, directory, discovery, home, link, oauth, read, rest, search, view_run, view_validate,
 };
 
 /// Routes that belong together.
@@ -28,7 +28,7 @@ pub(super) fn table() -> Vec<Family> {
         family(
             "FHIR",
             "Reads and searches of records, and what this server can do",
-            [capability::routes(), search::routes(), read::routes()]
+            [capability::routes(), search::routes(), binary::routes(), read::routes()]
                 .into_iter()
                 .flatten()
                 .collect(),

@@ -8,7 +8,7 @@ use super::connection::open_writer;
 use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::folder::{DATA_PATH, Folder};
-use crate::lake::layout::LAYOUT_VERSION;
+use crate::lake::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION};
 use crate::lake::owner::OwnerKey;
 use crate::lake::private;
 use crate::lake::scope::Mode;
@@ -16,7 +16,7 @@ use crate::lake::scope::Mode;
 /// The DuckLake version written.
 const DUCKLAKE_VERSION: &str = "1.0";
 /// The metadata key under which the version of the files' columns stands.
-const LAYOUT_KEY: &str = "tabularium_layout_version";
+pub(super) const LAYOUT_KEY: &str = "tabularium_layout_version";
 
 /// All tables that the DuckLake 1.0 specification lists, as it lists them; but primary keys are SQLite's own row ids, which
 /// saves an index, and two partial indexes find what has ended.
@@ -151,8 +151,13 @@ pub(in crate::lake) fn count_on(connection: &mut Connection, snapshot: u64, eras
 /// Refuses a catalog whose rows or files this program would misread.
 pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -> Result<(), LakeError> {
     for (key, known) in [
-        ("version", DUCKLAKE_VERSION.to_owned()),
-        (LAYOUT_KEY, LAYOUT_VERSION.to_string()),
+        ("version", vec![DUCKLAKE_VERSION.to_owned()]),
+        (
+            LAYOUT_KEY,
+            [LAYOUT_VERSION, ATTACHMENTS_LAYOUT_VERSION]
+                .map(|one| one.to_string())
+                .to_vec(),
+        ),
     ] {
         let found: Option<String> = connection
             .query_row(
@@ -161,7 +166,8 @@ pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -
                 |row| row.get(0),
             )
             .optional()?;
-        if found.as_deref() != Some(&known) {
+        if !found.as_ref().is_some_and(|found| known.contains(found)) {
+            let known = known.join(" or ");
             let found = format!("{key} {}", found.as_deref().unwrap_or("unset"));
             return Err(LakeError::Version {
                 dir: folder.path().to_owned(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use super::attachment::erase_attachments;
 use super::expire::schedule;
 use super::insert::write_statistics;
 use super::load::head;
@@ -204,12 +205,14 @@ pub(in crate::lake) fn oldest_snapshot(connection: &Connection) -> Result<u64, L
     Ok(connection.query_row("SELECT min(snapshot_id) FROM ducklake_snapshot", [], |row| row.get(0))?)
 }
 
-/// Puts the rewritten files in the places of the old ones, in all snapshots, and forgets the erasures that are finished by that.
+/// Puts the rewritten files in the places of the old ones, in all snapshots, takes out the attachments that `attached` means, and forgets
+/// the erasures that are finished by that. Gives the count of attachments by erasure.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
     finished: &[u64],
     exchanges: &[Exchange<'_>],
-) -> Result<(), LakeError> {
+    attached: &[&Erasure],
+) -> Result<Vec<(u64, u64)>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let head = head(&transaction)?;
     let mut next_file_id = head.next_file_id;
@@ -234,12 +237,13 @@ pub(in crate::lake) fn exchange(
             done.push(exchange.table);
         }
     }
+    let attachments = erase_attachments(&transaction, attached, head.time)?;
     for id in finished {
         transaction.execute("DELETE FROM tabularium_erasure WHERE erasure_id = ?", [id])?;
     }
     count(&transaction, 1)?;
     transaction.commit()?;
-    Ok(())
+    Ok(attachments)
 }
 
 /// Folds the write-ahead log into the catalog and empties it, so that no older page of the catalog is left. `false` while

@@ -6,6 +6,7 @@ use std::path::{Component, PathBuf};
 use rusqlite::{Connection, TransactionBehavior, params};
 use rustc_hash::FxHashSet;
 
+use super::attachment::expire_attachments;
 use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
@@ -15,7 +16,7 @@ use crate::lake::folder::Folder;
 pub struct Expired {
     /// Snapshots that can no longer be read.
     pub snapshots: u64,
-    /// Data and delete files scheduled for deletion.
+    /// Data and delete files and attachments scheduled for deletion.
     pub files: u64,
 }
 
@@ -49,6 +50,7 @@ pub(in crate::lake) fn expire(
     ] {
         files += schedule(&transaction, (table, id), "f.end_snapshot <= ?1", oldest, now)?;
     }
+    files += expire_attachments(&transaction, oldest, now)?;
     if files > 0 {
         for table in ["ducklake_file_column_stats", "tabularium_file_bounds"] {
             transaction.execute(

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
+use super::attachment::{AttachmentCommit, insert_attachments};
 use super::load::{Head, head};
 use super::stamp;
 use super::statistics::{file_bounds, recompute, widen};
@@ -19,6 +20,7 @@ pub(in crate::lake) struct Commit<'a> {
     pub(in crate::lake) author: &'a str,
     pub(in crate::lake) message: &'a str,
     pub(in crate::lake) tables: Vec<TableCommit<'a>>,
+    pub(in crate::lake) attachments: AttachmentCommit,
 }
 
 /// What it does to one table.
@@ -81,6 +83,7 @@ pub(in crate::lake) fn insert(connection: &mut Connection, commit: &Commit<'_>) 
     for table in &commit.tables {
         insert_table(&transaction, &mut after, table, &mut changes)?;
     }
+    insert_attachments(&transaction, &mut after, &commit.attachments)?;
     transaction
         .prepare_cached("INSERT INTO ducklake_snapshot VALUES (?, ?, ?, ?, ?)")?
         .execute(params![

@@ -3,10 +3,11 @@
 //! This room decides which rows stand in the catalog for a snapshot, and reads them back as a `Picture`. It does not
 //! write data files, take locks or decide what to commit (`lake::transaction`, `lake::writer`).
 //!
-//! Beside the DuckLake tables stand two of our own: `tabularium_file_bounds`, the bounds of `owner`, `version` and
-//! `last_updated` per file as integers, so that a lake with 100,000 files opens without reading every statistics row; and
-//! `tabularium_erasure`, the erasures that are not finished.
+//! Beside the DuckLake tables stand three of our own: `tabularium_file_bounds`, the bounds of `owner`, `version` and
+//! `last_updated` per file as integers, so that a lake with 100,000 files opens without reading every statistics row;
+//! `tabularium_erasure`, the erasures that are not finished; and `tabularium_attachment`, the files of attachments.
 
+mod attachment;
 mod connection;
 mod create;
 mod erasure;
@@ -18,6 +19,9 @@ mod stamp;
 mod standing;
 mod statistics;
 
+pub(super) use attachment::{
+    AttachmentCommit, StoredAttachment, all_attachments, find_attachment, live_attachments, means_attachments,
+};
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
 pub(super) use create::{check_version, count_on, create, forget_first, make, owner_key};
 pub(super) use erasure::{
@@ -28,5 +32,7 @@ pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
 pub(super) use load::{history, is_kept, load, load_at};
 pub(super) use named::{broken_pages, contradictions, named};
-pub(super) use standing::{Standing, digest, find_owner_key, standing, watch, watch_anew, watch_erasures, watched};
+pub(super) use standing::{
+    Standing, digest, find_owner_key, standing, watch, watch_anew, watch_attachments, watch_erasures, watched,
+};
 pub(super) use statistics::mend;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, Row};
 use rustc_hash::FxHashMap;
 
+use super::attachment::{all_attachments, has_attachments};
 use super::load::head;
+use crate::lake::attachment::TABLE;
 use crate::lake::error::LakeError;
 
 /// Every file that a row of the catalog names, of whatever snapshot, below `data`, with the size that is recorded.
@@ -30,6 +32,15 @@ pub(in crate::lake) fn named(connection: &Connection, data: &Path) -> Result<FxH
                     "row {id} of {table} names the file of another row"
                 )));
             }
+        }
+    }
+    for one in all_attachments(connection)? {
+        let path = data.join(one.mode.schema()).join(TABLE).join(&one.name);
+        if found.insert(path, one.file_bytes).is_some() {
+            return Err(LakeError::Damaged(format!(
+                "row {} of tabularium_attachment names the file of another row",
+                one.id
+            )));
         }
     }
     Ok(found)
@@ -103,11 +114,32 @@ const CONTRADICTIONS: [(&str, &str); 9] = [
     ),
 ];
 
+/// The same of attachments, where there ever were any.
+const OF_ATTACHMENTS: [(&str, &str); 3] = [
+    (
+        "attachments that begin after the newest snapshot, or end before they begin",
+        "SELECT count(*) FROM tabularium_attachment
+         WHERE begin_snapshot > ?1 OR end_snapshot > ?1 OR end_snapshot < begin_snapshot",
+    ),
+    (
+        "attachments with a number that is still to be given, or that another file has",
+        "SELECT count(*) FROM tabularium_attachment
+         WHERE attachment_id >= ?2 OR ?1 < 0 OR attachment_id IN (SELECT data_file_id FROM ducklake_data_file)
+            OR attachment_id IN (SELECT delete_file_id FROM ducklake_delete_file)",
+    ),
+    (
+        "more than one attachment of a Binary in the newest snapshot",
+        "SELECT count(*) FROM (SELECT 1 FROM tabularium_attachment WHERE end_snapshot IS NULL
+                               GROUP BY mode, application, binary_id HAVING count(*) > 1)",
+    ),
+];
+
 /// Where the rows about files contradict each other, a clause each.
 pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let head = head(connection)?;
     let mut found = Vec::new();
-    for (what, sql) in CONTRADICTIONS {
+    let of_attachments = has_attachments(connection)?.then_some(OF_ATTACHMENTS);
+    for (what, sql) in CONTRADICTIONS.into_iter().chain(of_attachments.into_iter().flatten()) {
         let mut statement = connection.prepare(sql)?;
         let count: u64 = match statement.parameter_count() {
             0 => statement.query_row([], |row| row.get(0))?,

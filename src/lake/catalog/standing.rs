@@ -8,6 +8,7 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use siphasher::sip::SipHasher13;
 
+use super::attachment::{self, has_attachments};
 use super::erasure::{epoch, make_table};
 use super::load::head;
 use crate::lake::error::LakeError;
@@ -149,6 +150,28 @@ const ERASURES: Covered = (
     "",
 );
 
+/// The same for attachments; the table is there once one was written.
+const ATTACHMENTS: Covered = (
+    "tabularium_attachment",
+    &[
+        "attachment_id",
+        "mode",
+        "application",
+        "owner",
+        "authorization",
+        "binary_id",
+        "path",
+        "content_bytes",
+        "file_size_bytes",
+        "sha256",
+        "sha1",
+        "origin",
+        "begin_snapshot",
+        "end_snapshot",
+    ],
+    "",
+);
+
 /// Where the catalog stands now.
 pub(in crate::lake) fn standing(connection: &Connection) -> Result<Standing, LakeError> {
     Ok(Standing {
@@ -162,8 +185,9 @@ pub(in crate::lake) fn standing(connection: &Connection) -> Result<Standing, Lak
 pub(in crate::lake) fn digest(connection: &Connection) -> Result<u64, LakeError> {
     let reading = connection.unchecked_transaction()?;
     let erasures = (epoch(&reading)? > 0).then_some(&ERASURES);
+    let attachments = has_attachments(&reading)?.then_some(&ATTACHMENTS);
     let mut sum = 0u64;
-    for (table, columns, condition) in COVERED.iter().chain(erasures) {
+    for (table, columns, condition) in COVERED.iter().chain(erasures).chain(attachments) {
         let condition = match condition {
             &"" => String::new(),
             condition => format!(" WHERE {}", condition.replace("{row}", table)),
@@ -208,6 +232,9 @@ pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(),
     if epoch(connection)? > 0 {
         watch_erasures(connection)?;
     }
+    if has_attachments(connection)? {
+        watch_attachments(connection)?;
+    }
     Ok(())
 }
 
@@ -222,6 +249,12 @@ pub(in crate::lake) fn watch_anew(connection: &Connection) -> Result<(), LakeErr
 pub(in crate::lake) fn watch_erasures(connection: &Connection) -> Result<(), LakeError> {
     make_table(connection)?;
     watch_table(connection, &ERASURES)
+}
+
+/// Watches the table of attachments as well, which is made if there is none yet.
+pub(in crate::lake) fn watch_attachments(connection: &Connection) -> Result<(), LakeError> {
+    attachment::make_table(connection)?;
+    watch_table(connection, &ATTACHMENTS)
 }
 
 /// The digest as a connection that watches has kept it.

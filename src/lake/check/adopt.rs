@@ -14,11 +14,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustc_hash::FxHashSet;
 
+use super::attachments::{found_attachments, taken_attachments};
 use super::candidate::Candidate;
 use super::choice::{Choice, choose};
 use super::columns::Columns;
 use crate::fhir::{TypeId, facts};
-use crate::lake::catalog::{self, Commit, NewDeleteFile, NewFile, TableCommit};
+use crate::lake::attachment::{TABLE, is_attachment};
+use crate::lake::catalog::{self, AttachmentCommit, Commit, NewDeleteFile, NewFile, TableCommit};
 use crate::lake::clock::{Clock, SystemClock};
 use crate::lake::deletes;
 use crate::lake::erase::Intent;
@@ -41,6 +43,8 @@ pub struct Adopted {
     pub files: u64,
     /// Resources in them.
     pub rows: u64,
+    /// Attachments in the new catalog.
+    pub attachments: u64,
     /// Files that hold nothing newer than others, or that the old catalog had given up: moved aside to `data/.orphans`.
     pub moved_aside: u64,
     /// Files from before an erasure that was not over: removed.
@@ -97,13 +101,25 @@ pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
     let mut adopted = Adopted::default();
     let all = survey(&folder, Default::default())?.unnamed;
     let (given_up, of_tables): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| old.scheduled.contains(path));
-    let tables = tables(&folder, &of_tables, &mut adopted)?;
+    let attached = found_attachments(&folder, &of_tables, &mut adopted.unfit);
+    let data_files: Vec<PathBuf> = of_tables.iter().filter(|path| !is_attachment(path)).cloned().collect();
+    let tables = tables(&folder, &data_files, &mut adopted)?;
+    let attached = taken_attachments(&attached, |mode, application, id| {
+        updated(&tables, mode, application, id)
+    });
+    adopted.attachments = attached.len() as u64;
+    let attachment_files: Vec<PathBuf> = attached.iter().map(|(_, path)| path.clone()).collect();
+    let attachments = AttachmentCommit {
+        added: attached.into_iter().map(|(stored, _)| stored).collect(),
+        origins: Vec::new(),
+    };
     let key = owner_key(&folder, &old, mark.as_ref(), &tables)?;
 
     let path = catalog::make(&folder, now, key)?;
     let mut connection = catalog::open_writer(&path)?;
     catalog::count_on(&mut connection, old.snapshot, old.epoch)?;
-    let delete_files = fill(&mut connection, &folder, &tables, &old, now, &mut adopted)?;
+    let made = New { attachments, now };
+    let delete_files = fill(&mut connection, &folder, &tables, &old, made, &mut adopted)?;
     if !old.erasures.is_empty() {
         catalog::record(&mut connection, &old.erasures.iter().collect::<Vec<_>>())?;
         adopted.erasures = old.erasures.len() as u64;
@@ -124,12 +140,26 @@ pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
     std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))?;
     sync_folder(folder.path())?;
     // A writer that comes after an interruption moves these aside as well.
-    settled.extend(delete_files);
+    settled.extend(delete_files.into_iter().chain(attachment_files));
     let rest = of_tables.into_iter().filter(|path| !settled.contains(path));
     let rest: Vec<PathBuf> = rest.chain(given_up).collect();
     adopted.moved_aside = rest.len() as u64;
     orphans::move_aside(&folder, &rest, now);
     Ok(adopted)
+}
+
+/// What goes into the new catalog beside tables.
+struct New {
+    attachments: AttachmentCommit,
+    now: i64,
+}
+
+/// The date of a resource of `Binary` in the new catalog.
+fn updated(tables: &[Table], mode: Mode, application: &str, id: &str) -> Option<i64> {
+    let is_meant = |table: &&Table| table.mode == mode && facts().get(table.ty).name == TABLE;
+    let table = tables.iter().find(is_meant)?;
+    let mut taken = table.choice.taken.iter();
+    taken.find_map(|(at, gone)| table.files[*at].updated(application, id, gone))
 }
 
 /// Keeps what cannot be read and removes what was erased, both before the new catalog is there: a writer takes what it does not name for
@@ -325,7 +355,7 @@ fn fill(
     folder: &Folder,
     tables: &[Table],
     old: &Old,
-    now: i64,
+    New { attachments, now }: New,
     adopted: &mut Adopted,
 ) -> Result<BTreeSet<PathBuf>, LakeError> {
     let (mut delete_files, mut commits) = (BTreeSet::new(), Vec::new());
@@ -387,6 +417,7 @@ fn fill(
         author: "tabularium",
         message: "catalog made anew from the data files",
         tables: commits,
+        attachments,
     };
     catalog::insert(connection, &commit)?;
     // A link into the old catalog's last snapshot would show nothing, where it is to say that this is gone.

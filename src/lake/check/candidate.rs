@@ -1,6 +1,7 @@
 //! A data file that may be taken into a new catalog: what it says of itself, and of every row what decides whether it is the
 //! newest of its resource.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -103,6 +104,14 @@ impl Candidate {
         })
     }
 
+    /// The date of the row of a resource, if it has a position that is not among `gone`.
+    pub(super) fn updated(&self, application: &str, id: &str, gone: &BTreeSet<u64>) -> Option<i64> {
+        let resource = identity(application, id);
+        let mut rows = (0..).zip(&self.rows);
+        let found = rows.find(|(at, row)| row.resource == resource && !row.is_blank && !gone.contains(at));
+        found.map(|(_, row)| row.last_updated)
+    }
+
     /// Whether this is the file that an erasure has written `other` anew as: the same rows in the same places, but for blank ones. What
     /// is blank here and not there was erased.
     pub(super) fn was_before(&self, other: &Candidate) -> bool {
@@ -140,26 +149,29 @@ fn system(batch: &RecordBatch) -> Option<Vec<SystemRow>> {
     let (owner, version) = (number("owner")?, number("version")?);
     let updated = batch.column_by_name("last_updated")?;
     let updated = updated.as_primitive_opt::<TimestampMicrosecondType>()?;
-    let row = |at: usize| {
-        let mut hasher = SipHasher13::new();
-        (application.value(at), id.value(at)).hash(&mut hasher);
-        hasher.write_u8(0xff);
-        SystemRow {
-            mark: RowMark {
-                resource: hasher.finish128().as_u128(),
-                version: version.value(at),
-                last_updated: updated.value(at),
-                is_blank: id.value(at).is_empty() || id.value(at).ends_with('!'),
-            },
-            owner: owner.value(at),
-            application: application.value(at).to_owned(),
-            patient: patient
-                .filter(|patient| patient.is_valid(at))
-                .map(|patient| patient.value(at).to_owned()),
-            is_synced: authorization.is_some_and(|authorization| authorization.is_valid(at)),
-        }
+    let row = |at: usize| SystemRow {
+        mark: RowMark {
+            resource: identity(application.value(at), id.value(at)),
+            version: version.value(at),
+            last_updated: updated.value(at),
+            is_blank: id.value(at).is_empty() || id.value(at).ends_with('!'),
+        },
+        owner: owner.value(at),
+        application: application.value(at).to_owned(),
+        patient: patient
+            .filter(|patient| patient.is_valid(at))
+            .map(|patient| patient.value(at).to_owned()),
+        is_synced: authorization.is_some_and(|authorization| authorization.is_valid(at)),
     };
     Some((0..batch.num_rows()).map(row).collect())
+}
+
+/// A hash of a resource's identity within its table.
+fn identity(application: &str, id: &str) -> u128 {
+    let mut hasher = SipHasher13::new();
+    (application, id).hash(&mut hasher);
+    hasher.write_u8(0xff);
+    hasher.finish128().as_u128()
 }
 
 /// The length of the footer, as the file states it.

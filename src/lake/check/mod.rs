@@ -5,6 +5,7 @@
 //! [`adopt()`] makes a new catalog from the files.
 
 mod adopt;
+mod attachments;
 mod candidate;
 mod choice;
 mod columns;

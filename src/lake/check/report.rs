@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Files that the catalog names and that were looked at: data files and delete files of all snapshots.
+    /// Files that the catalog names and that were looked at: data files, delete files and attachments of all snapshots.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,

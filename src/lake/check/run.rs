@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
+use super::attachments;
 use super::file;
 use super::report::{Finding, Problem, Report};
 use super::stored;
+use crate::lake::attachment::TABLE;
 use crate::lake::catalog;
 use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
@@ -63,6 +65,13 @@ fn look(connection: &Connection, folder: &Folder, report: &mut Report) -> Result
         report.bytes += stored.bytes;
         let problem = file::delete_file(&stored);
         findings.extend(problem.map(|problem| (stored.path, problem)));
+    }
+    for stored in catalog::all_attachments(connection)? {
+        report.files += 1;
+        report.bytes += stored.file_bytes;
+        let path = folder.table(stored.mode, TABLE).join(&stored.name);
+        let problem = attachments::attachment(&path, &stored);
+        findings.extend(problem.map(|problem| (path, problem)));
     }
     // A writer may have given files up meanwhile: what counts is what the catalog names now.
     let now = catalog::named(connection, &data)?;

@@ -26,6 +26,8 @@ pub struct Erased {
     pub resources: BTreeMap<TypeId, u64>,
     /// Rows of all snapshots: earlier versions and deleted resources, too.
     pub rows: u64,
+    /// Attachments of all snapshots, whose files were removed.
+    pub attachments: u64,
     /// Files that were written anew without them.
     pub files_rewritten: u64,
     /// Files that held nothing else.
@@ -167,7 +169,10 @@ impl LakeWriter {
     fn have_rows(&self, intents: &[&Intent]) -> Result<Vec<bool>, LakeError> {
         let picture = self.lake().picture();
         let scopes: Vec<Scope> = intents.iter().map(|intent| intent.scope()).collect();
-        let mut have = vec![false; scopes.len()];
+        let mut have = Vec::with_capacity(scopes.len());
+        for intent in intents {
+            have.push(catalog::means_attachments(&self.connection, intent)?);
+        }
         for table in picture.tables.values() {
             let open = |have: &[bool]| -> Vec<usize> {
                 let open = (0..scopes.len()).filter(|at| !have[*at] && scopes[*at].mode == table.mode);
@@ -289,7 +294,7 @@ impl LakeWriter {
                 let mut made = prepare(&folder, table, &file, &erasures, oldest);
                 let no_room = matches!(&made, Err(Hindrance::Error(error)) if error.is_of_writing());
                 if no_room && !work.exchanges.is_empty() {
-                    self.exchange(std::mem::take(&mut work), &[], progress)?;
+                    self.exchange(std::mem::take(&mut work), &[], &[], progress)?;
                     made = prepare(&folder, table, &file, &erasures, oldest);
                 }
                 match made {
@@ -308,23 +313,35 @@ impl LakeWriter {
                     }
                 }
                 if work.bytes > at_once {
-                    self.exchange(std::mem::take(&mut work), &[], progress)?;
+                    self.exchange(std::mem::take(&mut work), &[], &[], progress)?;
                 }
             }
         }
         let ids = pending.iter().map(|erasure| erasure.id);
         let finished: Vec<u64> = ids.filter(|id| !progress.hindered.contains(id)).collect();
-        if work.exchanges.is_empty() && finished.is_empty() {
+        let attached: Vec<&Erasure> = pending.iter().map(|erasure| &**erasure).collect();
+        if work.exchanges.is_empty() && finished.is_empty() && !self.have_attachments(&attached)? {
             return Ok(());
         }
-        self.exchange(work, &finished, progress)
+        self.exchange(work, &finished, &attached, progress)
     }
 
-    /// Has new files take the places of old ones, for good.
+    /// Whether attachments are there that erasures mean.
+    fn have_attachments(&self, erasures: &[&Erasure]) -> Result<bool, LakeError> {
+        for intent in erasures.iter().filter_map(|erasure| erasure.intent()) {
+            if catalog::means_attachments(&self.connection, &intent)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Has new files take the places of old ones, and gives up the attachments that `attached` means, for good.
     pub(super) fn exchange(
         &mut self,
         mut work: Work<'_>,
         finished: &[u64],
+        attached: &[&Erasure],
         progress: &mut Progress,
     ) -> Result<(), LakeError> {
         sync_files(work.fresh.paths())?;
@@ -332,12 +349,14 @@ impl LakeWriter {
             std::thread::sleep(self.notice.saturating_sub(recorded.elapsed()));
         }
         let before = catalog::epoch(&self.connection)?;
-        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges);
+        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
             // Even if an error is reported they may be part of a snapshot; the next writer sorts that out.
             work.fresh.keep();
         }
-        exchanged?;
+        for (erasure, attachments) in exchanged? {
+            progress.done.entry(erasure).or_default().attachments += attachments;
+        }
         for found in &work.found {
             progress.done.entry(found.erasure).or_default().add(found);
         }

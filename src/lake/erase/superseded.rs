@@ -62,6 +62,6 @@ impl LakeWriter {
     fn exchange_superseded(&mut self, work: Work<'_>, progress: &mut Progress) -> Result<(), LakeError> {
         // An exchange counts as the end of an erasure does, so the catalog has to have the table.
         catalog::watch_erasures(&self.connection)?;
-        self.exchange(work, &[], progress)
+        self.exchange(work, &[], &[], progress)
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::header::{AUTHORIZATION, RETRY_AFTER};
+use axum::http::header::{ACCEPT, AUTHORIZATION, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde_json::json;
 
-use super::answer::{fhir, outcome, unauthorized};
+use super::answer::{body, fhir, outcome, unauthorized};
 use super::bundle::{Page, Query};
 use super::dialect;
 use super::grants::Consent;
@@ -19,6 +19,7 @@ use super::holding::Holding;
 use super::knobs::{Malformed, strikes};
 use super::office::Office;
 use super::organization::{Kind, SHARED};
+use super::papers;
 use super::params::Params;
 use super::world::World;
 use crate::fhir::outcome::IssueType;
@@ -34,6 +35,9 @@ pub(super) async fn read(
 ) -> Response {
     let asked = async |world: &World, office: &Office| {
         let asker = Asker::admitted(world, office, &headers)?;
+        if matches!(ty.as_str(), "Binary" | "files") && !office.knobs().attachments.is_empty() {
+            return document(world, office, &asker, &headers, &ty, &id);
+        }
         asker.may_read(&ty)?;
         match asker.holding.get(&ty, &id) {
             Some(row) if dialect::is_forbidden(&office.knobs(), row) => Err(Fault::of(
@@ -50,6 +54,37 @@ pub(super) async fn read(
         }
     };
     framed(&world, &organization, &headers, asked).await
+}
+
+/// A document of the token's person: as it is, or as a Binary for who accepts a type of FHIR.
+fn document(
+    world: &World,
+    office: &Office,
+    asker: &Asker<'_>,
+    headers: &HeaderMap,
+    folder: &str,
+    name: &str,
+) -> Result<Response, Fault> {
+    let knobs = office.knobs();
+    let person = world
+        .people
+        .person(asker.consent.person)
+        .ok_or(Fault::Token { came: true })?;
+    let paper = papers::at(&person, &knobs, folder, name).map_err(|status| {
+        let code = match status {
+            StatusCode::FORBIDDEN => IssueType::Forbidden,
+            _ => IssueType::NotFound,
+        };
+        Fault::of(status, code, "there is no such document for this token")
+    })?;
+    let accept = headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    if folder == "Binary" && (knobs.binary_json || accept.starts_with("application/fhir+json")) {
+        return Ok(fhir(StatusCode::OK, paper.resource(name).to_string()));
+    }
+    Ok(body(StatusCode::OK, paper.content_type, paper.bytes))
 }
 
 /// Answers `GET /{organization}/fhir/{type}`.

@@ -26,6 +26,11 @@ impl Holding {
             .map(|at| &self.rows[*at])
     }
 
+    /// The same with more of the person's own records.
+    pub(super) fn with(&self, more: Vec<Arc<Row>>) -> Holding {
+        Holding::from_rows(more.into_iter().chain(self.rows.iter().cloned()).collect())
+    }
+
     /// How many bytes it takes.
     pub(super) fn weight(&self) -> u64 {
         self.rows.iter().map(|row| row.json.len() as u64 + 300).sum()

@@ -97,6 +97,14 @@ pub(super) struct Knobs {
     pub token_page: u16,
     /// The SMART configuration has the token endpoint at another host name of the same machine.
     pub token_elsewhere: bool,
+    /// Which documents there are beside the records, as `pdf`, or `all`.
+    pub attachments: Vec<String>,
+    /// Which edition of them.
+    pub attachment_edition: u64,
+    /// How many bytes the large one has.
+    pub attachment_bytes: u64,
+    /// Binaries come as JSON, whatever is asked for.
+    pub binary_json: bool,
 }
 
 /// How the address of a next page is written.
@@ -192,6 +200,10 @@ impl Default for Knobs {
             refuse_searches: 0,
             token_page: 0,
             token_elsewhere: false,
+            attachments: Vec::new(),
+            attachment_edition: 0,
+            attachment_bytes: 1 << 20,
+            binary_json: false,
         }
     }
 }
@@ -218,6 +230,13 @@ impl Knobs {
             if status != 0 && !(200..=599).contains(&status) {
                 return Err(KnobError(format!("{name} is 0 or a status from 200 to 599")));
             }
+        }
+        let is_document = |name: &String| name == "all" || super::papers::KINDS.contains(&name.as_str());
+        if !knobs.attachments.iter().all(is_document) || knobs.attachment_bytes > 1 << 30 {
+            let kinds = super::papers::KINDS.join(", ");
+            return Err(KnobError(format!(
+                "attachments are all, {kinds}; the large one has at most 2^30 bytes"
+            )));
         }
         if !(1..=1000).contains(&knobs.page) {
             return Err(KnobError("page is a number from 1 to 1000".to_owned()));

@@ -23,6 +23,7 @@ mod metadata;
 mod office;
 mod organization;
 mod pages;
+mod papers;
 pub(super) mod params;
 mod people;
 mod row;

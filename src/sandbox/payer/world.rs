@@ -10,6 +10,7 @@ use super::key::IdentityKey;
 use super::knobs::{KnobError, Knobs, Turn};
 use super::office::Office;
 use super::organization::{IDENTITY, Kind, ORGANIZATIONS};
+use super::papers;
 use super::people::People;
 use super::shelf::Shelf;
 
@@ -124,9 +125,17 @@ impl World {
             let holding = Holding::of(office.organization, &person, &self.people, &self.shelf, additions);
             Ok::<_, std::convert::Infallible>(Arc::new(holding))
         });
-        match made {
+        let holding = match made {
             Ok(holding) => holding,
             Err(never) => match never {},
+        };
+        let knobs = office.knobs();
+        if knobs.attachments.is_empty() {
+            return holding;
         }
+        let types = office.organization.types();
+        let mut more = papers::rows(&person, &knobs, &self.fhir_base(office));
+        more.retain(|row| types.contains(&row.resource_type.as_str()));
+        Arc::new(holding.with(more))
     }
 }

@@ -16,6 +16,7 @@ mod uri;
 
 use std::sync::Arc;
 
+use super::attached::stored_form;
 use super::canonical::Canonicals;
 use super::query::written;
 use super::raw::RawParameter;
@@ -157,7 +158,7 @@ impl Matcher {
                 .map(Matcher::Quantity)
                 .ok_or_else(|| bad("a quantity: number, number|system|code or number||code")),
             (SearchType::Uri, None | Some("below" | "above")) if text.is_empty() => Err(bad("a URI")),
-            (SearchType::Uri, None) => Ok(Matcher::Uri(escape::unescape(text))),
+            (SearchType::Uri, None) => Ok(Matcher::Uri(stored_form(escape::unescape(text), around.base))),
             (SearchType::Uri, Some("below")) => Ok(Matcher::UriTree(UriTree::below(escape::unescape(text)))),
             (SearchType::Uri, Some("above")) => Ok(Matcher::UriTree(UriTree::above(escape::unescape(text)))),
             (SearchType::Special, None) => NearValue::parse(text)

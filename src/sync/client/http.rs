@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
 use url::Url;
 
@@ -49,6 +49,8 @@ pub struct Answer {
     pub status: u16,
     /// For how many seconds the source asks to be left alone.
     pub retry_after: Option<u64>,
+    /// The media type, as it was written.
+    pub content_type: Option<String>,
     /// The body, decompressed.
     pub body: Vec<u8>,
     /// Where it came from in the end.
@@ -242,6 +244,7 @@ async fn read(mut response: Response, url: Url, most: usize) -> Result<Answer, E
     }
     let status = response.status().as_u16();
     let retry_after = retry_after(response.headers());
+    let content_type = content_type(response.headers());
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| failure(&error, &url))? {
         if body.len() + chunk.len() > most {
@@ -252,9 +255,49 @@ async fn read(mut response: Response, url: Url, most: usize) -> Result<Answer, E
     Ok(Answer {
         status,
         retry_after,
+        content_type,
         body,
         url,
     })
+}
+
+/// An answer whose body comes piece by piece.
+#[derive(Debug)]
+pub struct Download {
+    response: Response,
+    url: Url,
+}
+
+impl Download {
+    pub(super) fn new((response, url): (Response, Url)) -> Download {
+        Download { response, url }
+    }
+
+    /// The answer without its body.
+    pub fn head(&self) -> Answer {
+        Answer {
+            status: self.response.status().as_u16(),
+            retry_after: retry_after(self.response.headers()),
+            content_type: content_type(self.response.headers()),
+            body: Vec::new(),
+            url: self.url.clone(),
+        }
+    }
+
+    /// How long the body says that it is.
+    pub fn length(&self) -> Option<u64> {
+        self.response.content_length()
+    }
+
+    /// More of the body, decompressed.
+    pub async fn piece(&mut self) -> Result<Option<bytes::Bytes>, Error> {
+        self.response.chunk().await.map_err(|error| failure(&error, &self.url))
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(CONTENT_TYPE)?.to_str().ok()?.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Seconds, or a date, of which what is over counts as none.

@@ -20,7 +20,7 @@ pub use authorize::{Redirect, Verifier};
 pub use discovery::Configuration;
 pub use error::Error;
 pub use guard::Guard;
-pub use http::{Answer, HttpLimits};
+pub use http::{Answer, Download, HttpLimits};
 pub use identity::{Identity, Provider};
 pub use locator::{Demographics, Facility};
 pub use realm::Realm;
@@ -52,5 +52,11 @@ impl Client {
         self.http
             .get(url, http::FHIR_JSON, Some((token, realm)), self.http.limits().page)
             .await
+    }
+
+    /// Begins to get something else than FHIR, by the same rules; its body is taken piece by piece.
+    pub async fn open(&self, url: &str, accept: &str, token: &str, realm: &Realm) -> Result<Download, Error> {
+        let opened = self.http.open(url, accept, Some((token, realm))).await?;
+        Ok(Download::new(opened))
     }
 }

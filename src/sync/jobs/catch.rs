@@ -84,8 +84,8 @@ impl<'w> Work<'w> {
         catch.met.push(record.name.clone());
         references(&record.line, self.source.base(), |ty, id| {
             let name = facts().get(ty).name;
-            // Other people's Patients are not asked for.
-            if self.granted.contains(&ty) && name != "Patient" && catch.wanted.len() < WANTED {
+            // Other people's Patients are not asked for, and Binaries are no records (`attach`).
+            if self.granted.contains(&ty) && !matches!(name, "Patient" | "Binary") && catch.wanted.len() < WANTED {
                 catch.wanted.insert(format!("{name}/{id}"));
             }
         });

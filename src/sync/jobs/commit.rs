@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::source::{Trouble, internal};
 use super::spool::Spool;
 use crate::consent::{Endpoint, Errand, Store};
-use crate::ingest::{self, Normalization, Options, Summary, Synced};
+use crate::ingest::{self, Normalization, Options, Summary, Synced, SyncedAttachment, addresses};
 use crate::lake::{Lake, LakeError, LakeWriter};
 
 /// Between two looks at a lake that another writes.
@@ -21,6 +21,7 @@ pub(super) struct Commit {
     pub(super) source_patient: String,
     pub(super) rules: Normalization,
     pub(super) spool: Spool,
+    pub(super) attachments: Vec<SyncedAttachment>,
     /// The Patient among the records is one that the service made.
     pub(super) generated_patient: bool,
 }
@@ -53,8 +54,9 @@ impl Commit {
             source_patient: self.source_patient.clone(),
             tags: self.rules.tag_system_base.clone(),
             generated_patient: self.generated_patient,
+            addresses: addresses(&self.attachments),
         };
-        ingest::sync(&mut writer, options, synced, &self.spool.files()).map_err(internal)
+        ingest::sync(&mut writer, options, synced, &self.spool.files(), &self.attachments).map_err(internal)
     }
 
     /// The lake's writer, waited for as long as the job stands.

@@ -31,6 +31,8 @@ const MARGIN: i64 = 86_400;
 pub(super) struct Fetched {
     pub(super) gaps: Vec<Gap>,
     pub(super) records: u64,
+    /// Bytes of them.
+    pub(super) bytes: u64,
     /// Records of types that were not granted.
     pub(super) unasked: u64,
     /// Whether the person's Patient is among the records.
@@ -138,6 +140,7 @@ pub(super) async fn fetch(
     }
     fetched.has_patient = lock(&work.met).contains(&format!("Patient/{}", whose.patient));
     fetched.unasked = work.unasked.into_inner();
+    fetched.bytes = work.bytes.into_inner();
     fetched.gaps.sort_by_key(|gap| gap.ty);
     Ok(fetched)
 }

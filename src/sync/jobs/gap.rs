@@ -37,6 +37,8 @@ pub(super) enum Why {
     GivenUp,
     /// More than are followed.
     TooMany,
+    /// An attachment larger than so many bytes, which stays at the source.
+    TooLarge(u64),
 }
 
 impl Gap {
@@ -50,9 +52,13 @@ impl Gap {
     }
 
     fn told(&self) -> Missing {
+        let (one, many) = match self.ty {
+            "Binary" => ("attachment", "attachments"),
+            _ => ("record that others refer to", "records that others refer to"),
+        };
         let count = |rest: &str| match self.records {
-            Some(1) => format!("1 record that others refer to {rest}"),
-            Some(records) => format!("{records} records that others refer to {rest}"),
+            Some(1) => format!("1 {one} {rest}"),
+            Some(records) => format!("{records} {many} {rest}"),
             None => rest.to_owned(),
         };
         let (reason, status, detail) = match &self.why {
@@ -104,6 +110,11 @@ impl Gap {
                 format!("asked for only by {asked}: the source refuses a search for all"),
             ),
             Why::Failed(trouble) => (MissingReason::Failed, None, count(&format!("left out: {trouble}"))),
+            Why::TooLarge(most) => (
+                MissingReason::NotTaken,
+                None,
+                count(&format!("left at the source: larger than {most} bytes")),
+            ),
             Why::TooMany => (
                 MissingReason::NotAsked,
                 None,

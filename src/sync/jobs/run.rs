@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::attach::{self, Attached, attach};
 use super::commit::Commit;
 use super::fetch::{Fetched, Whose, fetch};
 use super::gap::{Gap, Why, report, rules};
@@ -253,6 +254,15 @@ async fn carry_out(
         retry_after: None,
     };
     *fetched = all.map_err(late)??;
+    let whose = whose_attachments(shop, &errand, &endpoint, &patient).await?;
+    let all = tokio::time::timeout(most.time, attach(&source, spool, whose, most, fetched.bytes)).await;
+    let (spool, attached) = all.map_err(late)??;
+    fetched.gaps.extend(attached.gaps.iter().cloned());
+    let Attached {
+        list: attachments,
+        tally,
+        ..
+    } = attached;
     let tells_news = statement.as_ref().is_some_and(Statement::tells_news);
     let is_known = tells_news && since.is_some_and(|since| !since.had.is_empty());
     judge(fetched, errand.job.attempts, last, is_known)?;
@@ -275,6 +285,7 @@ async fn carry_out(
         source_patient: patient,
         rules: shop.rules(),
         spool,
+        attachments,
         generated_patient,
     };
     let writing = shop.writing.clone().lock_owned().await;
@@ -299,10 +310,31 @@ async fn carry_out(
         }
     }
     Ok(Done {
-        detail: told(fetched, &summary),
+        detail: told(fetched, &summary) + &tally.told(),
         normalized: summary.rules.told(),
         dangling: summary.rules.dangling.clone(),
         report,
+    })
+}
+
+/// Whose attachments a job fetches, and which of them are here already.
+async fn whose_attachments(
+    shop: &Workshop,
+    errand: &Errand,
+    endpoint: &Endpoint,
+    patient: &str,
+) -> Result<attach::Whose, Trouble> {
+    let consent = &errand.consent;
+    let owner = consent.owner.ok_or_else(|| internal("the consent has no owner"))?;
+    let (lake, mode, application) = (shop.lake.clone(), consent.mode, consent.application.clone());
+    let authorization = errand.authorization.id.clone();
+    let kept = blocking(move || lake.kept_attachments(mode, &application, owner, &authorization)).await?;
+    Ok(attach::Whose {
+        lake: shop.lake.clone(),
+        owner,
+        endpoint: endpoint.id.clone(),
+        source_patient: patient.to_owned(),
+        kept: kept.map_err(internal)?,
     })
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
+use super::attach::{Reply, Wish, once};
 use super::said::Said;
 use super::search::PageSizes;
 use crate::consent::{Authorization, AuthorizationType, Credential, Dialect, Endpoint, Store};
@@ -201,23 +202,32 @@ impl Source {
 
     /// Gets an answer whose status is not one that may pass.
     pub(super) async fn get(&self, url: &str) -> Result<Answer, Trouble> {
+        Ok(self.ask(url, None).await?.answer)
+    }
+
+    /// The same with the body in a file.
+    pub(super) async fn download(&self, url: &str, wish: Wish<'_>) -> Result<Reply, Trouble> {
+        self.ask(url, Some(wish)).await
+    }
+
+    async fn ask(&self, url: &str, wish: Option<Wish<'_>>) -> Result<Reply, Trouble> {
         let mut renewed = false;
         let mut tries = 0;
         loop {
             let (token, generation) = self.token().await?;
-            let answer = {
+            let reply = {
                 let _request = self.turn().await?;
-                self.client.fetch(url, &token, &self.realm).await
+                once(&self.client, url, &token, &self.realm, wish).await
             };
-            if let Ok(refusal) = answer.as_ref()
+            if let Ok(Reply { answer: refusal, .. }) = reply.as_ref()
                 && refusal.status != 200
                 // The first 401 only asks for a renewal.
                 && (refusal.status != 401 || renewed)
             {
                 self.hear(&refusal.body).await;
             }
-            let (why, retry_after) = match answer {
-                Ok(answer) if answer.status == 401 => {
+            let (why, retry_after) = match reply {
+                Ok(Reply { answer, .. }) if answer.status == 401 => {
                     if renewed {
                         return Err(Trouble::Shut("the source takes its access for none".to_owned()));
                     }
@@ -225,8 +235,8 @@ impl Source {
                     self.renew(generation).await?;
                     continue;
                 }
-                Ok(answer) if !is_passing(answer.status) => return Ok(answer),
-                Ok(answer) => (
+                Ok(reply) if !is_passing(reply.answer.status) => return Ok(reply),
+                Ok(Reply { answer, .. }) => (
                     format!("the source answered with status {}", answer.status),
                     answer.retry_after,
                 ),

@@ -81,6 +81,17 @@ impl Spool {
         Ok(draft.lines)
     }
 
+    /// Has a draft take the place of what was kept under a path.
+    pub(super) fn replace(&self, mut draft: Draft, path: &Path) -> io::Result<()> {
+        draft.file.flush()?;
+        std::fs::rename(&draft.path, path)
+    }
+
+    /// A place for a file that is none of records.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// What was kept.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let mut files = self

@@ -1,0 +1,121 @@
+//! The one door to attachments: by a scope and the id of a row of `Binary` that the scope shows.
+
+use std::sync::Arc;
+
+use memchr::memmem;
+
+use super::TABLE;
+use super::content::AttachmentContent;
+use crate::fhir::facts;
+use crate::lake::catalog::{self, StoredAttachment};
+use crate::lake::error::LakeError;
+use crate::lake::picture::Picture;
+use crate::lake::scan::{Row, ScanError};
+use crate::lake::scope::{Mode, Scope};
+use crate::lake::store::Lake;
+
+/// A row of `Binary` and, if its bytes are not in it, the file that has them.
+#[derive(Debug)]
+pub struct Attached {
+    /// The resource.
+    pub row: Row,
+    /// Its bytes.
+    pub content: Option<AttachmentContent>,
+}
+
+/// An attachment that a sync has brought before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptAttachment {
+    /// Its number in the catalog.
+    pub number: u64,
+    /// The id of its row of `Binary`.
+    pub binary: String,
+    /// Length of its bytes.
+    pub bytes: u64,
+    /// Hexadecimal digits.
+    pub sha256: String,
+    /// The same.
+    pub sha1: String,
+    /// What the sync said of where it came from.
+    pub origin: String,
+}
+
+impl Lake {
+    /// The row of `Binary` of this id in a snapshot, with its file opened; `None` where the scope shows no such row.
+    ///
+    /// A file that is missing or damaged is an error, and so is one that an erasure has taken away since the row was read: whoever reads a
+    /// picture that another process may have changed asks once more ([`erased_since`](Lake::erased_since)).
+    pub fn attachment(
+        &self,
+        picture: &Arc<Picture>,
+        scope: &Arc<Scope>,
+        id: &str,
+    ) -> Result<Option<Attached>, LakeError> {
+        let Some(ty) = facts().lookup(TABLE) else {
+            return Ok(None);
+        };
+        let failed = |error: ScanError| LakeError::Damaged(error.to_string());
+        let Some(row) = self.table(picture, ty, scope).read(id).map_err(failed)? else {
+            return Ok(None);
+        };
+        let found = self.with_reader(|reader| {
+            catalog::find_attachment(reader, scope.mode, &scope.application, id, picture.snapshot)
+        })?;
+        let content = match found.filter(|found| belongs(found, &row, scope)) {
+            None => None,
+            Some(found) => Some(self.open_attachment(scope.mode, &found)?),
+        };
+        Ok(Some(Attached { row, content }))
+    }
+
+    fn open_attachment(&self, mode: Mode, found: &StoredAttachment) -> Result<AttachmentContent, LakeError> {
+        let path = self.folder().table(mode, TABLE).join(&found.name);
+        let content = AttachmentContent::open(&path).map_err(LakeError::io("read", &path))?;
+        let trailer = content.trailer();
+        let same = trailer.binary == found.binary
+            && trailer.owner == found.owner
+            && trailer.bytes == found.bytes
+            && trailer.sha256 == found.sha256;
+        match same {
+            true => Ok(content),
+            false => Err(LakeError::Damaged(format!(
+                "{} is another file than is recorded",
+                path.display()
+            ))),
+        }
+    }
+
+    /// The attachments that an authorization's syncs have brought and whose files are there with the length that is recorded.
+    pub fn kept_attachments(
+        &self,
+        mode: Mode,
+        application: &str,
+        owner: i64,
+        authorization: &str,
+    ) -> Result<Vec<KeptAttachment>, LakeError> {
+        let stored =
+            self.with_reader(|reader| catalog::live_attachments(reader, mode, application, owner, authorization))?;
+        let folder = self.folder().table(mode, TABLE);
+        let is_there = |one: &StoredAttachment| {
+            let facts = std::fs::metadata(folder.join(&one.name));
+            facts.is_ok_and(|facts| facts.is_file() && facts.len() == one.file_bytes)
+        };
+        let kept = stored.into_iter().filter(is_there).map(|one| KeptAttachment {
+            number: one.id,
+            binary: one.binary,
+            bytes: one.bytes,
+            sha256: one.sha256,
+            sha1: one.sha1,
+            origin: one.origin,
+        });
+        Ok(kept.collect())
+    }
+}
+
+/// Whether a file is that of the row: the row names its digest, and it came by an authorization that the scope has.
+fn belongs(found: &StoredAttachment, row: &Row, scope: &Scope) -> bool {
+    let is_shown = scope.patient.as_ref().is_none_or(|patient| {
+        patient.owners.contains(&found.owner) && patient.authorizations.contains(&found.authorization)
+    });
+    is_shown && memmem::find(&row.resource, found.sha256.as_bytes()).is_some()
+}

@@ -1,0 +1,33 @@
+//! Attachments: what the records of a source refer to and are no records themselves, each as a file of its own beside the data files
+//! of the table `Binary`, whose row of the same id says what it is and whose it is.
+//!
+//! This room decides what such a file looks like, which of them the catalog names for a row, and who may open one. Nothing is opened
+//! but through the row that a scope shows. What is fetched is `sync`'s decision.
+
+mod content;
+mod door;
+mod trailer;
+mod write;
+
+pub(super) use content::hexadecimal;
+pub use content::{AttachmentContent, Range};
+pub use door::{Attached, KeptAttachment};
+pub use write::{AttachmentWriter, Sums};
+
+pub(super) use trailer::{Trailer, read_trailer};
+pub(super) use write::seal;
+
+/// What the names of these files end with.
+pub(super) const SUFFIX: &str = ".attachment";
+/// The table beside whose files they lie.
+pub(super) const TABLE: &str = "Binary";
+/// A tag's system ends with this where its code is the SHA-256 of the file, as hexadecimal digits.
+pub const CONTENT_TAG: &str = "ContentSha256";
+/// Each piece of so many bytes has a checksum of its own.
+const BLOCK: usize = 64 << 10;
+
+/// Whether a path is that of such a file.
+pub(super) fn is_attachment(path: &std::path::Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().ends_with(SUFFIX)
+}

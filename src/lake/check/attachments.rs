@@ -1,0 +1,119 @@
+//! Attachments: each against what the catalog records of it, and which of them a new catalog takes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::report::Problem;
+use crate::lake::attachment::{AttachmentContent, TABLE, Trailer, is_attachment};
+use crate::lake::catalog::StoredAttachment;
+use crate::lake::folder::Folder;
+use crate::lake::scope::Mode;
+
+/// What is wrong with an attachment, the first thing that is.
+pub(super) fn attachment(path: &Path, stored: &StoredAttachment) -> Option<Problem> {
+    let unreadable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Problem::Missing,
+        _ => Problem::Unreadable(error.to_string()),
+    };
+    let found = match std::fs::metadata(path) {
+        Ok(facts) => facts.len(),
+        Err(error) => return Some(unreadable(error)),
+    };
+    let recorded = stored.file_bytes;
+    if found != recorded {
+        return Some(Problem::Size { recorded, found });
+    }
+    let content = match AttachmentContent::open(path) {
+        Ok(content) => content,
+        Err(error) => return Some(unreadable(error)),
+    };
+    let trailer = content.trailer();
+    let same = (trailer.mode.as_str(), trailer.owner, trailer.bytes)
+        == (stored.mode.schema(), stored.owner, stored.bytes)
+        && trailer.application == stored.application
+        && trailer.authorization == stored.authorization
+        && trailer.binary == stored.binary
+        && trailer.sha256 == stored.sha256;
+    if !same {
+        return Some(Problem::Contents(
+            "says that it is another attachment than is recorded".to_owned(),
+        ));
+    }
+    match content.is_whole() {
+        Ok(true) => None,
+        Ok(false) => Some(Problem::Contents("has other bytes than are recorded".to_owned())),
+        Err(error) => Some(unreadable(error)),
+    }
+}
+
+/// An attachment of the data folder that was read from its first byte to its last.
+#[derive(Debug)]
+pub(super) struct FoundAttachment {
+    pub(super) path: PathBuf,
+    mode: Mode,
+    bytes: u64,
+    trailer: Trailer,
+}
+
+/// The attachments among files, those that cannot be read with the reason.
+pub(super) fn found_attachments(
+    folder: &Folder,
+    files: &[PathBuf],
+    unfit: &mut Vec<(PathBuf, String)>,
+) -> Vec<FoundAttachment> {
+    let mut found = Vec::new();
+    for path in files.iter().filter(|path| is_attachment(path)) {
+        let mode = [Mode::Live, Mode::Test]
+            .into_iter()
+            .find(|mode| path.parent() == Some(&folder.table(*mode, TABLE)));
+        let Some(mode) = mode else {
+            unfit.push((path.clone(), "it is no file of a table".to_owned()));
+            continue;
+        };
+        let read = || -> std::io::Result<Option<FoundAttachment>> {
+            let content = AttachmentContent::open(path)?;
+            let whole = content.is_whole()? && content.trailer().mode == mode.schema();
+            Ok(whole.then_some(FoundAttachment {
+                path: path.clone(),
+                mode,
+                bytes: std::fs::metadata(path)?.len(),
+                trailer: content.trailer().clone(),
+            }))
+        };
+        match read() {
+            Ok(Some(one)) => found.push(one),
+            Ok(None) => unfit.push((path.clone(), "it is not what its end says that it is".to_owned())),
+            Err(error) => unfit.push((path.clone(), error.to_string())),
+        }
+    }
+    found
+}
+
+/// Of each row of `Binary` that is left the newest attachment that is no newer than the row. `updated` gives a row's date, by mode, application
+/// and id.
+pub(super) fn taken_attachments(
+    found: &[FoundAttachment],
+    updated: impl Fn(Mode, &str, &str) -> Option<i64>,
+) -> Vec<(StoredAttachment, PathBuf)> {
+    let mut newest: BTreeMap<(Mode, &str, &str), &FoundAttachment> = BTreeMap::new();
+    for one in found {
+        let key = (one.mode, one.trailer.application.as_str(), one.trailer.binary.as_str());
+        let Some(date) = updated(key.0, key.1, key.2) else {
+            continue;
+        };
+        // What is newer is of a transaction that never committed.
+        if one.trailer.time > date {
+            continue;
+        }
+        let known = newest.entry(key).or_insert(one);
+        if one.trailer.time > known.trailer.time {
+            *known = one;
+        }
+    }
+    let taken = newest.into_values().map(|one| {
+        let name = crate::lake::transaction::file_name(&one.path);
+        let stored = StoredAttachment::of(one.mode, name, one.bytes, one.trailer.clone());
+        (stored, one.path.clone())
+    });
+    taken.collect()
+}

@@ -1,0 +1,172 @@
+//! A Binary: taken out of the JSON in which some sources answer, and as the record that is stored beside a fetched file.
+
+use std::borrow::Cow;
+use std::io;
+use std::path::Path;
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Fetched;
+use super::find::Wanted;
+
+/// What is said of bytes of which nobody says what they are.
+const UNKNOWN: &str = "application/octet-stream";
+/// Letters of a media type.
+const LONGEST: usize = 200;
+/// Sources differ in whether they fill the last group up.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// What a document of JSON turns out to be.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Json {
+    /// A Binary with these bytes.
+    Binary {
+        bytes: Vec<u8>,
+        content_type: Option<String>,
+    },
+    /// What a source has to say in the place of a Binary, or a Binary without its bytes.
+    Nothing,
+    /// Something else, which is the attachment itself.
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Document<'d> {
+    #[serde(rename = "resourceType", borrow)]
+    ty: Option<Cow<'d, str>>,
+    #[serde(rename = "contentType", borrow)]
+    content_type: Option<Cow<'d, str>>,
+    #[serde(borrow)]
+    data: Option<Cow<'d, str>>,
+}
+
+/// Reads a file of JSON.
+pub(super) fn read(path: &Path) -> io::Result<Json> {
+    let text = std::fs::read(path)?;
+    let Ok(document) = serde_json::from_slice::<Document<'_>>(&text) else {
+        return Ok(Json::Other);
+    };
+    match document.ty.as_deref() {
+        Some("OperationOutcome") => return Ok(Json::Nothing),
+        Some("Binary") => {}
+        _ => return Ok(Json::Other),
+    }
+    let Some(data) = document.data else {
+        return Ok(Json::Nothing);
+    };
+    let data = match data.contains(|c: char| c.is_ascii_whitespace()) {
+        true => Cow::Owned(data.replace(|c: char| c.is_ascii_whitespace(), "")),
+        false => data,
+    };
+    Ok(match LENIENT.decode(data.as_bytes()) {
+        Ok(bytes) => Json::Binary {
+            bytes,
+            content_type: document.content_type.map(Cow::into_owned),
+        },
+        Err(_) => Json::Nothing,
+    })
+}
+
+/// The media type of what came: what the answer says of it, unless that says nothing; then what the record says.
+pub(super) fn content_type(answered: Option<&str>, said: Option<&str>) -> String {
+    let known = |text: &&str| is_media_type(text) && !text.starts_with(UNKNOWN);
+    let (answered, said) = (answered.map(str::trim), said.map(str::trim));
+    let chosen = answered.filter(known).or(said.filter(known)).unwrap_or(UNKNOWN);
+    chosen.to_owned()
+}
+
+/// Whether a text can stand in a header as a media type.
+fn is_media_type(text: &str) -> bool {
+    let essence = text.split(';').next().unwrap_or_default().trim_end();
+    let is_token = |part: &str| {
+        let admitted = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
+        !part.is_empty() && part.bytes().all(admitted)
+    };
+    text.len() <= LONGEST
+        && text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        && essence
+            .split_once('/')
+            .is_some_and(|(one, other)| is_token(one) && is_token(other))
+}
+
+/// The record of a file that was fetched: a Binary without data.
+pub(super) fn line(wanted: &Wanted, fetched: &Fetched, source_patient: &str) -> String {
+    let context = match wanted.record.split_once('/') {
+        Some((_, id)) if !id.is_empty() => wanted.record.clone(),
+        _ => format!("Patient/{source_patient}"),
+    };
+    json!({
+        "resourceType": "Binary",
+        "id": wanted.source_id,
+        "contentType": fetched.content_type,
+        "securityContext": {"reference": context},
+    })
+    .to_string()
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_taken_out_of_json() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        let of = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            read(&path).unwrap()
+        };
+        let binary = |bytes: &[u8], content_type: Option<&str>| Json::Binary {
+            bytes: bytes.to_vec(),
+            content_type: content_type.map(str::to_owned),
+        };
+        assert_eq!(
+            of(r#"{"resourceType":"Binary","contentType":"text\/plain","data":"aG\nk="}"#),
+            binary(b"hi", Some("text/plain"))
+        );
+        assert_eq!(of(r#"{"resourceType":"Binary","data":"aGk"}"#), binary(b"hi", None));
+        for nothing in [
+            r#"{"resourceType":"Binary","contentType":"text/plain"}"#,
+            r#"{"resourceType":"Binary","data":"?"}"#,
+            r#"{"resourceType":"OperationOutcome"}"#,
+        ] {
+            assert_eq!(of(nothing), Json::Nothing, "{nothing}");
+        }
+        for other in [
+            r#"{"resourceType":"Bundle","entry":[]}"#,
+            r#"{"a":1}"#,
+            "[1]",
+            "no JSON",
+        ] {
+            assert_eq!(of(other), Json::Other, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_media_type_is_that_of_the_answer_unless_it_says_nothing() {
+        for (answered, said, expected) in [
+            (Some("application/pdf"), Some("text/plain"), "application/pdf"),
+            (Some("text/html; charset=utf-8"), None, "text/html; charset=utf-8"),
+            (Some("application/octet-stream"), Some("image/png"), "image/png"),
+            (None, Some(" application/pdf "), "application/pdf"),
+            (Some("no type"), Some("a/b\r\nX: y"), UNKNOWN),
+            (None, None, UNKNOWN),
+        ] {
+            assert_eq!(content_type(answered, said), expected);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! One request of a source whose answer goes into a file, bounded in size.
+
+use std::path::Path;
+
+use crate::lake::{AttachmentWriter, LakeError, Sums};
+use crate::sync::client::{Answer, Client, Error, Realm};
+
+/// Bytes of an answer that is no file.
+const SAID: usize = 64 << 10;
+
+/// Where an answer goes, if it is none of records.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sync::jobs) struct Wish<'w> {
+    pub(in crate::sync::jobs) accept: &'w str,
+    pub(in crate::sync::jobs) path: &'w Path,
+    /// Bytes of the file.
+    pub(in crate::sync::jobs) most: u64,
+}
+
+/// What came of a request.
+pub(in crate::sync::jobs) struct Reply {
+    /// Without its body, where that went into a file.
+    pub(in crate::sync::jobs) answer: Answer,
+    /// What came of the file, if one was wished for and the status is 200.
+    pub(in crate::sync::jobs) file: Option<Result<Sums, NoFile>>,
+}
+
+/// Why there is no file.
+#[derive(Debug)]
+pub(in crate::sync::jobs) enum NoFile {
+    /// It is larger than is taken.
+    TooLarge,
+    /// It cannot be written.
+    Lost(LakeError),
+}
+
+/// Sends a request once.
+pub(in crate::sync::jobs) async fn once(
+    client: &Client,
+    url: &str,
+    token: &str,
+    realm: &Realm,
+    wish: Option<Wish<'_>>,
+) -> Result<Reply, Error> {
+    let Some(wish) = wish else {
+        let answer = client.fetch(url, token, realm).await?;
+        return Ok(Reply { answer, file: None });
+    };
+    let mut download = client.open(url, wish.accept, token, realm).await?;
+    let mut answer = download.head();
+    if answer.status != 200 {
+        while let Some(piece) = download.piece().await? {
+            let room = SAID.saturating_sub(answer.body.len()).min(piece.len());
+            answer.body.extend_from_slice(&piece[..room]);
+            if room < piece.len() {
+                break;
+            }
+        }
+        return Ok(Reply { answer, file: None });
+    }
+    // JSON has its bytes in base64, and something around it.
+    let is_json = answer.content_type.as_deref().is_some_and(|ty| ty.contains("json"));
+    let most = if is_json {
+        wish.most / 3 * 4 + SAID as u64
+    } else {
+        wish.most
+    };
+    let file = Some(match download.length().is_some_and(|length| length > most) {
+        true => Err(NoFile::TooLarge),
+        false => written(&mut download, wish.path, most).await?,
+    });
+    Ok(Reply { answer, file })
+}
+
+async fn written(
+    download: &mut crate::sync::client::Download,
+    path: &Path,
+    most: u64,
+) -> Result<Result<Sums, NoFile>, Error> {
+    let mut writer = match AttachmentWriter::create(path) {
+        Ok(writer) => writer,
+        Err(error) => return Ok(Err(NoFile::Lost(error))),
+    };
+    while let Some(piece) = download.piece().await? {
+        if writer.bytes() + piece.len() as u64 > most {
+            return Ok(Err(NoFile::TooLarge));
+        }
+        if let Err(error) = writer.write(&piece) {
+            return Ok(Err(NoFile::Lost(error)));
+        }
+    }
+    Ok(writer.finish().map_err(NoFile::Lost))
+}

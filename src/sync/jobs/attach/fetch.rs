@@ -1,0 +1,184 @@
+//! Fetches attachments into files of the spool, as raw bytes where the source gives them so.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::FutureExt;
+use futures::stream::{StreamExt, TryStreamExt};
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::super::gap::Why;
+use super::super::source::{Source, Trouble, blocking, internal};
+use super::super::spool::Spool;
+use super::Fetched;
+use super::binary::{self, Json};
+use super::download::{NoFile, Wish};
+use super::find::Wanted;
+use crate::lake::{AttachmentWriter, LakeError, Sums};
+use crate::sync::settings::Most;
+
+/// Attachments that are fetched at once; the source's gate decides how many of their requests are sent.
+const AT_ONCE: usize = 4;
+const FHIR_JSON: &str = "application/fhir+json";
+
+/// What came of one.
+pub(super) struct One {
+    pub(super) url: Url,
+    pub(super) wanted: Wanted,
+    pub(super) came: Result<Fetched, Why>,
+}
+
+/// What all of a job share.
+struct Work<'w> {
+    source: &'w Source,
+    most: Most,
+    /// Bytes of the job's records and attachments.
+    taken: AtomicU64,
+    /// A document of JSON is in memory as a whole: one at a time.
+    decoding: Mutex<()>,
+}
+
+/// Fetches all. An error means that nothing more will be had, or that the job was stopped.
+pub(super) async fn fetch_all(
+    source: &Source,
+    spool: &Spool,
+    wanted: Vec<(Url, Wanted)>,
+    most: Most,
+    taken: u64,
+) -> Result<Vec<One>, Trouble> {
+    let work = Work {
+        source,
+        most,
+        taken: AtomicU64::new(taken),
+        decoding: Mutex::new(()),
+    };
+    let work = &work;
+    let fetched = wanted.into_iter().enumerate().map(|(at, (url, wanted))| {
+        let path = spool.path(&format!("attachment-{at}"));
+        async move {
+            let came = work.one(&url, &wanted, &path).await?;
+            Ok::<_, Trouble>(One { url, wanted, came })
+        }
+        .boxed()
+    });
+    let fetched: Vec<_> = fetched.collect();
+    futures::stream::iter(fetched).buffered(AT_ONCE).try_collect().await
+}
+
+impl Work<'_> {
+    async fn one(&self, url: &Url, wanted: &Wanted, path: &Path) -> Result<Result<Fetched, Why>, Trouble> {
+        // A job takes no more than so much of one patient: what is over that stays where it is.
+        if self.taken.load(Ordering::Relaxed) >= self.most.bytes {
+            return Ok(Err(Why::TooMany));
+        }
+        let said = wanted.content_type.as_deref();
+        let is_fhir = |ty: &str| ty.contains("fhir+") || ty.contains("+fhir");
+        let raw = match said.filter(|ty| !is_fhir(ty) && ty.bytes().all(|byte| (0x20..0x7f).contains(&byte))) {
+            Some(ty) => format!("{ty}, */*;q=0.8"),
+            None => "*/*".to_owned(),
+        };
+        let fetched = match self.file(url, &raw, path, said).await? {
+            // XML of FHIR around the bytes: it has the other form, too.
+            Ok(fetched) if fetched.content_type.contains("fhir+xml") && !said.is_some_and(is_fhir) => {
+                self.file(url, FHIR_JSON, path, said).await?
+            }
+            other => other,
+        };
+        if let Ok(fetched) = &fetched {
+            self.taken.fetch_add(fetched.sums.bytes, Ordering::Relaxed);
+        }
+        Ok(fetched)
+    }
+
+    async fn file(
+        &self,
+        url: &Url,
+        accept: &str,
+        path: &Path,
+        said: Option<&str>,
+    ) -> Result<Result<Fetched, Why>, Trouble> {
+        let wish = Wish {
+            accept,
+            path,
+            most: self.most.attachment,
+        };
+        let reply = match self.source.download(url.as_str(), wish).await {
+            Ok(reply) => reply,
+            Err(trouble) if trouble.ends_all() => return Err(trouble),
+            Err(trouble) => return Ok(Err(Why::Failed(trouble))),
+        };
+        let sums = match (reply.answer.status, reply.file) {
+            (200, Some(Ok(sums))) => sums,
+            (200, Some(Err(NoFile::TooLarge))) => return Ok(Err(Why::TooLarge(self.most.attachment))),
+            (200, Some(Err(NoFile::Lost(error)))) => return Err(internal(error)),
+            (status @ (404 | 410), _) => return Ok(Err(Why::NotFound(status))),
+            (status, _) => return Ok(Err(Why::Refused(status))),
+        };
+        let answered = reply.answer.content_type;
+        let is_json = answered.as_deref().is_some_and(|ty| ty.contains("json"));
+        match is_json {
+            true => self.decoded(path, sums, answered, said).await,
+            false => Ok(Ok(Fetched {
+                path: path.to_owned(),
+                sums,
+                content_type: binary::content_type(answered.as_deref(), said),
+            })),
+        }
+    }
+
+    /// Takes the bytes of a Binary out of JSON. Other JSON is the attachment itself.
+    async fn decoded(
+        &self,
+        path: &Path,
+        sums: Sums,
+        answered: Option<String>,
+        said: Option<&str>,
+    ) -> Result<Result<Fetched, Why>, Trouble> {
+        let _turn = self.decoding.lock().await;
+        let (path, most, said) = (path.to_owned(), self.most.attachment, said.map(str::to_owned));
+        let decoded = blocking(move || decode(path, sums, answered.as_deref(), said.as_deref(), most)).await?;
+        match decoded {
+            Ok(Some(Ok(fetched))) => Ok(Ok(fetched)),
+            Ok(Some(Err(TooLarge))) => Ok(Err(Why::TooLarge(most))),
+            Ok(None) => {
+                let why = "the source gave something else than an attachment".to_owned();
+                Ok(Err(Why::Failed(Trouble::Broken(why))))
+            }
+            Err(error) => Err(internal(error)),
+        }
+    }
+}
+
+struct TooLarge;
+
+fn decode(
+    path: PathBuf,
+    sums: Sums,
+    answered: Option<&str>,
+    said: Option<&str>,
+    most: u64,
+) -> Result<Option<Result<Fetched, TooLarge>>, LakeError> {
+    let read = binary::read(&path).map_err(|source| LakeError::Io {
+        action: "read",
+        path: path.clone(),
+        source,
+    })?;
+    let (sums, content_type) = match read {
+        Json::Nothing => return Ok(None),
+        Json::Other => (sums, binary::content_type(answered, said)),
+        Json::Binary { bytes, content_type } => {
+            let mut writer = AttachmentWriter::create(&path)?;
+            writer.write(&bytes)?;
+            (writer.finish()?, binary::content_type(content_type.as_deref(), said))
+        }
+    };
+    Ok(Some(match sums.bytes > most {
+        true => Err(TooLarge),
+        false => Ok(Fetched {
+            path,
+            sums,
+            content_type,
+        }),
+    }))
+}

@@ -1,0 +1,227 @@
+//! What a job's records refer to and are no records: their attachments, and resources of the type Binary. They are fetched once all records are
+//! there, and then the records are written again, so that they lead to what was fetched.
+//!
+//! This room decides what is fetched, what is known to be unchanged, and what becomes of the addresses. Its rows and files become part of
+//! the lake with the records, in one snapshot (`commit`). What is at other places than under the source's FHIR base stays there.
+
+mod binary;
+mod download;
+mod fetch;
+mod find;
+mod rewrite;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use url::Url;
+
+use super::gap::{Gap, Why};
+use super::source::{Source, Trouble, blocking, internal};
+use super::spool::Spool;
+use crate::ingest::SyncedAttachment;
+use crate::lake::{KeptAttachment, Lake};
+use crate::sync::settings::Most;
+pub(super) use download::{Reply, Wish, once};
+use find::Wanted;
+
+/// Attachments of one job that are fetched.
+const MOST_FETCHED: usize = 20_000;
+
+/// Whose attachments they are, and where they lead to.
+pub(super) struct Whose {
+    pub(super) lake: Lake,
+    pub(super) owner: i64,
+    pub(super) endpoint: String,
+    pub(super) source_patient: String,
+    /// What earlier syncs of the authorization have brought.
+    pub(super) kept: Vec<KeptAttachment>,
+}
+
+impl Whose {
+    /// The id that a Binary of the source has here.
+    fn id(&self, source_id: &str) -> String {
+        self.lake.synced_id(self.owner, &self.endpoint, "Binary", source_id)
+    }
+}
+
+/// What came of attachments.
+#[derive(Debug, Default)]
+pub(super) struct Attached {
+    /// For the commit.
+    pub(super) list: Vec<SyncedAttachment>,
+    pub(super) gaps: Vec<Gap>,
+    pub(super) tally: Tally,
+}
+
+/// How many there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) fetched: u64,
+    /// Not fetched again, since nothing of what the record says of them has changed.
+    pub(super) kept: u64,
+    /// Too large, or too many.
+    pub(super) at_source: u64,
+    pub(super) missing: u64,
+}
+
+impl Tally {
+    /// In words, for the audit log; nothing where there were none.
+    pub(super) fn told(self) -> String {
+        let counts = [
+            (self.fetched, "fetched"),
+            (self.kept, "kept"),
+            (self.at_source, "left at the source"),
+            (self.missing, "missing"),
+        ];
+        let parts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        match parts.is_empty() {
+            true => String::new(),
+            false => format!("; attachments: {}", parts.join(", ")),
+        }
+    }
+}
+
+/// What became of one attachment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is in the lake, or will be: its length and its SHA-1, where they are known.
+    Here(Option<(u64, [u8; 20])>),
+    /// It stays where it is.
+    Away,
+}
+
+/// Fetches what the records in a spool refer to, and has them refer to what was fetched. `taken` is how many bytes the records have.
+pub(super) async fn attach(
+    source: &Source,
+    spool: Spool,
+    whose: Whose,
+    most: Most,
+    taken: u64,
+) -> Result<(Spool, Attached), Trouble> {
+    let place = find::Place::of(source).map_err(internal)?;
+    let (files, looked) = (spool.files(), place.clone());
+    let found = blocking(move || find::find(&files, &looked)).await?.map_err(internal)?;
+    if found.is_empty() {
+        return Ok((spool, Attached::default()));
+    }
+    let mut attached = Attached::default();
+    let mut fates: BTreeMap<Url, Fate> = BTreeMap::new();
+    let ids: BTreeMap<Url, String> = found
+        .wanted
+        .iter()
+        .map(|(url, wanted)| (url.clone(), whose.id(&wanted.source_id)))
+        .collect();
+    let mut open: Vec<(Url, Wanted)> = Vec::new();
+    let mut left = MOST_FETCHED;
+    for (url, wanted) in found.wanted {
+        let id = whose.id(&wanted.source_id);
+        if found.inline.contains(&wanted.source_id) {
+            fates.insert(url, Fate::Here(None));
+        } else if let Some(kept) = whose
+            .kept
+            .iter()
+            .find(|kept| kept.binary == id && kept.origin == wanted.origin())
+        {
+            attached.tally.kept += 1;
+            fates.insert(url, Fate::Here(sha1_of(&kept.sha1).map(|sha1| (kept.bytes, sha1))));
+        } else if left == 0 {
+            attached.tally.at_source += 1;
+            fates.insert(url, Fate::Away);
+        } else {
+            left -= 1;
+            open.push((url, wanted));
+        }
+    }
+    let too_many = attached.tally.at_source;
+    let done = fetch::fetch_all(source, &spool, open, most, taken).await?;
+    let mut gaps = Gaps::default();
+    if too_many > 0 {
+        gaps.note(Why::TooMany, too_many);
+    }
+    let mut lines = Vec::new();
+    for one in done {
+        match one.came {
+            Ok(fetched) => {
+                attached.tally.fetched += 1;
+                fates.insert(
+                    one.url.clone(),
+                    Fate::Here(Some((fetched.sums.bytes, fetched.sums.sha1))),
+                );
+                lines.push(binary::line(&one.wanted, &fetched, &whose.source_patient));
+                let id = whose.id(&one.wanted.source_id);
+                // The same bytes as before need no file of their own.
+                let same = whose.kept.iter().find(|kept| {
+                    kept.binary == id
+                        && kept.bytes == fetched.sums.bytes
+                        && kept.sha256 == binary::hexadecimal(&fetched.sums.sha256)
+                });
+                attached.list.push(SyncedAttachment {
+                    source_id: one.wanted.source_id.clone(),
+                    address: one.url.to_string(),
+                    origin: one.wanted.origin(),
+                    bytes: fetched.path,
+                    sums: fetched.sums,
+                    kept: same.map(|kept| kept.number),
+                });
+            }
+            Err(why) => {
+                match why {
+                    Why::TooLarge(_) | Why::TooMany => attached.tally.at_source += 1,
+                    _ => attached.tally.missing += 1,
+                }
+                fates.insert(one.url, Fate::Away);
+                gaps.note(why, 1);
+            }
+        }
+    }
+    attached.gaps = gaps.0;
+    let spool = blocking(move || {
+        rewrite::rewrite(&spool, &found.in_files, &place, &fates, &|url| ids.get(url).cloned())?;
+        // Behind all others of the type: a row that a source gave without its bytes is replaced.
+        let mut draft = spool.draft("zz-attachments")?;
+        for line in &lines {
+            draft.line(line)?;
+        }
+        spool.keep(draft)?;
+        Ok::<_, std::io::Error>(spool)
+    })
+    .await?
+    .map_err(internal)?;
+    Ok((spool, attached))
+}
+
+/// Gaps of the same reason as one.
+#[derive(Default)]
+struct Gaps(Vec<Gap>);
+
+impl Gaps {
+    fn note(&mut self, why: Why, count: u64) {
+        match self.0.iter_mut().find(|gap| gap.why == why) {
+            Some(gap) => gap.records = Some(gap.records.unwrap_or_default() + count),
+            None => self.0.push(Gap {
+                records: Some(count),
+                ..Gap::of("Binary", why)
+            }),
+        }
+    }
+}
+
+/// A file that was fetched.
+#[derive(Debug)]
+struct Fetched {
+    path: PathBuf,
+    sums: crate::lake::Sums,
+    content_type: String,
+}
+
+fn sha1_of(digits: &str) -> Option<[u8; 20]> {
+    let mut sha1 = [0; 20];
+    for (at, byte) in sha1.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    Some(sha1)
+}

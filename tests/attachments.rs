@@ -1,0 +1,334 @@
+//! Attachments in the lake: a file beside each row, which begins and ends with snapshots, is read by who sees the row, and is nobody's orphan.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tabularium::ingest::{self, Options, Synced, SyncedAttachment, addresses};
+use tabularium::lake::check::{Problem, adopt, check};
+use tabularium::lake::compact::{self, CompactOptions, Effort};
+use tabularium::lake::{Attached, AttachmentWriter, Erased, Lake, LakeError, Mode, PatientScope, Picture, Scope};
+
+use crate::harness::lake::{Fixture, files_below, fixture};
+
+/// A consent, by its number: its owner, its authorization and its source's Patient.
+fn synced(lake: &Lake, consent: u32) -> Synced {
+    Synced {
+        owner: lake.owner_of_consent(&format!("c{consent}")),
+        authorization: format!("a{consent}"),
+        endpoint: "e".to_owned(),
+        fhir_base: "https://payer.example/fhir".to_owned(),
+        identifier_system: "urn:payer".to_owned(),
+        source_patient: format!("p{consent}"),
+        tags: "https://records.example/tags".to_owned(),
+        generated_patient: false,
+        addresses: Arc::default(),
+    }
+}
+
+fn scope(lake: &Lake, consent: u32) -> Arc<Scope> {
+    let synced = synced(lake, consent);
+    Arc::new(Scope {
+        mode: Mode::Live,
+        application: "app".into(),
+        patient: Some(Arc::new(PatientScope {
+            patients: vec![lake.synced_id(synced.owner, "e", "Patient", &synced.source_patient)],
+            owners: vec![synced.owner],
+            authorizations: vec![synced.authorization],
+        })),
+    })
+}
+
+fn of_application(application: &str) -> Arc<Scope> {
+    Arc::new(Scope {
+        mode: Mode::Live,
+        application: application.into(),
+        patient: None,
+    })
+}
+
+/// A sync of a consent with one document.
+fn bring(lake: &Lake, consent: u32, bytes: &[u8]) {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, records) = (dir.path().join("document"), dir.path().join("x.ndjson"));
+    let mut writer = AttachmentWriter::create(&file).unwrap();
+    writer.write(bytes).unwrap();
+    let attachments = [SyncedAttachment {
+        source_id: "b".to_owned(),
+        address: "https://payer.example/fhir/files/b.txt".to_owned(),
+        bytes: file,
+        sums: writer.finish().unwrap(),
+        origin: "o".to_owned(),
+        kept: None,
+    }];
+    let binary = json!({"resourceType": "Binary", "id": "b", "contentType": "text/plain"});
+    let patient = json!({"resourceType": "Patient", "id": format!("p{consent}")});
+    std::fs::write(&records, format!("{binary}\n{patient}\n")).unwrap();
+    let synced = Synced {
+        addresses: addresses(&attachments),
+        ..synced(lake, consent)
+    };
+    let options = Options {
+        application: "app".to_owned(),
+        ..Options::default()
+    };
+    let mut writer = lake.writer().unwrap();
+    let summary = ingest::sync(&mut writer, options, synced, &[records], &attachments).unwrap();
+    assert_eq!(summary.refused, 0);
+}
+
+fn id(lake: &Lake, consent: u32) -> String {
+    lake.synced_id(synced(lake, consent).owner, "e", "Binary", "b")
+}
+
+/// The bytes of a consent's document as a scope reads them.
+fn read(lake: &Lake, picture: &Arc<Picture>, scope: &Arc<Scope>, consent: u32) -> Option<Vec<u8>> {
+    let found = lake.attachment(picture, scope, &id(lake, consent)).unwrap()?;
+    Some(bytes(&found))
+}
+
+fn bytes(found: &Attached) -> Vec<u8> {
+    let content = found.content.as_ref().unwrap();
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < content.bytes() {
+        bytes.extend(content.piece(bytes.len() as u64..content.bytes()).unwrap());
+    }
+    bytes
+}
+
+fn own(lake: &Lake, consent: u32) -> Option<Vec<u8>> {
+    read(lake, &lake.picture(), &scope(lake, consent), consent)
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let files = files_below(folder).into_iter();
+    files
+        .filter(|path| path.to_string_lossy().ends_with(".attachment"))
+        .collect()
+}
+
+fn erase(lake: &Lake, consent: u32) -> Erased {
+    let synced = synced(lake, consent);
+    let patient = PatientScope {
+        patients: Vec::new(),
+        owners: vec![synced.owner],
+        authorizations: vec![synced.authorization],
+    };
+    lake.writer().unwrap().erase(Mode::Live, "app", &patient).unwrap()
+}
+
+fn with_two() -> Fixture {
+    let it = fixture();
+    bring(&it.lake, 1, b"of the first");
+    bring(&it.lake, 2, b"of the second");
+    it
+}
+
+#[test]
+fn an_attachment_is_read_by_who_sees_its_row() {
+    let it = with_two();
+    assert_eq!(own(&it.lake, 1).unwrap(), b"of the first");
+    assert_eq!(own(&it.lake, 2).unwrap(), b"of the second");
+    let picture = it.lake.picture();
+    assert_eq!(
+        read(&it.lake, &picture, &of_application("app"), 1).unwrap(),
+        b"of the first"
+    );
+    for stranger in [scope(&it.lake, 2), scope(&it.lake, 3), of_application("other")] {
+        assert!(read(&it.lake, &picture, &stranger, 1).is_none());
+    }
+    let test = Arc::new(Scope {
+        mode: Mode::Test,
+        ..Scope::clone(&scope(&it.lake, 1))
+    });
+    assert!(read(&it.lake, &picture, &test, 1).is_none());
+    // Files are their owner's alone, and nothing in their names is anybody's.
+    let files = files(it.dir.path());
+    assert_eq!(files.len(), 2);
+    for file in &files {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn a_newer_one_takes_its_place_and_the_older_snapshot_keeps_its_own() {
+    let it = with_two();
+    let old = it.lake.picture();
+    bring(&it.lake, 1, b"another");
+    assert_eq!(own(&it.lake, 1).unwrap(), b"another");
+    assert_eq!(read(&it.lake, &old, &scope(&it.lake, 1), 1).unwrap(), b"of the first");
+    let held = it
+        .lake
+        .attachment(&old, &scope(&it.lake, 1), &id(&it.lake, 1))
+        .unwrap()
+        .unwrap();
+    let number = old.snapshot;
+    drop(old);
+    it.clock.advance(Duration::from_secs(2 * 3600));
+    let mut writer = it.lake.writer().unwrap();
+    compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
+    writer.expire().unwrap();
+    drop(writer);
+    assert!(matches!(it.lake.picture_at(number), Err(LakeError::SnapshotGone(_))));
+    assert_eq!(
+        files(it.dir.path()).len(),
+        2,
+        "the one that nobody can read any more is gone"
+    );
+    assert_eq!(bytes(&held), b"of the first", "but not for who has it open");
+    assert_eq!(own(&it.lake, 1).unwrap(), b"another");
+    assert_eq!(own(&it.lake, 2).unwrap(), b"of the second");
+    assert!(check(it.dir.path()).unwrap().is_good());
+}
+
+#[test]
+fn an_erasure_takes_the_files_of_all_snapshots() {
+    let it = with_two();
+    let old = it.lake.picture();
+    bring(&it.lake, 1, b"another of the first");
+    let aside = it.dir.path().join("data/.orphans/20231114T000000Z/live/Binary");
+    std::fs::create_dir_all(&aside).unwrap();
+    // As writers leave them who were killed: whole, and in the middle.
+    let whole = std::fs::read(&files(it.dir.path())[0]).unwrap();
+    for file in files(it.dir.path()) {
+        std::fs::copy(&file, aside.join(file.file_name().unwrap())).unwrap();
+    }
+    std::fs::write(aside.join("half.attachment"), &whole[..5]).unwrap();
+    let erased = erase(&it.lake, 1);
+    assert_eq!((erased.attachments, erased.left.as_slice()), (2, &[][..]));
+    assert!(own(&it.lake, 1).is_none());
+    let of_old = it.lake.attachment(&old, &scope(&it.lake, 1), &id(&it.lake, 1));
+    assert!(
+        !of_old.is_ok_and(|found| found.is_some()),
+        "nor in a picture from before"
+    );
+    assert_eq!(own(&it.lake, 2).unwrap(), b"of the second");
+    for file in files_below(it.dir.path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(
+            memchr::memmem::find(&bytes, b"of the first").is_none(),
+            "{}",
+            file.display()
+        );
+    }
+    assert_eq!(
+        files(it.dir.path()).len(),
+        2,
+        "the other's, and what was set aside of it"
+    );
+    assert!(check(it.dir.path()).unwrap().is_good());
+    // The same again is another one.
+    bring(&it.lake, 1, b"of the first");
+    assert_eq!(own(&it.lake, 1).unwrap(), b"of the first");
+}
+
+#[test]
+fn a_file_that_no_snapshot_has_is_moved_aside() {
+    let it = with_two();
+    let files_before = files(it.dir.path());
+    let left = files_before[0].with_file_name("0123.attachment");
+    std::fs::copy(&files_before[0], &left).unwrap();
+    assert_eq!(check(it.dir.path()).unwrap().findings.len(), 1);
+    // By a process that has not been at it before.
+    drop(Lake::open(it.dir.path()).unwrap().writer().unwrap());
+    assert!(!left.exists());
+    let report = check(it.dir.path()).unwrap();
+    assert_eq!((report.is_good(), report.moved_aside), (true, 1));
+    assert_eq!(own(&it.lake, 1).unwrap(), b"of the first");
+}
+
+#[test]
+fn a_check_finds_what_is_wrong_and_a_reader_is_told() {
+    let it = with_two();
+    let scope = scope(&it.lake, 1);
+    let binary = id(&it.lake, 1);
+    let files = files(it.dir.path());
+    let of_first = |file: &&PathBuf| std::fs::read(file).unwrap().starts_with(b"of the first");
+    let file = files.iter().find(of_first).unwrap();
+    let whole = std::fs::read(file).unwrap();
+    let mut damaged = whole.clone();
+    damaged[3] ^= 1;
+    type IsFound = fn(&Problem) -> bool;
+    let cases: [(Option<&[u8]>, IsFound); 3] = [
+        (Some(&damaged), |problem| matches!(problem, Problem::Unreadable(_))),
+        (Some(&whole[1..]), |problem| matches!(problem, Problem::Size { .. })),
+        (None, |problem| matches!(problem, Problem::Missing)),
+    ];
+    for (bytes, is_found) in cases {
+        match bytes {
+            Some(bytes) => std::fs::write(file, bytes).unwrap(),
+            None => std::fs::remove_file(file).unwrap(),
+        }
+        let report = check(it.dir.path()).unwrap();
+        assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
+        assert!(
+            report.findings[0].path == *file && is_found(&report.findings[0].problem),
+            "{report:?}"
+        );
+        let read = it.lake.attachment(&it.lake.picture(), &scope, &binary);
+        let is_read = read.is_ok_and(|found| {
+            let content = found.unwrap().content.unwrap();
+            content.verify(&(0..content.bytes())).is_ok()
+        });
+        assert!(!is_read);
+    }
+}
+
+#[test]
+fn a_new_catalog_takes_attachments_and_a_copy_has_them() {
+    let it = with_two();
+    bring(&it.lake, 1, b"another");
+    let copy = tempfile::tempdir().unwrap();
+    it.lake.copy_to(copy.path()).unwrap();
+    let copied = Lake::open(copy.path()).unwrap();
+    assert_eq!(own(&copied, 1).unwrap(), b"another");
+    drop(copied);
+    for name in ["catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"] {
+        let _ = std::fs::remove_file(copy.path().join(name));
+    }
+    std::fs::copy(it.dir.path().join("catalog.mark"), copy.path().join("catalog.mark")).unwrap();
+    let adopted = adopt(copy.path()).unwrap();
+    assert_eq!((adopted.attachments, adopted.unfit.as_slice()), (2, &[][..]));
+    let lake = Lake::open(copy.path()).unwrap();
+    assert_eq!(own(&lake, 1).unwrap(), b"another");
+    assert_eq!(own(&lake, 2).unwrap(), b"of the second");
+    assert!(check(copy.path()).unwrap().is_good());
+    // The older one is needed by no snapshot of the new catalog.
+    let in_place = files(copy.path())
+        .into_iter()
+        .filter(|path| !path.to_string_lossy().contains(".orphans"));
+    assert_eq!(in_place.count(), 2);
+    assert_eq!(erase(&lake, 1).attachments, 1);
+    assert!(own(&lake, 1).is_none());
+    for file in files(copy.path()) {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(
+            !bytes.starts_with(b"another") && !bytes.starts_with(b"of the first"),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[test]
+fn a_lake_of_the_first_layout_opens_and_takes_attachments() {
+    let layout = |folder: &Path| -> String {
+        let catalog = rusqlite::Connection::open(folder.join("catalog.sqlite")).unwrap();
+        let sql = "SELECT value FROM ducklake_metadata WHERE key = 'tabularium_layout_version'";
+        catalog.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    let it = fixture();
+    assert_eq!(layout(it.dir.path()), "1", "a lake without attachments is as it was");
+    bring(&it.lake, 1, b"the first ever");
+    assert_eq!(
+        layout(it.dir.path()),
+        "2",
+        "earlier programs are not to take the file for an orphan"
+    );
+    let again = Lake::open(it.dir.path()).unwrap();
+    assert_eq!(own(&again, 1).unwrap(), b"the first ever");
+    drop(again.writer().unwrap());
+    assert_eq!(own(&again, 1).unwrap(), b"the first ever");
+}
