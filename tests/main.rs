@@ -29,6 +29,7 @@ mod normalize;
 mod oauth;
 mod old_lake;
 mod owners;
+mod patient;
 mod population;
 mod rest;
 mod sandbox;
