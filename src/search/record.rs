@@ -77,6 +77,8 @@ pub enum Extent<'a> {
 struct Sources<'a> {
     request: &'a RecordRequest<'a>,
     picture: Arc<Picture>,
+    /// Whether records may have been erased since the link was made that led here.
+    erased_since: bool,
 }
 
 /// The parts that were looked up so far: members in front, each with its place among all types.
@@ -103,6 +105,7 @@ impl Engine {
         let (mut lead, course) = self.lead(request)?;
         let sources = Sources {
             picture: self.picture(course.tag.as_ref())?,
+            erased_since: lead.erased_since,
             request,
         };
         if !self.shows_any(&sources)? {
@@ -225,7 +228,7 @@ impl Engine {
         for parameter in member.parameters.iter().chain(since) {
             criteria.extend(resolver.criterion(member.ty, parameter)?);
         }
-        Ok(Some(Part::new(Query::of_criteria(member.ty, criteria), table)))
+        Ok(Some(Part::new(sources.query(member.ty, criteria), table)))
     }
 
     /// How many members there are, if that is to be said.
@@ -263,9 +266,7 @@ impl Engine {
             let Some(criterion) = self.is_referred(sources, *ty, &all, by_shown.as_ref())? else {
                 continue;
             };
-            parts
-                .parts
-                .push(Part::new(Query::of_criteria(*ty, vec![criterion]), table));
+            parts.parts.push(Part::new(sources.query(*ty, vec![criterion]), table));
             parts.places.push(request.members.len() + at);
         }
         Ok(())
@@ -339,6 +340,14 @@ impl Engine {
 }
 
 impl Sources<'_> {
+    /// A search of a part: where the row is gone that a page begins behind, it says so.
+    fn query(&self, ty: TypeId, criteria: Vec<Criterion>) -> Query {
+        Query {
+            erased_since: self.erased_since,
+            ..Query::of_criteria(ty, criteria)
+        }
+    }
+
     fn shows(&self, ty: TypeId) -> bool {
         self.request.only.is_none_or(|only| only.contains(&ty))
     }
