@@ -211,6 +211,10 @@ fn every_route_of_the_openapi_document_is_answered() {
             let (ty, body) = match path.as_str() {
                 path if path.ends_with("_search") => ("application/x-www-form-urlencoded", String::new()),
                 path if path.ends_with("$validate") => ("application/fhir+json", view.to_string()),
+                path if path.contains("/Patient/") && path.contains('$') => (
+                    "application/fhir+json",
+                    json!({"resourceType": "Parameters"}).to_string(),
+                ),
                 path if path.contains('$') => ("application/fhir+json", run.to_string()),
                 _ => ("application/json", String::new()),
             };
