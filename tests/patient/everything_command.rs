@@ -104,7 +104,7 @@ fn what_is_wrong_is_one_sentence_and_exit_code_2() {
             "lies in the data folder",
         ),
     ] {
-        let with_out = [&options[..], &["--out", kept.to_str().unwrap()]].concat();
+        let with_out = [options, &["--out", kept.to_str().unwrap()]].concat();
         let options = if options.contains(&"--out") {
             options
         } else {
