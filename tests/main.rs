@@ -38,6 +38,7 @@ mod search;
 mod service_commands;
 mod source_commands;
 mod states;
+mod summary;
 mod sync;
 mod table_statistics;
 mod terminology;

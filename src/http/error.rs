@@ -278,6 +278,8 @@ impl From<PatientError> for Error {
                 code: IssueType::Invalid,
                 problem,
             },
+            PatientError::Profile(_) => Error::NotSupported(problem),
+            PatientError::Summary(error) => Error::internal(error),
             PatientError::Search(error) => error.into(),
         }
     }

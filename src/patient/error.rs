@@ -1,5 +1,6 @@
 //! What can be wrong with an operation on a patient's records.
 
+use super::summary::SummaryError;
 use crate::search::SearchError;
 
 /// Why an operation was not carried out.
@@ -24,6 +25,12 @@ pub enum PatientError {
     /// A parameter was given more than once, with different values (400).
     #[error("the parameter {0} comes more than once")]
     Repeated(&'static str),
+    /// A profile of documents that are not made (404 `not-supported`).
+    #[error("summaries of the profile '{0}' are not made; documents are of the International Patient Summary")]
+    Profile(String),
+    /// No summary could be made of the records.
+    #[error(transparent)]
+    Summary(#[from] SummaryError),
     /// The records could not be found or read, or a page is asked for that there is not.
     #[error(transparent)]
     Search(#[from] SearchError),
@@ -34,6 +41,7 @@ impl PatientError {
     pub fn is_input(&self) -> bool {
         match self {
             PatientError::Search(error) => error.is_input(),
+            PatientError::Summary(_) => false,
             _ => true,
         }
     }
