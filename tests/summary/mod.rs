@@ -2,6 +2,7 @@
 
 mod allergies_and_problems;
 mod document;
+mod doors;
 mod harness;
 mod medications;
 mod observations;

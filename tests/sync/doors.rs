@@ -28,6 +28,7 @@ fn another_patients_records_are_behind_no_door() {
         format!("/fhir/Patient?_has:Coverage:beneficiary:_id={}", foreign[0].0.3),
         format!("/fhir/Patient/{}/Coverage", theirs.patient),
         format!("/fhir/Patient/{}/$everything", theirs.patient),
+        format!("/fhir/Patient/{}/$summary", theirs.patient),
     ] {
         let answer = world.get(&path, &ours.token);
         let none = answer.status == 404 || answer.json()["total"].as_u64().unwrap_or(0) == 0;

@@ -50,6 +50,7 @@ fn records_that_are_over_are_not_empty() {
         "/fhir/Patient/$PATIENT_ID",
         "/fhir/Coverage?patient=$PATIENT_ID",
         "/fhir/Patient/$PATIENT_ID/$everything",
+        "/fhir/Patient/$PATIENT_ID/$summary",
     ] {
         let answer = world.get(path, text(&second, "access_token"));
         processing(&answer);

@@ -85,6 +85,7 @@ fn records_are_found_over_http_once_they_are_all_there() {
         "/fhir/Coverage/x",
         "/fhir/Patient/$PATIENT_ID/Coverage",
         "/fhir/Patient/$PATIENT_ID/$everything",
+        "/fhir/Patient/$PATIENT_ID/$summary",
         "/fhir/Nothing",
     ] {
         let answer = world.get(path, &connected.token);

@@ -9,7 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use serde_json::json;
 
-use super::sent::{self, FORM, JSON};
+use super::sent::{self, FORM, JSON, last};
 use super::streamed;
 use super::subject::Named;
 use crate::consent::LOCAL_APPLICATION;
@@ -137,12 +137,4 @@ async fn answer(
     response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
     preferred.confirm(response.headers_mut());
     Ok(response)
-}
-
-/// The value of a parameter, the last when it comes several times; an empty one is none.
-fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
-    let named = parameters.iter().rev().filter(|parameter| parameter.name == name);
-    named
-        .map(|parameter| parameter.value.as_str())
-        .find(|value| !value.is_empty())
 }

@@ -5,13 +5,17 @@ mod everything;
 mod sent;
 mod streamed;
 mod subject;
+mod summary;
 
 use super::routes::Route;
 
 /// The operations that the CapabilityStatement names, with the addresses of their definitions.
-pub(super) const OPERATIONS: [(&str, &str); 1] = [everything::DECLARED];
+pub(super) const OPERATIONS: [(&str, &str); 2] = [everything::DECLARED, summary::DECLARED];
 
 /// The routes of all of them.
 pub(super) fn routes() -> Vec<Route> {
-    everything::routes()
+    [everything::routes(), summary::routes()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
