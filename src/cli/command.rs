@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     app, audit, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import, info,
-    keys, normalize, run as run_view, sandbox, search, serve, sync, terminology, token, validate_view,
+    keys, normalize, run as run_view, sandbox, search, serve, summary, sync, terminology, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -42,6 +42,7 @@ enum Command {
     Endpoint(endpoint::Args),
     Keys(keys::Args),
     Consents(consents::Args),
+    Summary(summary::Args),
     Sync(sync::Args),
     Audit(audit::Args),
 }
@@ -72,6 +73,7 @@ pub fn run() -> ExitCode {
         Command::Endpoint(arguments) => endpoint::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),
         Command::Consents(arguments) => consents::run(arguments),
+        Command::Summary(arguments) => summary::run(arguments),
         Command::Sync(arguments) => sync::run(arguments),
         Command::Audit(arguments) => audit::run(arguments),
     };

@@ -49,6 +49,7 @@ mod sandbox;
 mod search;
 mod serve;
 mod sink;
+mod summary;
 mod sync;
 mod terminology;
 mod token;
