@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod catalog;
+mod everything;
 mod import;
 mod medians;
 mod normalize;
@@ -36,6 +37,7 @@ fn main() {
     catalog::benches(&mut criterion);
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);
+    everything::benches(&mut criterion, &sample);
     views::benches(&mut criterion, &sample);
     tokens::benches(&mut criterion, &sample);
     terminology::benches(&mut criterion);

@@ -4,12 +4,13 @@
 pub(super) const FAMILIES: &str = include_str!("builtin.json");
 
 /// The mixes; `all` is all of them but `soak`.
-pub(super) const NAMES: [&str; 8] = [
+pub(super) const NAMES: [&str; 9] = [
     "read",
     "patient-search",
     "population",
     "includes",
     "paging",
+    "everything",
     "views",
     "all",
     "soak",

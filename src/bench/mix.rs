@@ -432,7 +432,7 @@ impl Query {
                 let path = self.text.split('?').next().unwrap_or_default();
                 match (path.split('/').collect::<Vec<_>>().as_slice(), subject) {
                     (["metadata"], _) => Some("CapabilityStatement"),
-                    ([_], _) => Some("Bundle"),
+                    ([_] | ["Patient", _, "$everything"], _) => Some("Bundle"),
                     ([_, id], Subject::Type(ty)) if !id.starts_with('$') => Some(facts().get(ty).name),
                     _ => None,
                 }
@@ -538,6 +538,7 @@ mod tests {
             ("Patient?x=a/b", Some("Bundle")),
             ("Patient/{id}", Some("Patient")),
             ("Patient/$everything", None),
+            ("Patient/{id}/$everything?_count=5", Some("Bundle")),
             ("Patient/{id}/Observation", None),
             ("?_type=Patient", Some("Bundle")),
             ("metadata", Some("CapabilityStatement")),

@@ -16,7 +16,7 @@ const TOKEN: &str = "TABULARIUM_TOKEN";
 const LONGEST: f64 = 86_400.0;
 
 const MIXES: &str = "\
-Mixes: read, patient-search, population, includes, paging, views, all (of these); soak.
+Mixes: read, patient-search, population, includes, paging, everything, views, all (of these); soak.
 
 A soak reads, searches and runs views for --seconds while other processes import every five seconds and erase now and then, and tells the
 server's memory over time. It works on a copy of the lake in the folder for temporary files, and leaves the lake as it was.

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::{
-    app, audit, bench, check, compact, consents, demo, endpoint, erase, fhirpath, generate, import, info, keys,
-    normalize, plans, run as run_view, sandbox, search, serve, sync, terminology, token, validate_view,
+    app, audit, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import, info,
+    keys, normalize, plans, run as run_view, sandbox, search, serve, summary, sync, terminology, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -21,6 +21,7 @@ struct Arguments {
 enum Command {
     Bench(bench::Args),
     Demo(demo::Args),
+    Everything(everything::Args),
     Fhirpath(fhirpath::Args),
     Generate(generate::Args),
     Import(import::Args),
@@ -42,6 +43,7 @@ enum Command {
     Endpoint(endpoint::Args),
     Keys(keys::Args),
     Consents(consents::Args),
+    Summary(summary::Args),
     Sync(sync::Args),
     Audit(audit::Args),
 }
@@ -51,6 +53,7 @@ pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
+        Command::Everything(arguments) => everything::run(arguments),
         Command::Fhirpath(arguments) => fhirpath::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Import(arguments) => import::run(arguments),
@@ -72,6 +75,7 @@ pub fn run() -> ExitCode {
         Command::Endpoint(arguments) => endpoint::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),
         Command::Consents(arguments) => consents::run(arguments),
+        Command::Summary(arguments) => summary::run(arguments),
         Command::Sync(arguments) => sync::run(arguments),
         Command::Audit(arguments) => audit::run(arguments),
     };

@@ -46,6 +46,37 @@ pub(super) fn bundle() -> Value {
     named("Bundle", object(&["resourceType", "id", "type", "link"], properties))
 }
 
+/// A document.
+pub(super) fn document() -> Value {
+    let text = json!({"type": "string"});
+    let identifier = object(&["system", "value"], json!({"system": text, "value": text}));
+    let entry = object(
+        &["fullUrl", "resource"],
+        json!({"fullUrl": text, "resource": resource()}),
+    );
+    let properties = json!({
+        "resourceType": {"type": "string", "const": "Bundle"},
+        "id": text,
+        "meta": meta(),
+        "language": text,
+        "identifier": identifier,
+        "type": {"type": "string", "const": "document"},
+        "timestamp": text,
+        "entry": list(&entry),
+    });
+    let required = [
+        "resourceType",
+        "id",
+        "meta",
+        "language",
+        "identifier",
+        "type",
+        "timestamp",
+        "entry",
+    ];
+    named("Document", object(&required, properties))
+}
+
 /// What went wrong, or is worth saying.
 pub(super) fn outcome() -> Value {
     let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));

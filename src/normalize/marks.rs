@@ -31,7 +31,7 @@ pub(super) const DANGLING: &str = "/StructureDefinition/dangling";
 pub(super) const DATA_ABSENT_REASON: &str = "http://hl7.org/fhir/StructureDefinition/data-absent-reason";
 
 /// What stands for something that R4 requires and the source left out.
-pub(super) const PLACEHOLDER: &str = "Undefined by source";
+pub const PLACEHOLDER: &str = "Undefined by source";
 
 /// The tag that names the authorization a record is had by.
 const AUTHORIZATION_TAG: &str = "/PatientAccessTokenId";

@@ -246,7 +246,7 @@ fn bad_input_is_one_sentence_and_exit_code_2() {
     for (lake, arguments, word) in [
         (&*none, vec![], "no lake"),
         (&*empty, vec!["--seconds", "0"], "nothing to ask"),
-        (lake, vec!["--mix", "everything"], "everything"),
+        (lake, vec!["--mix", "nonsense"], "nonsense"),
         (lake, vec!["--mix", text(&broken)], "line 1"),
         (lake, vec!["--mix", text(&strange)], "{colour}"),
         (lake, vec!["--mix", text(&nothing)], "no families"),

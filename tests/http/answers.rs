@@ -26,7 +26,7 @@ struct Walk {
 impl Walk {
     fn new() -> Walk {
         let records = [
-            json!({"resourceType": "Patient", "id": "anna", "birthDate": "1970"}),
+            json!({"resourceType": "Patient", "id": "anna", "birthDate": "1970", "identifier": [{"value": "a1"}]}),
             json!({"resourceType": "Patient", "id": "bert"}),
             json!({"resourceType": "Binary", "id": "hi", "contentType": "text/plain", "data": "aGk="}),
             json!({"resourceType": "Observation", "id": "o1", "status": "final", "code": {"text": "x"},
@@ -152,6 +152,15 @@ fn fhir(walk: &Walk) {
     get("/fhir/{type}", "/fhir/Patient?birthdate=soon");
     get("/fhir", "/fhir?_type=Patient,Observation");
     get("/fhir/Patient/{id}/{type}", "/fhir/Patient/anna/Observation");
+    let everything = "/fhir/Patient/{id}/$everything";
+    get(everything, "/fhir/Patient/anna/$everything?_total=accurate");
+    get(everything, "/fhir/Patient/anna/$everything?_count=0");
+    get(everything, "/fhir/Patient/nobody/$everything");
+    let (summary, by_identifier) = ("/fhir/Patient/{id}/$summary", "/fhir/Patient/$summary");
+    get(summary, "/fhir/Patient/anna/$summary?_section=problems");
+    get(summary, "/fhir/Patient/nobody/$summary");
+    get(by_identifier, "/fhir/Patient/$summary?identifier=a1");
+    get(by_identifier, "/fhir/Patient/$summary?identifier=nobodys");
     let bearer = format!("Bearer {token}");
     let form = [("authorization", bearer.as_str()), ("content-type", FORM)];
     for (route, path) in [
@@ -161,6 +170,30 @@ fn fhir(walk: &Walk) {
     ] {
         walk.ask("post", route, path, &form, "_count=5");
     }
+    walk.ask("post", everything, "/fhir/Patient/anna/$everything", &form, "_count=1");
+    walk.ask(
+        "post",
+        everything,
+        "/fhir/Patient/nobody/$everything",
+        &form,
+        "_count=1",
+    );
+    walk.ask(
+        "post",
+        summary,
+        "/fhir/Patient/anna/$summary",
+        &form,
+        "_section=problems",
+    );
+    walk.ask(
+        "post",
+        summary,
+        "/fhir/Patient/nobody/$summary",
+        &form,
+        "_section=problems",
+    );
+    walk.ask("post", by_identifier, by_identifier, &form, "identifier=a1");
+    walk.ask("post", by_identifier, by_identifier, &form, "identifier=nobodys");
     let resource = [("authorization", bearer.as_str()), ("content-type", FHIR)];
     let view = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
         "select": [{"column": [{"name": "id", "path": "id"}, {"name": "born", "path": "birthDate"}]}]});

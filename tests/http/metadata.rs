@@ -468,7 +468,7 @@ fn interactions_are_those_that_are_listed() {
             json!([{"code": "read"}, {"code": "search-type"}]),
             "{ty}"
         );
-        assert!(resource.get("operation").is_none());
+        assert_eq!(resource.get("operation").is_some(), ty == "Patient", "{ty}");
         let issue = |method: &str, path: &str| {
             let answer = walk.server.send(method, path, &[("authorization", &walk.bearer)], "");
             (answer.status, answer.issue())
@@ -501,11 +501,12 @@ fn interactions_are_those_that_are_listed() {
             ("GET", format!("/fhir/{ty}/_history")),
             ("GET", format!("/fhir/{ty}/nobody/$everything")),
         ] {
-            assert_eq!(
-                issue(method, &path),
-                (404, "not-supported".to_owned()),
-                "{method} {path}"
-            );
+            // The operation is one of Patients, of whom this is none.
+            let code = match path.starts_with("/fhir/Patient/") && path.ends_with("$everything") {
+                true => "not-found",
+                false => "not-supported",
+            };
+            assert_eq!(issue(method, &path), (404, code.to_owned()), "{method} {path}");
         }
     }
     let post = |path: &str| {
@@ -604,4 +605,31 @@ fn includes_that_can_bring_nothing_are_not_listed() {
         .iter()
         .find(|one| one["name"] == "instantiates-canonical");
     assert_eq!(text(parameter.unwrap(), "documentation"), ":missing :[type] :below");
+}
+
+/// Patients have operations, and each is answered by the name that stands there.
+#[test]
+fn operations_are_listed_where_they_are_answered() {
+    let Some(walk) = walk("operations_are_listed_where_they_are_answered") else {
+        return;
+    };
+    let patient = walk.records["Patient"][0]["id"].as_str().unwrap();
+    for resource in walk.resources() {
+        let ty = text(&resource, "type");
+        let Some(operations) = resource.get("operation") else {
+            assert_ne!(ty, "Patient");
+            continue;
+        };
+        assert_eq!(ty, "Patient");
+        let operations = operations.as_array().unwrap();
+        assert!(operations.iter().any(|operation| {
+            *operation
+                == json!({"name": "$everything",
+                    "definition": "http://hl7.org/fhir/OperationDefinition/Patient-everything"})
+        }));
+        for operation in operations {
+            let answer = walk.get(&format!("/fhir/Patient/{patient}/{}", text(operation, "name")));
+            assert_eq!(answer.status, 200, "{operation}: {}", answer.text);
+        }
+    }
 }

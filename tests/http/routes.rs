@@ -189,9 +189,10 @@ fn metadata_says_what_the_server_can_do() {
 
 #[test]
 fn every_route_of_the_openapi_document_is_answered() {
-    let mut all = records();
-    all.push(json!({"resourceType": "Binary", "id": "anna", "contentType": "text/plain", "data": "aGk="}));
-    let server = Server::start(&all);
+    let mut records = records();
+    records[0]["identifier"] = json!([{"value": "a1"}]);
+    records.push(json!({"resourceType": "Binary", "id": "anna", "contentType": "text/plain", "data": "aGk="}));
+    let server = Server::start(&records);
     let bearer = format!("Bearer {}", server.application_token());
     let document = server.send("GET", "/openapi.json", &[], "");
     assert_eq!(
@@ -208,11 +209,18 @@ fn every_route_of_the_openapi_document_is_answered() {
     let document = document.json();
     let paths = document["paths"].as_object().unwrap();
     for (path, methods) in paths {
-        let address = path.replace("{type}", "Patient").replace("{id}", "anna");
+        let mut address = path.replace("{type}", "Patient").replace("{id}", "anna");
+        if path == "/fhir/Patient/$summary" {
+            address += "?identifier=a1";
+        }
         for (method, described) in methods.as_object().unwrap() {
             let (ty, body) = match path.as_str() {
                 path if path.ends_with("_search") => ("application/x-www-form-urlencoded", String::new()),
                 path if path.ends_with("$validate") => ("application/fhir+json", view.to_string()),
+                path if path.contains("/Patient/") && path.contains('$') => (
+                    "application/fhir+json",
+                    json!({"resourceType": "Parameters"}).to_string(),
+                ),
                 path if path.contains('$') => ("application/fhir+json", run.to_string()),
                 _ => ("application/json", String::new()),
             };

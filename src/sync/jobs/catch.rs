@@ -21,6 +21,13 @@ pub(super) struct Held {
     records: AtomicU64,
 }
 
+impl Held {
+    /// Bytes of all records that were kept.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
 /// Records that came and are not kept yet.
 pub(super) struct Catch<'w> {
     held: &'w Held,

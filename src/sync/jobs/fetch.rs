@@ -140,7 +140,7 @@ pub(super) async fn fetch(
     }
     fetched.has_patient = lock(&work.met).contains(&format!("Patient/{}", whose.patient));
     fetched.unasked = work.unasked.into_inner();
-    fetched.bytes = work.bytes.into_inner();
+    fetched.bytes = work.held.bytes();
     fetched.gaps.sort_by_key(|gap| gap.ty);
     Ok(fetched)
 }

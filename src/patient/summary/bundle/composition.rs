@@ -1,0 +1,148 @@
+//! The Composition: the first entry, with all sections in their order.
+
+use super::super::concept::LOINC;
+use super::super::json::{concept, quoted, reference};
+use super::super::shared::Section;
+use super::super::table::{Shown, narrative, sentence};
+use super::complete::PROFILES;
+use super::confidentiality::Confidentiality;
+use super::made::{SUMMARY, uuid};
+
+/// The title of each summary.
+pub(super) const TITLE: &str = "International Patient Summary";
+
+const EMPTY: &str = "http://terminology.hl7.org/CodeSystem/list-empty-reason";
+const WITHHELD: &str = "This section was not asked for.";
+
+/// A section as it is in the document.
+#[derive(Clone, Debug)]
+pub struct SectionContent {
+    pub(super) section: &'static Section,
+    /// Whether it was asked for.
+    pub(super) is_asked: bool,
+    /// The cells of each row.
+    pub(super) rows: Vec<Vec<String>>,
+    /// The address of the resource of each row.
+    pub(super) links: Vec<String>,
+    /// The addresses of its entries.
+    pub(super) entries: Vec<String>,
+}
+
+impl SectionContent {
+    /// Its title.
+    pub fn title(&self) -> &'static str {
+        self.section.title
+    }
+
+    /// The headings of its columns.
+    pub fn columns(&self) -> &'static [&'static str] {
+        self.section.columns
+    }
+
+    /// Its rows: a text for each column.
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
+    /// What a person reads where there are no rows.
+    pub fn note(&self) -> Option<&'static str> {
+        match (self.is_asked, self.rows.is_empty()) {
+            (false, _) => Some(WITHHELD),
+            (true, true) => Some(self.section.nothing),
+            (true, false) => None,
+        }
+    }
+
+    fn narrative(&self) -> String {
+        if let Some(note) = self.note() {
+            return sentence(note);
+        }
+        let rows: Vec<Shown<'_>> = self
+            .rows
+            .iter()
+            .zip(&self.links)
+            .map(|(cells, full_url)| Shown { cells, full_url })
+            .collect();
+        narrative(self.section.alias, self.section.columns, &rows)
+    }
+
+    fn json(&self, narrative: &str) -> String {
+        let section = self.section;
+        let reason = |code, display| concept(EMPTY, code, display);
+        let content = match (self.is_asked, self.entries.is_empty()) {
+            (false, _) => format!(r#""emptyReason":{}"#, reason("withheld", "Information Withheld")),
+            (true, true) => format!(r#""emptyReason":{}"#, reason("unavailable", "Unavailable")),
+            (true, false) => {
+                let entries: Vec<String> = self.entries.iter().map(|address| reference(address)).collect();
+                format!(r#""entry":[{}]"#, entries.join(","))
+            }
+        };
+        format!(
+            r#"{{"title":{},"code":{},"text":{narrative},{content}}}"#,
+            quoted(section.title),
+            concept(LOINC, section.code, section.display)
+        )
+    }
+}
+
+/// Everything about a document but its entries.
+#[derive(Debug)]
+pub(super) struct Head<'h> {
+    pub(super) base_url: &'h str,
+    pub(super) patient: &'h str,
+    pub(super) date: &'h str,
+    pub(super) authors: &'h [String],
+    pub(super) custodian: &'h str,
+    pub(super) confidentiality: Confidentiality,
+    /// Whether the Patient meets IPS's profile, and so the document does.
+    pub(super) is_ips: bool,
+}
+
+/// The Composition's id and text. `contents` names the records that are in the document.
+pub(super) fn composition(head: &Head<'_>, sections: &[SectionContent], contents: &str) -> (String, String) {
+    let narratives: Vec<String> = sections.iter().map(SectionContent::narrative).collect();
+    let mut names = vec![head.base_url, head.patient, head.date, contents];
+    names.extend(narratives.iter().map(String::as_str));
+    let id = uuid(&names);
+    let sections: Vec<String> = sections
+        .iter()
+        .zip(&narratives)
+        .map(|(section, narrative)| section.json(narrative))
+        .collect();
+    let meta = match head.is_ips {
+        true => format!(r#""meta":{{"profile":["{PROFILES}Composition-uv-ips"]}},"#),
+        false => String::new(),
+    };
+    let (code, display) = SUMMARY;
+    let authors: Vec<String> = head.authors.iter().map(|address| reference(address)).collect();
+    let date = quoted(head.date);
+    let event = format!(
+        r#"{{"code":[{}],"period":{{"end":{date}}}}}"#,
+        concept(
+            "http://terminology.hl7.org/CodeSystem/v3-ActClass",
+            "PCPR",
+            "care provision"
+        )
+    );
+    let text = format!(
+        concat!(
+            r#"{{"resourceType":"Composition","id":"{id}",{meta}"language":"en","#,
+            r#""identifier":{{"system":"urn:ietf:rfc:3986","value":"urn:uuid:{id}"}},"status":"final","type":{kind},"#,
+            r#""subject":{subject},"date":{date},"author":[{authors}],"title":"{title}","#,
+            r#""confidentiality":"{confidentiality}","#,
+            r#""custodian":{custodian},"event":[{event}],"section":[{sections}]}}"#,
+        ),
+        id = id,
+        meta = meta,
+        kind = concept(LOINC, code, display),
+        subject = reference(head.patient),
+        date = date,
+        authors = authors.join(","),
+        title = TITLE,
+        confidentiality = head.confidentiality.code().0,
+        custodian = reference(head.custodian),
+        event = event,
+        sections = sections.join(",")
+    );
+    (id, text)
+}

@@ -1,0 +1,265 @@
+//! A summary from the records to the Bundle.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
+
+use super::super::error::SummaryError;
+use super::super::json::{coding, quoted};
+use super::super::list::SECTIONS;
+use super::super::record::{Chart, Record};
+use super::super::references::reach;
+use super::super::request::Sections;
+use super::super::shared::{Row, Section};
+use super::complete::PROFILES;
+use super::composition::{Head, SectionContent, composition};
+use super::confidentiality::{Confidentiality, SYSTEM};
+use super::made::{Directory, Holder, Made, Rendering, urn, uuid};
+use super::write::Writer;
+use crate::fhir::temporal::instant_text;
+
+/// What a summary is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'r> {
+    /// The service's address, without a trailing slash.
+    pub base_url: &'r str,
+    /// The moment, in microseconds since 1970.
+    pub moment: i64,
+    /// The Patients of the consent, the primary one first.
+    pub patients: &'r [&'r str],
+    /// The sections that are asked for.
+    pub sections: Sections,
+    /// The endpoints that the tags of records name.
+    pub directory: &'r dyn Directory,
+}
+
+/// A summary that lacks only its PDF.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    base_url: String,
+    patient: String,
+    date: String,
+    author: String,
+    is_ips: bool,
+    confidentiality: Confidentiality,
+    sections: Vec<SectionContent>,
+    /// The Composition's id and text.
+    composition: (String, String),
+    /// All entries behind the Composition, each with a comma before it.
+    entries: Vec<u8>,
+}
+
+/// Makes a summary of a patient's own records and of those that they refer to.
+pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summary, SummaryError> {
+    let base = format!("{}/fhir", request.base_url);
+    let mut tapes = Vec::new();
+    let chart = Chart::new(&base, request.patients, records, &mut tapes)?;
+    let patient = chart.patient()?;
+    let date = instant_text(request.moment).ok_or(SummaryError::Moment)?;
+    let rows = SECTIONS.iter().enumerate().map(|(place, section)| {
+        let is_asked = request.sections.has(place);
+        (
+            *section,
+            is_asked,
+            if is_asked { (section.rows)(&chart) } else { Vec::new() },
+        )
+    });
+    let rows: Vec<(&'static Section, bool, Vec<Row>)> = rows.collect();
+    let roots = rows.iter().flat_map(|(_, _, rows)| rows.iter().map(|row| row.entry));
+    let reached = reach(&chart, std::iter::once(patient).chain(roots));
+    let kept: FxHashSet<usize> = reached.iter().copied().collect();
+
+    let patient_url = chart.full_url(patient);
+    let holder = Holder {
+        base_url: request.base_url,
+        patient: &patient_url,
+        date: &date,
+    };
+    let mut made = vec![Made::service(request.base_url)];
+    let named = endpoints(&chart, &reached).into_iter();
+    let named = named.filter_map(|id| Some(Made::source(request.base_url, &id, &request.directory.name(&id)?)));
+    made.extend(named);
+    let authors: Vec<String> = made.iter().map(|each| each.full_url.clone()).collect();
+    made.push(Made::custodian(request.base_url));
+    let custodian = made.last().map(|each| each.full_url.clone()).unwrap_or_default();
+    let sections: Vec<SectionContent> = rows
+        .into_iter()
+        .map(|(section, is_asked, rows)| content(&chart, section, is_asked, rows, &holder, &mut made))
+        .collect();
+
+    let writer = Writer {
+        chart: &chart,
+        patient,
+        kept: &kept,
+    };
+    let mut entries = vec![b','];
+    let is_ips = writer.entry(patient, &mut entries);
+    for each in &made {
+        push(&mut entries, each);
+    }
+    for at in reached.iter().skip(1) {
+        entries.push(b',');
+        writer.entry(*at, &mut entries);
+    }
+    let confidentiality = reached.iter().map(|at| Confidentiality::of(&chart.entries[*at])).max();
+    let confidentiality = confidentiality.unwrap_or(Confidentiality::Normal);
+    let head = Head {
+        base_url: request.base_url,
+        patient: &patient_url,
+        date: &date,
+        authors: &authors,
+        custodian: &custodian,
+        confidentiality,
+        is_ips,
+    };
+    let composition = composition(&head, &sections, &versions(&chart, &reached));
+    Ok(Summary {
+        base_url: request.base_url.to_owned(),
+        author: authors.into_iter().next().unwrap_or_default(),
+        patient: patient_url,
+        date,
+        is_ips,
+        confidentiality,
+        sections,
+        composition,
+        entries,
+    })
+}
+
+/// A section's rows with their addresses. What a section of IPS may not refer to directly gets a resource that holds
+/// it.
+fn content(
+    chart: &Chart<'_>,
+    section: &'static Section,
+    is_asked: bool,
+    rows: Vec<Row>,
+    holder: &Holder<'_>,
+    made: &mut Vec<Made>,
+) -> SectionContent {
+    let mut entries = Vec::new();
+    let (mut goals, mut findings) = (Vec::new(), Vec::new());
+    let planned = planned(chart, &rows);
+    let mut links = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let address = chart.full_url(row.entry);
+        match (section.alias, chart.entries[row.entry].type_name) {
+            ("planofcare", "Goal") if planned.contains(&row.entry) => {}
+            ("planofcare", "Goal") => goals.push(address.clone()),
+            ("functionalstatus", "Observation") => findings.push(address.clone()),
+            ("devices", "Device") => {
+                let used = holder.device(&address);
+                entries.push(used.full_url.clone());
+                made.push(used);
+            }
+            _ => entries.push(address.clone()),
+        }
+        links.push(address);
+    }
+    let goals = (!goals.is_empty()).then(|| holder.goals(&goals));
+    let findings = (!findings.is_empty()).then(|| holder.findings(&findings));
+    for each in goals.into_iter().chain(findings) {
+        entries.push(each.full_url.clone());
+        made.push(each);
+    }
+    SectionContent {
+        section,
+        is_asked,
+        rows: rows.into_iter().map(|row| row.cells).collect(),
+        links,
+        entries,
+    }
+}
+
+/// The goals that a care plan among some rows names.
+fn planned(chart: &Chart<'_>, rows: &[Row]) -> FxHashSet<usize> {
+    let plans = rows.iter().map(|row| &chart.entries[row.entry]);
+    let plans = plans.filter(|entry| entry.type_name == "CarePlan");
+    let goals = plans.filter_map(|plan| plan.get("goal")).flat_map(|list| list.items());
+    goals
+        .filter_map(|goal| chart.find(&goal.get_str("reference")?))
+        .collect()
+}
+
+/// The endpoints that records came from, by their tags.
+fn endpoints(chart: &Chart<'_>, reached: &[usize]) -> BTreeSet<String> {
+    let tags = reached
+        .iter()
+        .filter_map(|at| chart.entries[*at].get("meta")?.get("tag"));
+    let tags = tags.flat_map(|list| list.items());
+    let of_endpoint = tags.filter(|tag| {
+        tag.get_str("system")
+            .is_some_and(|system| system.ends_with("/EndpointId"))
+    });
+    of_endpoint
+        .filter_map(|tag| Some(tag.get_str("code")?.into_owned()))
+        .collect()
+}
+
+/// The records of a document with their versions: a text that differs if what is in the document does.
+fn versions(chart: &Chart<'_>, reached: &[usize]) -> String {
+    let mut text = String::new();
+    for at in reached {
+        let entry = &chart.entries[*at];
+        let meta = entry.get("meta");
+        let version = meta.and_then(|meta| meta.get_str("versionId"));
+        text.push_str(&format!(
+            "{}/{}/{}\n",
+            entry.type_name,
+            entry.id,
+            version.unwrap_or_default()
+        ));
+    }
+    text
+}
+
+fn push(entries: &mut Vec<u8>, made: &Made) {
+    let entry = format!(r#",{{"fullUrl":{},"resource":{}}}"#, quoted(&made.full_url), made.text);
+    entries.extend_from_slice(entry.as_bytes());
+}
+
+impl Summary {
+    /// Its sections, in their order.
+    pub fn sections(&self) -> &[SectionContent] {
+        &self.sections
+    }
+
+    /// The text of the document's Bundle, with its PDF if there is one.
+    pub fn bundle(&self, rendering: Option<&Rendering>) -> Vec<u8> {
+        let (id, composition) = &self.composition;
+        let address = urn(id);
+        let bundle = uuid(&[&self.base_url, "Bundle", id]);
+        let profile = match self.is_ips {
+            true => format!(r#""profile":["{PROFILES}Bundle-uv-ips"],"#),
+            false => String::new(),
+        };
+        let (code, display) = self.confidentiality.code();
+        let date = quoted(&self.date);
+        let head = format!(
+            concat!(
+                r#"{{"resourceType":"Bundle","id":"{bundle}","#,
+                r#""meta":{{"lastUpdated":{date},{profile}"security":[{security}]}},"#,
+                r#""language":"en","identifier":{{"system":"urn:ietf:rfc:3986","value":"urn:uuid:{bundle}"}},"#,
+                r#""type":"document","timestamp":{date},"entry":[{{"fullUrl":"{address}","resource":{composition}}}"#,
+            ),
+            bundle = bundle,
+            date = date,
+            profile = profile,
+            security = coding(SYSTEM, code, display),
+            address = address,
+            composition = composition
+        );
+        let mut out = Vec::with_capacity(head.len() + self.entries.len() + 2);
+        out.extend_from_slice(head.as_bytes());
+        out.extend_from_slice(&self.entries);
+        if let Some(rendering) = rendering {
+            let holder = Holder {
+                base_url: &self.base_url,
+                patient: &self.patient,
+                date: &self.date,
+            };
+            push(&mut out, &holder.rendering(&address, &self.author, rendering));
+        }
+        out.extend_from_slice(b"]}");
+        out
+    }
+}

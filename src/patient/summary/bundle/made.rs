@@ -1,0 +1,199 @@
+//! The resources that a summary makes itself: who is its author, and what holds entries that a section may not refer to
+//! directly.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+use super::super::concept::LOINC;
+use super::super::json::{UNKNOWN, concept, quoted, reference};
+use super::complete::PROFILES;
+
+/// The code and display of a patient summary in LOINC.
+pub(super) const SUMMARY: (&str, &str) = ("60591-5", "Patient summary Document");
+
+/// The endpoints that records may come from.
+pub trait Directory: std::fmt::Debug + Sync {
+    /// What people call the organization behind an endpoint.
+    fn name(&self, endpoint: &str) -> Option<String>;
+}
+
+/// No endpoints: of imported records no source is known.
+impl Directory for () {
+    fn name(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+/// The summary as a PDF, made by whoever can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendering {
+    /// The file.
+    pub pdf: Vec<u8>,
+    /// Its title.
+    pub title: String,
+}
+
+/// A resource with its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Made {
+    /// Its address, a URN.
+    pub(super) full_url: String,
+    /// Its text.
+    pub(super) text: String,
+}
+
+/// A UUID that is the same for the same names.
+pub(super) fn uuid(names: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for name in names {
+        hash.update((name.len() as u64).to_be_bytes());
+        hash.update(name.as_bytes());
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.finalize()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
+}
+
+/// The URN of a UUID.
+pub(super) fn urn(uuid: &str) -> String {
+    format!("urn:uuid:{uuid}")
+}
+
+impl Made {
+    /// A resource of a type: `id` and `resourceType` go before what is said of it.
+    fn new(resource_type: &str, id: &str, profile: Option<&str>, tag: &str, rest: &str) -> Made {
+        let profile = profile.map(|name| format!(r#""profile":["{PROFILES}{name}"]"#));
+        let tag = (!tag.is_empty()).then(|| format!(r#""tag":[{{"system":{},"code":"summary"}}]"#, quoted(tag)));
+        let meta: Vec<String> = profile.into_iter().chain(tag).collect();
+        let meta = match meta.is_empty() {
+            true => String::new(),
+            false => format!(r#""meta":{{{}}},"#, meta.join(",")),
+        };
+        Made {
+            full_url: urn(id),
+            text: format!(r#"{{"resourceType":"{resource_type}","id":"{id}",{meta}{rest}}}"#),
+        }
+    }
+
+    /// The service that puts the document together.
+    pub(super) fn service(base_url: &str) -> Made {
+        let identifier = format!(
+            r#""identifier":[{{"system":"urn:ietf:rfc:3986","value":{}}}]"#,
+            quoted(base_url)
+        );
+        let version = env!("CARGO_PKG_VERSION");
+        let name = r#""deviceName":[{"name":"Tabularium","type":"user-friendly-name"}]"#;
+        let rest = format!(r#"{identifier},"status":"active",{name},"version":[{{"value":"{version}"}}]"#);
+        let id = uuid(&[base_url, "Device"]);
+        Made::new("Device", &id, Some("Device-observer-uv-ips"), "", &rest)
+    }
+
+    /// Who keeps the document: the service under its address.
+    pub(super) fn custodian(base_url: &str) -> Made {
+        let host = base_url.split_once("://").map_or(base_url, |(_, host)| host);
+        let rest = format!(
+            r#""identifier":[{{"system":"urn:ietf:rfc:3986","value":{}}}],"name":{}"#,
+            quoted(base_url),
+            quoted(&format!("Records service at {host}"))
+        );
+        let id = uuid(&[base_url, "Organization"]);
+        Made::new("Organization", &id, Some("Organization-uv-ips"), "", &rest)
+    }
+
+    /// A source, as an author.
+    pub(super) fn source(base_url: &str, endpoint: &str, name: &str) -> Made {
+        let rest = format!(
+            r#""identifier":[{{"system":{},"value":{}}}],"name":{}"#,
+            quoted(&format!("{base_url}/tags/EndpointId")),
+            quoted(endpoint),
+            quoted(name)
+        );
+        let id = uuid(&[base_url, "Organization", endpoint]);
+        Made::new("Organization", &id, Some("Organization-uv-ips"), "", &rest)
+    }
+}
+
+/// What holds entries for one patient.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Holder<'h> {
+    /// The address of the service.
+    pub(super) base_url: &'h str,
+    /// The address of the Patient.
+    pub(super) patient: &'h str,
+    /// The moment of the document.
+    pub(super) date: &'h str,
+}
+
+impl Holder<'_> {
+    /// The use of a device of which nothing but the device is known.
+    pub(super) fn device(&self, device: &str) -> Made {
+        let rest = format!(
+            r#""status":"active","subject":{},"_timingDateTime":{{"extension":[{UNKNOWN}]}},"device":{}"#,
+            reference(self.patient),
+            reference(device)
+        );
+        self.make("DeviceUseStatement", Some("DeviceUseStatement-uv-ips"), device, &rest)
+    }
+
+    /// The plan of goals that no plan names.
+    pub(super) fn goals(&self, goals: &[String]) -> Made {
+        let rest = format!(
+            r#""status":"active","intent":"plan","title":"Goals","subject":{},"goal":[{}]"#,
+            reference(self.patient),
+            references(goals)
+        );
+        self.make("CarePlan", None, "goals", &rest)
+    }
+
+    /// The assessment that findings belong to.
+    pub(super) fn findings(&self, findings: &[String]) -> Made {
+        let items: Vec<String> = findings
+            .iter()
+            .map(|finding| format!(r#"{{"itemReference":{}}}"#, reference(finding)))
+            .collect();
+        let rest = format!(
+            r#""status":"completed","code":{{"text":"Functional status"}},"subject":{},"date":{},"finding":[{}]"#,
+            reference(self.patient),
+            quoted(self.date),
+            items.join(",")
+        );
+        self.make("ClinicalImpression", None, "findings", &rest)
+    }
+
+    /// The document as a PDF.
+    pub(super) fn rendering(&self, composition: &str, author: &str, rendering: &Rendering) -> Made {
+        let (code, display) = SUMMARY;
+        let attachment = format!(
+            r#"{{"contentType":"application/pdf","data":"{}","size":{},"title":{},"creation":{}}}"#,
+            STANDARD.encode(&rendering.pdf),
+            rendering.pdf.len(),
+            quoted(&rendering.title),
+            quoted(self.date)
+        );
+        let rest = format!(
+            concat!(
+                r#""status":"current","type":{},"subject":{},"date":{},"author":[{}],"#,
+                r#""content":[{{"attachment":{}}}],"context":{{"related":[{}]}}"#,
+            ),
+            concept(LOINC, code, display),
+            reference(self.patient),
+            quoted(self.date),
+            reference(author),
+            attachment,
+            reference(composition)
+        );
+        self.make("DocumentReference", None, composition, &rest)
+    }
+
+    fn make(&self, resource_type: &str, profile: Option<&str>, key: &str, rest: &str) -> Made {
+        let id = uuid(&[self.base_url, self.patient, resource_type, key]);
+        let tag = format!("{}/tags/GeneratedBy", self.base_url);
+        Made::new(resource_type, &id, profile, &tag, rest)
+    }
+}
+
+fn references(addresses: &[String]) -> String {
+    let list: Vec<String> = addresses.iter().map(|address| reference(address)).collect();
+    list.join(",")
+}

@@ -1,0 +1,111 @@
+//! A record as an entry of the document: its references settled, what is missing marked, its profile named.
+
+use rustc_hash::FxHashSet;
+
+use super::super::json::{quoted, reference};
+use super::super::record::{Chart, Entry};
+use super::super::references::settle;
+use super::complete::{PROFILES, complete};
+use crate::lake::json::{Edits, Value, write_compact};
+
+/// Types that refer to the patient they are about, as IPS asks.
+const ABOUT_PATIENT: &[&str] = &[
+    "AllergyIntolerance",
+    "CarePlan",
+    "ClinicalImpression",
+    "Condition",
+    "Consent",
+    "DeviceUseStatement",
+    "DiagnosticReport",
+    "DocumentReference",
+    "Goal",
+    "Immunization",
+    "MedicationDispense",
+    "MedicationRequest",
+    "MedicationStatement",
+    "Observation",
+    "Procedure",
+];
+
+/// What all entries are written with.
+#[derive(Debug)]
+pub(super) struct Writer<'w, 't> {
+    pub(super) chart: &'w Chart<'t>,
+    /// The primary Patient.
+    pub(super) patient: usize,
+    /// The records that are in the document.
+    pub(super) kept: &'w FxHashSet<usize>,
+}
+
+impl Writer<'_, '_> {
+    /// Writes a record as an entry; whether it meets a profile of IPS.
+    pub(super) fn entry(&self, at: usize, out: &mut Vec<u8>) -> bool {
+        let (chart, entry) = (self.chart, &self.chart.entries[at]);
+        let mut edits = Edits::new();
+        settle(chart, entry, self.patient, self.kept, &mut edits);
+        let has_subject = self.subject(entry, &mut edits);
+        let completion = complete(entry, has_subject);
+        for (name, json) in &completion.added {
+            // A list or an object without anything in it may stand in the place of what is added.
+            if let Some(empty) = entry.get(name) {
+                edits.omit(empty);
+            }
+            edits.append(entry.json, name, json);
+        }
+        if let Some(links) = entry.get("link").filter(|_| at == self.patient) {
+            // The Patients of other sources: this one stands for all.
+            edits.omit(links);
+        }
+        profile(entry, completion.profile, &mut edits);
+        out.extend_from_slice(format!(r#"{{"fullUrl":{},"resource":"#, quoted(&chart.full_url(at))).as_bytes());
+        write_compact(entry.json, out, &edits);
+        out.push(b'}');
+        completion.profile.is_some()
+    }
+
+    /// Sees to it that a record refers to its patient; whether it does.
+    fn subject(&self, entry: &Entry<'_>, edits: &mut Edits) -> bool {
+        let name = entry.subject_name();
+        let subject = entry.get(name);
+        let text = subject.and_then(|subject| subject.get_str("reference"));
+        if let Some(text) = text {
+            return self.chart.is_patient(&text);
+        }
+        if !ABOUT_PATIENT.contains(&entry.type_name) {
+            return false;
+        }
+        let patient = self.chart.full_url(self.patient);
+        match subject.filter(Value::is_object) {
+            Some(subject) => edits.append(subject, "reference", &quoted(&patient)),
+            None => edits.append(entry.json, name, &reference(&patient)),
+        }
+        true
+    }
+}
+
+/// Names the profile of IPS that is met, and no other of IPS.
+fn profile(entry: &Entry<'_>, met: Option<&str>, edits: &mut Edits) {
+    let json = met.map(|name| quoted(&format!("{PROFILES}{name}")));
+    let Some(meta) = entry.get("meta").filter(Value::is_object) else {
+        if let Some(json) = json {
+            edits.append(entry.json, "meta", &format!(r#"{{"profile":[{json}]}}"#));
+        }
+        return;
+    };
+    let Some(list) = meta.get("profile").filter(Value::is_array) else {
+        if let Some(json) = json {
+            edits.append(meta, "profile", &format!("[{json}]"));
+        }
+        return;
+    };
+    let of_ips = |item: &Value<'_>| item.as_str().is_some_and(|url| url.starts_with(PROFILES));
+    let others = list.items().filter(|item| !of_ips(item)).count();
+    if others == 0 && json.is_none() {
+        edits.omit(list);
+        return;
+    }
+    list.items().filter(of_ips).for_each(|item| edits.omit(item));
+    if let Some(json) = json {
+        edits.push(list, &json);
+    }
+}

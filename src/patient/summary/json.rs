@@ -1,0 +1,30 @@
+//! JSON that the summary writes itself.
+
+use crate::lake::json::push_quoted;
+
+/// The extension for what is not there, as JSON.
+pub(super) const UNKNOWN: &str =
+    r#"{"url":"http://hl7.org/fhir/StructureDefinition/data-absent-reason","valueCode":"unknown"}"#;
+
+/// A JSON string.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    push_quoted(&mut out, text);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// A Reference.
+pub(super) fn reference(full_url: &str) -> String {
+    format!(r#"{{"reference":{}}}"#, quoted(full_url))
+}
+
+/// A CodeableConcept with one coding.
+pub(super) fn concept(system: &str, code: &str, display: &str) -> String {
+    format!(r#"{{"coding":[{}]}}"#, coding(system, code, display))
+}
+
+/// A Coding.
+pub(super) fn coding(system: &str, code: &str, display: &str) -> String {
+    let (system, code, display) = (quoted(system), quoted(code), quoted(display));
+    format!(r#"{{"system":{system},"code":{code},"display":{display}}}"#)
+}

@@ -1,0 +1,28 @@
+//! `$summary`: a person's records as an International Patient Summary (IPS 2.0.1), a document for whoever treats the
+//! person.
+//!
+//! Decides which records are relevant to which of 14 sections, how a person reads them, and what the document's Bundle
+//! holds. But for `gather`, which reads the lake, it is pure: it reads records and gives the text of a Bundle. It draws
+//! no PDF: who can gives one to [`Summary::bundle`].
+
+mod asked;
+mod bundle;
+mod concept;
+mod error;
+mod gather;
+mod json;
+mod list;
+mod record;
+mod references;
+mod request;
+mod sections;
+mod shared;
+mod table;
+mod words;
+
+pub use asked::Asked;
+pub use bundle::{Directory, Rendering, Request, SectionContent, Summary, summarize};
+pub use error::SummaryError;
+pub use gather::{Subject, summary};
+pub use record::Record;
+pub use request::{Sections, UnknownSection};

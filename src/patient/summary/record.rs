@@ -1,0 +1,195 @@
+//! The records that a summary is made from, read once: by reference, by type, and whether they are about the patient.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::error::SummaryError;
+use crate::fhir::reference::Reference;
+use crate::fhir::temporal::Temporal;
+use crate::fhir::{TypeId, facts};
+use crate::lake::json::{Tape, Value};
+
+/// A resource that the caller may see.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'r> {
+    /// Its type.
+    pub resource_type: TypeId,
+    /// Its id in the lake.
+    pub id: &'r str,
+    /// Its text as stored.
+    pub text: &'r str,
+    /// Whether it is in the patient's compartment. Others are there because a record refers to them.
+    pub is_own: bool,
+}
+
+/// A record on its tape.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'t> {
+    pub(super) resource_type: TypeId,
+    pub(super) type_name: &'static str,
+    pub(super) id: &'t str,
+    pub(super) json: Value<'t>,
+    is_own: bool,
+}
+
+impl<'t> Entry<'t> {
+    /// The text of a property that is a string.
+    pub(super) fn str(&self, name: &str) -> Option<Cow<'t, str>> {
+        self.json.get_str(name)
+    }
+
+    /// A property.
+    pub(super) fn get(&self, name: &str) -> Option<Value<'t>> {
+        self.json.get(name)
+    }
+
+    /// Whether a property is one of these texts.
+    pub(super) fn is_one(&self, name: &str, texts: &[&str]) -> bool {
+        self.str(name).is_some_and(|text| texts.contains(&text.as_ref()))
+    }
+
+    /// The element that says whom the record is about.
+    pub(super) fn subject_name(&self) -> &'static str {
+        match self.type_name {
+            "AllergyIntolerance" | "Immunization" | "Consent" | "Device" | "RelatedPerson" => "patient",
+            _ => "subject",
+        }
+    }
+
+    /// The first of some dates that the record has.
+    pub(super) fn when(&self, names: &[&str]) -> Option<When<'t>> {
+        names.iter().find_map(|name| When::read(self.get(name)?))
+    }
+}
+
+/// A date or time of a record, or the beginning of a period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct When<'t> {
+    /// Its first moment.
+    pub(super) start: i64,
+    /// As it is written.
+    pub(super) text: Cow<'t, str>,
+}
+
+impl<'t> When<'t> {
+    fn read(value: Value<'t>) -> Option<When<'t>> {
+        let text = match value.is_object() {
+            true => value.get_str("start").or_else(|| value.get_str("end")),
+            false => value.as_str(),
+        }?;
+        let start = Temporal::date_time(&text).ok()?.start;
+        Some(When { start, text })
+    }
+
+    /// Its day, or less where less is known.
+    pub(super) fn day(&self) -> &str {
+        self.text.get(..10).unwrap_or(&self.text)
+    }
+}
+
+/// All records, in the order of their types and ids.
+#[derive(Debug)]
+pub(super) struct Chart<'t> {
+    pub(super) entries: Vec<Entry<'t>>,
+    /// The Patients of the consent, the primary one first.
+    patients: &'t [&'t str],
+    /// The base of references that are ours, without a trailing slash.
+    base: &'t str,
+    by_key: FxHashMap<(TypeId, &'t str), usize>,
+    by_type: FxHashMap<&'static str, Range<usize>>,
+}
+
+impl<'t> Chart<'t> {
+    /// Reads the records onto `tapes`.
+    pub(super) fn new(
+        base: &'t str,
+        patients: &'t [&'t str],
+        records: &'t [Record<'t>],
+        tapes: &'t mut Vec<Tape>,
+    ) -> Result<Chart<'t>, SummaryError> {
+        tapes.resize_with(records.len(), Tape::new);
+        let mut entries = Vec::with_capacity(records.len());
+        for (tape, record) in tapes.iter_mut().zip(records) {
+            let type_name = facts().get(record.resource_type).name;
+            let json = tape
+                .parse(record.text.as_bytes())
+                .map_err(|reason| SummaryError::Unreadable {
+                    resource_type: type_name,
+                    reason,
+                })?;
+            entries.push(Entry {
+                resource_type: record.resource_type,
+                type_name,
+                id: record.id,
+                json,
+                is_own: record.is_own,
+            });
+        }
+        entries.sort_by_key(|entry| (entry.type_name, entry.id, !entry.is_own));
+        entries.dedup_by_key(|entry| (entry.resource_type, entry.id));
+        let mut chart = Chart {
+            patients,
+            base,
+            by_key: FxHashMap::default(),
+            by_type: FxHashMap::default(),
+            entries,
+        };
+        for (at, entry) in chart.entries.iter().enumerate() {
+            chart.by_key.insert((entry.resource_type, entry.id), at);
+            chart.by_type.entry(entry.type_name).or_insert(at..at).end = at + 1;
+        }
+        Ok(chart)
+    }
+
+    /// The primary Patient: the first that there is.
+    pub(super) fn patient(&self) -> Result<usize, SummaryError> {
+        let ty = facts().lookup("Patient").ok_or(SummaryError::NoPatient)?;
+        let mut there = self.patients.iter().filter_map(|id| self.by_key.get(&(ty, *id)));
+        there.next().copied().ok_or(SummaryError::NoPatient)
+    }
+
+    /// Records of a type that are the patient's own and about nobody else.
+    pub(super) fn own(&self, type_name: &str) -> impl Iterator<Item = usize> + use<'_, 't> {
+        let places = self.by_type.get(type_name).cloned().unwrap_or_default();
+        places.filter(|at| self.entries[*at].is_own && self.is_about_patient(*at))
+    }
+
+    /// Whether a record is about the patient, or does not say whom it is about. Somebody can be in a patient's
+    /// compartment as what the patient observed of another.
+    pub(super) fn is_about_patient(&self, at: usize) -> bool {
+        let entry = &self.entries[at];
+        let Some(subject) = entry.get(entry.subject_name()) else {
+            return true;
+        };
+        subject.get_str("reference").is_none_or(|text| self.is_patient(&text))
+    }
+
+    /// Whether a reference leads to a Patient of the consent.
+    pub(super) fn is_patient(&self, reference: &str) -> bool {
+        self.target(reference)
+            .is_some_and(|(ty, id)| facts().get(ty).name == "Patient" && self.patients.contains(&id))
+    }
+
+    /// The record that a reference leads to.
+    pub(super) fn find(&self, reference: &str) -> Option<usize> {
+        let (ty, id) = self.target(reference)?;
+        let key = self.by_key.get_key_value(&(ty, id));
+        key.map(|(_, at)| *at)
+    }
+
+    fn target<'a>(&self, reference: &'a str) -> Option<(TypeId, &'a str)> {
+        match Reference::parse(reference) {
+            Reference::Relative(target) => Some((target.ty, target.id)),
+            Reference::Absolute { base, target } if base == self.base => Some((target.ty, target.id)),
+            _ => None,
+        }
+    }
+
+    /// The absolute address of a record.
+    pub(super) fn full_url(&self, at: usize) -> String {
+        let entry = &self.entries[at];
+        format!("{}/{}/{}", self.base, entry.type_name, entry.id)
+    }
+}

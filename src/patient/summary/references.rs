@@ -1,0 +1,144 @@
+//! Which references of a record lead to a resource of the document, and what becomes of the others.
+//!
+//! A document is complete in itself: what its entries refer to is in it, or the reference becomes a display. Of what a
+//! record refers to, the patient, who wrote it and who did it, the medicine, the specimen, results and members, and
+//! devices come along.
+
+use rustc_hash::FxHashSet;
+
+use super::concept::has_any;
+use super::json::quoted;
+use super::record::{Chart, Entry};
+use super::words;
+use crate::fhir::facts;
+use crate::fhir::reference::Reference;
+use crate::lake::json::{Edits, Value};
+
+/// Elements whose references are followed.
+const FOLLOWED: &[&str] = &[
+    "author",
+    "recorder",
+    "requester",
+    "performer",
+    "actor",
+    "medicationReference",
+    "itemReference",
+    "specimen",
+    "result",
+    "hasMember",
+    "device",
+    "manipulated",
+];
+
+/// Elements whose references are followed in one type: a role is nothing without its person, a plan nothing without its
+/// goals.
+const FOLLOWED_IN: &[(&str, &str)] = &[
+    ("PractitionerRole", "practitioner"),
+    ("PractitionerRole", "organization"),
+    ("CarePlan", "goal"),
+];
+
+/// Types that come along.
+const BROUGHT: &[&str] = &[
+    "CareTeam",
+    "Condition",
+    "Device",
+    "Goal",
+    "Medication",
+    "Observation",
+    "Organization",
+    "Practitioner",
+    "PractitionerRole",
+    "RelatedPerson",
+    "Specimen",
+];
+
+/// Calls `visit` for each Reference with the property that it is the value of, itself, and its text.
+fn each<'t>(property: &'t str, value: Value<'t>, visit: &mut impl FnMut(&'t str, Value<'t>, Value<'t>)) {
+    for item in value.items() {
+        each(property, item, visit);
+    }
+    if !value.is_object() {
+        return;
+    }
+    if let Some(text) = value.get("reference").filter(Value::is_string) {
+        visit(property, value, text);
+    }
+    for (key, inner) in value.entries() {
+        if inner.is_object() || inner.is_array() {
+            each(key.raw(), inner, visit);
+        }
+    }
+}
+
+fn is_followed(type_name: &str, property: &str) -> bool {
+    FOLLOWED.contains(&property) || FOLLOWED_IN.contains(&(type_name, property))
+}
+
+/// Whether a record may come along: it is about this patient, and stands.
+fn may_come(chart: &Chart<'_>, at: usize) -> bool {
+    let entry = &chart.entries[at];
+    let is_wrong = entry.is_one("status", &["entered-in-error"])
+        || has_any(entry.get("verificationStatus"), &["entered-in-error", "refuted"])
+        || entry.type_name == "Goal" && !entry.is_one("lifecycleStatus", &["active"]);
+    BROUGHT.contains(&entry.type_name) && chart.is_about_patient(at) && !is_wrong
+}
+
+/// All records that can be reached from some, each once, nearest first.
+pub(super) fn reach(chart: &Chart<'_>, roots: impl IntoIterator<Item = usize>) -> Vec<usize> {
+    let mut seen = FxHashSet::default();
+    let mut reached: Vec<usize> = roots.into_iter().filter(|at| seen.insert(*at)).collect();
+    let mut next = 0;
+    while let Some(at) = reached.get(next).copied() {
+        next += 1;
+        let entry = &chart.entries[at];
+        each("", entry.json, &mut |property, _, text| {
+            let target = text.as_str().and_then(|text| chart.find(&text));
+            if let Some(target) = target
+                && is_followed(entry.type_name, property)
+                && may_come(chart, target)
+                && seen.insert(target)
+            {
+                reached.push(target);
+            }
+        });
+    }
+    reached
+}
+
+/// Writes the references of a record so that each leads to an entry of the document, or is a display.
+pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept: &FxHashSet<usize>, edits: &mut Edits) {
+    each("", entry.json, &mut |_, reference, text| {
+        let Some(address) = text.as_str() else { return };
+        if address.starts_with('#') {
+            return;
+        }
+        let target = match chart.is_patient(&address) {
+            true => Some(patient),
+            false => chart.find(&address),
+        };
+        match target.filter(|target| kept.contains(target)) {
+            Some(target) => edits.replace_str(text, &chart.full_url(target)),
+            None => {
+                edits.omit(text);
+                if words::text(reference.get("display")).is_none() {
+                    if let Some(empty) = reference.get("display") {
+                        edits.omit(empty);
+                    }
+                    let known = target.and_then(|target| words::name(chart.entries[target].json));
+                    edits.append(reference, "display", &quoted(&known.unwrap_or_else(|| kind(&address))));
+                }
+            }
+        }
+    });
+}
+
+/// What is said of a resource that is not known: its type.
+fn kind(address: &str) -> String {
+    let name = match Reference::parse(address) {
+        Reference::Relative(target) | Reference::Absolute { target, .. } => target.type_name(),
+        Reference::Conditional { ty, .. } => facts().get(ty).name,
+        _ => "Not in this summary",
+    };
+    name.to_owned()
+}

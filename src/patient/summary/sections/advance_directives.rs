@@ -1,0 +1,73 @@
+//! What a person wants to be done, or not, when they cannot say it themselves.
+
+use super::super::concept::has_any;
+use super::super::record::{Chart, Entry};
+use super::super::shared::common::{cell, day, named, newest, status, whom};
+use super::super::shared::{Row, Section};
+use super::super::words;
+
+pub(in crate::patient::summary) static SECTION: Section = Section {
+    alias: "advancedirectives",
+    code: "42348-3",
+    display: "Advance healthcare directives",
+    title: "Advance Directives",
+    columns: &["Directive", "Scope", "Status", "Date", "By"],
+    nothing: "No information about advance directives is available.",
+    rows,
+};
+
+/// R4's categories of Consents: advance directive, do not resuscitate, health care directive, POLST; and LOINC's.
+const CONSENTS: &[&str] = &["acd", "dnr", "hcd", "polst", "42348-3"];
+/// R4's scope of Consents.
+const SCOPE: &[&str] = &["adr"];
+/// LOINC's documents: advance directives, living will, power of attorney, both, POLST.
+const DOCUMENTS: &[&str] = &[
+    "42348-3", "75320-2", "81334-5", "86533-7", "64298-3", "92664-0", "93037-0",
+];
+
+fn rows(chart: &Chart<'_>) -> Vec<Row> {
+    let consents = chart.own("Consent").filter(|at| is_directive(&chart.entries[*at]));
+    let consents = newest(chart, consents, &["dateTime"]);
+    let documents = chart
+        .own("DocumentReference")
+        .filter(|at| is_document(&chart.entries[*at]));
+    let documents = newest(chart, documents, &["date"]);
+    let consents = consents.into_iter().map(|at| consent(chart, at));
+    consents
+        .chain(documents.into_iter().map(|at| document(chart, at)))
+        .collect()
+}
+
+fn is_directive(entry: &Entry<'_>) -> bool {
+    let is_meant = has_any(entry.get("category"), CONSENTS) || has_any(entry.get("scope"), SCOPE);
+    is_meant && entry.is_one("status", &["active"])
+}
+
+fn is_document(entry: &Entry<'_>) -> bool {
+    let is_meant = has_any(entry.get("type"), DOCUMENTS) || has_any(entry.get("category"), DOCUMENTS);
+    is_meant && entry.is_one("status", &["current"]) && !entry.is_one("docStatus", &["entered-in-error", "preliminary"])
+}
+
+fn consent(chart: &Chart<'_>, at: usize) -> Row {
+    let entry = &chart.entries[at];
+    let cells = vec![
+        named(entry.get("category")),
+        cell(words::concepts(entry.get("scope"))),
+        status(entry, "status"),
+        day(entry, &["dateTime"]),
+        cell(whom(chart, entry.get("performer"))),
+    ];
+    Row { entry: at, cells }
+}
+
+fn document(chart: &Chart<'_>, at: usize) -> Row {
+    let entry = &chart.entries[at];
+    let cells = vec![
+        words::text(entry.get("description")).unwrap_or_else(|| named(entry.get("type"))),
+        cell(words::concepts(entry.get("category"))),
+        status(entry, "status"),
+        day(entry, &["date"]),
+        cell(whom(chart, entry.get("author"))),
+    ];
+    Row { entry: at, cells }
+}

@@ -1,0 +1,110 @@
+//! What the rules of several sections share: order, what is the same record, cells.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::super::concept::{Groups, says_something};
+use super::super::record::{Chart, Entry};
+use super::super::words;
+use crate::lake::json::Value;
+use crate::normalize::Rule;
+
+/// Statuses of Observations that a summary shows.
+pub(in crate::patient::summary) const OBSERVED: &[&str] = &["final", "amended", "corrected", "unknown"];
+
+/// Records, newest first; those without a date last.
+pub(in crate::patient::summary) fn newest(
+    chart: &Chart<'_>,
+    records: impl Iterator<Item = usize>,
+    dates: &[&str],
+) -> Vec<usize> {
+    let mut records: Vec<usize> = records.collect();
+    records.sort_by_cached_key(|at| Reverse(chart.entries[*at].when(dates).map(|when| when.start)));
+    records
+}
+
+/// Records that are the same to a person who reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::patient::summary) struct Same {
+    /// The one that is shown.
+    pub(in crate::patient::summary) first: usize,
+    /// The others, in their order.
+    pub(in crate::patient::summary) others: Vec<usize>,
+}
+
+/// Puts records together that have a code in common and agree in what `beside` says. Of each group the first is shown.
+pub(in crate::patient::summary) fn merge<'t>(
+    chart: &Chart<'t>,
+    records: &[usize],
+    concept: impl Fn(&Entry<'t>) -> Option<Value<'t>>,
+    beside: impl Fn(&Entry<'t>) -> Option<String>,
+) -> Vec<Same> {
+    let mut groups = Groups::default();
+    for at in records {
+        groups.add(concept(&chart.entries[*at]));
+    }
+    let mut places: FxHashMap<(usize, Option<String>), usize> = FxHashMap::default();
+    let mut merged: Vec<Same> = Vec::new();
+    for (place, at) in records.iter().enumerate() {
+        let key = (groups.root(place), beside(&chart.entries[*at]));
+        match places.get(&key) {
+            Some(found) => merged[*found].others.push(*at),
+            None => {
+                places.insert(key, merged.len());
+                merged.push(Same {
+                    first: *at,
+                    others: Vec::new(),
+                });
+            }
+        }
+    }
+    merged
+}
+
+/// Whether the service made a record by a rule, from claims.
+pub(in crate::patient::summary) fn is_made(entry: &Entry<'_>, rule: Rule) -> bool {
+    let tags = entry.get("meta").and_then(|meta| meta.get("tag"));
+    tags.into_iter().flat_map(|list| list.items()).any(|tag| {
+        tag.get_str("code").as_deref() == Some(rule.name())
+            && tag
+                .get_str("system")
+                .is_some_and(|system| system.ends_with("/GeneratedBy"))
+    })
+}
+
+/// Who or what a Reference leads to, as a person reads it.
+pub(in crate::patient::summary) fn who(chart: &Chart<'_>, reference: Value<'_>) -> Option<String> {
+    let known = reference.get_str("reference").and_then(|text| chart.find(&text));
+    let display = words::text(reference.get("display"));
+    display.or_else(|| words::name(chart.entries[known?].json))
+}
+
+/// All that the References of a list lead to.
+pub(in crate::patient::summary) fn whom(chart: &Chart<'_>, references: Option<Value<'_>>) -> Option<String> {
+    let references = references.into_iter().flat_map(|list| list.items().chain(Some(list)));
+    words::join(references.filter_map(|reference| who(chart, reference)), ", ")
+}
+
+/// The name of what a record is of; a record always has one.
+pub(in crate::patient::summary) fn named(concept: Option<Value<'_>>) -> String {
+    concept
+        .and_then(|value| words::concepts(Some(value)))
+        .unwrap_or_else(|| "Unknown".to_owned())
+}
+
+/// A cell: its text, or nothing.
+pub(in crate::patient::summary) fn cell(text: Option<String>) -> String {
+    text.unwrap_or_default()
+}
+
+/// A cell with the day of a date.
+pub(in crate::patient::summary) fn day(entry: &Entry<'_>, names: &[&str]) -> String {
+    entry.when(names).map_or_else(String::new, |when| when.day().to_owned())
+}
+
+/// A code as a person reads it: `on-hold` as `on hold`.
+pub(in crate::patient::summary) fn status(entry: &Entry<'_>, name: &str) -> String {
+    let text = entry.str(name).filter(|text| says_something(text));
+    text.map_or_else(String::new, |text| text.replace('-', " "))
+}

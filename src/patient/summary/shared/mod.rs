@@ -1,0 +1,8 @@
+//! What the rules of several sections share.
+
+pub(super) mod common;
+pub(super) mod conditions;
+pub(super) mod observations;
+mod section;
+
+pub(super) use section::{Row, Section};

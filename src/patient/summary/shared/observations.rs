@@ -1,0 +1,141 @@
+//! What the sections about Observations share: the newest for each code, its value as text, earlier values beside it.
+
+use super::super::concept::codes;
+use super::super::record::{Chart, Entry};
+use super::super::words;
+use super::Row;
+use super::common::{OBSERVED, cell, day, merge, named, newest};
+use crate::lake::json::Value;
+
+/// The columns of Observations.
+pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
+    "Test",
+    "Value",
+    "Interpretation",
+    "Reference range",
+    "Date",
+    "Earlier values",
+];
+
+/// The dates of Observations and reports.
+pub(in crate::patient::summary) const OBSERVED_AT: &[&str] =
+    &["effectiveDateTime", "effectivePeriod", "effectiveInstant", "issued"];
+
+/// So many earlier values are shown; of further ones it is said how many there are.
+const EARLIER: usize = 5;
+const SYSTOLIC: &str = "8480-6";
+const DIASTOLIC: &str = "8462-4";
+
+/// The rows of Observations that are wanted: the newest of each code.
+pub(in crate::patient::summary) fn rows(chart: &Chart<'_>, is_wanted: impl Fn(&Entry<'_>) -> bool) -> Vec<Row> {
+    let wanted = chart.own("Observation").filter(|at| {
+        let entry = &chart.entries[*at];
+        entry.is_one("status", OBSERVED) && is_wanted(entry)
+    });
+    let wanted = newest(chart, wanted, OBSERVED_AT);
+    let merged = merge(chart, &wanted, |entry| entry.get("code"), |_| None);
+    merged.iter().map(|same| row(chart, same.first, &same.others)).collect()
+}
+
+/// The row of an Observation, with earlier ones.
+pub(in crate::patient::summary) fn row(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Row {
+    let entry = &chart.entries[at];
+    let cells = vec![
+        named(entry.get("code")),
+        cell(value(chart, entry.json)),
+        cell(words::concepts(entry.get("interpretation"))),
+        cell(reference_range(entry)),
+        day(entry, OBSERVED_AT),
+        cell(history(chart, at, earlier)),
+    ];
+    Row { entry: at, cells }
+}
+
+fn reference_range(entry: &Entry<'_>) -> Option<String> {
+    let ranges = entry.get("referenceRange").into_iter().flat_map(|list| list.items());
+    words::join(
+        ranges.filter_map(|range| words::text(range.get("text")).or_else(|| words::range(range))),
+        "; ",
+    )
+}
+
+/// Values before the newest, each with its day.
+fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
+    let dated = |at: usize| {
+        let entry = &chart.entries[at];
+        let value = value(chart, entry.json)?;
+        Some(match day(entry, OBSERVED_AT) {
+            day if day.is_empty() => value,
+            day => format!("{value} ({day})"),
+        })
+    };
+    let newest = dated(at);
+    let mut values: Vec<String> = Vec::new();
+    for value in earlier.iter().filter_map(|at| dated(*at)) {
+        if Some(&value) != newest.as_ref() && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    let more = values.len().saturating_sub(EARLIER);
+    values.truncate(EARLIER);
+    if more > 0 {
+        let since = earlier
+            .iter()
+            .rev()
+            .map(|at| day(&chart.entries[*at], OBSERVED_AT))
+            .find(|day| !day.is_empty());
+        values.push(since.map_or(format!("{more} more"), |since| format!("{more} more since {since}")));
+    }
+    (!values.is_empty()).then(|| values.join("; "))
+}
+
+/// What an Observation, or one of its components, says.
+pub(in crate::patient::summary) fn value(chart: &Chart<'_>, observation: Value<'_>) -> Option<String> {
+    let own = match words::choice(observation, "value") {
+        Some(("SampledData", _)) => Some("a series of measurements".to_owned()),
+        Some(_) => words::chosen(observation, "value"),
+        None => None,
+    };
+    let parts = components(chart, observation);
+    let members = observation.get("hasMember").into_iter().flat_map(|list| list.items());
+    let members = members.filter_map(|member| {
+        let at = chart.find(&member.get_str("reference")?)?;
+        part(chart, chart.entries[at].json)
+    });
+    let parts = parts.into_iter().chain(members);
+    words::join(own.into_iter().chain(parts), "; ").or_else(|| words::concepts(observation.get("dataAbsentReason")))
+}
+
+fn part(chart: &Chart<'_>, component: Value<'_>) -> Option<String> {
+    let name = words::concepts(component.get("code"))?;
+    // Members of members are not followed: a record may be its own.
+    let value =
+        words::chosen(component, "value").or_else(|| words::join(components(chart, component).into_iter(), ", "));
+    Some(format!("{name} {}", value?))
+}
+
+/// The components of a panel; systolic and diastolic blood pressure as one.
+fn components(chart: &Chart<'_>, observation: Value<'_>) -> Vec<String> {
+    let all: Vec<Value<'_>> = observation
+        .get("component")
+        .into_iter()
+        .flat_map(|list| list.items())
+        .collect();
+    let find = |code: &str| {
+        all.iter()
+            .copied()
+            .find(|each| codes(each.get("code")).any(|own| own == code))
+    };
+    let pressure = find(SYSTOLIC).zip(find(DIASTOLIC)).and_then(|(systolic, diastolic)| {
+        let (systolic, diastolic) = (systolic.get("valueQuantity")?, diastolic.get("valueQuantity")?);
+        let upper = words::plain(systolic.get("value")?.number()?);
+        (words::unit(systolic) == words::unit(diastolic))
+            .then(|| format!("{upper}/{}", words::quantity(diastolic).unwrap_or_default()))
+    });
+    let is_pressure = |component: Value<'_>| {
+        pressure.is_some() && codes(component.get("code")).any(|code| code == SYSTOLIC || code == DIASTOLIC)
+    };
+    let others = all.iter().copied().filter(|component| !is_pressure(*component));
+    let others: Vec<String> = others.filter_map(|component| part(chart, component)).collect();
+    pressure.clone().into_iter().chain(others).collect()
+}

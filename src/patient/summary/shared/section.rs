@@ -1,0 +1,31 @@
+//! What a section is.
+
+use super::super::record::Chart;
+
+/// A section.
+#[derive(Debug)]
+pub(in crate::patient::summary) struct Section {
+    /// The name by which it is asked for.
+    pub(in crate::patient::summary) alias: &'static str,
+    /// Its code in LOINC.
+    pub(in crate::patient::summary) code: &'static str,
+    /// LOINC's display of the code.
+    pub(in crate::patient::summary) display: &'static str,
+    /// Its title.
+    pub(in crate::patient::summary) title: &'static str,
+    /// The columns of its narrative.
+    pub(in crate::patient::summary) columns: &'static [&'static str],
+    /// What a person reads where there is nothing in it.
+    pub(in crate::patient::summary) nothing: &'static str,
+    /// The records in it, in order.
+    pub(in crate::patient::summary) rows: fn(&Chart<'_>) -> Vec<Row>,
+}
+
+/// A record in a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::patient::summary) struct Row {
+    /// Its place among the records.
+    pub(in crate::patient::summary) entry: usize,
+    /// A text for each column.
+    pub(in crate::patient::summary) cells: Vec<String>,
+}

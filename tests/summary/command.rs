@@ -1,0 +1,101 @@
+//! `tabularium summary`: a document, to standard output or a file.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::harness::Document;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
+
+const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","name":[{"family":"Ash"}],"birthDate":"1980-01-02"}
+{"resourceType":"Patient","id":"ben","name":[{"family":"Birch"}]}
+{"resourceType":"Condition","id":"c","code":{"text":"Asthma"},"subject":{"reference":"Patient/ann"}}
+{"resourceType":"Condition","id":"d","code":{"text":"Secret"},"subject":{"reference":"Patient/ben"}}
+{"resourceType":"AllergyIntolerance","id":"a","code":{"text":"Peanut"},"patient":{"reference":"Patient/ann"}}
+"#;
+
+fn imported(folder: &Path) {
+    let input = folder.with_extension("ndjson");
+    std::fs::write(&input, PEOPLE).unwrap();
+    let mut command = Command::new(PROGRAM);
+    let done = command
+        .arg("import")
+        .arg(&input)
+        .arg("--data")
+        .arg(folder)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn summary(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    command
+        .arg("summary")
+        .args(arguments)
+        .arg("--data")
+        .arg(folder)
+        .output()
+        .unwrap()
+}
+
+fn document(text: &[u8]) -> Document {
+    let document = Document(serde_json::from_slice(text).unwrap());
+    document.check();
+    document
+}
+
+#[test]
+fn a_summary_is_one_document() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("lake");
+    imported(&folder);
+    let done = summary(&folder, &["--patient", "ann"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let printed = document(&done.stdout);
+    assert_eq!(
+        (printed.names("problems"), printed.names("allergies")),
+        (vec!["Asthma".into()], vec!["Peanut".into()])
+    );
+    let file = scratch.path().join("ann.json");
+    let path = file.to_str().unwrap();
+    let written = summary(
+        &folder,
+        &["--patient", "ann", "--section", "allergies,medications", "--out", path],
+    );
+    assert!(written.status.success() && written.stdout.is_empty());
+    let written = document(&std::fs::read(&file).unwrap());
+    assert_eq!(written.names("allergies"), ["Peanut"]);
+    assert_eq!(written.empty("problems"), Some("withheld"));
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence_and_exit_code_2() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("lake");
+    imported(&folder);
+    let inside = folder.join("data/ann.json");
+    for (options, told) in [
+        (&["--patient", "cid"][..], "there is no Patient with the id \"cid\""),
+        (&["--patient", "no id"], "there is no Patient with the id \"no id\""),
+        (
+            &["--patient", "ann", "--mode", "test"],
+            "there is no Patient with the id \"ann\"",
+        ),
+        (&["--patient", "ann", "--section", "alerts"], "it is 'alerts'"),
+        (
+            &["--patient", "ann", "--out", inside.to_str().unwrap()],
+            "lies in the data folder",
+        ),
+    ] {
+        let done = summary(&folder, options);
+        let error = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(
+            (done.status.code(), error.lines().count()),
+            (Some(2), 1),
+            "{options:?}: {error}"
+        );
+        assert!(error.contains(told), "{error}");
+        assert!(done.stdout.is_empty());
+    }
+}

@@ -1,0 +1,46 @@
+//! Summaries of all people of the real files.
+
+use serde_json::Value;
+
+use super::harness::Person;
+use crate::harness;
+use crate::normalize::harness::{json_files, resources};
+
+/// Types that are nobody's.
+const SHARED: [&str; 6] = [
+    "Practitioner",
+    "PractitionerRole",
+    "Organization",
+    "Medication",
+    "Location",
+    "HealthcareService",
+];
+
+#[test]
+fn all_people_of_the_real_files_have_a_whole_summary() {
+    let Some(shared) = harness::shared("all_people_of_the_real_files_have_a_whole_summary") else {
+        return;
+    };
+    let (mut people, mut rows) = (0, 0);
+    for file in json_files(&shared.join("data")) {
+        let resources = resources(&file);
+        let is = |resource: &&Value, ty: &str| resource["resourceType"] == ty && resource["id"].is_string();
+        let patients: Vec<&Value> = resources.iter().filter(|resource| is(resource, "Patient")).collect();
+        for patient in patients {
+            let mut person = Person::new();
+            person.patients = vec![patient["id"].as_str().unwrap().to_owned()];
+            person.records.clear();
+            for resource in resources.iter().filter(|resource| resource["id"].is_string()) {
+                let is_own = !SHARED.iter().any(|ty| resource["resourceType"] == *ty);
+                person.records.push((resource.to_string(), is_own));
+            }
+            let summary = person.summary();
+            people += 1;
+            rows += super::harness::SECTIONS
+                .iter()
+                .map(|(alias, _)| summary.rows(alias).len())
+                .sum::<usize>();
+        }
+    }
+    assert!(people > 40 && rows > 1_000, "{people} people, {rows} rows");
+}
