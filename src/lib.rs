@@ -15,6 +15,7 @@ pub mod http;
 pub mod ingest;
 pub mod lake;
 pub mod normalize;
+pub mod pdf;
 pub mod sandbox;
 pub mod search;
 pub mod sync;

@@ -12,6 +12,7 @@ use krilla::{Document as Writer, SerializeSettings};
 use super::font::Weight;
 use super::line::{Line, Setter, Style};
 use super::page::{HEIGHT, LEFT, Pages, WIDTH};
+use super::stitch::{Insertion, stitch};
 use super::structure::{Kind, Structure};
 use super::table::{Column, Table};
 use super::{PdfError, Properties};
@@ -40,6 +41,7 @@ pub struct Document {
     headings: Vec<Heading>,
     /// Files inside of the document, in the order they were given.
     files: Vec<EmbeddedFile>,
+    insertions: Vec<Insertion>,
 }
 
 /// A heading as an entry of the outline.
@@ -70,6 +72,7 @@ impl Document {
             properties,
             headings: Vec::new(),
             files: Vec::new(),
+            insertions: Vec::new(),
         })
     }
 
@@ -188,6 +191,15 @@ impl Document {
         });
     }
 
+    /// Puts the pages of another file behind the page that is being filled; what follows begins on a page of its own.
+    pub(super) fn append(&mut self, file: lopdf::Document) {
+        self.page_break();
+        self.insertions.push(Insertion {
+            after: self.pages.current(),
+            file,
+        });
+    }
+
     /// Goes on at the top of a page.
     pub fn page_break(&mut self) {
         if !self.pages.is_blank() {
@@ -195,7 +207,7 @@ impl Document {
         }
     }
 
-    /// How many pages there are, the one that is being filled included if anything stands on it.
+    /// How many pages were written, the one that is being filled included if anything stands on it; those of attached files do not count.
     pub fn page_count(&self) -> usize {
         self.pages.current() + usize::from(!self.pages.is_blank())
     }
@@ -214,7 +226,11 @@ impl Document {
         for file in self.files {
             writer.embed_file(file);
         }
-        writer.finish().map_err(|error| PdfError::Writer(reason(&error)))
+        let written = writer.finish().map_err(|error| PdfError::Writer(reason(&error)))?;
+        if self.insertions.is_empty() {
+            return Ok(written);
+        }
+        stitch(&written, self.insertions)
     }
 
     pub(super) fn turn(&mut self) {
