@@ -3,7 +3,7 @@
 //! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile into
 //! DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between them.
 //! A room imports only rooms below it: `fhir`, `lake`, `terminology`, `normalize`, `fhirpath` (which opens resources that lie in columns as
-//! JSON, with `lake::json` and `lake::shred`), then `ingest`, `search` and `views`, `consent`, `sync`, `http`, `cli`. `bench`, which
+//! JSON, with `lake::json` and `lake::shred`), then `ingest`, `search` and `views`, `patient`, `consent`, `sync`, `http`, `cli`. `bench`, which
 //! measures servers, stands aside: it imports rooms up to `consent`, and only `cli` imports it.
 
 pub mod bench;
@@ -16,6 +16,7 @@ pub mod ingest;
 pub mod lake;
 pub mod normalize;
 pub mod pdf;
+pub mod patient;
 pub mod sandbox;
 pub mod search;
 pub mod sync;

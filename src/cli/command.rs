@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::{
-    app, audit, bench, check, compact, consents, demo, endpoint, erase, fhirpath, generate, import, info, keys,
-    normalize, run as run_view, sandbox, search, serve, sync, terminology, token, validate_view,
+    app, audit, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import, info,
+    keys, normalize, run as run_view, sandbox, search, serve, sync, terminology, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -21,6 +21,7 @@ struct Arguments {
 enum Command {
     Bench(bench::Args),
     Demo(demo::Args),
+    Everything(everything::Args),
     Fhirpath(fhirpath::Args),
     Generate(generate::Args),
     Import(import::Args),
@@ -50,6 +51,7 @@ pub fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
+        Command::Everything(arguments) => everything::run(arguments),
         Command::Fhirpath(arguments) => fhirpath::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Import(arguments) => import::run(arguments),

@@ -18,6 +18,10 @@ pub(super) struct RateArgs {
     /// limit. Tokens of the operator's own application `local` are not counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     rate_limit: u32,
+    /// Operations on all of a patient's records ($everything) per second that one credential may ask for, five times as many at once; 0
+    /// is no limit. They count as requests, too
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    record_rate_limit: u32,
     /// Requests per second from one address without a credential, or with one that is refused, five times as many at once; 0 is no
     /// limit
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -35,6 +39,7 @@ impl RateArgs {
     pub(super) fn rates(&self) -> Rates {
         Rates {
             credential: Rate::per_second(self.rate_limit),
+            records: Rate::per_second(self.record_rate_limit),
             address: Rate::per_second(self.address_rate_limit),
             writes: (self.address_rate_limit > 0).then_some(WRITES),
             flows: Rate::per_minute(self.flow_rate_limit),

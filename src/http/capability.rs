@@ -20,6 +20,7 @@ use super::described;
 use super::discovery;
 use super::error::Error;
 use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
+use super::patient;
 use super::pretty::pretty;
 use super::routes::{Operation, Route, list, named, object};
 use super::service::Service;
@@ -209,6 +210,15 @@ struct Resource<'a> {
     search_rev_include: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     search_param: Vec<Parameter<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    operation: Vec<NamedOperation>,
+}
+
+/// An operation by its name, which begins with a dollar sign, and where it is defined.
+#[derive(Serialize)]
+struct NamedOperation {
+    name: &'static str,
+    definition: &'static str,
 }
 
 #[derive(Serialize)]
@@ -305,8 +315,16 @@ fn resources(engine: &Engine) -> Vec<Resource<'_>> {
                 .supported(ty)
                 .map(|parameter| described(engine, ty, parameter))
                 .collect(),
+            operation: operations(facts().get(ty).name),
         })
         .collect()
+}
+
+/// The operations on resources of a type.
+fn operations(ty: &str) -> Vec<NamedOperation> {
+    let of_patients = patient::OPERATIONS.iter().filter(|_| ty == "Patient");
+    let operation = |(name, definition): &(&'static str, &'static str)| NamedOperation { name, definition };
+    of_patients.map(operation).collect()
 }
 
 /// The `Type:code` pairs that searches of each type may include by. `*`, which is taken as well, is no pair and is not listed.

@@ -18,6 +18,7 @@ use super::throttle::Allowance;
 use crate::consent;
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::lake::LakeError;
+use crate::patient::PatientError;
 use crate::search::SearchError;
 use crate::views::{Finding, RunError};
 
@@ -259,6 +260,25 @@ impl From<SearchError> for Error {
             SearchError::NoCompartment(_) => Error::NotSupported(error.to_string()),
             SearchError::Expired => Error::Gone(error.to_string()),
             error => Error::internal(error),
+        }
+    }
+}
+
+impl From<PatientError> for Error {
+    fn from(error: PatientError) -> Error {
+        let problem = error.to_string();
+        match error {
+            PatientError::NoPatient(id) => Error::NotFound {
+                ty: "Patient".to_owned(),
+                id,
+            },
+            PatientError::Unknown(name) => Error::unknown_parameters(&[name]),
+            PatientError::Value { parameter, .. } | PatientError::Repeated(parameter) => Error::Parameter {
+                names: vec![parameter.to_owned()],
+                code: IssueType::Invalid,
+                problem,
+            },
+            PatientError::Search(error) => error.into(),
         }
     }
 }

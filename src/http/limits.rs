@@ -16,7 +16,10 @@ pub struct Limits {
     /// Views whose rows are on their way at once, beside the first one of each credential; further ones wait for `patience`. One
     /// credential runs half as many at most.
     pub views: usize,
-    /// How long a search or view waits for its turn.
+    /// Operations on all of a patient's records that are under way at once, beside the first one of each credential; further ones wait
+    /// for `patience`. One credential has half as many at most.
+    pub records: usize,
+    /// How long a search, a view or such an operation waits for its turn.
     pub patience: Duration,
     /// Bytes of a request's path and query.
     pub url: usize,
@@ -47,6 +50,8 @@ pub struct Limits {
 pub struct Rates {
     /// For each consent, and each key of an application; the operator's own tokens are not counted.
     pub credential: Option<Rate>,
+    /// For each consent, and each key of an application, of operations on all of a patient's records. They count as requests, too.
+    pub records: Option<Rate>,
     /// For each address, of requests without a credential or with one that is refused.
     pub address: Option<Rate>,
     /// For each address, of requests that leave something in the store without a credential: applications for access, registrations.
@@ -59,7 +64,9 @@ pub struct Rates {
 
 impl Rates {
     pub(super) fn limit_anything(&self) -> bool {
-        self.credential.is_some() || self.address.is_some() || self.writes.is_some() || self.flows.is_some()
+        [self.credential, self.records, self.address, self.writes, self.flows]
+            .iter()
+            .any(Option::is_some)
     }
 }
 
@@ -105,6 +112,7 @@ impl Default for Limits {
             requests: 512,
             queries: (processors * 4).max(8),
             views: (processors * 2).max(4),
+            records: (processors * 2).max(4),
             patience: Duration::from_secs(10),
             // Links to further pages repeat what a POST said, a list of a thousand patients for one.
             url: 60 * 1_024,

@@ -12,7 +12,7 @@ use super::limits::Limits;
 use super::routes::{Document, open_paths};
 use super::shape::Counts;
 use super::throttle::Throttle;
-use super::view_turns::{ViewTurn, ViewTurns};
+use super::turns::{Turn, Turns};
 use super::workers::Workers;
 use crate::consent::{Store, Tokens};
 use crate::fhir::search_parameter::SearchParameters;
@@ -64,7 +64,8 @@ pub struct Service {
     pub(super) open_paths: FxHashSet<&'static str>,
     pub(super) workers: Workers,
     queries: Arc<Semaphore>,
-    views: ViewTurns,
+    views: Turns,
+    records: Turns,
 }
 
 impl std::fmt::Debug for Service {
@@ -103,7 +104,8 @@ impl Service {
             throttle: Throttle::new(&limits.rates),
             open_paths: open_paths(),
             queries: Arc::new(Semaphore::new(limits.queries)),
-            views: ViewTurns::new(limits.views),
+            views: Turns::new(limits.views),
+            records: Turns::new(limits.records),
             limits,
             explain,
             sources,
@@ -138,8 +140,17 @@ impl Service {
     }
 
     /// A turn for a view of a credential, to be held until its rows are out.
-    pub(super) async fn view_turn(&self, credential: &str) -> Result<ViewTurn, Error> {
-        match tokio::time::timeout(self.limits.patience, self.views.take(credential)).await {
+    pub(super) async fn view_turn(&self, credential: &str) -> Result<Turn, Error> {
+        self.turn_of(&self.views, credential).await
+    }
+
+    /// A turn for an operation on all of a patient's records, to be held until they are out.
+    pub(super) async fn record_turn(&self, credential: &str) -> Result<Turn, Error> {
+        self.turn_of(&self.records, credential).await
+    }
+
+    async fn turn_of(&self, turns: &Turns, credential: &str) -> Result<Turn, Error> {
+        match tokio::time::timeout(self.limits.patience, turns.take(credential)).await {
             Ok(Some(turn)) => Ok(turn),
             _ => Err(Error::Busy),
         }

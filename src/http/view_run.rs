@@ -19,8 +19,8 @@ use super::request_id::RequestId;
 use super::routes::{Operation, Route, list, named, object, schema};
 use super::run_request::{RunRequest, Sent};
 use super::service::Service;
+use super::turns::Turn;
 use super::view_source::Work;
-use super::view_turns::ViewTurn;
 use super::{body, view_body, view_format};
 use crate::views::Format;
 
@@ -200,7 +200,7 @@ struct Begin {
     request: RunRequest,
     path: String,
     format: Format,
-    turn: Arc<ViewTurn>,
+    turn: Arc<Turn>,
     id: RequestId,
 }
 

@@ -35,6 +35,16 @@ impl Workers {
         let mut working = Working(runtime.spawn(work));
         (&mut working.0).await.map_err(Error::internal)
     }
+
+    /// Goes on with work behind an answer that has begun; it ends by itself once nobody takes what it gives.
+    pub(super) fn go_on<F>(&self, work: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some(runtime) = &self.0 {
+            runtime.spawn(work);
+        }
+    }
 }
 
 impl Drop for Workers {

@@ -1,4 +1,4 @@
-//! A Patient's compartment as a condition: the row is the Patient, or one of its compartment parameters refers to it
+//! The compartment of a Patient, or of several, as a condition: the row is the Patient, or one of its compartment parameters refers to it
 //! (R4 CompartmentDefinition/patient).
 
 use super::SearchError;
@@ -12,16 +12,27 @@ pub(super) fn holds(ty: TypeId) -> bool {
     !compartment::patient_params(ty).is_empty() || facts().get(ty).name == "Patient"
 }
 
-/// The condition; an error where resources of `ty` are in no Patient's compartment.
+/// The condition for one Patient; an error where resources of `ty` are in no Patient's compartment.
 pub(super) fn criterion(resolver: &Resolver<'_>, ty: TypeId, patient: &str) -> Result<Criterion, SearchError> {
+    of_any(resolver, ty, &[patient])
+}
+
+/// The same for all of these Patients together, whose ids have R4's form.
+pub(super) fn of_any(
+    resolver: &Resolver<'_>,
+    ty: TypeId,
+    patients: &[impl AsRef<str>],
+) -> Result<Criterion, SearchError> {
     let name = facts().get(ty).name;
-    let value = format!("Patient/{patient}");
+    let ids: Vec<&str> = patients.iter().map(AsRef::as_ref).collect();
+    let values: Vec<String> = ids.iter().map(|id| format!("Patient/{id}")).collect();
+    let value = values.join(",");
     let mut asked: Vec<RawParameter> = compartment::patient_params(ty)
         .iter()
         .map(|code| RawParameter::named(code, &value))
         .collect();
     if name == "Patient" {
-        asked.push(RawParameter::named("_id", patient));
+        asked.push(RawParameter::named("_id", &ids.join(",")));
     }
     let mut parts = Vec::with_capacity(asked.len());
     for parameter in &asked {

@@ -61,33 +61,11 @@ impl Page<'_> {
         let entries = self.matches.iter().chain(self.included);
         let size: usize = entries.map(|entry| entry.row.resource.len() + 200).sum();
         let mut out = Vec::with_capacity(size + 1024);
-        out.extend_from_slice(br#"{"resourceType":"Bundle","id":""#);
-        out.extend_from_slice(uuid::Uuid::new_v4().to_string().as_bytes());
-        out.push(b'"');
-        if let Some(now) = instant_text(self.now) {
-            out.extend_from_slice(format!(r#","meta":{{"lastUpdated":"{now}"}}"#).as_bytes());
-        }
-        out.extend_from_slice(br#","type":"searchset""#);
-        if let Some(total) = self.total {
-            out.extend_from_slice(format!(r#","total":{total}"#).as_bytes());
-        }
-        self.links(&mut out);
+        begin(&mut out, self.now, self.total);
+        push_links(&mut out, &self.links);
         self.entries(&mut out);
         out.push(b'}');
         Bytes::from(out)
-    }
-
-    fn links(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(br#","link":["#);
-        for (at, (relation, url)) in self.links.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(format!(r#"{{"relation":"{relation}","url":"#).as_bytes());
-            push_quoted(out, url);
-            out.push(b'}');
-        }
-        out.push(b']');
     }
 
     /// A Bundle without entries has no `entry`: FHIR's arrays are never empty.
@@ -103,38 +81,76 @@ impl Page<'_> {
             if at > 0 {
                 out.push(b',');
             }
-            out.extend_from_slice(br#"{"fullUrl":"#);
-            let place = facts().get(entry.container.unwrap_or(entry.ty)).name;
-            push_quoted(out, &format!("{}{place}/{}", self.base, entry.row.id));
-            out.extend_from_slice(br#","resource":"#);
             // The elements that are asked for are those of the matches.
             let is_whole = self.subset.is_whole() || mode == "include" && !self.subset.elements.is_empty();
-            self.resource(entry, is_whole, out);
-            out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
+            let cut = match is_whole {
+                true => None,
+                false => self.subset.cut(entry.ty, &entry.row.resource),
+            };
+            push_entry(out, self.base, entry, cut.as_deref(), mode);
         }
         if let Some(outcome) = outcome {
             if !(self.matches.is_empty() && self.included.is_empty()) {
                 out.push(b',');
             }
-            let outcome = outcome.to_json();
-            out.extend_from_slice(format!(r#"{{"resource":{outcome},"search":{{"mode":"outcome"}}}}"#).as_bytes());
+            push_outcome(out, &outcome);
         }
         out.push(b']');
     }
 
     /// The remarks as one resource.
     fn outcome(&self) -> Option<OperationOutcome> {
-        let mut remarks = self.remarks.iter().cloned();
-        let first = OperationOutcome::new(remarks.next()?);
-        Some(remarks.fold(first, OperationOutcome::and))
+        said(&self.remarks)
     }
+}
 
-    fn resource(&self, entry: &Entry, is_whole: bool, out: &mut Vec<u8>) {
-        let cut = if is_whole {
-            None
-        } else {
-            self.subset.cut(entry.ty, &entry.row.resource)
-        };
-        out.extend_from_slice(cut.as_deref().unwrap_or(&entry.row.resource));
+/// A Bundle's beginning, up to its links and entries.
+pub(super) fn begin(out: &mut Vec<u8>, now: i64, total: Option<usize>) {
+    out.extend_from_slice(br#"{"resourceType":"Bundle","id":""#);
+    out.extend_from_slice(uuid::Uuid::new_v4().to_string().as_bytes());
+    out.push(b'"');
+    if let Some(now) = instant_text(now) {
+        out.extend_from_slice(format!(r#","meta":{{"lastUpdated":"{now}"}}"#).as_bytes());
     }
+    out.extend_from_slice(br#","type":"searchset""#);
+    if let Some(total) = total {
+        out.extend_from_slice(format!(r#","total":{total}"#).as_bytes());
+    }
+}
+
+/// The links, behind a member.
+pub(super) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, String)]) {
+    out.extend_from_slice(br#","link":["#);
+    for (at, (relation, url)) in links.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(format!(r#"{{"relation":"{relation}","url":"#).as_bytes());
+        push_quoted(out, url);
+        out.push(b'}');
+    }
+    out.push(b']');
+}
+
+/// An entry: the stored text, or what is left of it.
+pub(super) fn push_entry(out: &mut Vec<u8>, base: &str, entry: &Entry, cut: Option<&[u8]>, mode: &str) {
+    out.extend_from_slice(br#"{"fullUrl":"#);
+    let place = facts().get(entry.container.unwrap_or(entry.ty)).name;
+    push_quoted(out, &format!("{base}{place}/{}", entry.row.id));
+    out.extend_from_slice(br#","resource":"#);
+    out.extend_from_slice(cut.unwrap_or(&entry.row.resource));
+    out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
+}
+
+/// An entry that says how the page came about.
+pub(super) fn push_outcome(out: &mut Vec<u8>, outcome: &OperationOutcome) {
+    let outcome = outcome.to_json();
+    out.extend_from_slice(format!(r#"{{"resource":{outcome},"search":{{"mode":"outcome"}}}}"#).as_bytes());
+}
+
+/// Remarks as one resource, if there are any.
+pub(super) fn said(remarks: &[Issue]) -> Option<OperationOutcome> {
+    let mut remarks = remarks.iter().cloned();
+    let first = OperationOutcome::new(remarks.next()?);
+    Some(remarks.fold(first, OperationOutcome::and))
 }

@@ -38,9 +38,19 @@ pub(super) struct Part {
 
 /// Where a match is: the part, and the row or which of the contained resources.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+pub(super) enum Place {
     Outer(usize, Locator),
     Inner(usize, usize),
+}
+
+impl Place {
+    /// The part and the row, of what is not contained in others.
+    pub(super) fn outer(&self) -> Option<(usize, Locator)> {
+        match self {
+            Place::Outer(part, row) => Some((*part, *row)),
+            Place::Inner(..) => None,
+        }
+    }
 }
 
 impl Part {
@@ -135,7 +145,12 @@ impl Engine {
         Ok(())
     }
 
-    async fn one_after_the_other(&self, parts: &[Part], lead: &Query) -> Result<(Vec<Place>, bool), SearchError> {
+    /// The matches of a page of parts that follow each other, and whether there are more.
+    pub(super) async fn one_after_the_other(
+        &self,
+        parts: &[Part],
+        lead: &Query,
+    ) -> Result<(Vec<Place>, bool), SearchError> {
         let Some(place) = lead.place else {
             return self.forward(parts, 0, lead.offset, lead).await;
         };
@@ -170,7 +185,7 @@ impl Engine {
     }
 
     /// The matches from a part on, behind so many of them; of that part those where the page lies, if that is known.
-    async fn forward(
+    pub(super) async fn forward(
         &self,
         parts: &[Part],
         from: usize,
@@ -250,7 +265,7 @@ impl Engine {
     }
 
     /// The matches at these places, cut where the page meets [`MAX_PAGE_BYTES`]: at its end, or else at its beginning.
-    fn shown(&self, parts: &[Part], places: &[Place], backwards: bool) -> Result<Vec<Entry>, SearchError> {
+    pub(super) fn shown(&self, parts: &[Part], places: &[Place], backwards: bool) -> Result<Vec<Entry>, SearchError> {
         let (mut entries, mut bytes) = (Vec::with_capacity(places.len()), 0);
         let mut steps: Vec<&[Place]> = match backwards {
             false => places.chunks(STEP).collect(),

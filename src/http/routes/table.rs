@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::document;
 use super::route::Route;
 use crate::http::{
-    capability, connect, directory, discovery, home, link, oauth, read, rest, search, view_run, view_validate,
+    capability, connect, directory, discovery, home, link, oauth, patient, read, rest, search, view_run, view_validate,
 };
 
 /// Routes that belong together.
@@ -32,6 +32,11 @@ pub(super) fn table() -> Vec<Family> {
                 .into_iter()
                 .flatten()
                 .collect(),
+        ),
+        family(
+            "Patient operations",
+            "All of a patient's records at once",
+            patient::routes(),
         ),
         family(
             "Views",

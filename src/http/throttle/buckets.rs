@@ -23,6 +23,8 @@ const MOST: usize = 200_000;
 /// The buckets of a server.
 pub(in crate::http) struct Throttle {
     credentials: Option<Buckets<Box<str>>>,
+    /// For operations on whole records.
+    records: Option<Buckets<Box<str>>>,
     addresses: Option<Buckets<IpAddr>>,
     /// For what is kept of requests without a credential.
     writes: Option<Buckets<IpAddr>>,
@@ -42,6 +44,7 @@ impl Throttle {
     pub(in crate::http) fn new(rates: &Rates) -> Throttle {
         Throttle {
             credentials: rates.credential.map(|rate| Buckets::new(rate, Box::from(""))),
+            records: rates.records.map(|rate| Buckets::new(rate, Box::from(""))),
             addresses: rates.address.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
             writes: rates.writes.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
             flows: rates.flows.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
@@ -53,6 +56,13 @@ impl Throttle {
         let buckets = self.credentials.as_ref();
         let charged = buckets.map(|buckets| buckets.charge(&Box::from(credential)));
         noted(charged.transpose(), extensions)
+    }
+
+    /// Charges an operation on all of a patient's records to the credential that asks for it.
+    pub(in crate::http) fn charge_record(&self, credential: &str) -> Result<(), Error> {
+        let buckets = self.records.as_ref();
+        let charged = buckets.map(|buckets| buckets.charge(&Box::from(credential)));
+        charged.transpose().map(|_| ()).map_err(Error::Throttled)
     }
 
     /// Lets a request of a good credential pass that is not limited.
@@ -85,7 +95,7 @@ impl Throttle {
 
     /// Gives up the buckets that are full again, which say no more than new ones.
     pub(in crate::http) fn tidy(&self) {
-        if let Some(buckets) = &self.credentials {
+        for buckets in [&self.credentials, &self.records].into_iter().flatten() {
             buckets.tidy();
         }
         for buckets in [&self.addresses, &self.writes, &self.flows].into_iter().flatten() {

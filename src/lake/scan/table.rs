@@ -181,6 +181,11 @@ impl ScopedTable {
         self.clip(leaves).schema().clone()
     }
 
+    /// All columns that are stored of the type, with their files' field ids; `None` if nothing is.
+    pub fn stored_columns(&self) -> Option<&SchemaRef> {
+        self.table.as_ref().map(|table| table.layout.schema())
+    }
+
     /// A table provider for DataFusion over these rows, with the locator columns behind the clipped ones.
     pub fn provider(&self, request: ScanRequest) -> Arc<LakeProvider> {
         Arc::new(LakeProvider::new(self.clone(), request))

@@ -42,6 +42,11 @@ impl Document {
         self.attached(attachment, true)
     }
 
+    /// Says that an attachment is missing, and why.
+    pub fn missing(&mut self, attachment: &Attachment, reason: &str) {
+        self.note(&format!("Not shown: {reason}. {}", type_and_address(attachment)));
+    }
+
     fn attached(&mut self, attachment: Attachment, may_wrap: bool) -> Outcome {
         let declared = attachment.content_type.as_deref();
         match kind_of(declared, &attachment.bytes) {

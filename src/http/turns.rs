@@ -1,5 +1,5 @@
-//! Who runs views, and how many at once. A credential holds at most half of the places, and its first view does not wait for those
-//! that other credentials hold.
+//! Who does something costly, and how many of it at once: runs views, gives out whole records. A credential holds at most half of the
+//! places, and its first piece of work does not wait for those that other credentials hold.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many credentials may have a first view under way, for each place that further views share.
+/// How many credentials may have a first piece of work under way, for each place that further ones share.
 const FIRST_FOR_EACH: usize = 4;
 
-/// The places for views of a server.
+/// The places for one kind of work of a server.
 #[derive(Clone)]
-pub(super) struct ViewTurns(Arc<Places>);
+pub(super) struct Turns(Arc<Places>);
 
 struct Places {
-    /// For the first view of each credential.
+    /// For the first of each credential.
     first: Arc<Semaphore>,
     /// For the further ones.
     further: Arc<Semaphore>,
-    /// How many views one credential may run.
+    /// How many one credential may hold.
     each: usize,
-    /// The credentials that run or wait.
+    /// The credentials that work or wait.
     shares: Mutex<FxHashMap<Box<str>, Arc<Share>>>,
 }
 
@@ -31,28 +31,28 @@ struct Share {
     has_first: AtomicBool,
 }
 
-/// A place for a view, given back when it is dropped.
-pub(super) struct ViewTurn {
+/// A place, given back when it is dropped.
+pub(super) struct Turn {
     _place: OwnedSemaphorePermit,
     _first: Option<First>,
     _own: OwnedSemaphorePermit,
     _member: Member,
 }
 
-/// A credential that runs or waits.
+/// A credential that works or waits.
 struct Member {
     places: Arc<Places>,
     credential: Box<str>,
     share: Arc<Share>,
 }
 
-/// The credential's claim on a place for first views.
+/// The credential's claim on a place for first ones.
 struct First(Arc<Share>);
 
-impl ViewTurns {
+impl Turns {
     /// So many places.
-    pub(super) fn new(places: usize) -> ViewTurns {
-        ViewTurns(Arc::new(Places {
+    pub(super) fn new(places: usize) -> Turns {
+        Turns(Arc::new(Places {
             first: Arc::new(Semaphore::new(places.max(1) * FIRST_FOR_EACH)),
             further: Arc::new(Semaphore::new(places)),
             each: (places / 2).max(1),
@@ -60,8 +60,8 @@ impl ViewTurns {
         }))
     }
 
-    /// A place for a view of this credential, once there is one.
-    pub(super) async fn take(&self, credential: &str) -> Option<ViewTurn> {
+    /// A place for this credential, once there is one.
+    pub(super) async fn take(&self, credential: &str) -> Option<Turn> {
         let member = self.member(credential);
         let own = member.share.own.clone().acquire_owned().await.ok()?;
         let first = First::claim(&member.share);
@@ -70,7 +70,7 @@ impl ViewTurns {
             None => &self.0.further,
         };
         let place = of.clone().acquire_owned().await.ok()?;
-        Some(ViewTurn {
+        Some(Turn {
             _place: place,
             _first: first,
             _own: own,
@@ -123,17 +123,17 @@ mod tests {
 
     use super::*;
 
-    fn now(turns: &ViewTurns, credential: &str) -> Option<ViewTurn> {
+    fn now(turns: &Turns, credential: &str) -> Option<Turn> {
         turns.take(credential).now_or_never().flatten()
     }
 
     /// Six costly views of one patient's token kept every other view waiting for ten seconds.
     #[test]
     fn one_credential_keeps_no_other_waiting() {
-        let turns = ViewTurns::new(4);
-        let held: Vec<ViewTurn> = std::iter::from_fn(|| now(&turns, "greedy")).collect();
+        let turns = Turns::new(4);
+        let held: Vec<Turn> = std::iter::from_fn(|| now(&turns, "greedy")).collect();
         assert_eq!(held.len(), 2);
-        let others: Vec<Option<ViewTurn>> = (0..8).map(|at| now(&turns, &format!("other {at}"))).collect();
+        let others: Vec<Option<Turn>> = (0..8).map(|at| now(&turns, &format!("other {at}"))).collect();
         assert!(others.iter().all(Option::is_some));
         assert!(now(&turns, "greedy").is_none());
         assert!(now(&turns, "other 0").is_some());
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_who_is_gone() {
-        let turns = ViewTurns::new(2);
+        let turns = Turns::new(2);
         let held = now(&turns, "a");
         assert!(held.is_some() && now(&turns, "a").is_none());
         assert_eq!(turns.0.shares.lock().unwrap().len(), 1);

@@ -1,0 +1,17 @@
+//! Operations on all of a patient's records, under `/fhir/Patient/[id]/`: one file per operation. What they give out is decided in the room
+//! `patient`; here stands who may ask, and in which form the answer goes out.
+
+mod everything;
+mod sent;
+mod streamed;
+mod subject;
+
+use super::routes::Route;
+
+/// The operations that the CapabilityStatement names, with the addresses of their definitions.
+pub(super) const OPERATIONS: [(&str, &str); 1] = [everything::DECLARED];
+
+/// The routes of all of them.
+pub(super) fn routes() -> Vec<Route> {
+    everything::routes()
+}

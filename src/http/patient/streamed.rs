@@ -1,0 +1,76 @@
+//! A record as the body of an answer: its pieces go out as they are read, a few ahead of the connection.
+//!
+//! An answer begins when its first piece is there, so that what is wrong until then is an OperationOutcome; an error behind that breaks the
+//! connection off. Reading ends when the client has left.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::http::error::Error;
+use crate::http::request_id::RequestId;
+use crate::http::service::Service;
+use crate::search::{RecordPage, SearchError};
+
+/// Pieces that wait for the connection at most.
+const WAITING: usize = 4;
+
+/// The first piece of a record, and what is left of it.
+pub(super) struct Begun {
+    pub(super) first: Bytes,
+    pub(super) rest: RecordPage,
+}
+
+/// Reads the first piece.
+pub(super) async fn begin(mut page: RecordPage) -> Result<Begun, SearchError> {
+    let first = page.next().await?.unwrap_or_default();
+    Ok(Begun { first, rest: page })
+}
+
+/// All of it, in one piece.
+pub(super) async fn whole(Begun { first, mut rest }: Begun) -> Result<Vec<u8>, SearchError> {
+    let mut all = Vec::from(first);
+    while let Some(piece) = rest.next().await? {
+        all.extend_from_slice(&piece);
+    }
+    Ok(all)
+}
+
+/// A body that begins with the first piece; `turn` is held until the last one has been read.
+pub(super) fn body(
+    service: &Arc<Service>,
+    Begun { first, mut rest }: Begun,
+    turn: impl Send + 'static,
+    id: RequestId,
+) -> Body {
+    if rest.is_over() {
+        return Body::from(first);
+    }
+    let (sender, receiver) = mpsc::channel::<Result<Bytes, Error>>(WAITING);
+    service.workers.go_on(async move {
+        let _turn = turn;
+        loop {
+            // A client that has left takes no more places.
+            let Ok(place) = sender.reserve().await else { return };
+            match rest.next().await {
+                Ok(Some(piece)) => place.send(Ok(piece)),
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::error!(%error, request = %id, "a record broke off");
+                    place.send(Err(Error::from(error)));
+                    return;
+                }
+            }
+        }
+    });
+    let rest = futures::stream::unfold(receiver, |mut receiver| async move {
+        let piece = receiver.recv().await?;
+        let piece = piece.map_err(|_| io::Error::other("the record broke off"));
+        Some((piece, receiver))
+    });
+    let first = futures::stream::iter([Ok(first)]);
+    Body::from_stream(futures::StreamExt::chain(first, rest))
+}

@@ -1,0 +1,305 @@
+//! The operation's parameters, checked: what a record has to hold for a request.
+
+use std::sync::Arc;
+
+use super::dates;
+use crate::fhir::temporal::Temporal;
+use crate::fhir::{TypeId, facts};
+use crate::lake::Scope;
+use crate::patient::PatientError;
+use crate::patient::members::{self, REFERRED};
+use crate::search::raw::RawParameter;
+use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest, shown};
+
+/// The parameters that are the operation's own.
+pub const PARAMETERS: [&str; 4] = ["start", "end", "_since", "_type"];
+
+/// What is asked of a patient's records.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    members: Vec<Member>,
+    only: Option<Vec<TypeId>>,
+    since: Option<RawParameter>,
+    /// Which page, and in which form.
+    page: Vec<RawParameter>,
+    /// The operation's own parameters, for links.
+    repeated: Vec<(String, String)>,
+    handling: Handling,
+}
+
+/// Whose records are given out, and to whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// Who asks.
+    pub scope: &'a Arc<Scope>,
+    /// The ids of the Patients: one at least.
+    pub patients: &'a [String],
+    /// The time, in microseconds since 1970.
+    pub now: i64,
+    /// `{base}/fhir/`, with the slash.
+    pub base: &'a str,
+}
+
+/// The operation's own parameters as they were sent.
+#[derive(Default)]
+struct Own {
+    start: Option<String>,
+    end: Option<String>,
+    since: Option<String>,
+    types: Option<Vec<TypeId>>,
+}
+
+impl Asked {
+    /// Checks parameters. Those that the operation does not have are left out or refused, as `handling` says.
+    pub fn parse(parameters: &[RawParameter], handling: Handling) -> Result<Asked, PatientError> {
+        let mut own = Own::default();
+        let mut page = Vec::new();
+        for parameter in parameters {
+            if handling == Handling::Lenient && parameter.value.is_empty() {
+                continue;
+            }
+            if own.take(parameter)? {
+                continue;
+            }
+            match RecordRequest::is_of_page(parameter) {
+                true => page.push(parameter.clone()),
+                false if handling == Handling::Strict => {
+                    let modifier = parameter.modifier.iter().flat_map(|modifier| [":", modifier]);
+                    let written: String = [parameter.name.as_str()].into_iter().chain(modifier).collect();
+                    return Err(PatientError::Unknown(shown(&written)));
+                }
+                false => {}
+            }
+        }
+        Ok(Asked {
+            members: own.members(),
+            repeated: own.repeated(),
+            since: own
+                .since
+                .map(|since| RawParameter::named("_lastUpdated", &format!("ge{since}"))),
+            only: own.types,
+            page,
+            handling,
+        })
+    }
+
+    /// The page that is asked for; `path` is its address below the base.
+    pub async fn page(&self, engine: &Engine, subject: Subject<'_>, path: &str) -> Result<RecordPage, PatientError> {
+        let extent = Extent::Page {
+            path,
+            parameters: &self.page,
+            repeated: &self.repeated,
+            handling: self.handling,
+        };
+        self.begin(engine, subject, extent).await
+    }
+
+    /// All that is asked for, in one Bundle.
+    pub async fn whole(&self, engine: &Engine, subject: Subject<'_>) -> Result<RecordPage, PatientError> {
+        self.begin(engine, subject, Extent::Whole).await
+    }
+
+    async fn begin(
+        &self,
+        engine: &Engine,
+        subject: Subject<'_>,
+        extent: Extent<'_>,
+    ) -> Result<RecordPage, PatientError> {
+        let Subject {
+            scope,
+            patients,
+            now,
+            base,
+        } = subject;
+        let request = RecordRequest {
+            scope,
+            patients,
+            members: &self.members,
+            referred: members::referred(),
+            only: self.only.as_deref(),
+            since: self.since.as_ref(),
+            extent,
+            now,
+            base,
+        };
+        let page = engine.record(&request).await?;
+        page.ok_or_else(|| PatientError::NoPatient(patients.first().cloned().unwrap_or_default()))
+    }
+}
+
+impl Own {
+    /// Takes a parameter up, if it is one of the operation's.
+    fn take(&mut self, parameter: &RawParameter) -> Result<bool, PatientError> {
+        if parameter.modifier.is_some() {
+            return Ok(false);
+        }
+        let value = parameter.value.as_str();
+        match parameter.name.as_str() {
+            "start" => once(&mut self.start, "start", date("start", value)?)?,
+            "end" => once(&mut self.end, "end", date("end", value)?)?,
+            "_since" => once(&mut self.since, "_since", instant(value)?)?,
+            "_type" => {
+                let types = self.types.get_or_insert_default();
+                for name in value.split(',') {
+                    let ty = listed(name)?;
+                    if !types.contains(&ty) {
+                        types.push(ty);
+                    }
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The types of a record, those with a clinical date bound to the time asked for.
+    fn members(&self) -> Vec<Member> {
+        let bounds = [("ge", &self.start), ("le", &self.end)];
+        let member = |ty: &TypeId| {
+            let code = dates::code(facts().get(*ty).name);
+            let asked = bounds
+                .iter()
+                .filter_map(|(prefix, bound)| Some((code?, prefix, bound.as_ref()?)));
+            let parameters = asked.map(|(code, prefix, bound)| RawParameter::named(code, &format!("{prefix}{bound}")));
+            Member {
+                ty: *ty,
+                parameters: parameters.collect(),
+            }
+        };
+        members::types().iter().map(member).collect()
+    }
+
+    /// The parameters as links have them.
+    fn repeated(&self) -> Vec<(String, String)> {
+        let types = self.types.as_ref().map(|types| {
+            let names: Vec<&str> = types.iter().map(|ty| facts().get(*ty).name).collect();
+            names.join(",")
+        });
+        let values = [self.start.clone(), self.end.clone(), self.since.clone(), types];
+        let pairs = PARAMETERS.iter().zip(values);
+        pairs
+            .filter_map(|(name, value)| Some(((*name).to_owned(), value?)))
+            .collect()
+    }
+}
+
+/// A type that a record may have.
+fn listed(name: &str) -> Result<TypeId, PatientError> {
+    let ty = facts()
+        .lookup(name)
+        .filter(|ty| members::types().contains(ty) || REFERRED.contains(&facts().get(*ty).name));
+    let expected = "a type of the Patient compartment, or Location, Medication, Organization or Practitioner";
+    ty.ok_or_else(|| wrong("_type", name, expected))
+}
+
+/// A day, month or year, or a moment, as the search parameters take it.
+fn date(parameter: &'static str, value: &str) -> Result<String, PatientError> {
+    let text = value.replace(' ', "+");
+    match Temporal::date(&text).or_else(|_| Temporal::instant(&text)) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(wrong(parameter, value, "a date like 2024, 2024-02 or 2024-02-29")),
+    }
+}
+
+/// A moment; a date stands for its first one. A blank where a zone's plus sign belongs is taken for the plus sign.
+fn instant(value: &str) -> Result<String, PatientError> {
+    let text = value.replace(' ', "+");
+    match Temporal::instant(&text).or_else(|_| Temporal::date(&text)) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(wrong("_since", value, "an instant like 2024-02-29T12:00:00Z")),
+    }
+}
+
+fn wrong(parameter: &'static str, value: &str, expected: &'static str) -> PatientError {
+    PatientError::Value {
+        parameter,
+        value: shown(value),
+        expected,
+    }
+}
+
+fn once(place: &mut Option<String>, name: &'static str, value: String) -> Result<(), PatientError> {
+    match place.replace(value) {
+        Some(before) if place.as_ref() != Some(&before) => Err(PatientError::Repeated(name)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::raw;
+
+    fn parsed(query: &str, handling: Handling) -> Result<Asked, String> {
+        Asked::parse(&raw::parse(query), handling).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn parameters_are_taken_apart() {
+        let query = "_type=Condition,Patient&start=2020&_count=5&_type=Condition,Location&_since=2024-01-01T00:00:00+01:00\
+                     &end=2021-03&_total=accurate&start=2020";
+        let asked = parsed(query, Handling::Strict).unwrap();
+        let repeated: Vec<String> = asked
+            .repeated
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        assert_eq!(
+            repeated,
+            [
+                "start=2020",
+                "end=2021-03",
+                "_since=2024-01-01T00:00:00+01:00",
+                "_type=Condition,Patient,Location"
+            ]
+        );
+        let condition = asked
+            .members
+            .iter()
+            .find(|member| facts().get(member.ty).name == "Condition");
+        let expected = [
+            RawParameter::named("onset-date", "ge2020"),
+            RawParameter::named("onset-date", "le2021-03"),
+        ];
+        assert_eq!(condition.unwrap().parameters, expected);
+        let coverage = asked
+            .members
+            .iter()
+            .find(|member| facts().get(member.ty).name == "Coverage");
+        assert!(coverage.unwrap().parameters.is_empty());
+        assert_eq!(asked.page.len(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_named() {
+        let error = |query: &str| parsed(query, Handling::Lenient).unwrap_err();
+        assert_eq!(
+            error("_type=Patient,Device"),
+            "the parameter _type must be a type of the Patient compartment, or Location, Medication, Organization or \
+             Practitioner; it is 'Device'"
+        );
+        assert!(error("_type=Resource").contains("'Resource'"));
+        assert!(error("_type=Patient,,Goal").ends_with("it is ''"));
+        for query in ["start=ge2020", "end=soon", "start=2024-02-30", "start=2020-01-01T12"] {
+            assert!(error(query).contains("a date like"), "{query}");
+        }
+        assert!(error("_since=2024-01-01T00:00").contains("an instant like"));
+        assert_eq!(error("end=2020&end=2021"), "the parameter end comes more than once");
+    }
+
+    #[test]
+    fn unknown_parameters_are_left_out_or_refused() {
+        for (query, name) in [
+            ("_sort=date", "_sort"),
+            ("start:exact=2020", "start:exact"),
+            ("_summary=true", "_summary"),
+            ("_included=5", "_included"),
+        ] {
+            assert!(parsed(query, Handling::Lenient).unwrap().repeated.is_empty());
+            let error = parsed(query, Handling::Strict).unwrap_err();
+            assert_eq!(error, format!("there is no parameter {name}"));
+        }
+        assert!(parsed("start=&_type=", Handling::Lenient).unwrap().only.is_none());
+        assert!(parsed("start=", Handling::Strict).is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! What R4 calls the clinical date of a resource, type by type: the search parameter that `start` and `end` are asked of.
+
+/// A type's clinical date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClinicalDate {
+    /// The resource type.
+    pub resource: &'static str,
+    /// The code of its search parameter.
+    pub code: &'static str,
+    /// The end of the URL at which R4 defines the parameter: `http://hl7.org/fhir/SearchParameter/...`.
+    pub source: &'static str,
+}
+
+const fn date(resource: &'static str, code: &'static str, source: &'static str) -> ClinicalDate {
+    ClinicalDate { resource, code, source }
+}
+
+/// By type. For 17 types R4 has one search parameter, `clinical-date`, and says which element it means: when it happened, or for requests
+/// when it was authored. Where R4 leaves a type out, the row names the type's own parameter over the like element. Types that are
+/// not here have no such date, but for AuditEvent and Provenance, whose dates are those of records: the operation asks for dates of care.
+pub const CLINICAL_DATES: &[ClinicalDate] = &[
+    date("Account", "period", "Account-period"),
+    date("AdverseEvent", "date", "AdverseEvent-date"),
+    date("AllergyIntolerance", "date", "clinical-date"),
+    date("Appointment", "date", "Appointment-date"),
+    date("Basic", "created", "Basic-created"),
+    date("CarePlan", "date", "clinical-date"),
+    date("CareTeam", "date", "clinical-date"),
+    date("ChargeItem", "occurrence", "ChargeItem-occurrence"),
+    // R4 has no search parameter over Claim.billablePeriod, nor over that of an ExplanationOfBenefit.
+    date("Claim", "created", "Claim-created"),
+    date("ClaimResponse", "created", "ClaimResponse-created"),
+    date("ClinicalImpression", "date", "clinical-date"),
+    date("Communication", "sent", "Communication-sent"),
+    date("CommunicationRequest", "authored", "CommunicationRequest-authored"),
+    date("Composition", "date", "clinical-date"),
+    date("Condition", "onset-date", "Condition-onset-date"),
+    date("Consent", "date", "clinical-date"),
+    date(
+        "CoverageEligibilityRequest",
+        "created",
+        "CoverageEligibilityRequest-created",
+    ),
+    date(
+        "CoverageEligibilityResponse",
+        "created",
+        "CoverageEligibilityResponse-created",
+    ),
+    date("DetectedIssue", "identified", "DetectedIssue-identified"),
+    date("DeviceRequest", "authored-on", "DeviceRequest-authored-on"),
+    date("DiagnosticReport", "date", "clinical-date"),
+    date("DocumentManifest", "created", "DocumentManifest-created"),
+    date("DocumentReference", "date", "DocumentReference-date"),
+    date("Encounter", "date", "clinical-date"),
+    date("EpisodeOfCare", "date", "clinical-date"),
+    date("ExplanationOfBenefit", "created", "ExplanationOfBenefit-created"),
+    date("FamilyMemberHistory", "date", "clinical-date"),
+    date("Flag", "date", "clinical-date"),
+    date("Goal", "start-date", "Goal-start-date"),
+    date("ImagingStudy", "started", "ImagingStudy-started"),
+    date("Immunization", "date", "clinical-date"),
+    date("ImmunizationEvaluation", "date", "ImmunizationEvaluation-date"),
+    date("ImmunizationRecommendation", "date", "ImmunizationRecommendation-date"),
+    date("Invoice", "date", "Invoice-date"),
+    date("List", "date", "clinical-date"),
+    date("MeasureReport", "period", "MeasureReport-period"),
+    date("Media", "created", "Media-created"),
+    date(
+        "MedicationAdministration",
+        "effective-time",
+        "MedicationAdministration-effective-time",
+    ),
+    date(
+        "MedicationDispense",
+        "whenhandedover",
+        "MedicationDispense-whenhandedover",
+    ),
+    date("MedicationRequest", "authoredon", "MedicationRequest-authoredon"),
+    date("MedicationStatement", "effective", "MedicationStatement-effective"),
+    date("NutritionOrder", "datetime", "NutritionOrder-datetime"),
+    date("Observation", "date", "clinical-date"),
+    date("Procedure", "date", "clinical-date"),
+    date("QuestionnaireResponse", "authored", "QuestionnaireResponse-authored"),
+    date("RequestGroup", "authored", "RequestGroup-authored"),
+    date("ResearchSubject", "date", "ResearchSubject-date"),
+    date("RiskAssessment", "date", "clinical-date"),
+    date("Schedule", "date", "Schedule-date"),
+    date("ServiceRequest", "authored", "ServiceRequest-authored"),
+    date("Specimen", "collected", "Specimen-collected"),
+    date("SupplyRequest", "date", "clinical-date"),
+    date("VisionPrescription", "datewritten", "VisionPrescription-datewritten"),
+];
+
+/// The code of a type's clinical date, if it has one.
+pub(super) fn code(resource: &str) -> Option<&'static str> {
+    let found = CLINICAL_DATES.iter().find(|date| date.resource == resource);
+    found.map(|date| date.code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fhir::facts;
+    use crate::fhir::search_parameter::{SearchParameters, SearchType};
+    use crate::patient::members;
+
+    #[test]
+    fn each_is_a_date_parameter_that_r4_defines_for_a_type_of_the_compartment() {
+        let parameters = SearchParameters::builtin();
+        for ClinicalDate { resource, code, source } in CLINICAL_DATES {
+            let ty = facts().lookup(resource).unwrap();
+            assert!(members::types().contains(&ty), "{resource}");
+            let parameter = parameters.get(ty, code).unwrap_or_else(|| panic!("{resource}?{code}"));
+            assert_eq!(parameter.ty, SearchType::Date, "{resource}?{code}");
+            assert_eq!(parameter.url, format!("http://hl7.org/fhir/SearchParameter/{source}"));
+        }
+        assert!(CLINICAL_DATES.is_sorted_by(|one, other| one.resource < other.resource));
+        let of_all = CLINICAL_DATES.iter().filter(|date| date.source == "clinical-date");
+        assert_eq!(of_all.count(), 17);
+    }
+
+    /// A type that has dates and is not in the table is one of which somebody has thought.
+    #[test]
+    fn types_without_a_clinical_date_are_known() {
+        let parameters = SearchParameters::builtin();
+        let mut without = Vec::new();
+        for ty in members::types() {
+            let name = facts().get(*ty).name;
+            let dated = parameters
+                .of(*ty)
+                .any(|one| one.ty == SearchType::Date && !one.code.starts_with('_'));
+            if dated && code(name).is_none() {
+                without.push(name);
+            }
+        }
+        assert_eq!(
+            without,
+            ["Patient", "AuditEvent", "Person", "Provenance", "RelatedPerson"]
+        );
+    }
+}

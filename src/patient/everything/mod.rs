@@ -1,0 +1,9 @@
+//! `Patient/[id]/$everything`: a patient's records as they are, page by page or as a whole.
+//!
+//! Decides what the operation's parameters mean. R4 defines it at `OperationDefinition/Patient-everything`.
+
+mod asked;
+mod dates;
+
+pub use asked::{Asked, PARAMETERS, Subject};
+pub use dates::{CLINICAL_DATES, ClinicalDate};

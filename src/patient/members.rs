@@ -1,0 +1,46 @@
+//! Which types a patient's record has, and in which order.
+
+use std::sync::LazyLock;
+
+use crate::fhir::{TypeId, compartment, facts};
+
+/// The types of what a compartment's resources refer to that are given out along with them, by name.
+pub const REFERRED: [&str; 4] = ["Location", "Medication", "Organization", "Practitioner"];
+
+/// The types of a Patient's compartment (R4 CompartmentDefinition/patient): Patient first, then the others by name.
+pub(super) fn types() -> &'static [TypeId] {
+    static TYPES: LazyLock<Vec<TypeId>> = LazyLock::new(|| {
+        let name = |ty: &TypeId| facts().get(*ty).name;
+        let mut types: Vec<TypeId> = facts().resources().collect();
+        types.retain(|ty| name(ty) == "Patient" || !compartment::patient_params(*ty).is_empty());
+        types.sort_by_key(|ty| (name(ty) != "Patient", name(ty)));
+        types
+    });
+    &TYPES
+}
+
+/// [`REFERRED`] as types.
+pub(super) fn referred() -> &'static [TypeId] {
+    static TYPES: LazyLock<Vec<TypeId>> = LazyLock::new(|| named(&REFERRED));
+    &TYPES
+}
+
+/// Types by their names, in the same order; what is no type is left out.
+pub(super) fn named(names: &[&str]) -> Vec<TypeId> {
+    names.iter().filter_map(|name| facts().lookup(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patient_comes_first_and_nothing_referred_to_is_a_member() {
+        let names: Vec<&str> = types().iter().map(|ty| facts().get(*ty).name).collect();
+        assert_eq!(names.len(), 66);
+        assert_eq!(names[..3], ["Patient", "Account", "AdverseEvent"]);
+        assert!(names[1..].is_sorted());
+        assert_eq!(referred().len(), REFERRED.len());
+        assert!(REFERRED.is_sorted() && REFERRED.iter().all(|name| !names.contains(name)));
+    }
+}

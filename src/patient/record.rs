@@ -1,0 +1,76 @@
+//! All of a patient's resources in memory, by type: what documents about the patient are made from.
+
+use std::sync::Arc;
+
+use super::PatientError;
+use super::members::{named, types};
+use crate::fhir::{TypeId, facts};
+use crate::lake::Scope;
+use crate::lake::scan::Row;
+use crate::search::{Engine, Extent, Gathered, Member, RecordRequest};
+
+/// A patient's resources and those that they refer to, each once.
+#[derive(Debug)]
+pub struct Record {
+    /// The snapshot that they are of.
+    pub snapshot: u64,
+    /// Patient first, then the types of the compartment by name, then what they refer to.
+    pub types: Vec<Gathered>,
+}
+
+/// Gathers what is in the compartments of these Patients, as far as the scope shows it, and what that refers to of the types `also`, which
+/// are no types of a compartment: directly, or through others of these types.
+pub async fn record(
+    engine: &Engine,
+    scope: &Arc<Scope>,
+    patients: &[String],
+    also: &[&str],
+    now: i64,
+) -> Result<Record, PatientError> {
+    let member = |ty: &TypeId| Member {
+        ty: *ty,
+        parameters: Vec::new(),
+    };
+    let members: Vec<Member> = types().iter().map(member).collect();
+    let request = RecordRequest {
+        scope,
+        patients,
+        members: &members,
+        referred: &named(also),
+        only: None,
+        since: None,
+        extent: Extent::Whole,
+        now,
+        base: "",
+    };
+    let Some(page) = engine.record(&request).await? else {
+        return Err(PatientError::NoPatient(patients.first().cloned().unwrap_or_default()));
+    };
+    Ok(Record {
+        snapshot: page.snapshot(),
+        types: page.gather().await?,
+    })
+}
+
+impl Record {
+    /// The resources of a type, in the table's order.
+    pub fn of(&self, name: &str) -> &[Row] {
+        let of = |gathered: &&Gathered| facts().get(gathered.ty).name == name;
+        self.types.iter().find(of).map_or(&[], |gathered| &gathered.rows)
+    }
+
+    /// The resource of a type and id.
+    pub fn get(&self, name: &str, id: &str) -> Option<&Row> {
+        self.of(name).iter().find(|row| row.id == id)
+    }
+
+    /// How many resources there are.
+    pub fn len(&self) -> usize {
+        self.types.iter().map(|gathered| gathered.rows.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
