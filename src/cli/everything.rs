@@ -123,7 +123,7 @@ fn parameters(arguments: &Args) -> Vec<RawParameter> {
 }
 
 /// Refuses to write into the data folder, whose files nothing may take the place of.
-fn keep_out(data: &Path, out: &Path) -> Result<(), Failure> {
+pub(super) fn keep_out(data: &Path, out: &Path) -> Result<(), Failure> {
     let folder = match out.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -138,7 +138,7 @@ fn keep_out(data: &Path, out: &Path) -> Result<(), Failure> {
     }
 }
 
-fn failure(error: PatientError) -> Failure {
+pub(super) fn failure(error: PatientError) -> Failure {
     match error.is_input() {
         true => Failure::input(error.to_string()),
         false => Failure::other(error),

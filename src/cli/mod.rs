@@ -41,6 +41,7 @@ mod logging;
 mod mode;
 mod normalize;
 mod output;
+mod pdf;
 mod playground;
 mod progress;
 mod rates;

@@ -22,7 +22,7 @@ pub(super) const DANGLING: &str = "/StructureDefinition/dangling";
 pub(super) const DATA_ABSENT_REASON: &str = "http://hl7.org/fhir/StructureDefinition/data-absent-reason";
 
 /// What stands for something that R4 requires and the source left out.
-pub(super) const PLACEHOLDER: &str = "Undefined by source";
+pub const PLACEHOLDER: &str = "Undefined by source";
 
 /// The extension that says a rule contributed a value.
 pub(super) fn mark(base: &str, rule: Rule) -> String {

@@ -21,6 +21,7 @@ mod walk;
 
 pub use codes::{Codes, Concept, NoCodes};
 pub use knowledge::{Knowledge, NewestKnowledge};
+pub use marks::PLACEHOLDER;
 pub use plan::{Addition, Additions, Generated, Plan};
 pub use plans::{NoPlans, PlanFacts, Plans};
 pub use record::{Day, Record, Source, SourceId};

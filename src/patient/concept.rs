@@ -126,7 +126,10 @@ mod tests {
     fn text_tells_only_where_there_is_no_code() {
         let text = r#"{"text":"Hay  Fever"}"#;
         assert_eq!(groups(&[text, r#"{"text":"hay fever"}"#]), [0, 0]);
-        assert_eq!(groups(&[text, r#"{"coding":[{"code":"1"}],"text":"hay fever"}"#]), [0, 1]);
+        assert_eq!(
+            groups(&[text, r#"{"coding":[{"code":"1"}],"text":"hay fever"}"#]),
+            [0, 1]
+        );
         let unknown = r#"{"text":"Undefined by source"}"#;
         assert_eq!(groups(&[unknown, unknown]), [0, 1]);
     }

@@ -35,7 +35,8 @@ const PERIODS: &[(&str, &str, &str)] = &[
 pub(super) fn choice<'t>(object: Value<'t>, name: &str) -> Option<(&'t str, Value<'t>)> {
     object.entries().find_map(|(key, value)| {
         let ty = key.raw().strip_prefix(name)?;
-        ty.starts_with(|first: char| first.is_ascii_uppercase()).then_some((ty, value))
+        ty.starts_with(|first: char| first.is_ascii_uppercase())
+            .then_some((ty, value))
     })
 }
 
@@ -130,7 +131,9 @@ pub(super) fn quantity(value: Value<'_>) -> Option<String> {
 
 /// The unit of a Quantity, or the currency of an amount.
 pub(super) fn unit(value: Value<'_>) -> String {
-    let own = ["unit", "code", "currency"].iter().find_map(|name| text(value.get(name)));
+    let own = ["unit", "code", "currency"]
+        .iter()
+        .find_map(|name| text(value.get(name)));
     let own = own.unwrap_or_default();
     let known = UNITS.iter().find(|(code, _)| *code == own);
     let unit = known.map_or(own.as_str(), |(_, plain)| plain);
@@ -290,12 +293,21 @@ mod tests {
     #[test]
     fn quantities_keep_their_digits() {
         let written = |json: &str| read(json, quantity);
-        assert_eq!(written(r#"{"value":6.10,"unit":"mmol/L"}"#).as_deref(), Some("6.10 mmol/L"));
+        assert_eq!(
+            written(r#"{"value":6.10,"unit":"mmol/L"}"#).as_deref(),
+            Some("6.10 mmol/L")
+        );
         assert_eq!(written(r#"{"value":7.5,"unit":"%"}"#).as_deref(), Some("7.5%"));
-        assert_eq!(written(r#"{"value":5,"comparator":"<","code":"mm[Hg]"}"#).as_deref(), Some("<5 mmHg"));
+        assert_eq!(
+            written(r#"{"value":5,"comparator":"<","code":"mm[Hg]"}"#).as_deref(),
+            Some("<5 mmHg")
+        );
         assert_eq!(written(r#"{"value":3,"unit":"{score}"}"#).as_deref(), Some("3 score"));
         assert_eq!(written(r#"{"value":1.50e3,"code":"1"}"#).as_deref(), Some("1500"));
-        assert_eq!(written(r#"{"value":84.74548816597073,"unit":"mg"}"#).as_deref(), Some("84.745 mg"));
+        assert_eq!(
+            written(r#"{"value":84.74548816597073,"unit":"mg"}"#).as_deref(),
+            Some("84.745 mg")
+        );
         assert_eq!(written(r#"{"value":0.00001234567}"#).as_deref(), Some("0.00001234567"));
         assert_eq!(written(r#"{"unit":"mg"}"#), None);
     }
@@ -318,7 +330,10 @@ mod tests {
     #[test]
     fn a_dosage_is_what_the_prescriber_wrote_or_what_the_parts_say() {
         let written = |json: &str| read(json, |value| dosage(Some(value)));
-        assert_eq!(written(r#"[{"text":"one at night","timing":{}}]"#).as_deref(), Some("one at night"));
+        assert_eq!(
+            written(r#"[{"text":"one at night","timing":{}}]"#).as_deref(),
+            Some("one at night")
+        );
         let parts = r#"[{"timing":{"repeat":{"frequency":2,"period":1.0,"periodUnit":"d"}},"asNeededBoolean":true,
             "doseAndRate":[{"doseQuantity":{"value":10,"unit":"mg"}}]}]"#;
         assert_eq!(written(parts).as_deref(), Some("10 mg, 2 times a day, as needed"));
@@ -341,7 +356,10 @@ mod tests {
             said(r#"{"low":{"value":4.0,"unit":"%"},"high":{"value":5.6,"unit":"%"}}"#).as_deref(),
             Some("4.0 to 5.6%")
         );
-        assert_eq!(said(r#"{"high":{"value":9,"unit":"mg"}}"#).as_deref(), Some("up to 9 mg"));
+        assert_eq!(
+            said(r#"{"high":{"value":9,"unit":"mg"}}"#).as_deref(),
+            Some("up to 9 mg")
+        );
     }
 
     #[test]

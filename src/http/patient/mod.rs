@@ -2,6 +2,8 @@
 //! `patient`; here stands who may ask, and in which form the answer goes out.
 
 mod everything;
+mod held;
+mod pdf;
 mod sent;
 mod streamed;
 mod subject;
@@ -13,5 +15,7 @@ pub(super) const OPERATIONS: [(&str, &str); 1] = [everything::DECLARED];
 
 /// The routes of all of them.
 pub(super) fn routes() -> Vec<Route> {
-    everything::routes()
+    let mut routes = everything::routes();
+    routes.extend(pdf::routes());
+    routes
 }

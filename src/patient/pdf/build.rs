@@ -71,7 +71,10 @@ impl Export {
     }
 
     fn begin(&self, parts: &[Part<'_>]) -> Result<Document, PdfError> {
-        let person = parts.iter().find_map(|part| part.record.and_then(person)).unwrap_or_default();
+        let person = parts
+            .iter()
+            .find_map(|part| part.record.and_then(person))
+            .unwrap_or_default();
         let title = joined("Health records", &person);
         let mut document = Document::new(Properties {
             title: title.clone(),
@@ -81,12 +84,22 @@ impl Export {
             running_head: format!("{title} \u{b7} {}", self.moment.format("%Y-%m-%d")),
         })?;
         document.heading(1, &title);
-        document.paragraph(&format!("Made on {} by {}.", self.moment.format("%Y-%m-%d at %H:%M UTC"), self.author));
+        document.paragraph(&format!(
+            "Made on {} by {}.",
+            self.moment.format("%Y-%m-%d at %H:%M UTC"),
+            self.author
+        ));
         document.heading(2, "Sources");
-        let columns = [Column::new("Source", 6.0), Column::new("Records", 2.0), Column::new("Connected as", 4.0)];
+        let columns = [
+            Column::new("Source", 6.0),
+            Column::new("Records", 2.0),
+            Column::new("Connected as", 4.0),
+        ];
         let mut table = document.table("Sources of these records", &columns);
         for part in parts {
-            let count = part.record.map_or_else(|| "none could be had".to_owned(), |record| record.len().to_string());
+            let count = part
+                .record
+                .map_or_else(|| "none could be had".to_owned(), |record| record.len().to_string());
             let kind = match part.source.kind {
                 SourceKind::Connected => "signed in by the patient",
                 SourceKind::SelfAttested => "by the patient's own word",
@@ -98,7 +111,7 @@ impl Export {
         Ok(document)
     }
 
-    fn part(&mut self, document: &mut Document, part: &Part<'_>, attachments: &dyn Attachments) {
+    fn part(&mut self, document: &mut Document, part: &Part<'_>, attachments: &Attachments) {
         document.page_break();
         document.heading(1, &part.source.label);
         let Some(record) = part.record else {
@@ -108,8 +121,13 @@ impl Export {
         };
         let mut tapes: Vec<Tape> = Vec::new();
         tapes.resize_with(record.len(), Tape::new);
-        let texts = record.types.iter().flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.ty, &row.resource)));
-        let read = texts.zip(&mut tapes).filter_map(|((ty, text), tape)| Resource::read(ty, text, tape));
+        let texts = record
+            .types
+            .iter()
+            .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.ty, &row.resource)));
+        let read = texts
+            .zip(&mut tapes)
+            .filter_map(|((ty, text), tape)| Resource::read(ty, text, tape));
         let resources: Vec<Resource<'_>> = read.collect();
         self.resources += resources.len();
         if resources.is_empty() {
@@ -131,7 +149,11 @@ impl Export {
 }
 
 /// One document of all sources, in their order.
-pub fn document(mut export: Export, parts: &[Part<'_>], attachments: &dyn Attachments) -> Result<(Export, Vec<u8>), PdfError> {
+pub fn document(
+    mut export: Export,
+    parts: &[Part<'_>],
+    attachments: &Attachments,
+) -> Result<(Export, Vec<u8>), PdfError> {
     let mut document = export.begin(parts)?;
     for part in parts {
         export.part(&mut document, part, attachments);
@@ -145,7 +167,11 @@ pub fn document(mut export: Export, parts: &[Part<'_>], attachments: &dyn Attach
 }
 
 /// A ZIP archive with one document for each source.
-pub fn archive(mut export: Export, parts: &[Part<'_>], attachments: &dyn Attachments) -> Result<(Export, Vec<u8>), PdfError> {
+pub fn archive(
+    mut export: Export,
+    parts: &[Part<'_>],
+    attachments: &Attachments,
+) -> Result<(Export, Vec<u8>), PdfError> {
     const FAILED: PdfError = PdfError::Writer("the archive cannot be written");
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     // PDF is packed already.
@@ -169,7 +195,13 @@ fn file_name(source: &Source, taken: &mut BTreeSet<String>) -> String {
         SourceKind::SelfAttested => "ial1",
         SourceKind::Facility => "ial2",
     };
-    let safe = |letter: char| if letter.is_alphanumeric() || "-_. ".contains(letter) { letter } else { '-' };
+    let safe = |letter: char| {
+        if letter.is_alphanumeric() || "-_. ".contains(letter) {
+            letter
+        } else {
+            '-'
+        }
+    };
     let name: String = source.name.chars().map(safe).take(100).collect();
     let mut file = format!("{prefix}-{name}.pdf");
     let mut count = 1;
@@ -185,7 +217,9 @@ fn person(record: &Record) -> Option<String> {
     let row = record.of("Patient").first()?;
     let mut tape = Tape::new();
     let patient = tape.parse(&row.resource).ok()?;
-    let name = patient.get("name").and_then(|names| names.items().find_map(words::human));
+    let name = patient
+        .get("name")
+        .and_then(|names| names.items().find_map(words::human));
     let born = patient.get_str("birthDate").map(|date| format!("born {date}"));
     words::join([name, born].into_iter().flatten(), ", ")
 }
@@ -224,7 +258,11 @@ fn structured(document: &mut Document, resources: &[Resource<'_>]) {
 
 fn rows(document: &mut Document, table: &Table, mut resources: Vec<&Resource<'_>>) {
     resources.sort_by_cached_key(|resource| std::cmp::Reverse(resource.when(table.dates)));
-    let columns: Vec<Column> = table.columns.iter().map(|(title, share)| Column::new(*title, *share)).collect();
+    let columns: Vec<Column> = table
+        .columns
+        .iter()
+        .map(|(title, share)| Column::new(*title, *share))
+        .collect();
     let mut written = document.table(table.title, &columns);
     for resource in resources {
         for row in (table.rows)(resource) {
@@ -254,7 +292,7 @@ fn others(document: &mut Document, resources: &[&Resource<'_>]) {
 }
 
 /// The documents that records name; says whether all that are held could be read.
-fn documents(document: &mut Document, resources: &[Resource<'_>], attachments: &dyn Attachments) -> bool {
+fn documents(document: &mut Document, resources: &[Resource<'_>], attachments: &Attachments) -> bool {
     let named: Vec<_> = resources.iter().flat_map(attached::of).collect();
     if named.is_empty() {
         return true;

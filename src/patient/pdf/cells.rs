@@ -49,9 +49,17 @@ pub(super) fn references(value: Option<Value<'_>>) -> String {
     let Some(value) = value else { return String::new() };
     let one = value.is_object().then_some(value);
     let named = value.items().chain(one).filter_map(|reference| {
-        let identifier = || words::text(reference.get("identifier").and_then(|identifier| identifier.get("value")));
+        let identifier = || {
+            words::text(
+                reference
+                    .get("identifier")
+                    .and_then(|identifier| identifier.get("value")),
+            )
+        };
         let address = || words::text(reference.get("reference"));
-        words::text(reference.get("display")).or_else(identifier).or_else(address)
+        words::text(reference.get("display"))
+            .or_else(identifier)
+            .or_else(address)
     });
     cell(words::join(named, ", "))
 }
@@ -59,7 +67,9 @@ pub(super) fn references(value: Option<Value<'_>>) -> String {
 /// The references inside of the items of a list: `participant.individual`.
 pub(super) fn references_in(resource: &Resource<'_>, list: &str, name: &str) -> String {
     let items = resource.get(list).into_iter().flat_map(|list| list.items());
-    let named = items.map(|item| references(item.get(name))).filter(|text| !text.is_empty());
+    let named = items
+        .map(|item| references(item.get(name)))
+        .filter(|text| !text.is_empty());
     cell(words::join(named, ", "))
 }
 
@@ -71,7 +81,11 @@ pub(super) fn notes(resource: &Resource<'_>) -> String {
 
 /// Parts with a space or another separator between those that say something.
 pub(super) fn joined(parts: &[String], between: &str) -> String {
-    let said: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    let said: Vec<&str> = parts
+        .iter()
+        .map(String::as_str)
+        .filter(|part| !part.is_empty())
+        .collect();
     said.join(between)
 }
 
@@ -90,8 +104,15 @@ pub(super) fn address(value: Value<'_>) -> Option<String> {
 /// A ContactPoint.
 pub(super) fn contact(value: Value<'_>) -> Option<String> {
     let number = words::text(value.get("value"))?;
-    let about: Vec<String> = ["system", "use"].iter().filter_map(|name| words::text(value.get(name))).collect();
-    Some(if about.is_empty() { number } else { format!("{number} ({})", about.join(", ")) })
+    let about: Vec<String> = ["system", "use"]
+        .iter()
+        .filter_map(|name| words::text(value.get(name)))
+        .collect();
+    Some(if about.is_empty() {
+        number
+    } else {
+        format!("{number} ({})", about.join(", "))
+    })
 }
 
 /// An Identifier: its value, and what it is where that is said.

@@ -10,5 +10,5 @@ mod other;
 mod resource;
 mod sections;
 
-pub use attached::{Attached, Attachments, FetchError};
+pub use attached::{Attached, Attachments, FetchError, addresses};
 pub use build::{Export, Part, Source, SourceKind, archive, document};

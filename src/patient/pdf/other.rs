@@ -35,7 +35,12 @@ fn push(parts: &mut Vec<String>, label: &str, value: Value<'_>, depth: usize) {
         parts.push(format!("{label}: {text}"));
     } else if value.is_object() && depth < MAX_DEPTH {
         for (key, inner) in value.entries() {
-            push(parts, &format!("{label}, {}", self::label(&key.name()).to_lowercase()), inner, depth + 1);
+            push(
+                parts,
+                &format!("{label}, {}", self::label(&key.name()).to_lowercase()),
+                inner,
+                depth + 1,
+            );
         }
     }
 }
@@ -75,8 +80,14 @@ fn simple_of(value: Value<'_>) -> Option<String> {
     if has("code") && has("system") {
         return words::text(value.get("display")).or_else(|| words::text(value.get("code")));
     }
-    let only_text = value.entries().all(|(key, _)| matches!(&*key.name(), "text" | "status" | "id"));
-    if only_text { words::text(value.get("text")) } else { None }
+    let only_text = value
+        .entries()
+        .all(|(key, _)| matches!(&*key.name(), "text" | "status" | "id"));
+    if only_text {
+        words::text(value.get("text"))
+    } else {
+        None
+    }
 }
 
 /// The beginning of a long text, such as an attachment in base64.

@@ -14,13 +14,22 @@ pub(in crate::patient::pdf) const ENCOUNTERS: Section = Section {
     tables: &[Table {
         title: "Encounters",
         takes: |resource| resource.type_name == "Encounter",
-        columns: &[("Date", 3.0), ("Visit", 4.0), ("Reason", 4.0), ("With", 4.0), ("Status", 2.0)],
+        columns: &[
+            ("Date", 3.0),
+            ("Visit", 4.0),
+            ("Reason", 4.0),
+            ("With", 4.0),
+            ("Status", 2.0),
+        ],
         dates: &["period"],
         rows: |resource| {
-            let class = resource.get("class").and_then(|class| {
-                words::text(class.get("display")).or_else(|| words::text(class.get("code")))
-            });
-            let reasons = [concepts(resource, "reasonCode"), references_in(resource, "diagnosis", "condition")];
+            let class = resource
+                .get("class")
+                .and_then(|class| words::text(class.get("display")).or_else(|| words::text(class.get("code"))));
+            let reasons = [
+                concepts(resource, "reasonCode"),
+                references_in(resource, "diagnosis", "condition"),
+            ];
             let with = [
                 references_in(resource, "participant", "individual"),
                 references(resource.get("serviceProvider")),
@@ -66,7 +75,13 @@ pub(in crate::patient::pdf) const IMMUNIZATIONS: Section = Section {
     tables: &[Table {
         title: "Immunizations",
         takes: |resource| resource.type_name == "Immunization",
-        columns: &[("Date", 2.5), ("Vaccine", 6.0), ("Lot", 2.5), ("By", 4.0), ("Status", 2.5)],
+        columns: &[
+            ("Date", 2.5),
+            ("Vaccine", 6.0),
+            ("Lot", 2.5),
+            ("By", 4.0),
+            ("Status", 2.5),
+        ],
         dates: &["occurrenceDateTime", "recorded"],
         rows: |resource| {
             let status = [plain(resource, "status"), concepts(resource, "statusReason")];
@@ -74,7 +89,13 @@ pub(in crate::patient::pdf) const IMMUNIZATIONS: Section = Section {
                 chosen(resource, "occurrence"),
                 joined(&[concepts(resource, "vaccineCode"), notes(resource)], ", "),
                 plain(resource, "lotNumber"),
-                joined(&[references_in(resource, "performer", "actor"), references(resource.get("location"))], ", "),
+                joined(
+                    &[
+                        references_in(resource, "performer", "actor"),
+                        references(resource.get("location")),
+                    ],
+                    ", ",
+                ),
                 joined(&status, ", "),
             ]]
         },
@@ -86,13 +107,29 @@ pub(in crate::patient::pdf) const PROCEDURES: Section = Section {
     tables: &[Table {
         title: "Procedures",
         takes: |resource| resource.type_name == "Procedure",
-        columns: &[("Date", 3.0), ("Procedure", 6.0), ("Reason", 4.0), ("By", 4.0), ("Status", 2.0)],
+        columns: &[
+            ("Date", 3.0),
+            ("Procedure", 6.0),
+            ("Reason", 4.0),
+            ("By", 4.0),
+            ("Status", 2.0),
+        ],
         dates: &["performedDateTime", "performedPeriod"],
         rows: |resource| {
-            let reasons = [concepts(resource, "reasonCode"), references(resource.get("reasonReference"))];
+            let reasons = [
+                concepts(resource, "reasonCode"),
+                references(resource.get("reasonReference")),
+            ];
             vec![vec![
                 chosen(resource, "performed"),
-                joined(&[concepts(resource, "code"), concepts(resource, "bodySite"), notes(resource)], ", "),
+                joined(
+                    &[
+                        concepts(resource, "code"),
+                        concepts(resource, "bodySite"),
+                        notes(resource),
+                    ],
+                    ", ",
+                ),
                 joined(&reasons, ", "),
                 references_in(resource, "performer", "actor"),
                 plain(resource, "status"),
@@ -107,7 +144,12 @@ pub(in crate::patient::pdf) const DEVICES: Section = Section {
         Table {
             title: "Devices",
             takes: |resource| resource.type_name == "Device",
-            columns: &[("Device", 5.0), ("Manufacturer", 3.0), ("Identifiers", 5.0), ("Status", 2.0)],
+            columns: &[
+                ("Device", 5.0),
+                ("Manufacturer", 3.0),
+                ("Identifiers", 5.0),
+                ("Status", 2.0),
+            ],
             dates: &["manufactureDate"],
             rows: device,
         },
@@ -133,21 +175,39 @@ pub(in crate::patient::pdf) const DOCUMENTS: Section = Section {
     tables: &[Table {
         title: "Documents",
         takes: |resource| resource.type_name == "DocumentReference",
-        columns: &[("Date", 2.2), ("Document", 5.0), ("Content", 4.0), ("Author", 4.0), ("Status", 2.0)],
+        columns: &[
+            ("Date", 2.2),
+            ("Document", 5.0),
+            ("Content", 4.0),
+            ("Author", 4.0),
+            ("Status", 2.0),
+        ],
         dates: &["date"],
         rows: |resource| {
             let contents = resource.get("content").into_iter().flat_map(|list| list.items());
             let contents = contents.filter_map(|content| {
                 let attachment = content.get("attachment")?;
-                let parts = ["title", "contentType"].iter().filter_map(|name| words::text(attachment.get(name)));
+                let parts = ["title", "contentType"]
+                    .iter()
+                    .filter_map(|name| words::text(attachment.get(name)));
                 words::join(parts, ", ")
             });
-            let name = [concepts(resource, "type"), concepts(resource, "category"), plain(resource, "description")];
+            let name = [
+                concepts(resource, "type"),
+                concepts(resource, "category"),
+                plain(resource, "description"),
+            ];
             vec![vec![
                 day(resource, &["date"]),
                 joined(&name, ", "),
                 cell(words::join(contents, "; ")),
-                joined(&[references(resource.get("author")), references(resource.get("custodian"))], ", "),
+                joined(
+                    &[
+                        references(resource.get("author")),
+                        references(resource.get("custodian")),
+                    ],
+                    ", ",
+                ),
                 plain(resource, "status"),
             ]]
         },
@@ -159,7 +219,12 @@ pub(in crate::patient::pdf) const QUESTIONNAIRES: Section = Section {
     tables: &[Table {
         title: "Questionnaires",
         takes: |resource| resource.type_name == "QuestionnaireResponse",
-        columns: &[("Date", 2.2), ("Questionnaire", 4.0), ("Question", 5.0), ("Answer", 5.0)],
+        columns: &[
+            ("Date", 2.2),
+            ("Questionnaire", 4.0),
+            ("Question", 5.0),
+            ("Answer", 5.0),
+        ],
         dates: &["authored"],
         rows: answers,
     }],
@@ -175,7 +240,14 @@ fn device(resource: &Resource<'_>) -> Vec<Vec<String>> {
     let numbers = ["serialNumber", "lotNumber", "modelNumber", "distinctIdentifier"];
     let numbers = numbers.iter().filter_map(|name| words::text(resource.get(name)));
     vec![vec![
-        joined(&[concepts(resource, "type"), cell(words::join(names, ", ")), notes(resource)], ", "),
+        joined(
+            &[
+                concepts(resource, "type"),
+                cell(words::join(names, ", ")),
+                notes(resource),
+            ],
+            ", ",
+        ),
         plain(resource, "manufacturer"),
         cell(words::join(carriers.chain(numbers), ", ")),
         plain(resource, "status"),
@@ -187,7 +259,9 @@ fn answers(resource: &Resource<'_>) -> Vec<Vec<String>> {
     let name = plain(resource, "questionnaire");
     let mut rows = Vec::new();
     if let Some(items) = resource.get("item") {
-        ask(items, 0, &mut |question, answer| rows.push(vec![date.clone(), name.clone(), question, answer]));
+        ask(items, 0, &mut |question, answer| {
+            rows.push(vec![date.clone(), name.clone(), question, answer])
+        });
     }
     if rows.is_empty() {
         rows.push(vec![date, name, String::new(), plain(resource, "status")]);
@@ -205,7 +279,12 @@ fn ask(items: Value<'_>, depth: usize, row: &mut impl FnMut(String, String)) {
         if depth >= MAX_DEPTH {
             continue;
         }
-        let inside = answers.into_iter().flat_map(|list| list.items()).filter_map(|answer| answer.get("item"));
-        inside.chain(item.get("item")).for_each(|items| ask(items, depth + 1, row));
+        let inside = answers
+            .into_iter()
+            .flat_map(|list| list.items())
+            .filter_map(|answer| answer.get("item"));
+        inside
+            .chain(item.get("item"))
+            .for_each(|items| ask(items, depth + 1, row));
     }
 }

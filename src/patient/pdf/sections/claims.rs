@@ -11,7 +11,14 @@ pub(in crate::patient::pdf) const INSURANCE: Section = Section {
     tables: &[Table {
         title: "Coverage",
         takes: |resource| resource.type_name == "Coverage",
-        columns: &[("Payer", 4.0), ("Type", 3.0), ("Member", 3.0), ("Plan", 4.0), ("Period", 3.0), ("Status", 2.0)],
+        columns: &[
+            ("Payer", 4.0),
+            ("Type", 3.0),
+            ("Member", 3.0),
+            ("Plan", 4.0),
+            ("Period", 3.0),
+            ("Status", 2.0),
+        ],
         dates: &["period"],
         rows: |resource| {
             let classes = resource.get("class").into_iter().flat_map(|list| list.items());
@@ -24,7 +31,14 @@ pub(in crate::patient::pdf) const INSURANCE: Section = Section {
             vec![vec![
                 references(resource.get("payor")),
                 concepts(resource, "type"),
-                joined(&[plain(resource, "subscriberId"), plain(resource, "dependent"), relationship], ", "),
+                joined(
+                    &[
+                        plain(resource, "subscriberId"),
+                        plain(resource, "dependent"),
+                        relationship,
+                    ],
+                    ", ",
+                ),
                 cell(words::join(classes, "; ")),
                 day(resource, &["period"]),
                 plain(resource, "status"),
@@ -38,7 +52,13 @@ pub(in crate::patient::pdf) const CLAIMS: Section = Section {
     tables: &[Table {
         title: "Claims",
         takes: |resource| resource.type_name == "ExplanationOfBenefit",
-        columns: &[("Date", 2.2), ("Claim", 3.0), ("Services and diagnoses", 6.0), ("Provider", 3.0), ("Amounts", 4.0)],
+        columns: &[
+            ("Date", 2.2),
+            ("Claim", 3.0),
+            ("Services and diagnoses", 6.0),
+            ("Provider", 3.0),
+            ("Amounts", 4.0),
+        ],
         dates: &["billablePeriod", "created"],
         rows: claim,
     }],
@@ -49,7 +69,10 @@ fn claim(resource: &Resource<'_>) -> Vec<Vec<String>> {
     let items = items(resource, "item");
     let services = items.filter_map(|item| {
         let service = item.get("productOrService").and_then(words::concept)?;
-        let quantity = item.get("quantity").and_then(words::quantity).filter(|quantity| quantity != "1");
+        let quantity = item
+            .get("quantity")
+            .and_then(words::quantity)
+            .filter(|quantity| quantity != "1");
         Some(match quantity {
             Some(quantity) => format!("{service} ({quantity})"),
             None => service,
@@ -64,15 +87,27 @@ fn claim(resource: &Resource<'_>) -> Vec<Vec<String>> {
     ];
     let totals = self::items(resource, "total").filter_map(|total| {
         let category = total.get("category").and_then(words::concept)?;
-        Some(format!("{category}: {}", total.get("amount").and_then(words::quantity)?))
+        Some(format!(
+            "{category}: {}",
+            total.get("amount").and_then(words::quantity)?
+        ))
     });
-    let paid = resource.get("payment").and_then(|payment| payment.get("amount")).and_then(words::quantity);
+    let paid = resource
+        .get("payment")
+        .and_then(|payment| payment.get("amount"))
+        .and_then(words::quantity);
     let paid = paid.map(|paid| format!("Paid: {paid}"));
     vec![vec![
         day(resource, &["billablePeriod", "created"]),
         joined(&[concepts(resource, "type"), status], ", "),
         joined(&parts, ". "),
-        joined(&[references(resource.get("provider")), references(resource.get("facility"))], ", "),
+        joined(
+            &[
+                references(resource.get("provider")),
+                references(resource.get("facility")),
+            ],
+            ", ",
+        ),
         cell(words::join(totals.chain(paid), "; ")),
     ]]
 }

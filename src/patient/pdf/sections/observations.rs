@@ -44,7 +44,9 @@ const fn reports(title: &'static str, takes: fn(&Resource<'_>) -> bool) -> Table
 
 pub(in crate::patient::pdf) const VITAL_SIGNS: Section = Section {
     title: "Vital Signs",
-    tables: &[values("Vital signs", |resource| is_observation(resource, "vital-signs"))],
+    tables: &[values("Vital signs", |resource| {
+        is_observation(resource, "vital-signs")
+    })],
 };
 
 pub(in crate::patient::pdf) const LAB_RESULTS: Section = Section {
@@ -59,7 +61,9 @@ pub(in crate::patient::pdf) const LAB_RESULTS: Section = Section {
 
 pub(in crate::patient::pdf) const SOCIAL_HISTORY: Section = Section {
     title: "Social History",
-    tables: &[values("Social history", |resource| is_observation(resource, "social-history"))],
+    tables: &[values("Social history", |resource| {
+        is_observation(resource, "social-history")
+    })],
 };
 
 pub(in crate::patient::pdf) const IMAGING: Section = Section {
@@ -79,7 +83,9 @@ pub(in crate::patient::pdf) const IMAGING: Section = Section {
 };
 
 /// Categories of reports from laboratories (HL7 table 0074).
-const LABORATORY: &[&str] = &["LAB", "CH", "HM", "MB", "SR", "BLB", "CP", "IMM", "TX", "VR", "SP", "CG"];
+const LABORATORY: &[&str] = &[
+    "LAB", "CH", "HM", "MB", "SR", "BLB", "CP", "IMM", "TX", "VR", "SP", "CG",
+];
 /// Categories of reports of radiology.
 const RADIOLOGY: &[&str] = &["RAD", "RUS", "RX", "CT", "NMR", "NMS", "XRC", "VUS", "OUS", "LP29684-5"];
 
@@ -99,7 +105,14 @@ fn observation(resource: &Resource<'_>) -> Vec<Vec<String>> {
     let ranges = ranges.filter_map(|range| words::text(range.get("text")).or_else(|| words::range(range)));
     vec![vec![
         day(resource, OBSERVED),
-        joined(&[concepts(resource, "code"), concepts(resource, "bodySite"), notes(resource)], ", "),
+        joined(
+            &[
+                concepts(resource, "code"),
+                concepts(resource, "bodySite"),
+                notes(resource),
+            ],
+            ", ",
+        ),
         joined(&[cell(own), cell(interpretation)], " "),
         cell(words::join(ranges, "; ")),
         plain(resource, "status"),
@@ -114,9 +127,15 @@ fn value(of: Value<'_>) -> Option<String> {
 fn report(resource: &Resource<'_>) -> Vec<Vec<String>> {
     vec![vec![
         day(resource, OBSERVED),
-        joined(&[concepts(resource, "code"), references(resource.get("performer"))], ", "),
+        joined(
+            &[concepts(resource, "code"), references(resource.get("performer"))],
+            ", ",
+        ),
         references(resource.get("result")),
-        joined(&[plain(resource, "conclusion"), concepts(resource, "conclusionCode")], ", "),
+        joined(
+            &[plain(resource, "conclusion"), concepts(resource, "conclusionCode")],
+            ", ",
+        ),
         plain(resource, "status"),
     ]]
 }
@@ -124,16 +143,25 @@ fn report(resource: &Resource<'_>) -> Vec<Vec<String>> {
 fn study(resource: &Resource<'_>) -> Vec<Vec<String>> {
     let series = resource.get("series").into_iter().flat_map(|list| list.items());
     let series = series.filter_map(|series| {
-        let modality = series.get("modality").and_then(|coding| {
-            words::text(coding.get("display")).or_else(|| words::text(coding.get("code")))
-        });
-        let site = series.get("bodySite").and_then(|coding| words::text(coding.get("display")));
+        let modality = series
+            .get("modality")
+            .and_then(|coding| words::text(coding.get("display")).or_else(|| words::text(coding.get("code"))));
+        let site = series
+            .get("bodySite")
+            .and_then(|coding| words::text(coding.get("display")));
         let text = words::text(series.get("description"));
         words::join([modality, site, text].into_iter().flatten(), ", ")
     });
     vec![vec![
         day(resource, &["started"]),
-        joined(&[plain(resource, "description"), concepts(resource, "procedureCode"), notes(resource)], ", "),
+        joined(
+            &[
+                plain(resource, "description"),
+                concepts(resource, "procedureCode"),
+                notes(resource),
+            ],
+            ", ",
+        ),
         cell(words::join(series, "; ")),
         plain(resource, "status"),
     ]]

@@ -1,6 +1,8 @@
 //! Who the patient is, and who cares for them.
 
-use super::super::cells::{address, cell, concepts, contact, day, identifier, joined, plain, references, references_in};
+use super::super::cells::{
+    address, cell, concepts, contact, day, identifier, joined, plain, references, references_in,
+};
 use super::super::resource::Resource;
 use super::section::{Section, Table};
 use crate::lake::json::Value;
@@ -22,7 +24,13 @@ pub(in crate::patient::pdf) const CARE_TEAM: Section = Section {
     tables: &[Table {
         title: "Care teams",
         takes: |resource| resource.type_name == "CareTeam",
-        columns: &[("Team", 3.0), ("Member", 4.0), ("Role", 3.0), ("Period", 3.0), ("Status", 2.0)],
+        columns: &[
+            ("Team", 3.0),
+            ("Member", 4.0),
+            ("Role", 3.0),
+            ("Period", 3.0),
+            ("Status", 2.0),
+        ],
         dates: &["period"],
         rows: care_team,
     }],
@@ -36,7 +44,10 @@ pub(in crate::patient::pdf) const RELATED_PERSONS: Section = Section {
         columns: &[("Name", 4.0), ("Relationship", 3.0), ("Contact", 5.0), ("Born", 2.0)],
         dates: &[],
         rows: |resource| {
-            let contacts = [listed(resource.get("telecom"), contact), listed(resource.get("address"), address)];
+            let contacts = [
+                listed(resource.get("telecom"), contact),
+                listed(resource.get("address"), address),
+            ];
             vec![vec![
                 listed(resource.get("name"), words::human),
                 concepts(resource, "relationship"),
@@ -60,7 +71,10 @@ fn patient(resource: &Resource<'_>) -> Vec<Vec<String>> {
         let mut found = all.filter(|extension| extension.get_str("url").as_deref() == Some(url.as_str()));
         let parts = found.next().and_then(|extension| extension.get("extension"));
         let parts = parts.into_iter().flat_map(|list| list.items());
-        cell(words::join(parts.filter_map(|part| words::text(part.get("valueString"))), ", "))
+        cell(words::join(
+            parts.filter_map(|part| words::text(part.get("valueString"))),
+            ", ",
+        ))
     };
     let languages = resource.get("communication").into_iter().flat_map(|list| list.items());
     let languages = languages.filter_map(|each| words::concept(each.get("language")?));
@@ -82,9 +96,15 @@ fn patient(resource: &Resource<'_>) -> Vec<Vec<String>> {
         ("Ethnicity", extension("ethnicity")),
         ("Marital status", concepts(resource, "maritalStatus")),
         ("Languages", cell(words::join(languages, ", "))),
-        ("Contacts", contacts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ")),
+        (
+            "Contacts",
+            contacts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; "),
+        ),
         ("General practitioner", references(resource.get("generalPractitioner"))),
-        ("Managing organization", references(resource.get("managingOrganization"))),
+        (
+            "Managing organization",
+            references(resource.get("managingOrganization")),
+        ),
     ];
     let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
     said.map(|(name, value)| vec![name.to_owned(), value]).collect()
@@ -100,7 +120,13 @@ fn care_team(resource: &Resource<'_>) -> Vec<Vec<String>> {
             let role = cell(words::concepts(member.get("role")));
             let own = cell(member.get("period").and_then(words::period));
             let when = if own.is_empty() { period.clone() } else { own };
-            vec![name.clone(), references(member.get("member")), role, when, status.clone()]
+            vec![
+                name.clone(),
+                references(member.get("member")),
+                role,
+                when,
+                status.clone(),
+            ]
         })
         .collect();
     if rows.is_empty() {

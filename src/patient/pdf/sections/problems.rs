@@ -10,7 +10,13 @@ pub(in crate::patient::pdf) const ALLERGIES: Section = Section {
     tables: &[Table {
         title: "Allergies",
         takes: |resource| resource.type_name == "AllergyIntolerance",
-        columns: &[("Substance", 4.0), ("Reaction", 4.0), ("Criticality", 2.0), ("Status", 3.0), ("Since", 2.0)],
+        columns: &[
+            ("Substance", 4.0),
+            ("Reaction", 4.0),
+            ("Criticality", 2.0),
+            ("Status", 3.0),
+            ("Since", 2.0),
+        ],
         dates: &["recordedDate", "onsetDateTime"],
         rows: allergy,
     }],
@@ -63,7 +69,13 @@ pub(in crate::patient::pdf) const FLAGS: Section = Section {
     tables: &[Table {
         title: "Flags and alerts",
         takes: |resource| resource.type_name == "Flag",
-        columns: &[("Flag", 5.0), ("Category", 3.0), ("Status", 2.0), ("Period", 3.0), ("Author", 3.0)],
+        columns: &[
+            ("Flag", 5.0),
+            ("Category", 3.0),
+            ("Status", 2.0),
+            ("Period", 3.0),
+            ("Author", 3.0),
+        ],
         dates: &["period"],
         rows: |resource| {
             vec![vec![
@@ -89,21 +101,38 @@ fn allergy(resource: &Resource<'_>) -> Vec<Vec<String>> {
         let text = words::text(reaction.get("description"));
         words::join([shown, severity, text].into_iter().flatten(), ", ")
     });
-    let status = [concepts(resource, "clinicalStatus"), concepts(resource, "verificationStatus")];
+    let status = [
+        concepts(resource, "clinicalStatus"),
+        concepts(resource, "verificationStatus"),
+    ];
     vec![vec![
         concepts(resource, "code"),
         joined(&[cell(words::join(reactions, "; ")), notes(resource)], ". "),
         plain(resource, "criticality"),
         joined(&status, ", "),
-        joined(&[chosen(resource, "onset"), day(resource, &["recordedDate"])], ", recorded "),
+        joined(
+            &[chosen(resource, "onset"), day(resource, &["recordedDate"])],
+            ", recorded ",
+        ),
     ]]
 }
 
 fn condition(resource: &Resource<'_>) -> Vec<Vec<String>> {
-    let status = [concepts(resource, "clinicalStatus"), concepts(resource, "verificationStatus")];
+    let status = [
+        concepts(resource, "clinicalStatus"),
+        concepts(resource, "verificationStatus"),
+    ];
     let severity = concepts(resource, "severity");
     vec![vec![
-        joined(&[concepts(resource, "code"), severity, concepts(resource, "bodySite"), notes(resource)], ", "),
+        joined(
+            &[
+                concepts(resource, "code"),
+                severity,
+                concepts(resource, "bodySite"),
+                notes(resource),
+            ],
+            ", ",
+        ),
         concepts(resource, "category"),
         joined(&status, ", "),
         chosen(resource, "onset"),
@@ -124,7 +153,12 @@ fn family(resource: &Resource<'_>) -> Vec<Vec<String>> {
         })
         .collect();
     if rows.is_empty() {
-        return vec![vec![relative, plain(resource, "status"), chosen(resource, "deceased"), notes(resource)]];
+        return vec![vec![
+            relative,
+            plain(resource, "status"),
+            chosen(resource, "deceased"),
+            notes(resource),
+        ]];
     }
     rows
 }
