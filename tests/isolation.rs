@@ -123,6 +123,24 @@ fn searches_show_a_person_their_own_rows_and_what_those_refer_to() {
 }
 
 #[test]
+fn a_whole_record_has_nothing_of_another() {
+    let server = Server::imported(&family());
+    for (id, other) in [("ann", "ben"), ("ben", "ann")] {
+        let token = server.patient_token(id);
+        let may_see: BTreeSet<String> = visible(id).into_iter().flat_map(|(_, ids)| ids).collect();
+        for path in ["$PATIENT_ID".to_owned(), id.to_owned()] {
+            let found = ids(&entries(&server.get(&format!("/fhir/Patient/{path}/$everything"), &token)));
+            let claim = format!("claim-{id}");
+            assert!(found.contains(&claim) && found.contains(&"clinic".to_owned()), "{found:?}");
+            assert!(found.iter().all(|one| may_see.contains(one)), "{id}: {found:?}");
+        }
+        let answer = server.get(&format!("/fhir/Patient/{other}/$everything"), &token);
+        assert_eq!((answer.status, answer.issue().as_str()), (404, "not-found"));
+        assert!(!answer.text.contains("Unrelated"));
+    }
+}
+
+#[test]
 fn reads_by_guessed_ids_find_nothing_of_another() {
     let server = Server::imported(&family());
     let everything = family();

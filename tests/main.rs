@@ -29,6 +29,7 @@ mod normalize;
 mod oauth;
 mod old_lake;
 mod owners;
+mod patient;
 mod pdf;
 mod population;
 mod rest;

@@ -471,6 +471,31 @@ fn parameters() -> impl Strategy<Value = String> {
     })
 }
 
+/// Parameters of operations on whole records.
+fn wholes() -> impl Strategy<Value = String> {
+    let pairs = vec![
+        ("_type", "Patient,Observation,Practitioner"),
+        ("_type", "Organization,Location,Medication"),
+        ("_type", "List,Provenance,AuditEvent,Group,Appointment"),
+        ("_type", "Device"),
+        ("start", "2024-01-02"),
+        ("end", "2024-01-02"),
+        ("_since", "2000-01-01T00:00:00Z"),
+        ("_total", "accurate"),
+        ("_offset", "3"),
+        ("_count", "0"),
+        ("_count", "1"),
+        ("_count", "2"),
+        ("_count", "7"),
+        ("_count", "1000"),
+    ];
+    proptest::collection::vec(select(pairs), 0..4).prop_map(|pairs| {
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        text.extend_pairs(pairs);
+        text.finish()
+    })
+}
+
 fn asks() -> impl Strategy<Value = Ask> {
     let ty = || select(&TYPES[..]);
     let person = || select(vec!["ann", "ben", "$PATIENT_ID", "zoe"]);
@@ -486,6 +511,8 @@ fn asks() -> impl Strategy<Value = Ask> {
         2 => (ty(), ty(), parameters()).prop_map(|(one, two, query)| Ask::Get(format!("/fhir?_type={one},{two}&{query}"))),
         1 => parameters().prop_map(|query| Ask::Get(format!("/fhir?{query}"))),
         1 => (person(), parameters()).prop_map(|(id, query)| Ask::Get(format!("/fhir/Patient/{id}/*?{query}"))),
+        2 => (person(), wholes()).prop_map(|(id, query)| Ask::Get(format!("/fhir/Patient/{id}/$everything?{query}"))),
+        1 => (person(), wholes()).prop_map(|(id, body)| Ask::Form { path: format!("/fhir/Patient/{id}/$everything"), body }),
         1 => select(ids).prop_map(|name| Ask::Get(format!("/fhir/{name}"))),
         1 => run.prop_map(|(ty, patient)| run_of(ty, patient)),
     ]

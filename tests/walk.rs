@@ -219,6 +219,10 @@ fn every_match_comes_once_whatever_is_written_meanwhile() {
         ("Observation?_count=3", true),
         ("Observation?_count=3&_sort=-date&_include=Observation:subject", true),
         ("Patient/p1/Observation?_count=4&_sort=date", true),
+        (
+            "Patient/p1/$everything?_type=Observation&_count=3&_total=accurate",
+            true,
+        ),
     ];
     for (query, own) in walks {
         let token = if own { &person } else { &application };
@@ -309,6 +313,7 @@ fn walks_go_on_while_people_are_erased() {
         ("/Observation?_count=3", true),
         ("/Observation?_count=3&_sort=-date&_include=Observation:subject", true),
         ("/Patient/p1/Observation?_count=4&_sort=date", true),
+        ("/Patient/p1/$everything?_type=Observation,Practitioner&_count=3", true),
     ];
     let mut expiries = 0;
     for (at, (query, own)) in walks.into_iter().enumerate() {

@@ -79,23 +79,21 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(Failure::other)?;
-    runtime.block_on(async {
-        let subject = Subject {
-            scope: &scope,
-            patients: std::slice::from_ref(&arguments.patient),
-            now,
-            base: &base,
-        };
-        let page = asked.whole(&engine, subject).await.map_err(failure)?;
-        write(page, arguments.out.as_deref()).await
-    })
+    let subject = Subject {
+        scope: &scope,
+        patients: std::slice::from_ref(&arguments.patient),
+        now,
+        base: &base,
+    };
+    let page = runtime.block_on(asked.whole(&engine, subject)).map_err(failure)?;
+    write(page, arguments.out.as_deref())
 }
 
-async fn write(mut page: RecordPage, out: Option<&Path>) -> Result<(), Failure> {
+fn write(page: RecordPage, out: Option<&Path>) -> Result<(), Failure> {
     let mut sink = Sink::at(out)?;
     let mut ended = Ok(());
-    while let Some(piece) = page.next().await.map_err(|error| failure(error.into()))? {
-        ended = sink.write(&piece);
+    for piece in page {
+        ended = sink.write(&piece.map_err(|error| failure(error.into()))?);
         if ended.is_err() {
             break;
         }

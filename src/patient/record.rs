@@ -48,7 +48,7 @@ pub async fn record(
     };
     Ok(Record {
         snapshot: page.snapshot(),
-        types: page.gather().await?,
+        types: page.gather()?,
     })
 }
 

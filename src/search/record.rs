@@ -140,7 +140,7 @@ impl Engine {
         let mut page = RecordPage::new(self.lake(), request, (lead, course), (places.len(), more), total);
         page.snapshot = sources.picture.snapshot;
         page.show(shown, parts.parts, parts.places, parts.members);
-        page.read_first().await?;
+        page.read_first()?;
         Ok(Some(page))
     }
 

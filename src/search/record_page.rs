@@ -9,7 +9,6 @@ use bytes::Bytes;
 use super::SearchError;
 use super::course::Course;
 use super::engine::MAX_PAGE_BYTES;
-use super::fetch;
 use super::links::Links;
 use super::page::{self, Entry};
 use super::parts::Part;
@@ -68,6 +67,22 @@ pub struct RecordPage {
     bytes: usize,
     ends: Option<[(usize, Locator); 2]>,
     stage: Stage,
+}
+
+/// The Bundle's JSON in pieces; nothing follows an error.
+impl Iterator for RecordPage {
+    type Item = Result<Bytes, SearchError>;
+
+    fn next(&mut self) -> Option<Result<Bytes, SearchError>> {
+        if self.stage == Stage::All {
+            return None;
+        }
+        let piece = self.piece();
+        if piece.is_err() {
+            self.stage = Stage::All;
+        }
+        Some(piece)
+    }
 }
 
 /// How much of the Bundle is out.
@@ -147,8 +162,8 @@ impl RecordPage {
     }
 
     /// Reads the first resources, and keeps the files of the others from going away.
-    pub(super) async fn read_first(&mut self) -> Result<(), SearchError> {
-        self.read_ahead().await?;
+    pub(super) fn read_first(&mut self) -> Result<(), SearchError> {
+        self.read_ahead()?;
         let mut left: Vec<usize> = self.places.iter().map(|(part, _)| *part).collect();
         left.dedup();
         for part in left {
@@ -166,18 +181,15 @@ impl RecordPage {
         self.stage == Stage::All
     }
 
-    /// The next piece of the Bundle's JSON; `None` behind the last one.
-    pub async fn next(&mut self) -> Result<Option<Bytes>, SearchError> {
-        if self.stage == Stage::All {
-            return Ok(None);
-        }
+    /// The next piece of the Bundle's JSON.
+    fn piece(&mut self) -> Result<Bytes, SearchError> {
         let mut out = Vec::with_capacity(2 * PIECE);
         if self.stage == Stage::Nothing {
             page::begin(&mut out, self.now, self.total);
             self.stage = Stage::Beginning;
         }
         while out.len() < PIECE {
-            let Some(entry) = self.entry().await? else {
+            let Some(entry) = self.entry()? else {
                 self.finish(&mut out);
                 break;
             };
@@ -189,13 +201,13 @@ impl RecordPage {
             page::push_entry(&mut out, &self.base, &entry, None, mode);
             self.note(&entry);
         }
-        Ok(Some(Bytes::from(out)))
+        Ok(Bytes::from(out))
     }
 
     /// All resources, type after type, in place of the Bundle.
-    pub async fn gather(mut self) -> Result<Vec<Gathered>, SearchError> {
+    pub fn gather(mut self) -> Result<Vec<Gathered>, SearchError> {
         let mut gathered: Vec<Gathered> = Vec::new();
-        while let Some(entry) = self.entry().await? {
+        while let Some(entry) = self.entry()? {
             match gathered.last_mut().filter(|last| last.ty == entry.ty) {
                 Some(last) => last.rows.push(entry.row),
                 None => gathered.push(Gathered {
@@ -214,9 +226,9 @@ impl RecordPage {
     }
 
     /// The next resource, unless the page is full of bytes.
-    async fn entry(&mut self) -> Result<Option<Entry>, SearchError> {
+    fn entry(&mut self) -> Result<Option<Entry>, SearchError> {
         if self.entries.is_empty() {
-            self.read_ahead().await?;
+            self.read_ahead()?;
         }
         let bytes = self.entries.front().map_or(0, |entry| entry.row.resource.len());
         if !self.is_whole && self.given > 0 && self.bytes + bytes > MAX_PAGE_BYTES {
@@ -228,21 +240,29 @@ impl RecordPage {
     }
 
     /// Reads resources of one part, some of them.
-    async fn read_ahead(&mut self) -> Result<(), SearchError> {
+    fn read_ahead(&mut self) -> Result<(), SearchError> {
         let Some((part, _)) = self.places.front().copied() else {
             return Ok(());
         };
         let of_part = self.places.iter().take_while(|(of, _)| *of == part).take(STEP);
         let places: Vec<Locator> = of_part.map(|(_, place)| *place).collect();
         let table = &self.sources[part].table;
-        let (read, rows) = fetch::some(table, &places, places.len(), STEP_BYTES).await?;
+        let mut count = places.len();
+        let rows = loop {
+            // A single resource is read whatever its size.
+            let most = if count == 1 { usize::MAX } else { STEP_BYTES };
+            match table.resources_in_passing(&places[..count], most)? {
+                Some(rows) => break rows,
+                None => count = (count / 16).max(1),
+            }
+        };
         let ty = table.ty();
         let entries = rows
             .into_iter()
             .zip(&places)
             .map(|(row, place)| Entry::of(ty, row).at(*place));
         self.entries.extend(entries);
-        self.places.drain(..read);
+        self.places.drain(..count);
         Ok(())
     }
 

@@ -139,6 +139,10 @@ fn fhir(walk: &Walk) {
     get("/fhir/{type}", "/fhir/Patient?birthdate=soon");
     get("/fhir", "/fhir?_type=Patient,Observation");
     get("/fhir/Patient/{id}/{type}", "/fhir/Patient/anna/Observation");
+    let everything = "/fhir/Patient/{id}/$everything";
+    get(everything, "/fhir/Patient/anna/$everything?_total=accurate");
+    get(everything, "/fhir/Patient/anna/$everything?_count=0");
+    get(everything, "/fhir/Patient/nobody/$everything");
     let bearer = format!("Bearer {token}");
     let form = [("authorization", bearer.as_str()), ("content-type", FORM)];
     for (route, path) in [
@@ -148,6 +152,14 @@ fn fhir(walk: &Walk) {
     ] {
         walk.ask("post", route, path, &form, "_count=5");
     }
+    walk.ask("post", everything, "/fhir/Patient/anna/$everything", &form, "_count=1");
+    walk.ask(
+        "post",
+        everything,
+        "/fhir/Patient/nobody/$everything",
+        &form,
+        "_count=1",
+    );
     let resource = [("authorization", bearer.as_str()), ("content-type", FHIR)];
     let view = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
         "select": [{"column": [{"name": "id", "path": "id"}, {"name": "born", "path": "birthDate"}]}]});

@@ -605,3 +605,30 @@ fn includes_that_can_bring_nothing_are_not_listed() {
         .find(|one| one["name"] == "instantiates-canonical");
     assert_eq!(text(parameter.unwrap(), "documentation"), ":missing :[type] :below");
 }
+
+/// Patients have operations, and each is answered by the name that stands there.
+#[test]
+fn operations_are_listed_where_they_are_answered() {
+    let Some(walk) = walk("operations_are_listed_where_they_are_answered") else {
+        return;
+    };
+    let patient = walk.records["Patient"][0]["id"].as_str().unwrap();
+    for resource in walk.resources() {
+        let ty = text(&resource, "type");
+        let Some(operations) = resource.get("operation") else {
+            assert_ne!(ty, "Patient");
+            continue;
+        };
+        assert_eq!(ty, "Patient");
+        let operations = operations.as_array().unwrap();
+        assert!(operations.iter().any(|operation| {
+            *operation
+                == json!({"name": "$everything",
+                    "definition": "http://hl7.org/fhir/OperationDefinition/Patient-everything"})
+        }));
+        for operation in operations {
+            let answer = walk.get(&format!("/fhir/Patient/{patient}/{}", text(operation, "name")));
+            assert_eq!(answer.status, 200, "{operation}: {}", answer.text);
+        }
+    }
+}

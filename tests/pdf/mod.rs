@@ -2,4 +2,4 @@
 
 mod attachments;
 mod document;
-mod reading;
+pub(crate) mod reading;

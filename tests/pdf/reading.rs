@@ -4,7 +4,7 @@ use chrono::{TimeZone, Utc};
 use tabularium::pdf::{Document, Properties};
 
 /// A document with a head that is easily told from what is under test.
-pub(super) fn document() -> Document {
+pub(crate) fn document() -> Document {
     Document::new(Properties {
         title: "Health records".to_owned(),
         author: "Tabularium".to_owned(),
@@ -16,7 +16,7 @@ pub(super) fn document() -> Document {
 }
 
 /// A file as its pages' texts, white space made one space.
-pub(super) fn pages(file: &[u8]) -> Vec<String> {
+pub(crate) fn pages(file: &[u8]) -> Vec<String> {
     let file = lopdf::Document::load_mem(file).unwrap();
     let numbers: Vec<u32> = file.get_pages().into_keys().collect();
     let text = |number: u32| file.extract_text(&[number]).unwrap();
@@ -24,17 +24,17 @@ pub(super) fn pages(file: &[u8]) -> Vec<String> {
 }
 
 /// A file's text.
-pub(super) fn text(file: &[u8]) -> String {
+pub(crate) fn text(file: &[u8]) -> String {
     pages(file).join(" ")
 }
 
 /// A text without white space, which readers of PDF put where they think words end.
-pub(super) fn squeezed(text: &str) -> String {
+pub(crate) fn squeezed(text: &str) -> String {
     text.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
 /// Asserts that texts stand in a file in their order.
-pub(super) fn assert_in_order(file: &[u8], expected: &[&str]) {
+pub(crate) fn assert_in_order(file: &[u8], expected: &[&str]) {
     let text = text(file);
     let mut from = 0;
     for part in expected {

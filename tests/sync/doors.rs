@@ -3,7 +3,7 @@
 use serde_json::json;
 use tabularium::lake::Mode;
 
-use super::world::World;
+use super::world::{World, text};
 
 #[test]
 fn another_patients_records_are_behind_no_door() {
@@ -27,6 +27,7 @@ fn another_patients_records_are_behind_no_door() {
         ),
         format!("/fhir/Patient?_has:Coverage:beneficiary:_id={}", foreign[0].0.3),
         format!("/fhir/Patient/{}/Coverage", theirs.patient),
+        format!("/fhir/Patient/{}/$everything", theirs.patient),
     ] {
         let answer = world.get(&path, &ours.token);
         let none = answer.status == 404 || answer.json()["total"].as_u64().unwrap_or(0) == 0;
@@ -102,4 +103,55 @@ fn test_mode_has_tables_of_its_own() {
             .iter()
             .all(|(identity, _)| identity.0 == Mode::Test)
     );
+}
+
+/// Synced rows say nowhere whom they share: what a record refers to is found by its references alone.
+#[test]
+fn a_synced_record_comes_whole() {
+    let world = World::working(2);
+    for organization in ["lakeshore", "hilltop"] {
+        let connected = world.synced(organization, 0);
+        let rows = world.all_rows(&connected);
+        let (mut next, mut found) = (
+            Some("/fhir/Patient/$PATIENT_ID/$everything?_count=50".to_owned()),
+            std::collections::BTreeMap::new(),
+        );
+        while let Some(path) = next.take() {
+            let page = world.get(&path, &connected.token).json();
+            for entry in page["entry"].as_array().unwrap() {
+                let resource = &entry["resource"];
+                let name = (
+                    text(resource, "resourceType").to_owned(),
+                    text(resource, "id").to_owned(),
+                );
+                assert!(found.insert(name, entry["search"]["mode"].clone()).is_none());
+            }
+            let links = page["link"].as_array().unwrap().iter();
+            let mut links = links.filter(|link| link["relation"] == "next");
+            next = links
+                .next()
+                .map(|link| text(link, "url")[world.base_url().len()..].to_owned());
+        }
+        for ((_, _, ty, id), row) in &rows {
+            let mode = found.remove(&((*ty).to_owned(), id.clone()));
+            let expected = match *ty {
+                "Organization" | "Practitioner" | "Medication" | "Location" => {
+                    let reference = format!("\"{ty}/{id}\"");
+                    let refers = rows.iter().any(|(identity, other)| {
+                        !matches!(
+                            identity.2,
+                            "PractitionerRole" | "InsurancePlan" | "Provenance" | "Device"
+                        ) && other.resource.contains(&reference)
+                    });
+                    refers.then(|| json!("include"))
+                }
+                "PractitionerRole" | "InsurancePlan" | "Device" => None,
+                // Of one that names no Patient, R4's compartment has nothing.
+                "Provenance" => mode.clone(),
+                _ => Some(json!("match")),
+            };
+            assert_eq!(mode, expected, "{ty}/{id}: {}", row.resource);
+        }
+        assert!(found.is_empty(), "{found:?} is nobody's of the one who asks");
+    }
 }

@@ -1,5 +1,7 @@
 //! Records whose time is over, and sources that gave none: what applications are told of them.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use tabularium::consent::{AuthorizationState, JobState, Usage};
 use tabularium::lake::Mode;
@@ -47,6 +49,7 @@ fn records_that_are_over_are_not_empty() {
         "/fhir/AllergyIntolerance",
         "/fhir/Patient/$PATIENT_ID",
         "/fhir/Coverage?patient=$PATIENT_ID",
+        "/fhir/Patient/$PATIENT_ID/$everything",
     ] {
         let answer = world.get(path, text(&second, "access_token"));
         processing(&answer);
@@ -86,6 +89,15 @@ fn of_several_sources_the_primary_patient_is_one_whose_records_are_here() {
     assert_eq!(first["patient"], *once.patient);
     let patient = |tokens: &Value| world.get("/fhir/Patient/$PATIENT_ID", text(tokens, "access_token"));
     assert_eq!(patient(&first).json()["id"], *once.patient);
+    let patients = |tokens: &Value| {
+        let path = "/fhir/Patient/$PATIENT_ID/$everything?_type=Patient";
+        let bundle = world.get(path, text(tokens, "access_token")).json();
+        let entries = bundle["entry"].as_array().unwrap().iter();
+        let ids = entries.map(|entry| text(&entry["resource"], "id").to_owned());
+        ids.collect::<BTreeSet<_>>()
+    };
+    let all = BTreeSet::from([once.patient.clone(), lasting.patient.clone()]);
+    assert_eq!(patients(&first), all, "the wildcard is all Patients of the consent");
     // A token from before names the first Patient for as long as it lives.
     world.store().clock().advance(DAY - 60);
     let second = world.refresh("/oauth/token", &first).json();
@@ -99,6 +111,9 @@ fn of_several_sources_the_primary_patient_is_one_whose_records_are_here() {
         assert_eq!(patient(tokens).json()["id"], *lasting.patient);
         let token = text(tokens, "access_token");
         assert_eq!(world.get(&format!("/fhir/Patient/{}", once.patient), token).status, 404);
+        let everything = format!("/fhir/Patient/{}/$everything", once.patient);
+        assert_eq!(world.get(&everything, token).status, 404);
+        assert_eq!(patients(tokens), BTreeSet::from([lasting.patient.clone()]));
         let found = world.get("/fhir/Patient?_id=$PATIENT_ID&_summary=count", token).json();
         assert_eq!(found["total"], 1);
         let told = introspected(&world, tokens);

@@ -84,6 +84,7 @@ fn records_are_found_over_http_once_they_are_all_there() {
         "/fhir/Patient",
         "/fhir/Coverage/x",
         "/fhir/Patient/$PATIENT_ID/Coverage",
+        "/fhir/Patient/$PATIENT_ID/$everything",
         "/fhir/Nothing",
     ] {
         let answer = world.get(path, &connected.token);

@@ -122,13 +122,13 @@ async fn answer(
             let path = format!("{}/$everything", named.path);
             let page = asked.page(&service.engine, subject, &path).await?;
             // Held to the end even if the client leaves: what counts is what is computed.
-            Ok::<_, PatientError>((streamed::begin(page).await?, turn))
+            Ok::<_, PatientError>((streamed::begin(page)?, turn))
         }
     };
     let (begun, turn) = service.workers.run(reading).await??;
     let body = match indented {
         true => {
-            let all = service.workers.run(streamed::whole(begun)).await??;
+            let all = service.workers.run(async { streamed::whole(begun) }).await??;
             Body::from(pretty(&all))
         }
         false => streamed::body(&service, begun, turn, request),

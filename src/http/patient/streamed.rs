@@ -10,7 +10,6 @@ use axum::body::Body;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::http::error::Error;
 use crate::http::request_id::RequestId;
 use crate::http::service::Service;
 use crate::search::{RecordPage, SearchError};
@@ -25,16 +24,16 @@ pub(super) struct Begun {
 }
 
 /// Reads the first piece.
-pub(super) async fn begin(mut page: RecordPage) -> Result<Begun, SearchError> {
-    let first = page.next().await?.unwrap_or_default();
+pub(super) fn begin(mut page: RecordPage) -> Result<Begun, SearchError> {
+    let first = page.next().transpose()?.unwrap_or_default();
     Ok(Begun { first, rest: page })
 }
 
 /// All of it, in one piece.
-pub(super) async fn whole(Begun { first, mut rest }: Begun) -> Result<Vec<u8>, SearchError> {
+pub(super) fn whole(Begun { first, rest }: Begun) -> Result<Vec<u8>, SearchError> {
     let mut all = Vec::from(first);
-    while let Some(piece) = rest.next().await? {
-        all.extend_from_slice(&piece);
+    for piece in rest {
+        all.extend_from_slice(&piece?);
     }
     Ok(all)
 }
@@ -49,18 +48,18 @@ pub(super) fn body(
     if rest.is_over() {
         return Body::from(first);
     }
-    let (sender, receiver) = mpsc::channel::<Result<Bytes, Error>>(WAITING);
+    let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(WAITING);
     service.workers.go_on(async move {
         let _turn = turn;
         loop {
             // A client that has left takes no more places.
             let Ok(place) = sender.reserve().await else { return };
-            match rest.next().await {
-                Ok(Some(piece)) => place.send(Ok(piece)),
-                Ok(None) => return,
-                Err(error) => {
+            match rest.next() {
+                Some(Ok(piece)) => place.send(Ok(piece)),
+                None => return,
+                Some(Err(error)) => {
                     tracing::error!(%error, request = %id, "a record broke off");
-                    place.send(Err(Error::from(error)));
+                    place.send(Err(io::Error::other("the record broke off")));
                     return;
                 }
             }
@@ -68,7 +67,6 @@ pub(super) fn body(
     });
     let rest = futures::stream::unfold(receiver, |mut receiver| async move {
         let piece = receiver.recv().await?;
-        let piece = piece.map_err(|_| io::Error::other("the record broke off"));
         Some((piece, receiver))
     });
     let first = futures::stream::iter([Ok(first)]);

@@ -106,7 +106,7 @@ impl ScopedTable {
     /// The same; `None` where the resources have more bytes than `most`.
     pub fn resources_at_most(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
-        let rows = self.rows_at_most(places, most)?;
+        let rows = self.rows_at_most(places, most, places.len() <= KEPT_AT_ONCE)?;
         if let Some((watch, started)) = started {
             watch.rows(
                 self.ty,
@@ -116,9 +116,13 @@ impl ScopedTable {
         Ok(rows)
     }
 
-    fn rows_at_most(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
+    /// The same for one step of many: nothing is kept for the next time.
+    pub fn resources_in_passing(&self, places: &[Locator], most: usize) -> Result<Option<Vec<Row>>, ScanError> {
+        self.rows_at_most(places, most, false)
+    }
+
+    fn rows_at_most(&self, places: &[Locator], most: usize, keeps: bool) -> Result<Option<Vec<Row>>, ScanError> {
         let mut rows: Vec<Option<Row>> = vec![None; places.len()];
-        let keeps = places.len() <= KEPT_AT_ONCE;
         let groups = self.groups(places, |at, file, group, row| {
             rows[at] = keeps.then(|| self.kept(file, group, row)).flatten();
             rows[at].is_some()

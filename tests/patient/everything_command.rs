@@ -1,0 +1,175 @@
+//! `tabularium everything`: one Bundle, to standard output or a file.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
+
+const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","managingOrganization":{"reference":"Organization/h"}}
+{"resourceType":"Patient","id":"ben"}
+{"resourceType":"Observation","id":"o1","status":"final","code":{"text":"c"},"subject":{"reference":"Patient/ann"},"effectiveDateTime":"2020-01-01","valueQuantity":{"value":1.50}}
+{"resourceType":"Observation","id":"o2","status":"final","code":{"text":"c"},"subject":{"reference":"Patient/ann"},"effectiveDateTime":"2022-01-01"}
+{"resourceType":"Observation","id":"o3","status":"final","code":{"text":"c"},"subject":{"reference":"Patient/ben"}}
+{"resourceType":"Organization","id":"h"}
+{"resourceType":"Organization","id":"i"}
+"#;
+
+fn imported(folder: &Path, text: &str) {
+    let input = folder.with_extension("ndjson");
+    std::fs::write(&input, text).unwrap();
+    let mut command = Command::new(PROGRAM);
+    let done = command
+        .args(["import", input.to_str().unwrap(), "--data"])
+        .arg(folder)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn everything(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(PROGRAM);
+    command
+        .arg("everything")
+        .args(arguments)
+        .arg("--data")
+        .arg(folder)
+        .output()
+        .unwrap()
+}
+
+fn ids(bundle: &[u8]) -> Vec<String> {
+    let bundle: Value = serde_json::from_slice(bundle).unwrap();
+    assert_eq!((&bundle["type"], bundle.get("link")), (&"searchset".into(), None));
+    let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
+    entries
+        .iter()
+        .map(|entry| entry["resource"]["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_record_is_one_bundle() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("lake");
+    imported(&folder, PEOPLE);
+    let done = everything(&folder, &["--patient", "ann"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(ids(&done.stdout), ["ann", "o1", "o2", "h"]);
+    assert!(done.stdout.ends_with(b"}\n") && memchr::memmem::find(&done.stdout, b"1.50").is_some());
+    for (options, expected) in [
+        (&["--type", "Observation,Organization"][..], &["o1", "o2", "h"][..]),
+        (&["--type", "Patient", "--type", "Organization"], &["ann", "h"]),
+        (&["--start", "2021"], &["ann", "o2", "h"]),
+        (&["--end", "2021-06", "--type", "Observation"], &["o1"]),
+        (&["--since", "2100-01-01T00:00:00Z"], &[]),
+    ] {
+        let done = everything(&folder, &[&["--patient", "ann"], options].concat());
+        assert_eq!(ids(&done.stdout), expected, "{options:?}");
+    }
+    let file = scratch.path().join("ann.json");
+    let path = file.to_str().unwrap();
+    let written = everything(&folder, &["--patient", "ann", "--out", path]);
+    assert!(written.status.success() && written.stdout.is_empty());
+    assert_eq!(ids(&std::fs::read(&file).unwrap()), ids(&done.stdout));
+    let left: Vec<_> = std::fs::read_dir(scratch.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left.len(), 3, "{left:?}");
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence_and_exit_code_2() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("lake");
+    imported(&folder, PEOPLE);
+    let kept = scratch.path().join("kept.json");
+    std::fs::write(&kept, "kept").unwrap();
+    let inside = folder.join("data/ann.json");
+    for (options, told) in [
+        (&["--patient", "cid"][..], "there is no Patient with the id \"cid\""),
+        (&["--patient", "no id"], "there is no Patient with the id \"no id\""),
+        (
+            &["--patient", "ann", "--mode", "test"],
+            "there is no Patient with the id \"ann\"",
+        ),
+        (&["--patient", "ann", "--type", "Device"], "it is 'Device'"),
+        (&["--patient", "ann", "--start", "soon"], "must be a date like"),
+        (&["--patient", "ann", "--since", "soon"], "must be an instant like"),
+        (
+            &["--patient", "ann", "--out", inside.to_str().unwrap()],
+            "lies in the data folder",
+        ),
+    ] {
+        let with_out = [&options[..], &["--out", kept.to_str().unwrap()]].concat();
+        let options = if options.contains(&"--out") {
+            options
+        } else {
+            &with_out[..]
+        };
+        let done = everything(&folder, options);
+        let error = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(
+            (done.status.code(), error.lines().count()),
+            (Some(2), 1),
+            "{options:?}: {error}"
+        );
+        assert!(error.contains(told), "{error}");
+        assert!(done.stdout.is_empty());
+    }
+    // A file that is there stays as it was.
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
+    let nowhere = everything(&scratch.path().join("none"), &["--patient", "ann"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+}
+
+/// The most memory that a command holds, in bytes.
+#[cfg(target_os = "linux")]
+fn peak(arguments: &[&str]) -> u64 {
+    let mut child = Command::new(PROGRAM)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        most = most.max(kilobytes.unwrap_or(0) * 1_024);
+        std::thread::yield_now();
+    }
+    assert!(child.wait().unwrap().success());
+    most
+}
+
+/// Ten thousand resources take 64 MiB beyond what the program takes for one.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_large_record_takes_little_memory() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("lake");
+    let mut text =
+        String::from("{\"resourceType\":\"Patient\",\"id\":\"one\"}\n{\"resourceType\":\"Patient\",\"id\":\"many\"}\n");
+    let filler = "word ".repeat(2_000);
+    for at in 0..10_000 {
+        writeln!(
+            text,
+            r#"{{"resourceType":"Observation","id":"o{at}","status":"final","code":{{"text":"c"}},"subject":{{"reference":"Patient/many"}},"note":[{{"text":"{at} {filler}"}}]}}"#
+        )
+        .unwrap();
+    }
+    imported(&folder, &text);
+    let data = folder.to_str().unwrap();
+    let [one, many] = ["one", "many"].map(|id| peak(&["everything", "--patient", id, "--data", data]));
+    println!(
+        "one resource {} MiB, 10,001 of them (100 MB) {} MiB",
+        one >> 20,
+        many >> 20
+    );
+    assert!(many < one + (64 << 20), "one {one}, many {many}");
+}
