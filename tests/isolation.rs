@@ -129,9 +129,14 @@ fn a_whole_record_has_nothing_of_another() {
         let token = server.patient_token(id);
         let may_see: BTreeSet<String> = visible(id).into_iter().flat_map(|(_, ids)| ids).collect();
         for path in ["$PATIENT_ID".to_owned(), id.to_owned()] {
-            let found = ids(&entries(&server.get(&format!("/fhir/Patient/{path}/$everything"), &token)));
+            let found = ids(&entries(
+                &server.get(&format!("/fhir/Patient/{path}/$everything"), &token),
+            ));
             let claim = format!("claim-{id}");
-            assert!(found.contains(&claim) && found.contains(&"clinic".to_owned()), "{found:?}");
+            assert!(
+                found.contains(&claim) && found.contains(&"clinic".to_owned()),
+                "{found:?}"
+            );
             assert!(found.iter().all(|one| may_see.contains(one)), "{id}: {found:?}");
         }
         let answer = server.get(&format!("/fhir/Patient/{other}/$everything"), &token);

@@ -56,7 +56,10 @@ fn every_record_stands_in_its_section() {
         assert_eq!(status, 200, "{}", String::from_utf8_lossy(&file));
         let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(header("content-type").as_deref(), Some("application/pdf"));
-        assert_eq!(header("content-disposition").as_deref(), Some("attachment; filename=\"ann.pdf\""));
+        assert_eq!(
+            header("content-disposition").as_deref(),
+            Some("attachment; filename=\"ann.pdf\"")
+        );
         assert_eq!(header("x-pdf-sources-total").as_deref(), Some("1"));
         assert_eq!(header("x-pdf-sources-failed").as_deref(), Some("0"));
         assert_eq!(header("x-pdf-sources-failed-names"), None);
@@ -96,8 +99,14 @@ fn every_record_stands_in_its_section() {
 fn an_archive_has_a_file_for_each_source() {
     let server = Server::imported(&records());
     let (status, headers, bytes) = get(&server, &format!("{PDF}?_format=zip"), &server.patient_token("ann"));
-    assert_eq!((status, headers["content-type"].to_str().unwrap()), (200, "application/zip"));
-    assert_eq!(headers["content-disposition"].to_str().unwrap(), "attachment; filename=\"ann.zip\"");
+    assert_eq!(
+        (status, headers["content-type"].to_str().unwrap()),
+        (200, "application/zip")
+    );
+    assert_eq!(
+        headers["content-disposition"].to_str().unwrap(),
+        "attachment; filename=\"ann.zip\""
+    );
     let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
     assert_eq!(archive.len(), 1);
     let mut file = Vec::new();
@@ -115,7 +124,12 @@ fn others_records_and_wrong_requests_are_refused() {
         ("/fhir/Patient/ben/$pdf", &ann, 404, "not-found"),
         ("/fhir/Patient/nobody/$pdf", &application, 404, "not-found"),
         (PDF, &application, 422, "processing"),
-        ("/fhir/Patient/$PATIENT_ID/$pdf?patient-authorization-id=unknown", &ann, 404, "not-found"),
+        (
+            "/fhir/Patient/$PATIENT_ID/$pdf?patient-authorization-id=unknown",
+            &ann,
+            404,
+            "not-found",
+        ),
         ("/fhir/Patient/$PATIENT_ID/$pdf?_format=docx", &ann, 400, "invalid"),
     ] {
         let answer = server.get(path, token);
@@ -129,7 +143,9 @@ fn run(arguments: &[&str]) -> std::process::Output {
 
 /// What a person would look for: the texts of the concepts of a resource.
 fn named(resource: &Value) -> Vec<String> {
-    let concept = ["code", "vaccineCode", "medicationCodeableConcept"].iter().map(|name| &resource[*name]);
+    let concept = ["code", "vaccineCode", "medicationCodeableConcept"]
+        .iter()
+        .map(|name| &resource[*name]);
     let texts = concept.filter_map(|concept| {
         let text = concept["text"].as_str();
         text.or_else(|| concept["coding"][0]["display"].as_str()).map(squeezed)
@@ -140,7 +156,9 @@ fn named(resource: &Value) -> Vec<String> {
 /// The real people's records, each as a document in which every coded record is found.
 #[test]
 fn documents_of_real_people_have_all_their_records() {
-    let Some(data) = shared("documents_of_real_people_have_all_their_records") else { return };
+    let Some(data) = shared("documents_of_real_people_have_all_their_records") else {
+        return;
+    };
     let scratch = tempfile::tempdir().unwrap();
     let lake = scratch.path().join("lake");
     let folder = lake.to_str().unwrap();
@@ -159,12 +177,19 @@ fn documents_of_real_people_have_all_their_records() {
         let file = std::fs::read(&out).unwrap();
         let everything = run(&["everything", "--data", folder, "--patient", id]);
         let everything: Value = serde_json::from_slice(&everything.stdout).unwrap();
-        let resources = everything["entry"].as_array().unwrap().iter().map(|entry| &entry["resource"]);
+        let resources = everything["entry"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| &entry["resource"]);
         let expected: BTreeSet<String> = resources.flat_map(named).collect();
         assert!(expected.len() > 5, "{id}");
         // Lines of one cell stand between those of others, so words are looked for, not texts.
         let found = text(&file);
-        let lost: Vec<&String> = expected.iter().filter(|text| !found.contains(&text[..text.len().min(12)])).collect();
+        let lost: Vec<&String> = expected
+            .iter()
+            .filter(|text| !found.contains(&text[..text.len().min(12)]))
+            .collect();
         assert!(lost.is_empty(), "{id}: {lost:?}");
         assert!(pages(&file).len() > 1);
     }
@@ -177,7 +202,11 @@ fn the_command_says_what_is_wrong() {
     let input = scratch.path().join("in.ndjson");
     std::fs::write(&input, "{\"resourceType\":\"Patient\",\"id\":\"ann\"}\n").unwrap();
     let folder = lake.to_str().unwrap();
-    assert!(run(&["import", "--data", folder, input.to_str().unwrap()]).status.success());
+    assert!(
+        run(&["import", "--data", folder, input.to_str().unwrap()])
+            .status
+            .success()
+    );
     let done = run(&["pdf", "--data", folder, "--patient", "nobody"]);
     assert_eq!(done.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&done.stderr).contains("there is no Patient with the id \"nobody\""));

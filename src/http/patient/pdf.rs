@@ -138,9 +138,9 @@ async fn answer(
                 true => pdf::archive(title, &parts, &attachments),
                 false => pdf::document(title, &parts, &attachments),
             };
-            Ok((parts.len(), drawn.map_err(Error::internal)?))
+            Ok::<_, Error>((parts.len(), drawn.map_err(Error::internal)?))
         })
-        .await?;
+        .await??;
     Ok(response(&patient, is_archive, total, drawn))
 }
 
