@@ -17,6 +17,7 @@ pub mod ingest;
 pub mod lake;
 pub mod normalize;
 pub mod patient;
+pub mod pdf;
 pub mod plans;
 pub mod published;
 pub mod sandbox;

@@ -6,7 +6,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     app, audit, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import, info,
-    keys, normalize, plans, run as run_view, sandbox, search, serve, summary, sync, terminology, token, validate_view,
+    keys, normalize, pdf, plans, run as run_view, sandbox, search, serve, summary, sync, terminology, token,
+    validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -22,6 +23,7 @@ enum Command {
     Bench(bench::Args),
     Demo(demo::Args),
     Everything(everything::Args),
+    Pdf(pdf::Args),
     Fhirpath(fhirpath::Args),
     Generate(generate::Args),
     Import(import::Args),
@@ -54,6 +56,7 @@ pub fn run() -> ExitCode {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Everything(arguments) => everything::run(arguments),
+        Command::Pdf(arguments) => pdf::run(arguments),
         Command::Fhirpath(arguments) => fhirpath::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Import(arguments) => import::run(arguments),

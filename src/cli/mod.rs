@@ -41,6 +41,7 @@ mod logging;
 mod mode;
 mod normalize;
 mod output;
+mod pdf;
 mod plans;
 mod playground;
 mod progress;

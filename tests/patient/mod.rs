@@ -4,6 +4,7 @@ mod everything_command;
 mod everything_doors;
 mod everything_pages;
 mod everything_plain;
+mod pdf;
 
 use serde_json::Value;
 

@@ -2,6 +2,8 @@
 //! `patient`; here stands who may ask, and in which form the answer goes out.
 
 mod everything;
+mod held;
+mod pdf;
 mod sent;
 mod streamed;
 mod subject;
@@ -14,7 +16,7 @@ pub(super) const OPERATIONS: [(&str, &str); 2] = [everything::DECLARED, summary:
 
 /// The routes of all of them.
 pub(super) fn routes() -> Vec<Route> {
-    [everything::routes(), summary::routes()]
+    [everything::routes(), pdf::routes(), summary::routes()]
         .into_iter()
         .flatten()
         .collect()

@@ -7,7 +7,6 @@
 
 mod asked;
 mod bundle;
-mod concept;
 mod error;
 mod gather;
 mod json;
@@ -18,7 +17,6 @@ mod request;
 mod sections;
 mod shared;
 mod table;
-mod words;
 
 pub use asked::Asked;
 pub use bundle::{Directory, Rendering, Request, SectionContent, Summary, summarize};

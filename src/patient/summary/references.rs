@@ -6,13 +6,13 @@
 
 use rustc_hash::FxHashSet;
 
-use super::concept::has_any;
 use super::json::quoted;
 use super::record::{Chart, Entry};
-use super::words;
 use crate::fhir::facts;
 use crate::fhir::reference::Reference;
 use crate::lake::json::{Edits, Value};
+use crate::patient::concept::has_any;
+use crate::patient::words;
 
 /// Elements whose references are followed.
 const FOLLOWED: &[&str] = &[

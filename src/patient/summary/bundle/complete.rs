@@ -1,12 +1,12 @@
 //! What IPS's profiles require of a resource: what is missing is marked as unknown, and the profile is named where it
 //! is met.
 
-use super::super::concept::{ABSENT, codings, has_any, loinc};
 use super::super::json::{UNKNOWN, concept};
 use super::super::record::Entry;
 use super::super::sections::pregnancy;
-use super::super::words;
 use crate::lake::json::Value;
+use crate::patient::concept::{ABSENT, codings, has_any, loinc};
+use crate::patient::words;
 
 /// What is done to a resource.
 #[derive(Debug, Default)]

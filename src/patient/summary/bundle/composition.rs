@@ -1,12 +1,12 @@
 //! The Composition: the first entry, with all sections in their order.
 
-use super::super::concept::LOINC;
 use super::super::json::{concept, quoted, reference};
 use super::super::shared::Section;
 use super::super::table::{Shown, narrative, sentence};
 use super::complete::PROFILES;
 use super::confidentiality::Confidentiality;
 use super::made::{SUMMARY, uuid};
+use crate::patient::concept::LOINC;
 
 /// The title of each summary.
 pub(super) const TITLE: &str = "International Patient Summary";

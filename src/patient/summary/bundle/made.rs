@@ -5,9 +5,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-use super::super::concept::LOINC;
 use super::super::json::{UNKNOWN, concept, quoted, reference};
 use super::complete::PROFILES;
+use crate::patient::concept::LOINC;
 
 /// The code and display of a patient summary in LOINC.
 pub(super) const SUMMARY: (&str, &str) = ("60591-5", "Patient summary Document");

@@ -1,10 +1,10 @@
 //! What a person wants to be done, or not, when they cannot say it themselves.
 
-use super::super::concept::has_any;
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, day, named, newest, status, whom};
 use super::super::shared::{Row, Section};
-use super::super::words;
+use crate::patient::concept::has_any;
+use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "advancedirectives",

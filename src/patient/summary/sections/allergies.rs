@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use super::super::concept::has_any;
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, day, merge, named, status};
 use super::super::shared::{Row, Section};
-use super::super::words;
+use crate::patient::concept::has_any;
+use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "allergies",

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, newest, status, who};
 use super::super::shared::{Row, Section};
-use super::super::words;
+use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "devices",

@@ -1,12 +1,12 @@
 //! What a person can do: Conditions and Observations of that category, and clinical impressions.
 
-use super::super::concept::has_any;
 use super::super::record::Chart;
 use super::super::shared::common::{OBSERVED, cell, day, merge, named, newest, status};
 use super::super::shared::conditions::{FUNCTIONAL, State, newest_first, one_per_code, state};
 use super::super::shared::observations::{OBSERVED_AT, value};
 use super::super::shared::{Row, Section};
-use super::super::words;
+use crate::patient::concept::has_any;
+use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "functionalstatus",

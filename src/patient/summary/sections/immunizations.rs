@@ -3,7 +3,7 @@
 use super::super::record::Chart;
 use super::super::shared::common::{cell, day, merge, named, newest};
 use super::super::shared::{Row, Section};
-use super::super::words;
+use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "immunizations",

@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
-use super::super::concept::Groups;
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, is_made, status, who};
 use super::super::shared::{Row, Section};
-use super::super::words;
 use crate::lake::json::Value;
 use crate::normalize::Rule;
+use crate::patient::concept::Groups;
+use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "medications",

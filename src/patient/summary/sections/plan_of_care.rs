@@ -1,10 +1,10 @@
 //! Care plans and goals that are active.
 
-use super::super::concept::codings;
 use super::super::record::Chart;
 use super::super::shared::common::{cell, day, named, newest, status};
 use super::super::shared::{Row, Section};
-use super::super::words;
+use crate::patient::concept::codings;
+use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "planofcare",

@@ -1,8 +1,8 @@
 //! Whether a person is pregnant, when the child is expected, and earlier pregnancies.
 
-use super::super::concept::loinc;
 use super::super::shared::Section;
 use super::super::shared::observations::{COLUMNS, rows};
+use crate::patient::concept::loinc;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "pregnancy",

@@ -3,8 +3,8 @@
 use super::super::record::Chart;
 use super::super::shared::common::{cell, day, is_made, merge, named, newest, status, whom};
 use super::super::shared::{Row, Section};
-use super::super::words;
 use crate::normalize::Rule;
+use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "procedures",

@@ -1,11 +1,11 @@
 //! Laboratory results and diagnostic reports: of each code the newest, with earlier values beside it.
 
-use super::super::concept::{LOINC, codings, has_any};
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, day, merge, named, newest};
 use super::super::shared::observations::{COLUMNS, OBSERVED_AT, row};
 use super::super::shared::{Row, Section};
-use super::super::words;
+use crate::patient::concept::{LOINC, codings, has_any};
+use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "results",

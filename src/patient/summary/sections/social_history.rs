@@ -1,9 +1,9 @@
 //! Social history: of each code the newest.
 
-use super::super::concept::{has_any, loinc};
 use super::super::shared::Section;
 use super::super::shared::observations::{COLUMNS, rows};
 use super::pregnancy::CODES;
+use crate::patient::concept::{has_any, loinc};
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "socialhistory",

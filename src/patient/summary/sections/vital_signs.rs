@@ -1,8 +1,8 @@
 //! Vital signs: of each code the newest, a panel such as blood pressure as one row.
 
-use super::super::concept::has_any;
 use super::super::shared::Section;
 use super::super::shared::observations::{COLUMNS, rows};
+use crate::patient::concept::has_any;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "vitalsigns",

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::super::concept::{Groups, says_something};
 use super::super::record::{Chart, Entry};
-use super::super::words;
 use crate::lake::json::Value;
 use crate::normalize::Rule;
+use crate::patient::concept::{Groups, says_something};
+use crate::patient::words;
 
 /// Statuses of Observations that a summary shows.
 pub(in crate::patient::summary) const OBSERVED: &[&str] = &["final", "amended", "corrected", "unknown"];

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::concept::{Groups, codings, has_any};
 use super::super::record::{Chart, Entry};
-use super::super::words;
 use super::Row;
 use super::common::{cell, day, is_made, merge, named};
 use crate::normalize::Rule;
+use crate::patient::concept::{Groups, codings, has_any};
+use crate::patient::words;
 
 /// The columns of Conditions.
 pub(in crate::patient::summary) const COLUMNS: &[&str] = &[

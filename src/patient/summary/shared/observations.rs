@@ -1,11 +1,11 @@
 //! What the sections about Observations share: the newest for each code, its value as text, earlier values beside it.
 
-use super::super::concept::codes;
 use super::super::record::{Chart, Entry};
-use super::super::words;
 use super::Row;
 use super::common::{OBSERVED, cell, day, merge, named, newest};
 use crate::lake::json::Value;
+use crate::patient::concept::codes;
+use crate::patient::words;
 
 /// The columns of Observations.
 pub(in crate::patient::summary) const COLUMNS: &[&str] = &[

@@ -10,7 +10,7 @@ use memchr::memmem;
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::super::page::references;
+use super::super::search::references;
 use super::super::plan::encoded;
 use super::super::source::Source;
 use super::binary::hexadecimal;

@@ -1,0 +1,315 @@
+//! From the records of sources to files.
+
+use std::collections::BTreeSet;
+use std::io::{Cursor, Write};
+
+use chrono::{DateTime, Utc};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::attached::{self, Attachments, FetchError, Got};
+use super::other::elements;
+use super::resource::Resource;
+use super::sections::{OTHER, SECTIONS, Table};
+use crate::lake::json::Tape;
+use crate::patient::{Record, words};
+use crate::pdf::{Column, Document, PdfError, Properties};
+
+/// How the patient connected a source, which its file's name in an archive says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// A payer or provider that the patient signed in to.
+    Connected,
+    /// A place that took the patient's own word for who they are (IAL1).
+    SelfAttested,
+    /// A facility that was found for a verified patient (IAL2).
+    Facility,
+}
+
+/// A source of records.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// What people call it.
+    pub label: String,
+    /// What its file is called.
+    pub name: String,
+    /// How it was connected.
+    pub kind: SourceKind,
+}
+
+/// What one source has.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// The source.
+    pub source: &'a Source,
+    /// Its records; `None` if they could not be had.
+    pub record: Option<&'a Record>,
+}
+
+/// What all files of an export say of themselves.
+#[derive(Debug, Clone)]
+pub struct Export {
+    /// When it is made.
+    pub moment: DateTime<Utc>,
+    /// Who makes it.
+    pub author: String,
+    /// The sources that could not be shown in full, by their labels.
+    pub failed: Vec<String>,
+    /// How many resources stand in it.
+    pub resources: usize,
+}
+
+impl Export {
+    /// An export that nothing stands in yet.
+    pub fn new(moment: DateTime<Utc>, author: impl Into<String>) -> Self {
+        Self {
+            moment,
+            author: author.into(),
+            failed: Vec::new(),
+            resources: 0,
+        }
+    }
+
+    fn begin(&self, parts: &[Part<'_>]) -> Result<Document, PdfError> {
+        let person = parts
+            .iter()
+            .find_map(|part| part.record.and_then(person))
+            .unwrap_or_default();
+        let title = joined("Health records", &person);
+        let mut document = Document::new(Properties {
+            title: title.clone(),
+            author: self.author.clone(),
+            language: "en".to_owned(),
+            created: self.moment,
+            running_head: format!("{title} \u{b7} {}", self.moment.format("%Y-%m-%d")),
+        })?;
+        document.heading(1, &title);
+        document.paragraph(&format!(
+            "Made on {} by {}.",
+            self.moment.format("%Y-%m-%d at %H:%M UTC"),
+            self.author
+        ));
+        document.heading(2, "Sources");
+        let columns = [
+            Column::new("Source", 6.0),
+            Column::new("Records", 2.0),
+            Column::new("Connected as", 4.0),
+        ];
+        let mut table = document.table("Sources of these records", &columns);
+        for part in parts {
+            let count = part
+                .record
+                .map_or_else(|| "none could be had".to_owned(), |record| record.len().to_string());
+            let kind = match part.source.kind {
+                SourceKind::Connected => "signed in by the patient",
+                SourceKind::SelfAttested => "by the patient's own word",
+                SourceKind::Facility => "found for the verified patient",
+            };
+            table.row(&[part.source.label.as_str(), &count, kind]);
+        }
+        drop(table);
+        Ok(document)
+    }
+
+    fn part(&mut self, document: &mut Document, part: &Part<'_>, attachments: &Attachments) {
+        document.page_break();
+        document.heading(1, &part.source.label);
+        let Some(record) = part.record else {
+            document.note("The records of this source could not be had, and are missing here.");
+            self.failed.push(part.source.label.clone());
+            return;
+        };
+        let mut tapes: Vec<Tape> = Vec::new();
+        tapes.resize_with(record.len(), Tape::new);
+        let texts = record
+            .types
+            .iter()
+            .flat_map(|gathered| gathered.rows.iter().map(|row| (gathered.ty, &row.resource)));
+        let read = texts
+            .zip(&mut tapes)
+            .filter_map(|((ty, text), tape)| Resource::read(ty, text, tape));
+        let resources: Vec<Resource<'_>> = read.collect();
+        self.resources += resources.len();
+        if resources.is_empty() {
+            document.paragraph("This source has no records.");
+        }
+        let is_facility = part.source.kind == SourceKind::Facility;
+        let mut whole = true;
+        if is_facility {
+            whole &= documents(document, &resources, attachments);
+        }
+        structured(document, &resources);
+        if !is_facility {
+            whole &= documents(document, &resources, attachments);
+        }
+        if !whole {
+            self.failed.push(part.source.label.clone());
+        }
+    }
+}
+
+/// One document of all sources, in their order.
+pub fn document(
+    mut export: Export,
+    parts: &[Part<'_>],
+    attachments: &Attachments,
+) -> Result<(Export, Vec<u8>), PdfError> {
+    let mut document = export.begin(parts)?;
+    for part in parts {
+        export.part(&mut document, part, attachments);
+    }
+    if !export.failed.is_empty() {
+        document.heading(1, "What is missing");
+        document.list(&export.failed);
+    }
+    let bytes = document.finish()?;
+    Ok((export, bytes))
+}
+
+/// A ZIP archive with one document for each source.
+pub fn archive(
+    mut export: Export,
+    parts: &[Part<'_>],
+    attachments: &Attachments,
+) -> Result<(Export, Vec<u8>), PdfError> {
+    const FAILED: PdfError = PdfError::Writer("the archive cannot be written");
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    // PDF is packed already.
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    let mut taken = BTreeSet::new();
+    for part in parts {
+        let mut document = export.begin(std::slice::from_ref(part))?;
+        export.part(&mut document, part, attachments);
+        let name = file_name(part.source, &mut taken);
+        zip.start_file(name, options).map_err(|_| FAILED)?;
+        zip.write_all(&document.finish()?).map_err(|_| FAILED)?;
+    }
+    let bytes = zip.finish().map_err(|_| FAILED)?.into_inner();
+    Ok((export, bytes))
+}
+
+/// The name of a source's file: by how it was connected, and by its name.
+fn file_name(source: &Source, taken: &mut BTreeSet<String>) -> String {
+    let prefix = match source.kind {
+        SourceKind::Connected => "oauth",
+        SourceKind::SelfAttested => "ial1",
+        SourceKind::Facility => "ial2",
+    };
+    let safe = |letter: char| {
+        if letter.is_alphanumeric() || "-_. ".contains(letter) {
+            letter
+        } else {
+            '-'
+        }
+    };
+    let name: String = source.name.chars().map(safe).take(100).collect();
+    let mut file = format!("{prefix}-{name}.pdf");
+    let mut count = 1;
+    while !taken.insert(file.clone()) {
+        count += 1;
+        file = format!("{prefix}-{name}-{count}.pdf");
+    }
+    file
+}
+
+/// The name and birth date of the first Patient.
+fn person(record: &Record) -> Option<String> {
+    let row = record.of("Patient").first()?;
+    let mut tape = Tape::new();
+    let patient = tape.parse(&row.resource).ok()?;
+    let name = patient
+        .get("name")
+        .and_then(|names| names.items().find_map(words::human));
+    let born = patient.get_str("birthDate").map(|date| format!("born {date}"));
+    words::join([name, born].into_iter().flatten(), ", ")
+}
+
+fn joined(what: &str, whose: &str) -> String {
+    if whose.is_empty() {
+        what.to_owned()
+    } else {
+        format!("{what} of {whose}")
+    }
+}
+
+/// The sections that have something, in their order.
+fn structured(document: &mut Document, resources: &[Resource<'_>]) {
+    let mut left: Vec<&Resource<'_>> = resources.iter().collect();
+    for section in SECTIONS {
+        let mut headed = false;
+        for table in section.tables {
+            let (taken, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|resource| (table.takes)(resource));
+            left = others;
+            if taken.is_empty() {
+                continue;
+            }
+            if !headed {
+                document.heading(2, section.title);
+                headed = true;
+            }
+            if section.tables.len() > 1 {
+                document.heading(3, table.title);
+            }
+            rows(document, table, taken);
+        }
+    }
+    others(document, &left);
+}
+
+fn rows(document: &mut Document, table: &Table, mut resources: Vec<&Resource<'_>>) {
+    resources.sort_by_cached_key(|resource| std::cmp::Reverse(resource.when(table.dates)));
+    let columns: Vec<Column> = table
+        .columns
+        .iter()
+        .map(|(title, share)| Column::new(*title, *share))
+        .collect();
+    let mut written = document.table(table.title, &columns);
+    for resource in resources {
+        for row in (table.rows)(resource) {
+            if row.iter().any(|cell| !cell.is_empty()) {
+                written.row(&row);
+            } else {
+                // Nothing that the columns ask for: whatever the resource says is in the widest of them.
+                written.row(&[elements(resource)]);
+            }
+        }
+    }
+}
+
+/// What has no section of its own, by type.
+fn others(document: &mut Document, resources: &[&Resource<'_>]) {
+    let types: BTreeSet<&str> = resources.iter().map(|resource| resource.type_name).collect();
+    if !types.is_empty() {
+        document.heading(2, OTHER);
+    }
+    for name in types {
+        document.heading(3, &super::other::label(name));
+        let mut table = document.table(name, &[Column::new(name, 1.0)]);
+        for resource in resources.iter().filter(|resource| resource.type_name == name) {
+            table.row(&[elements(resource)]);
+        }
+    }
+}
+
+/// The documents that records name; says whether all that are held could be read.
+fn documents(document: &mut Document, resources: &[Resource<'_>], attachments: &Attachments) -> bool {
+    let named: Vec<_> = resources.iter().flat_map(attached::of).collect();
+    if named.is_empty() {
+        return true;
+    }
+    document.heading(2, "Attached documents");
+    let mut whole = true;
+    for one in named {
+        document.heading(3, &one.title);
+        match one.get(attachments) {
+            Got::Here(attachment) => {
+                document.attachment(attachment);
+            }
+            Got::Missing(attachment, error) => {
+                whole &= error != FetchError::Unreadable;
+                document.missing(&attachment, &error.to_string());
+            }
+        }
+    }
+    whole
+}

@@ -1,0 +1,125 @@
+//! The texts of cells, beyond those of single datatypes.
+
+use super::resource::Resource;
+use crate::lake::json::Value;
+use crate::patient::words;
+
+/// A text or nothing.
+pub(super) fn cell(text: Option<String>) -> String {
+    text.unwrap_or_default()
+}
+
+/// A property that is a text, a code or a number.
+pub(super) fn plain(resource: &Resource<'_>, name: &str) -> String {
+    cell(resource.get(name).and_then(scalar))
+}
+
+/// A text, a number, or true or false.
+pub(super) fn scalar(value: Value<'_>) -> Option<String> {
+    words::text(Some(value))
+        .or_else(|| value.number().map(|number| words::plain(number).into_owned()))
+        .or_else(|| value.as_bool().map(|truth| if truth { "yes" } else { "no" }.to_owned()))
+}
+
+/// A CodeableConcept or a list of them.
+pub(super) fn concepts(resource: &Resource<'_>, name: &str) -> String {
+    cell(words::concepts(resource.get(name)))
+}
+
+/// A choice element.
+pub(super) fn chosen(resource: &Resource<'_>, name: &str) -> String {
+    cell(words::chosen(resource.json, name))
+}
+
+/// A date or the day of a moment.
+pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
+    let texts = names.iter().find_map(|name| {
+        let value = resource.get(name)?;
+        if value.is_object() {
+            words::period(value)
+        } else {
+            value.as_str().map(|text| words::date(&text).into_owned())
+        }
+    });
+    cell(texts)
+}
+
+/// What a Reference, or each of a list, names: its display, else its identifier, else what it refers to.
+pub(super) fn references(value: Option<Value<'_>>) -> String {
+    let Some(value) = value else { return String::new() };
+    let one = value.is_object().then_some(value);
+    let named = value.items().chain(one).filter_map(|reference| {
+        let identifier = || {
+            words::text(
+                reference
+                    .get("identifier")
+                    .and_then(|identifier| identifier.get("value")),
+            )
+        };
+        let address = || words::text(reference.get("reference"));
+        words::text(reference.get("display"))
+            .or_else(identifier)
+            .or_else(address)
+    });
+    cell(words::join(named, ", "))
+}
+
+/// The references inside of the items of a list: `participant.individual`.
+pub(super) fn references_in(resource: &Resource<'_>, list: &str, name: &str) -> String {
+    let items = resource.get(list).into_iter().flat_map(|list| list.items());
+    let named = items
+        .map(|item| references(item.get(name)))
+        .filter(|text| !text.is_empty());
+    cell(words::join(named, ", "))
+}
+
+/// The texts of annotations.
+pub(super) fn notes(resource: &Resource<'_>) -> String {
+    let items = resource.get("note").into_iter().flat_map(|list| list.items());
+    cell(words::join(items.filter_map(|note| words::text(note.get("text"))), " "))
+}
+
+/// Parts with a space or another separator between those that say something.
+pub(super) fn joined(parts: &[String], between: &str) -> String {
+    let said: Vec<&str> = parts
+        .iter()
+        .map(String::as_str)
+        .filter(|part| !part.is_empty())
+        .collect();
+    said.join(between)
+}
+
+/// An Address on one line.
+pub(super) fn address(value: Value<'_>) -> Option<String> {
+    if let Some(text) = words::text(value.get("text")) {
+        return Some(text);
+    }
+    let lines = value.get("line").into_iter().flat_map(|lines| lines.items());
+    let lines = lines.filter_map(|line| words::text(Some(line)));
+    let rest = ["city", "district", "state", "postalCode", "country"];
+    let rest = rest.into_iter().filter_map(|name| words::text(value.get(name)));
+    words::join(lines.chain(rest), ", ")
+}
+
+/// A ContactPoint.
+pub(super) fn contact(value: Value<'_>) -> Option<String> {
+    let number = words::text(value.get("value"))?;
+    let about: Vec<String> = ["system", "use"]
+        .iter()
+        .filter_map(|name| words::text(value.get(name)))
+        .collect();
+    Some(if about.is_empty() {
+        number
+    } else {
+        format!("{number} ({})", about.join(", "))
+    })
+}
+
+/// An Identifier: its value, and what it is where that is said.
+pub(super) fn identifier(value: Value<'_>) -> Option<String> {
+    let own = words::text(value.get("value"))?;
+    match value.get("type").and_then(words::concept) {
+        Some(kind) => Some(format!("{kind}: {own}")),
+        None => Some(own),
+    }
+}

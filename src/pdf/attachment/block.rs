@@ -1,0 +1,91 @@
+//! The blocks that readers of attachments give.
+
+/// A piece of an attached document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Block {
+    /// A heading of a level from 1.
+    Heading(u8, String),
+    /// A paragraph; line ends are kept.
+    Paragraph(String),
+    /// Items of a list that follow one another.
+    Items(Vec<String>),
+    /// A table with a head, which may be empty.
+    Table { head: Vec<String>, rows: Vec<Vec<String>> },
+    /// Names and values.
+    Fields(Vec<(String, String)>),
+    /// A remark of ours.
+    Note(String),
+}
+
+/// Blocks in the making. Empty ones are left out.
+#[derive(Debug, Default)]
+pub(super) struct Blocks(Vec<Block>);
+
+impl Blocks {
+    pub(super) fn heading(&mut self, level: u8, text: &str) {
+        if !text.trim().is_empty() {
+            self.0.push(Block::Heading(level, text.trim().to_owned()));
+        }
+    }
+
+    pub(super) fn paragraph(&mut self, text: &str) {
+        let text = text.trim_matches(['\n', '\r', ' ']);
+        if !text.trim().is_empty() {
+            self.0.push(Block::Paragraph(text.to_owned()));
+        }
+    }
+
+    /// An item; it joins the list before it.
+    pub(super) fn item(&mut self, text: &str) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        match self.0.last_mut() {
+            Some(Block::Items(items)) => items.push(text.to_owned()),
+            _ => self.0.push(Block::Items(vec![text.to_owned()])),
+        }
+    }
+
+    pub(super) fn table(&mut self, head: Vec<String>, rows: Vec<Vec<String>>) {
+        if !head.is_empty() || !rows.is_empty() {
+            self.0.push(Block::Table { head, rows });
+        }
+    }
+
+    pub(super) fn fields(&mut self, fields: Vec<(String, String)>) {
+        if !fields.is_empty() {
+            self.0.push(Block::Fields(fields));
+        }
+    }
+
+    pub(super) fn note(&mut self, text: &str) {
+        self.0.push(Block::Note(text.to_owned()));
+    }
+
+    /// Adds all blocks of another document behind these.
+    pub(super) fn append(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn into_vec(self) -> Vec<Block> {
+        self.0
+    }
+}
+
+/// Adds text with runs of white space made one space, as HTML and CDA narratives show it.
+pub(super) fn push_collapsed(out: &mut String, text: &str) {
+    for character in text.chars() {
+        if matches!(character, ' ' | '\t' | '\r' | '\n') {
+            if !out.is_empty() && !out.ends_with([' ', '\n']) {
+                out.push(' ');
+            }
+        } else {
+            out.push(character);
+        }
+    }
+}

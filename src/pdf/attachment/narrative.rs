@@ -1,0 +1,169 @@
+//! The narrative of a C-CDA section (`StrucDoc.Text`): paragraphs, lists, tables, and text with line breaks.
+
+use quick_xml::events::BytesStart;
+
+use super::block::{Blocks, push_collapsed};
+use super::cda::attribute;
+
+/// A narrative that is being read.
+pub(super) struct Narrative {
+    /// How deep its `text` element lies.
+    depth: usize,
+    open: Vec<String>,
+    text: String,
+    blocks: Blocks,
+    lists: usize,
+    tables: Vec<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    in_head: bool,
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+    row: Vec<String>,
+    /// Whether the row has cells of data, or only heads.
+    has_data: bool,
+}
+
+impl Narrative {
+    /// Begins the narrative of a `text` element that lies at a depth.
+    pub(super) fn new(depth: usize) -> Self {
+        Self {
+            depth,
+            open: Vec::new(),
+            text: String::new(),
+            blocks: Blocks::default(),
+            lists: 0,
+            tables: Vec::new(),
+        }
+    }
+
+    pub(super) fn start(&mut self, start: &BytesStart<'_>) {
+        let name = start.local_name().as_ref().to_owned();
+        match name.as_str() {
+            "br" => self.text.push('\n'),
+            "paragraph" | "caption" => self.flush(),
+            "list" => {
+                self.flush();
+                self.lists += 1;
+            }
+            "item" => self.flush(),
+            "table" => {
+                self.flush();
+                self.tables.push(Table::default());
+            }
+            "renderMultiMedia" => {
+                if let Some(object) = attribute(start, "referencedObject") {
+                    push_collapsed(&mut self.text, &format!("[picture {object}]"));
+                }
+            }
+            "thead" => {
+                if let Some(table) = self.tables.last_mut() {
+                    table.in_head = true;
+                }
+            }
+            _ => {}
+        }
+        self.open.push(name);
+    }
+
+    /// Ends the innermost element, which lies at a depth; says whether that was the narrative.
+    pub(super) fn end(&mut self, depth: usize) -> bool {
+        if depth == self.depth {
+            return true;
+        }
+        let Some(name) = self.open.pop() else { return false };
+        match name.as_str() {
+            "paragraph" | "caption" | "item" => self.flush(),
+            "list" => {
+                self.flush();
+                self.lists = self.lists.saturating_sub(1);
+            }
+            "td" => self.cell(true),
+            "th" => self.cell(false),
+            "tr" => self.row(),
+            "thead" => {
+                if let Some(table) = self.tables.last_mut() {
+                    table.in_head = false;
+                }
+            }
+            "table" => self.table(),
+            _ => {}
+        }
+        false
+    }
+
+    pub(super) fn characters(&mut self, text: &str) {
+        push_collapsed(&mut self.text, text);
+    }
+
+    /// Gives what was read to a document.
+    pub(super) fn finish(mut self, blocks: &mut Blocks) {
+        while !self.tables.is_empty() {
+            self.table();
+        }
+        self.flush();
+        blocks.append(self.blocks);
+    }
+
+    fn flush(&mut self) {
+        if !self.tables.is_empty() {
+            // Inside of a cell a block is a line.
+            if !self.text.is_empty() && !self.text.ends_with('\n') {
+                self.text.push('\n');
+            }
+            return;
+        }
+        let text = std::mem::take(&mut self.text);
+        if self.lists > 0 {
+            self.blocks.item(&text);
+        } else {
+            self.blocks.paragraph(&text);
+        }
+    }
+
+    fn cell(&mut self, is_data: bool) {
+        let text = std::mem::take(&mut self.text);
+        if let Some(table) = self.tables.last_mut() {
+            table.has_data |= is_data;
+            table.row.push(text.trim().to_owned());
+        }
+    }
+
+    fn row(&mut self) {
+        // Text between rows belongs to no cell, and is kept as one.
+        if !self.text.trim().is_empty() {
+            self.cell(true);
+        }
+        let Some(table) = self.tables.last_mut() else { return };
+        let row = std::mem::take(&mut table.row);
+        let is_head = table.in_head || !table.has_data;
+        table.has_data = false;
+        if row.is_empty() {
+            return;
+        }
+        if is_head && table.head.is_empty() && table.rows.is_empty() {
+            table.head = row;
+        } else {
+            table.rows.push(row);
+        }
+    }
+
+    fn table(&mut self) {
+        self.row();
+        let Some(table) = self.tables.pop() else { return };
+        if self.tables.is_empty() {
+            self.blocks.table(table.head, table.rows);
+            return;
+        }
+        // A table inside of a cell becomes lines of it.
+        for row in std::iter::once(table.head)
+            .chain(table.rows)
+            .filter(|row| !row.is_empty())
+        {
+            self.text.push_str(&row.join("\t"));
+            self.text.push('\n');
+        }
+    }
+}

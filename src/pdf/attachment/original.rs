@@ -1,0 +1,56 @@
+//! Attached PDF files: read with bounds, mended where they are damaged, and refused where they cannot be opened.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use krilla::Document as Writer;
+use krilla::pdf::{Pdf, PdfDocument};
+use lopdf::{Document, LoadOptions};
+
+/// The most that one compressed table of objects may unpack to.
+const MAX_UNPACKED: usize = 64 << 20;
+
+/// A PDF whose pages can be appended, or why not.
+pub(super) fn read(bytes: &[u8]) -> Result<Document, &'static str> {
+    // Parsers of others meet damaged files here; a panic of theirs is one more way of saying so.
+    let read = catch_unwind(AssertUnwindSafe(|| as_it_is(bytes))).unwrap_or(Err(DAMAGED));
+    match read {
+        Err(DAMAGED) => catch_unwind(AssertUnwindSafe(|| mended(bytes))).unwrap_or(Err(DAMAGED)),
+        other => other,
+    }
+}
+
+const DAMAGED: &str = "the PDF is damaged";
+const LOCKED: &str = "the PDF is protected by a password";
+
+fn as_it_is(bytes: &[u8]) -> Result<Document, &'static str> {
+    let options = LoadOptions::with_max_decompressed_size(MAX_UNPACKED);
+    let document = match Document::load_mem_with_options(bytes, options) {
+        Ok(document) => document,
+        Err(lopdf::Error::InvalidPassword | lopdf::Error::Decryption(_)) => return Err(LOCKED),
+        Err(_) => return Err(DAMAGED),
+    };
+    if document.is_encrypted() {
+        return Err(LOCKED);
+    }
+    let pages = document.get_pages();
+    let readable = |page: &lopdf::ObjectId| document.get_dictionary(*page).is_ok();
+    if pages.is_empty() || !pages.values().all(readable) {
+        return Err(DAMAGED);
+    }
+    Ok(document)
+}
+
+/// The pages that a more forgiving reader finds, written anew.
+fn mended(bytes: &[u8]) -> Result<Document, &'static str> {
+    let pdf = Pdf::new(bytes.to_vec()).map_err(|_| DAMAGED)?;
+    let count = pdf.pages().len();
+    if count == 0 {
+        return Err(DAMAGED);
+    }
+    let places: Vec<usize> = (0..count).collect();
+    let mut writer = Writer::new();
+    writer.embed_pdf_pages(&PdfDocument::new(Arc::new(pdf)), &places);
+    let written = writer.finish().map_err(|_| DAMAGED)?;
+    as_it_is(&written)
+}

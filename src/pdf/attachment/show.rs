@@ -1,0 +1,239 @@
+//! Adding an attachment to a document.
+
+use super::block::Block;
+use super::kind::{Kind, kind_of};
+use super::{cda, charset, html, image, original, rtf};
+use crate::pdf::Document;
+use crate::pdf::table::Column;
+
+/// Headings of attachments stand below those of the document, and not in its outline.
+const BELOW: u8 = 4;
+
+/// A document that was attached to a record.
+#[derive(Debug, Clone)]
+pub struct Attachment {
+    /// What it is called, for its heading and the name of the file.
+    pub title: String,
+    /// The media type that it came with.
+    pub content_type: Option<String>,
+    /// Where it was, if it had an address.
+    pub url: Option<String>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What became of an attachment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its contents stand in the document.
+    Shown,
+    /// Its pages are appended.
+    Appended {
+        /// How many.
+        pages: usize,
+    },
+    /// A placeholder stands for it, and says why.
+    Placeholder,
+}
+
+impl Document {
+    /// Adds an attachment where the document stands.
+    pub fn attachment(&mut self, attachment: Attachment) -> Outcome {
+        self.attached(attachment, true)
+    }
+
+    /// Says that an attachment is missing, and why.
+    pub fn missing(&mut self, attachment: &Attachment, reason: &str) {
+        self.note(&format!("Not shown: {reason}. {}", type_and_address(attachment)));
+    }
+
+    fn attached(&mut self, attachment: Attachment, may_wrap: bool) -> Outcome {
+        let declared = attachment.content_type.as_deref();
+        match kind_of(declared, &attachment.bytes) {
+            Kind::Pdf => self.attached_pdf(attachment),
+            Kind::Xml => self.attached_xml(attachment, may_wrap),
+            Kind::Html => {
+                let blocks = html::read(&text_of(&attachment));
+                self.show(&attachment, blocks)
+            }
+            Kind::Text => {
+                let text = text_of(&attachment).into_owned();
+                let text = text.replace("\r\n", "\n").replace('\r', "\n");
+                self.show(&attachment, vec![Block::Paragraph(text)])
+            }
+            Kind::Rtf => match rtf::read(&attachment.bytes) {
+                Some(blocks) => self.show(&attachment, blocks),
+                None => self.placeholder(attachment, "it is no RTF document"),
+            },
+            kind @ (Kind::Png | Kind::Jpeg | Kind::Gif | Kind::Webp) => self.attached_picture(attachment, kind),
+            Kind::Other => self.placeholder(attachment, "documents of this type are not shown"),
+        }
+    }
+
+    fn attached_pdf(&mut self, attachment: Attachment) -> Outcome {
+        match original::read(&attachment.bytes) {
+            Ok(file) => {
+                let pages = file.get_pages().len();
+                let one = if pages == 1 { "page follows" } else { "pages follow" };
+                self.note(&format!("{pages} {one}, as they came from the source."));
+                self.append(file);
+                Outcome::Appended { pages }
+            }
+            Err(reason) => self.placeholder(attachment, reason),
+        }
+    }
+
+    fn attached_xml(&mut self, attachment: Attachment, may_wrap: bool) -> Outcome {
+        match cda::read(&text_of(&attachment)) {
+            Ok(cda::Document::Sections(blocks) | cda::Document::Other(blocks)) => self.show(&attachment, blocks),
+            Ok(cda::Document::File {
+                head,
+                content_type,
+                bytes,
+            }) if may_wrap => {
+                self.blocks(head);
+                let inner = Attachment {
+                    content_type,
+                    bytes,
+                    ..attachment
+                };
+                self.attached(inner, false)
+            }
+            Ok(cda::Document::File { .. }) => {
+                self.placeholder(attachment, "it is a document inside of a document inside of a document")
+            }
+            Err(reason) => {
+                let reason = format!("the document could not be parsed: {reason}");
+                self.placeholder(attachment, &reason)
+            }
+        }
+    }
+
+    fn attached_picture(&mut self, attachment: Attachment, kind: Kind) -> Outcome {
+        match image::read(kind, attachment.bytes.clone()) {
+            Ok(image) => {
+                self.note(&type_and_address(&attachment));
+                self.picture(image, &attachment.title);
+                Outcome::Shown
+            }
+            Err(reason) => self.placeholder(attachment, reason),
+        }
+    }
+
+    fn show(&mut self, attachment: &Attachment, blocks: Vec<Block>) -> Outcome {
+        let before = self.characters_without_glyph();
+        if blocks.is_empty() {
+            self.note("The document has no text.");
+        }
+        self.blocks(blocks);
+        let missing = self.characters_without_glyph() - before;
+        if missing > 0 {
+            self.note(&format!(
+                "{missing} characters of this document have no glyph in the font of this file and are shown as boxes. \
+                 The original is attached to this file."
+            ));
+            self.keep_original(attachment);
+        }
+        Outcome::Shown
+    }
+
+    /// A remark in place of contents. The original is inside of the file, unless there is none.
+    fn placeholder(&mut self, attachment: Attachment, reason: &str) -> Outcome {
+        self.note(&format!("Not shown: {reason}. {}", type_and_address(&attachment)));
+        if !attachment.bytes.is_empty() {
+            self.note("The original is attached to this file.");
+            self.keep_original(&attachment);
+        }
+        Outcome::Placeholder
+    }
+
+    fn keep_original(&mut self, attachment: &Attachment) {
+        let content_type = attachment.content_type.as_deref().unwrap_or("application/octet-stream");
+        self.embed(
+            &file_name(&attachment.title),
+            content_type,
+            &attachment.title,
+            attachment.bytes.clone(),
+        );
+    }
+
+    fn blocks(&mut self, blocks: Vec<Block>) {
+        for block in blocks {
+            match block {
+                Block::Heading(level, text) => self.heading(BELOW + level, &text),
+                Block::Paragraph(text) => self.paragraph(&text),
+                Block::Items(items) => self.list(&items),
+                Block::Note(text) => self.note(&text),
+                Block::Fields(fields) => {
+                    let mut table = self.fields("Facts of the document");
+                    for (name, value) in fields {
+                        table.row(&[name, value]);
+                    }
+                }
+                Block::Table { head, rows } => self.attached_table(&head, &rows),
+            }
+        }
+    }
+
+    fn attached_table(&mut self, head: &[String], rows: &[Vec<String>]) {
+        let widest = rows.iter().map(Vec::len).chain([head.len()]).max().unwrap_or(0);
+        if widest > 12 {
+            // Columns would be too narrow to be read: each row is a line.
+            for row in std::iter::once(head).chain(rows.iter().map(Vec::as_slice)) {
+                self.paragraph(&row.join("\t"));
+            }
+            return;
+        }
+        let title = |place: usize| head.get(place).cloned().unwrap_or_default();
+        let columns: Vec<Column> = (0..widest)
+            .map(|place| Column::new(title(place), share(place, head, rows)))
+            .collect();
+        let mut table = self.table("Table of the document", &columns);
+        for row in rows {
+            table.row(row);
+        }
+    }
+}
+
+/// A column's share of the width: by the length of its texts, within bounds.
+fn share(place: usize, head: &[String], rows: &[Vec<String>]) -> f32 {
+    let length = |cells: &[String]| cells.get(place).map_or(0, |cell| cell.chars().count().min(80));
+    let all: usize = rows.iter().take(200).map(|row| length(row)).sum::<usize>() + length(head);
+    let count = rows.len().min(200) + 1;
+    (all as f32 / count as f32).clamp(6.0, 40.0)
+}
+
+fn text_of(attachment: &Attachment) -> std::borrow::Cow<'_, str> {
+    let inside = charset::declared_inside(&attachment.bytes);
+    let outside = attachment.content_type.as_deref().and_then(charset::parameter);
+    charset::decode(&attachment.bytes, inside.as_deref().or(outside))
+}
+
+fn type_and_address(attachment: &Attachment) -> String {
+    let content_type = attachment.content_type.as_deref().unwrap_or("not given");
+    match &attachment.url {
+        Some(url) => format!("Content type: {content_type}. Address: {url}"),
+        None => format!("Content type: {content_type}."),
+    }
+}
+
+/// A name that any file system takes.
+fn file_name(title: &str) -> String {
+    let name: String = title
+        .chars()
+        .map(|character| {
+            if character.is_alphanumeric() || "-_.".contains(character) {
+                character
+            } else {
+                '-'
+            }
+        })
+        .take(80)
+        .collect();
+    let name = name.trim_matches(['-', '.']);
+    if name.is_empty() {
+        "document".to_owned()
+    } else {
+        name.to_owned()
+    }
+}

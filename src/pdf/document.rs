@@ -1,0 +1,297 @@
+//! A document, block by block.
+
+use krilla::configure::{Accessibility, ConfigurationBuilder};
+use krilla::destination::XyzDestination;
+use krilla::embed::{AssociationKind, EmbeddedFile, MimeType};
+use krilla::error::KrillaError;
+use krilla::geom::Point;
+use krilla::image::Image;
+use krilla::outline::{Outline, OutlineNode};
+use krilla::{Document as Writer, SerializeSettings};
+
+use super::font::Weight;
+use super::line::{Line, Setter, Style};
+use super::page::{HEIGHT, LEFT, Pages, WIDTH};
+use super::stitch::{Insertion, stitch};
+use super::structure::{Kind, Structure};
+use super::table::{Column, Table};
+use super::{PdfError, Properties};
+
+const TEXT: Style = Style {
+    size: 10.0,
+    weight: Weight::Regular,
+    grey: 0,
+};
+const NOTE: Style = Style {
+    size: 8.5,
+    weight: Weight::Regular,
+    grey: 90,
+};
+/// How far the text of a list's items is moved in, in points.
+const INDENT: f32 = 14.0;
+/// Headings deeper than this look alike, and are not in the outline.
+const DEEPEST: u8 = 4;
+
+/// A document that is being written. Its blocks follow one another as they are added.
+pub struct Document {
+    pub(super) setter: Setter,
+    pub(super) pages: Pages,
+    pub(super) structure: Structure,
+    properties: Properties,
+    headings: Vec<Heading>,
+    /// Files inside of the document, in the order they were given.
+    files: Vec<EmbeddedFile>,
+    insertions: Vec<Insertion>,
+}
+
+/// A heading as an entry of the outline.
+struct Heading {
+    level: u8,
+    text: String,
+    page: usize,
+    y: f32,
+}
+
+impl Document {
+    /// Begins a document.
+    pub fn new(properties: Properties) -> Result<Self, PdfError> {
+        let configuration = ConfigurationBuilder::new()
+            .with_accessibility_validator(Accessibility::UA1)
+            .finish()
+            .map_err(|_| PdfError::Writer("PDF/UA-1 is not supported"))?;
+        let writer = Writer::new_with(SerializeSettings {
+            configuration,
+            enable_tagging: true,
+            compress_content_streams: true,
+            ..SerializeSettings::default()
+        });
+        Ok(Self {
+            setter: Setter::new()?,
+            pages: Pages::new(writer, properties.running_head.clone()),
+            structure: Structure::default(),
+            properties,
+            headings: Vec::new(),
+            files: Vec::new(),
+            insertions: Vec::new(),
+        })
+    }
+
+    /// Writes a heading of a level from 1. It never stands alone at the foot of a page.
+    pub fn heading(&mut self, level: u8, text: &str) {
+        let level = level.max(1);
+        let style = Style {
+            size: match level {
+                1 => 18.0,
+                2 => 14.0,
+                3 => 11.5,
+                _ => 10.0,
+            },
+            weight: Weight::Bold,
+            grey: 0,
+        };
+        let lines = self.setter.lines(text, style, WIDTH);
+        if lines.is_empty() {
+            return;
+        }
+        let height: f32 = lines.iter().map(|line| line.height).sum();
+        self.pages.space(style.size);
+        if self.pages.left() < height + 4.0 * TEXT.size {
+            self.turn();
+        }
+        self.headings.push(Heading {
+            level,
+            text: text.to_owned(),
+            page: self.pages.current(),
+            y: self.pages.y(),
+        });
+        self.structure.open(Kind::Heading(level, text.to_owned()));
+        self.place(lines, 0.0);
+        self.structure.close();
+        self.pages.advance(3.0);
+    }
+
+    /// Writes a paragraph. Line ends in the text are kept.
+    pub fn paragraph(&mut self, text: &str) {
+        self.block(text, TEXT);
+    }
+
+    /// Writes a remark: smaller and paler than a paragraph.
+    pub fn note(&mut self, text: &str) {
+        self.block(text, NOTE);
+    }
+
+    /// Writes a list.
+    pub fn list<S: AsRef<str>>(&mut self, items: &[S]) {
+        self.structure.open(Kind::List);
+        for item in items {
+            let lines = self.setter.lines(item.as_ref(), TEXT, WIDTH - INDENT);
+            if lines.is_empty() {
+                continue;
+            }
+            self.structure.open(Kind::Item);
+            if self.pages.left() < lines[0].height {
+                self.turn();
+            }
+            self.structure.open(Kind::ItemLabel);
+            if let Some(bullet) = self.setter.lines("\u{2022}", TEXT, INDENT).into_iter().next() {
+                let piece = self.structure.piece();
+                let (x, y) = (LEFT + 3.0, self.pages.y());
+                self.pages.line_at(x, y, bullet, super::page::Role::Content(piece));
+            }
+            self.structure.close();
+            self.structure.open(Kind::ItemBody);
+            self.place(lines, INDENT);
+            self.structure.close();
+            self.structure.close();
+        }
+        self.structure.close();
+        self.pages.advance(4.0);
+    }
+
+    /// Begins a table; `summary` says to a screen reader what it is.
+    pub fn table(&mut self, summary: &str, columns: &[Column]) -> Table<'_> {
+        Table::begin(self, summary, columns)
+    }
+
+    /// Begins a table of names and values, without a head.
+    pub fn fields(&mut self, summary: &str) -> Table<'_> {
+        Table::begin_fields(self, summary)
+    }
+
+    /// Puts a picture on the page, no larger than the page and no larger than at 96 dots an inch; `shows` says what it is.
+    pub(super) fn picture(&mut self, image: Image, shows: &str) {
+        let (width, height) = image.size();
+        let (width, height) = (width.max(1) as f32 * 0.75, height.max(1) as f32 * 0.75);
+        let scale = (WIDTH / width).min((HEIGHT - 40.0) / height).min(1.0);
+        let extent = (width * scale, height * scale);
+        self.pages.space(4.0);
+        if self.pages.left() < extent.1 {
+            self.turn();
+        }
+        self.structure.open(Kind::Figure(shows.to_owned()));
+        let piece = self.structure.piece();
+        self.pages.picture(image, extent, piece);
+        self.structure.close();
+        self.pages.advance(6.0);
+    }
+
+    /// Puts a file inside of the document, as viewers list them.
+    pub fn embed(&mut self, name: &str, content_type: &str, description: &str, bytes: Vec<u8>) {
+        // Names are told apart by what stands before them: two files of one name would replace one another.
+        let path = format!("{}-{name}", self.files.len() + 1);
+        self.files.push(EmbeddedFile {
+            path,
+            mime_type: MimeType::new(content_type),
+            description: Some(description.to_owned()),
+            association_kind: AssociationKind::Supplement,
+            data: bytes.into(),
+            modification_date: None,
+            compress: None,
+            location: None,
+        });
+    }
+
+    /// Puts the pages of another file behind the page that is being filled; what follows begins on a page of its own.
+    pub(super) fn append(&mut self, file: lopdf::Document) {
+        self.page_break();
+        self.insertions.push(Insertion {
+            after: self.pages.current(),
+            file,
+        });
+    }
+
+    /// Goes on at the top of a page.
+    pub fn page_break(&mut self) {
+        if !self.pages.is_blank() {
+            self.turn();
+        }
+    }
+
+    /// How many pages were written, the one that is being filled included if anything stands on it; those of attached files do not count.
+    pub fn page_count(&self) -> usize {
+        self.pages.current() + usize::from(!self.pages.is_blank())
+    }
+
+    /// How many characters no font had; they are boxes on the pages.
+    pub fn characters_without_glyph(&self) -> u64 {
+        self.setter.without_glyph
+    }
+
+    /// The file.
+    pub fn finish(mut self) -> Result<Vec<u8>, PdfError> {
+        let mut writer = self.pages.finish(&mut self.setter, &mut self.structure);
+        writer.set_metadata(self.properties.metadata());
+        writer.set_outline(outline(&self.properties.title, self.headings));
+        writer.set_tag_tree(self.structure.tree());
+        for file in self.files {
+            writer.embed_file(file);
+        }
+        let written = writer.finish().map_err(|error| PdfError::Writer(reason(&error)))?;
+        if self.insertions.is_empty() {
+            return Ok(written);
+        }
+        stitch(&written, self.insertions)
+    }
+
+    pub(super) fn turn(&mut self) {
+        self.pages.turn(&mut self.setter, &mut self.structure);
+    }
+
+    fn block(&mut self, text: &str, style: Style) {
+        let lines = self.setter.lines(text, style, WIDTH);
+        self.structure.open(Kind::Paragraph);
+        self.place(lines, 0.0);
+        self.structure.close();
+        self.pages.advance(4.0);
+    }
+
+    fn place(&mut self, lines: Vec<Line>, indent: f32) {
+        for line in lines {
+            if self.pages.left() < line.height {
+                self.turn();
+            }
+            let piece = self.structure.piece();
+            self.pages.line(LEFT + indent, line, piece);
+        }
+    }
+}
+
+/// The outline: headings below those of a lower level that they follow.
+fn outline(title: &str, mut headings: Vec<Heading>) -> Outline {
+    let mut outline = Outline::new();
+    let mut open: Vec<(u8, OutlineNode)> = Vec::new();
+    headings.retain(|heading| heading.level <= DEEPEST);
+    if headings.is_empty() {
+        // PDF/UA asks for an outline in every document.
+        let destination = XyzDestination::new(0, Point::from_xy(LEFT, 0.0));
+        outline.push_child(OutlineNode::new(title.to_owned(), destination));
+    }
+    for heading in headings {
+        close(&mut outline, &mut open, heading.level);
+        let destination = XyzDestination::new(heading.page, Point::from_xy(LEFT, heading.y));
+        open.push((heading.level, OutlineNode::new(heading.text, destination)));
+    }
+    close(&mut outline, &mut open, 0);
+    outline
+}
+
+/// Ends the entries of a level and deeper.
+fn close(outline: &mut Outline, open: &mut Vec<(u8, OutlineNode)>, level: u8) {
+    while open.last().is_some_and(|(deepest, _)| *deepest >= level) {
+        let Some((_, node)) = open.pop() else { return };
+        match open.last_mut() {
+            Some((_, parent)) => parent.push_child(node),
+            None => outline.push_child(node),
+        }
+    }
+}
+
+/// What the writer says, without any text of the document.
+fn reason(error: &KrillaError) -> &'static str {
+    match error {
+        KrillaError::Font(..) => "a font cannot be embedded",
+        KrillaError::Validation(_) => "the document does not meet PDF/UA-1",
+        KrillaError::Image(..) => "a picture cannot be written",
+        _ => "the writer failed",
+    }
+}

@@ -1,0 +1,12 @@
+//! What can go wrong while a document is written.
+
+/// Why a document could not be written. Retrying does not help.
+#[derive(Debug, thiserror::Error)]
+pub enum PdfError {
+    /// The fonts of the program cannot be read.
+    #[error("the fonts of the program cannot be read")]
+    Fonts,
+    /// The writer refused the document; what it says names no contents.
+    #[error("the PDF cannot be written: {0}")]
+    Writer(&'static str),
+}

@@ -1,0 +1,263 @@
+//! Texts as lines: shaping, bidirectional order and line breaks are parley's.
+
+use std::sync::Arc;
+
+use krilla::text::{GlyphId, KrillaGlyph};
+use parley::style::{LineHeight, OverflowWrap, StyleProperty};
+use parley::{Layout, LayoutContext};
+
+use super::PdfError;
+use super::font::{Fonts, Weight};
+
+/// The character that stands for one without a glyph.
+const BOX: &str = "\u{25a1}";
+
+/// How a text is set.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Style {
+    /// In points.
+    pub(super) size: f32,
+    pub(super) weight: Weight,
+    /// From 0 (black) to 255 (white).
+    pub(super) grey: u8,
+}
+
+/// A line of a text.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) text: Arc<str>,
+    pub(super) runs: Vec<Run>,
+    /// In points, the space between lines included.
+    pub(super) height: f32,
+    /// From the line's top to its baseline, in points.
+    pub(super) baseline: f32,
+    pub(super) grey: u8,
+}
+
+/// Glyphs of one font that follow one another.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// From the line's left edge, in points.
+    pub(super) x: f32,
+    pub(super) weight: Weight,
+    pub(super) size: f32,
+    pub(super) glyphs: Vec<KrillaGlyph>,
+}
+
+impl Run {
+    /// Its width, in points.
+    pub(super) fn width(&self) -> f32 {
+        self.glyphs.iter().map(|glyph| glyph.x_advance * self.size).sum()
+    }
+}
+
+/// The glyph in place of a missing one, by weight: its id and its advance at size 1.
+#[derive(Debug, Clone, Copy)]
+struct Substitute {
+    regular: (u32, f32),
+    bold: (u32, f32),
+}
+
+/// Shapes texts; kept for a whole document for its caches.
+pub(super) struct Setter {
+    pub(super) fonts: Fonts,
+    layouts: LayoutContext<()>,
+    missing: Substitute,
+    /// How many characters had no glyph.
+    pub(super) without_glyph: u64,
+}
+
+impl Setter {
+    pub(super) fn new() -> Result<Self, PdfError> {
+        let mut setter = Self {
+            fonts: Fonts::new()?,
+            layouts: LayoutContext::new(),
+            missing: Substitute {
+                regular: (0, 0.6),
+                bold: (0, 0.6),
+            },
+            without_glyph: 0,
+        };
+        setter.missing = Substitute {
+            regular: setter.boxed(Weight::Regular)?,
+            bold: setter.boxed(Weight::Bold)?,
+        };
+        Ok(setter)
+    }
+
+    fn boxed(&mut self, weight: Weight) -> Result<(u32, f32), PdfError> {
+        let style = Style {
+            size: 1.0,
+            weight,
+            grey: 0,
+        };
+        let layout = self.layout(BOX, style, None);
+        let mut glyphs = layout
+            .lines()
+            .flat_map(|line| line.runs().collect::<Vec<_>>())
+            .flat_map(|run| run.clusters().flat_map(|c| c.glyphs()).collect::<Vec<_>>());
+        let glyph = glyphs.next().filter(|glyph| glyph.id != 0).ok_or(PdfError::Fonts)?;
+        Ok((glyph.id, glyph.advance))
+    }
+
+    /// The lines of a text in a column of a width in points. An empty text has none.
+    pub(super) fn lines(&mut self, text: &str, style: Style, width: f32) -> Vec<Line> {
+        let text: Arc<str> = printable(text).into();
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        let layout = self.layout(&text, style, Some(width));
+        let mut lines = Vec::with_capacity(layout.len());
+        let mut top = 0.0;
+        for line in layout.lines() {
+            let metrics = line.metrics();
+            let mut x = metrics.offset;
+            let mut runs = Vec::new();
+            for run in line.runs() {
+                let weight = self.fonts.weight_of(run.font());
+                let (glyphs, width) = self.glyphs(&run, weight);
+                runs.push(Run {
+                    x,
+                    weight,
+                    size: run.font_size(),
+                    glyphs,
+                });
+                x += width;
+            }
+            lines.push(Line {
+                text: text.clone(),
+                runs,
+                height: metrics.line_height,
+                baseline: metrics.baseline - top,
+                grey: style.grey,
+            });
+            top += metrics.line_height;
+        }
+        lines
+    }
+
+    fn layout(&mut self, text: &str, style: Style, width: Option<f32>) -> Layout<()> {
+        let mut builder = self.layouts.ranged_builder(&mut self.fonts.context, text, 1.0, false);
+        builder.push_default(StyleProperty::FontFamily(Fonts::family()));
+        builder.push_default(StyleProperty::FontWeight(style.weight.style()));
+        builder.push_default(StyleProperty::FontSize(style.size));
+        builder.push_default(StyleProperty::LineHeight(LineHeight::FontSizeRelative(1.3)));
+        builder.push_default(StyleProperty::OverflowWrap(OverflowWrap::Anywhere));
+        let mut layout = builder.build(text);
+        layout.break_all_lines(width);
+        layout
+    }
+
+    /// The glyphs of a run in the order they are drawn, and its width in points.
+    fn glyphs(&mut self, run: &parley::Run<'_, ()>, weight: Weight) -> (Vec<KrillaGlyph>, f32) {
+        let size = run.font_size();
+        let mut glyphs: Vec<KrillaGlyph> = Vec::new();
+        let mut width = 0.0;
+        for cluster in run.visual_clusters() {
+            if cluster.is_ligature_continuation() {
+                if let Some(glyph) = glyphs.last_mut() {
+                    glyph.text_range.end = glyph.text_range.end.max(cluster.text_range().end);
+                    glyph.text_range.start = glyph.text_range.start.min(cluster.text_range().start);
+                }
+                continue;
+            }
+            for glyph in cluster.glyphs() {
+                let (id, advance) = if glyph.id == 0 {
+                    self.without_glyph += 1;
+                    let (id, advance) = self.missing_for(weight);
+                    (id, advance * size)
+                } else {
+                    (glyph.id, glyph.advance)
+                };
+                glyphs.push(KrillaGlyph::new(
+                    GlyphId::new(id),
+                    advance / size,
+                    glyph.x / size,
+                    glyph.y / size,
+                    0.0,
+                    cluster.text_range(),
+                    None,
+                ));
+                width += advance;
+            }
+        }
+        (glyphs, width)
+    }
+
+    fn missing_for(&self, weight: Weight) -> (u32, f32) {
+        match weight {
+            Weight::Regular => self.missing.regular,
+            Weight::Bold => self.missing.bold,
+        }
+    }
+}
+
+/// A text without what cannot stand in a PDF's text: controls, and characters that PDF/UA forbids. Tabs become four spaces.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' => out.push('\n'),
+            '\t' => out.push_str("    "),
+            // Form feeds and vertical tabs separate lines.
+            '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push('\n'),
+            '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {}
+            other if other.is_control() => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Style = Style {
+        size: 10.0,
+        weight: Weight::Regular,
+        grey: 0,
+    };
+
+    #[test]
+    fn breaks_lines_at_words_and_inside_of_long_ones() {
+        let mut setter = Setter::new().unwrap();
+        let lines = setter.lines("one two three four five six", PLAIN, 60.0);
+        assert!(lines.len() > 1, "{}", lines.len());
+        let long = "x".repeat(400);
+        let lines = setter.lines(&long, PLAIN, 100.0);
+        assert!(lines.len() > 10, "{}", lines.len());
+        for line in &lines {
+            let width: f32 = line
+                .runs
+                .iter()
+                .flat_map(|r| &r.glyphs)
+                .map(|g| g.x_advance * 10.0)
+                .sum();
+            assert!(width <= 100.0, "{width}");
+        }
+    }
+
+    #[test]
+    fn a_character_without_a_glyph_is_a_box_over_its_text() {
+        let mut setter = Setter::new().unwrap();
+        let lines = setter.lines("a\u{1f48a}b", PLAIN, 100.0);
+        assert_eq!(setter.without_glyph, 1);
+        let glyphs: Vec<_> = lines[0].runs.iter().flat_map(|run| &run.glyphs).collect();
+        let boxed = glyphs
+            .iter()
+            .find(|glyph| glyph.glyph_id.to_u32() == setter.missing.regular.0)
+            .unwrap();
+        assert_eq!(&lines[0].text[boxed.text_range.clone()], "\u{1f48a}");
+        assert!(glyphs.iter().all(|glyph| glyph.glyph_id.to_u32() != 0));
+    }
+
+    #[test]
+    fn an_empty_text_has_no_lines_and_controls_are_left_out() {
+        let mut setter = Setter::new().unwrap();
+        assert!(setter.lines("", PLAIN, 100.0).is_empty());
+        assert!(setter.lines(" \u{0} ", PLAIN, 100.0).is_empty());
+        assert_eq!(setter.lines("a\nb", PLAIN, 100.0).len(), 2);
+        assert_eq!(printable("a\u{0}\tb\u{7}\u{feff}"), "a    b");
+    }
+}

@@ -1,0 +1,44 @@
+//! What a file says of itself.
+
+use chrono::{DateTime, Datelike, Timelike, Utc};
+use krilla::metadata::{DateTime as PdfDate, Metadata};
+
+/// Title, author and the other entries of a document's metadata.
+#[derive(Debug, Clone)]
+pub struct Properties {
+    /// The title, which viewers show in place of the file's name.
+    pub title: String,
+    /// Who made the document.
+    pub author: String,
+    /// The language of its texts, as BCP 47 has it (`en`).
+    pub language: String,
+    /// When it was made.
+    pub created: DateTime<Utc>,
+    /// What stands at the head of each page, the first included.
+    pub running_head: String,
+}
+
+impl Properties {
+    /// The entries as the writer takes them.
+    pub(super) fn metadata(&self) -> Metadata {
+        Metadata::new()
+            .title(self.title.clone())
+            .authors(vec![self.author.clone()])
+            .creator(self.author.clone())
+            .language(self.language.clone())
+            .creation_date(self.date())
+    }
+
+    fn date(&self) -> PdfDate {
+        let at = self.created;
+        // Every part of a chrono date fits: years before 0 or after 65,535 are none of a clock's.
+        PdfDate::new(u16::try_from(at.year()).unwrap_or(0))
+            .month(at.month() as u8)
+            .day(at.day() as u8)
+            .hour(at.hour() as u8)
+            .minute(at.minute() as u8)
+            .second(at.second() as u8)
+            .utc_offset_hour(0)
+            .utc_offset_minute(0)
+    }
+}

@@ -1,0 +1,172 @@
+//! Pages of attached PDF files between the pages that were written.
+
+use std::collections::BTreeMap;
+
+use lopdf::{Dictionary, Document, Object, ObjectId, SaveOptions};
+
+use super::PdfError;
+
+/// Entries that a page inherits from the groups of pages above it.
+const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
+/// What annotations may not do on their own behalf: run scripts, start programs, send forms.
+const ACTIVE: &[&[u8]] = &[b"JavaScript", b"Launch", b"SubmitForm", b"ImportData", b"Rendition"];
+
+/// A file whose pages stand behind some of the written pages.
+pub(super) struct Insertion {
+    /// How many written pages stand before it.
+    pub(super) after: usize,
+    pub(super) file: Document,
+}
+
+/// The written file with the pages of others between its own.
+///
+/// Only written pages are tagged, so the file as a whole claims PDF/UA no longer.
+pub(super) fn stitch(written: &[u8], insertions: Vec<Insertion>) -> Result<Vec<u8>, PdfError> {
+    let failed = |_| PdfError::Writer("the written pages cannot be read back");
+    let mut main = Document::load_mem(written).map_err(failed)?;
+    let root = main
+        .catalog()
+        .and_then(|catalog| catalog.get(b"Pages")?.as_reference())
+        .map_err(failed)?;
+    let own: Vec<ObjectId> = main.get_pages().into_values().collect();
+    let mut order = Vec::with_capacity(own.len());
+    let mut insertions = insertions.into_iter().peekable();
+    for (place, page) in own.iter().enumerate() {
+        while let Some(insertion) = insertions.next_if(|insertion| insertion.after <= place) {
+            order.extend(take(&mut main, insertion.file));
+        }
+        order.push(*page);
+    }
+    for insertion in insertions {
+        order.extend(take(&mut main, insertion.file));
+    }
+    put_in_order(&mut main, root, &order);
+    unclaim(&mut main);
+    // Catalogs, outlines, forms and metadata of the attached files: no page needs them.
+    main.prune_objects();
+    let mut out = Vec::with_capacity(written.len());
+    let options = SaveOptions::builder()
+        .use_object_streams(true)
+        .use_xref_streams(true)
+        .build();
+    main.save_with_options(&mut out, options)
+        .map_err(|_| PdfError::Writer("the pages of attachments cannot be appended"))?;
+    Ok(out)
+}
+
+/// Takes all objects of a file; gives its pages in order.
+fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
+    file.renumber_objects_with(main.max_id + 1);
+    let pages: Vec<ObjectId> = file.get_pages().into_values().collect();
+    let inherited: BTreeMap<ObjectId, Dictionary> = pages.iter().map(|page| (*page, inherited(&file, *page))).collect();
+    main.max_id = main.max_id.max(file.max_id);
+    main.objects.append(&mut file.objects);
+    for (page, inherited) in inherited {
+        let Ok(dictionary) = main.get_dictionary_mut(page) else {
+            continue;
+        };
+        for (key, value) in inherited.iter() {
+            dictionary.set(key.clone(), value.clone());
+        }
+        // Places in the structure of another file, and what happens when a page is opened.
+        dictionary.remove(b"StructParents");
+        dictionary.remove(b"AA");
+        calm_annotations(main, page);
+    }
+    pages
+}
+
+/// What a page has from the groups above it.
+fn inherited(file: &Document, page: ObjectId) -> Dictionary {
+    let mut found = Dictionary::new();
+    let Ok(own) = file.get_dictionary(page) else {
+        return found;
+    };
+    let mut above = own.get(b"Parent").and_then(Object::as_reference);
+    // A damaged tree may be a ring.
+    for _ in 0..64 {
+        let Ok(group) = above.and_then(|id| file.get_dictionary(id)) else {
+            break;
+        };
+        for key in INHERITED {
+            if let Ok(value) = group.get(key)
+                && !own.has(key)
+                && !found.has(key)
+            {
+                found.set(key.to_vec(), value.clone());
+            }
+        }
+        above = group.get(b"Parent").and_then(Object::as_reference);
+    }
+    found
+}
+
+/// Takes actions out of a page's annotations that a document of somebody else should not carry into this one.
+fn calm_annotations(main: &mut Document, page: ObjectId) {
+    let list = main
+        .get_dictionary(page)
+        .and_then(|dictionary| dictionary.get(b"Annots"));
+    let list = match list {
+        Ok(Object::Reference(id)) => main.get_object(*id),
+        other => other,
+    };
+    let Ok(annotations) = list.and_then(Object::as_array) else {
+        return;
+    };
+    let places: Vec<ObjectId> = annotations.iter().filter_map(|item| item.as_reference().ok()).collect();
+    for place in places {
+        let is_active = main
+            .get_dictionary(place)
+            .is_ok_and(|annotation| is_active(main, annotation));
+        let Ok(annotation) = main.get_dictionary_mut(place) else {
+            continue;
+        };
+        annotation.remove(b"StructParent");
+        annotation.remove(b"AA");
+        if is_active {
+            annotation.remove(b"A");
+        }
+    }
+}
+
+fn is_active(main: &Document, annotation: &Dictionary) -> bool {
+    let action = annotation.get_deref(b"A", main).and_then(Object::as_dict);
+    let kind = action.and_then(|action| action.get(b"S")).and_then(Object::as_name);
+    kind.is_ok_and(|kind| ACTIVE.contains(&kind))
+}
+
+/// One group of all pages.
+fn put_in_order(main: &mut Document, root: ObjectId, order: &[ObjectId]) {
+    for page in order {
+        if let Ok(dictionary) = main.get_dictionary_mut(*page) {
+            dictionary.set("Parent", root);
+        }
+    }
+    if let Ok(pages) = main.get_dictionary_mut(root) {
+        pages.set("Kids", order.iter().copied().map(Object::Reference).collect::<Vec<_>>());
+        pages.set("Count", order.len() as i64);
+    }
+}
+
+/// Takes the claim to be PDF/UA out of the metadata.
+fn unclaim(main: &mut Document) {
+    let metadata = main
+        .catalog()
+        .and_then(|catalog| catalog.get(b"Metadata")?.as_reference());
+    let Ok(stream) = metadata
+        .and_then(|id| main.get_object_mut(id))
+        .and_then(Object::as_stream_mut)
+    else {
+        return;
+    };
+    let Ok(text) = stream.get_plain_content() else { return };
+    let text = String::from_utf8_lossy(&text);
+    let start = text.find("<pdfuaid:part>");
+    let end = text.find("</pdfuaid:part>").map(|at| at + "</pdfuaid:part>".len());
+    if let (Some(start), Some(end)) = (start, end)
+        && start < end
+    {
+        let without = format!("{}{}", &text[..start], &text[end..]);
+        stream.set_plain_content(without.into_bytes());
+    }
+}

@@ -1,0 +1,161 @@
+//! The structure of a document: which headings, paragraphs and tables there are, and which drawn pieces belong to each.
+//!
+//! A group is opened, filled and closed; what is drawn meanwhile belongs to the innermost open group. Pieces get their identifiers when
+//! their page is written, so a group holds places in a list until the document ends.
+
+use std::num::NonZeroU16;
+
+use krilla::tagging::{Identifier, ListNumbering, Node, TableHeaderScope, Tag, TagGroup, TagKind, TagTree};
+
+/// What a group is.
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    /// A heading of a level from 1, with its text.
+    Heading(u8, String),
+    Paragraph,
+    List,
+    Item,
+    ItemLabel,
+    ItemBody,
+    Table(String),
+    TableHead,
+    TableBody,
+    Row,
+    /// A cell that names its column.
+    ColumnHeader,
+    /// A cell that names its row.
+    RowHeader,
+    Cell,
+    /// A picture, with what it shows.
+    Figure(String),
+}
+
+/// Where a drawn piece stands in the structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece(usize);
+
+#[derive(Debug)]
+enum Child {
+    Group(usize),
+    Piece(usize),
+}
+
+#[derive(Debug)]
+struct Group {
+    kind: Kind,
+    children: Vec<Child>,
+}
+
+/// The groups of a document.
+#[derive(Debug, Default)]
+pub(super) struct Structure {
+    groups: Vec<Group>,
+    roots: Vec<usize>,
+    open: Vec<usize>,
+    pieces: Vec<Option<Identifier>>,
+}
+
+impl Structure {
+    /// Opens a group inside of the innermost open one.
+    pub(super) fn open(&mut self, kind: Kind) {
+        let place = self.groups.len();
+        self.groups.push(Group {
+            kind,
+            children: Vec::new(),
+        });
+        match self.open.last() {
+            Some(&parent) => self.groups[parent].children.push(Child::Group(place)),
+            None => self.roots.push(place),
+        }
+        self.open.push(place);
+    }
+
+    /// Closes the innermost open group.
+    pub(super) fn close(&mut self) {
+        self.open.pop();
+    }
+
+    /// A place for a piece that is about to be drawn in the innermost open group.
+    pub(super) fn piece(&mut self) -> Piece {
+        let place = self.pieces.len();
+        self.pieces.push(None);
+        if let Some(&group) = self.open.last() {
+            self.groups[group].children.push(Child::Piece(place));
+        }
+        Piece(place)
+    }
+
+    /// The group that is open, for pieces that are drawn after others.
+    pub(super) fn innermost(&self) -> Option<usize> {
+        self.open.last().copied()
+    }
+
+    /// A place for a piece of a group that was opened before.
+    pub(super) fn piece_of(&mut self, group: usize) -> Piece {
+        let place = self.pieces.len();
+        self.pieces.push(None);
+        self.groups[group].children.push(Child::Piece(place));
+        Piece(place)
+    }
+
+    /// A piece was drawn.
+    pub(super) fn drawn(&mut self, piece: Piece, identifier: Identifier) {
+        self.pieces[piece.0] = Some(identifier);
+    }
+
+    /// The tree that goes into the file.
+    pub(super) fn tree(mut self) -> TagTree {
+        let mut tree = TagTree::new();
+        for root in std::mem::take(&mut self.roots) {
+            if let Some(group) = self.group(root) {
+                tree.push(Node::Group(group));
+            }
+        }
+        tree
+    }
+
+    /// A group with all below it; none where nothing was drawn. Groups nest as deep as lists in tables, so this does not run deep.
+    fn group(&mut self, place: usize) -> Option<TagGroup> {
+        let children = std::mem::take(&mut self.groups[place].children);
+        let mut nodes = Vec::with_capacity(children.len());
+        for child in children {
+            match child {
+                Child::Group(group) => nodes.extend(self.group(group).map(Node::Group)),
+                Child::Piece(piece) => nodes.extend(self.pieces[piece].take().map(Node::Leaf)),
+            }
+        }
+        // An empty cell keeps its place, or the columns behind it would move.
+        let keeps_place = matches!(
+            self.groups[place].kind,
+            Kind::Cell | Kind::RowHeader | Kind::ColumnHeader
+        );
+        if nodes.is_empty() && !keeps_place {
+            return None;
+        }
+        let mut group = TagGroup::new(tag(&self.groups[place].kind));
+        nodes.into_iter().for_each(|node| group.push(node));
+        Some(group)
+    }
+}
+
+fn tag(kind: &Kind) -> TagKind {
+    match kind {
+        Kind::Heading(level, title) => {
+            let level = NonZeroU16::new(u16::from(*level)).unwrap_or(NonZeroU16::MIN);
+            Tag::Hn(level, Some(title.clone())).into()
+        }
+        Kind::Paragraph => Tag::P.into(),
+        Kind::List => Tag::L(ListNumbering::Disc).into(),
+        Kind::Item => Tag::LI.into(),
+        Kind::ItemLabel => Tag::Lbl.into(),
+        Kind::ItemBody => Tag::LBody.into(),
+        Kind::Table(summary) => Tag::Table.with_summary(Some(summary.clone())).into(),
+        Kind::TableHead => Tag::THead.into(),
+        Kind::TableBody => Tag::TBody.into(),
+        Kind::Row => Tag::TR.into(),
+        Kind::ColumnHeader => Tag::TH(TableHeaderScope::Column).into(),
+        Kind::RowHeader => Tag::TH(TableHeaderScope::Row).into(),
+        Kind::Cell => Tag::TD.into(),
+        Kind::Figure(shows) => Tag::Figure(Some(shows.clone())).into(),
+    }
+}

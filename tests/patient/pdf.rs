@@ -1,0 +1,215 @@
+//! `$pdf` and `tabularium pdf`: every record stands in the pages, attached documents are in them, and nobody else's are.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::process::Command;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::harness::server::Server;
+use crate::harness::shared;
+use crate::pdf::reading::{assert_in_order, pages, squeezed, text};
+
+const PDF: &str = "/fhir/Patient/$PATIENT_ID/$pdf";
+const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
+
+/// One resource of many sections of Ann, documents of hers, and Ben.
+fn records() -> Vec<Value> {
+    let ann = json!({"reference": "Patient/ann", "display": "Ann"});
+    let html = STANDARD.encode("<h1>Letter</h1><p>Dear Ann</p>");
+    vec![
+        json!({"resourceType":"Patient","id":"ann","name":[{"given":["Ann"],"family":"Núñez"}],"birthDate":"1970-02-01","gender":"female"}),
+        json!({"resourceType":"AllergyIntolerance","id":"al","patient":ann,"code":{"text":"Peanut allergy"},"criticality":"high"}),
+        json!({"resourceType":"Condition","id":"c1","subject":ann,"code":{"text":"Active asthma"},
+            "clinicalStatus":{"coding":[{"code":"active"}]}}),
+        json!({"resourceType":"Condition","id":"c2","subject":ann,"code":{"text":"Healed fracture"},
+            "clinicalStatus":{"coding":[{"code":"resolved"}]}}),
+        json!({"resourceType":"MedicationRequest","id":"m","subject":ann,"status":"active","intent":"order",
+            "medicationCodeableConcept":{"text":"Atorvastatin"},"dosageInstruction":[{"text":"one at night"}]}),
+        json!({"resourceType":"Observation","id":"v","status":"final","subject":ann,"code":{"text":"Body weight"},
+            "category":[{"coding":[{"code":"vital-signs"}]}],"effectiveDateTime":"2024-03-01","valueQuantity":{"value":70.50,"unit":"kg"}}),
+        json!({"resourceType":"Observation","id":"l","status":"final","subject":ann,"code":{"text":"Glucose"},
+            "category":[{"coding":[{"code":"laboratory"}]}],"valueQuantity":{"value":95,"unit":"mg/dL"}}),
+        json!({"resourceType":"Observation","id":"n","status":"final","subject":ann,"code":{"text":"Uncategorized thing"},"valueString":"seen"}),
+        json!({"resourceType":"DocumentReference","id":"d","status":"current","subject":ann,"type":{"text":"Letter"},
+            "content":[{"attachment":{"contentType":"text/html","data":html,"title":"Letter to Ann"}},
+                       {"attachment":{"contentType":"text/plain","url":"Binary/b","title":"Plain note"}},
+                       {"attachment":{"contentType":"application/dicom","url":"https://elsewhere.example/scan"}}]}),
+        json!({"resourceType":"Binary","id":"b","contentType":"text/plain","securityContext":ann,"data":STANDARD.encode("kept as Binary")}),
+        json!({"resourceType":"Patient","id":"ben","name":[{"family":"Bensurname"}]}),
+        json!({"resourceType":"Condition","id":"ill","subject":{"reference":"Patient/ben"},"code":{"text":"Bensillness"}}),
+    ]
+}
+
+fn get(server: &Server, path: &str, token: &str) -> (u16, ureq::http::HeaderMap, Vec<u8>) {
+    server.send_bytes("GET", path, &[("authorization", &format!("Bearer {token}"))], &[])
+}
+
+#[test]
+fn every_record_stands_in_its_section() {
+    let server = Server::imported(&records());
+    let (ann, application) = (server.patient_token("ann"), server.application_token());
+    for (path, token) in [(PDF, &ann), ("/fhir/Patient/ann/$pdf", &application)] {
+        let (status, headers, file) = get(&server, path, token);
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&file));
+        let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+        assert_eq!(header("content-type").as_deref(), Some("application/pdf"));
+        assert_eq!(
+            header("content-disposition").as_deref(),
+            Some("attachment; filename=\"ann.pdf\"")
+        );
+        assert_eq!(header("x-pdf-sources-total").as_deref(), Some("1"));
+        assert_eq!(header("x-pdf-sources-failed").as_deref(), Some("0"));
+        assert_eq!(header("x-pdf-sources-failed-names"), None);
+        assert!(header("x-pdf-resource-count").unwrap().parse::<u32>().unwrap() >= 9);
+        let expected = [
+            "Health records of Ann Núñez, born 1970-02-01",
+            "Demographics",
+            "Allergies",
+            "Peanut allergy",
+            "Active Problems",
+            "Active asthma",
+            "Medications",
+            "Atorvastatin",
+            "one at night",
+            "Vital Signs",
+            "Body weight",
+            "70.50 kg",
+            "Lab Results",
+            "Glucose",
+            "95 mg/dL",
+            "Documents",
+            "History of Past Illness",
+            "Healed fracture",
+            "Other Records",
+            "Uncategorized thing",
+            "Attached documents",
+            "Letter to Ann",
+            "Dear Ann",
+            "https://elsewhere.example/scan",
+        ];
+        assert_in_order(&file, &expected);
+        assert!(!text(&file).contains("Bens"), "Ben's records are not Ann's");
+    }
+}
+
+#[test]
+fn an_archive_has_a_file_for_each_source() {
+    let server = Server::imported(&records());
+    let (status, headers, bytes) = get(&server, &format!("{PDF}?_format=zip"), &server.patient_token("ann"));
+    assert_eq!(
+        (status, headers["content-type"].to_str().unwrap()),
+        (200, "application/zip")
+    );
+    assert_eq!(
+        headers["content-disposition"].to_str().unwrap(),
+        "attachment; filename=\"ann.zip\""
+    );
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+    assert_eq!(archive.len(), 1);
+    let mut file = Vec::new();
+    let mut inner = archive.by_index(0).unwrap();
+    assert_eq!(inner.name(), "oauth-imported.pdf");
+    inner.read_to_end(&mut file).unwrap();
+    assert_in_order(&file, &["Peanut allergy", "Dear Ann"]);
+}
+
+#[test]
+fn others_records_and_wrong_requests_are_refused() {
+    let server = Server::imported(&records());
+    let (ann, application) = (server.patient_token("ann"), server.application_token());
+    for (path, token, status, code) in [
+        ("/fhir/Patient/ben/$pdf", &ann, 404, "not-found"),
+        ("/fhir/Patient/nobody/$pdf", &application, 404, "not-found"),
+        (PDF, &application, 422, "processing"),
+        (
+            "/fhir/Patient/$PATIENT_ID/$pdf?patient-authorization-id=unknown",
+            &ann,
+            404,
+            "not-found",
+        ),
+        ("/fhir/Patient/$PATIENT_ID/$pdf?_format=docx", &ann, 400, "invalid"),
+    ] {
+        let answer = server.get(path, token);
+        assert_eq!((answer.status, answer.issue().as_str()), (status, code), "{path}");
+    }
+}
+
+fn run(arguments: &[&str]) -> std::process::Output {
+    Command::new(PROGRAM).args(arguments).output().unwrap()
+}
+
+/// What a person would look for: the texts of the concepts of a resource.
+fn named(resource: &Value) -> Vec<String> {
+    let concept = ["code", "vaccineCode", "medicationCodeableConcept"]
+        .iter()
+        .map(|name| &resource[*name]);
+    let texts = concept.filter_map(|concept| {
+        let text = concept["text"].as_str();
+        text.or_else(|| concept["coding"][0]["display"].as_str()).map(squeezed)
+    });
+    texts.filter(|text| text.is_ascii()).collect()
+}
+
+/// The real people's records, each as a document in which every coded record is found.
+#[test]
+fn documents_of_real_people_have_all_their_records() {
+    let Some(data) = shared("documents_of_real_people_have_all_their_records") else {
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let lake = scratch.path().join("lake");
+    let folder = lake.to_str().unwrap();
+    let input = data.join("data/synthea");
+    let done = run(&["import", "--data", folder, input.to_str().unwrap()]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let listed = run(&["search", "--data", folder, "Patient?_count=3&_sort=_id"]);
+    let bundle: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let people = bundle["entry"].as_array().unwrap();
+    assert!(!people.is_empty());
+    for person in people {
+        let id = person["resource"]["id"].as_str().unwrap();
+        let out = scratch.path().join("out.pdf");
+        let done = run(&["pdf", "--data", folder, "--patient", id, "--out", out.to_str().unwrap()]);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let file = std::fs::read(&out).unwrap();
+        let everything = run(&["everything", "--data", folder, "--patient", id]);
+        let everything: Value = serde_json::from_slice(&everything.stdout).unwrap();
+        let resources = everything["entry"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|entry| &entry["resource"]);
+        let expected: BTreeSet<String> = resources.flat_map(named).collect();
+        assert!(expected.len() > 5, "{id}");
+        // Lines of one cell stand between those of others, so words are looked for, not texts.
+        let found = text(&file);
+        let lost: Vec<&String> = expected
+            .iter()
+            .filter(|text| !found.contains(&text[..text.len().min(12)]))
+            .collect();
+        assert!(lost.is_empty(), "{id}: {lost:?}");
+        assert!(pages(&file).len() > 1);
+    }
+}
+
+#[test]
+fn the_command_says_what_is_wrong() {
+    let scratch = tempfile::tempdir().unwrap();
+    let lake = scratch.path().join("lake");
+    let input = scratch.path().join("in.ndjson");
+    std::fs::write(&input, "{\"resourceType\":\"Patient\",\"id\":\"ann\"}\n").unwrap();
+    let folder = lake.to_str().unwrap();
+    assert!(
+        run(&["import", "--data", folder, input.to_str().unwrap()])
+            .status
+            .success()
+    );
+    let done = run(&["pdf", "--data", folder, "--patient", "nobody"]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("there is no Patient with the id \"nobody\""));
+    let done = run(&["pdf", "--data", folder, "--patient", "ann"]);
+    assert!(done.status.success() && done.stdout.starts_with(b"%PDF-"));
+}

@@ -1,0 +1,5 @@
+//! Documents as PDF: what is put in is in the file, in order, on tagged pages, whatever it was.
+
+mod attachments;
+mod document;
+pub(crate) mod reading;
