@@ -317,6 +317,7 @@ mod tests {
         let report = JobReport {
             missing,
             counts: Vec::new(),
+            rules: Vec::new(),
         };
         let short = report.shortened(OF_TYPE);
         assert_eq!(short.len(), OF_TYPE + 1);
@@ -330,6 +331,7 @@ mod tests {
         let few = JobReport {
             missing: report.missing[..OF_TYPE].to_vec(),
             counts: Vec::new(),
+            rules: Vec::new(),
         };
         assert_eq!(few.shortened(OF_TYPE), few.missing);
     }

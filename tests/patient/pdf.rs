@@ -111,7 +111,7 @@ fn an_archive_has_a_file_for_each_source() {
     assert_eq!(archive.len(), 1);
     let mut file = Vec::new();
     let mut inner = archive.by_index(0).unwrap();
-    assert_eq!(inner.name(), "oauth-imported.pdf");
+    assert_eq!(inner.name().unwrap(), "oauth-imported.pdf");
     inner.read_to_end(&mut file).unwrap();
     assert_in_order(&file, &["Peanut allergy", "Dear Ann"]);
 }

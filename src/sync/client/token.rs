@@ -251,6 +251,7 @@ mod tests {
         Answer {
             status,
             retry_after: None,
+            content_type: None,
             body: body.as_bytes().to_vec(),
             url: "https://payer.example/token?secret=1".parse().unwrap(),
         }
