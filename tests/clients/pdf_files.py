@@ -40,8 +40,8 @@ def names(resource):
             coding = (concept.get("coding") or [{}])[0]
             text = concept.get("text") or coding.get("display")
             if text and text.isascii():
-                # A cell's further lines stand between those of other cells.
-                yield squeezed(text)[:10]
+                # A cell's further lines stand between those of other cells, so its first word is looked for.
+                yield text.split()[0][:8]
 
 
 def check(file):

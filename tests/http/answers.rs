@@ -161,6 +161,10 @@ fn fhir(walk: &Walk) {
     get(summary, "/fhir/Patient/nobody/$summary");
     get(by_identifier, "/fhir/Patient/$summary?identifier=a1");
     get(by_identifier, "/fhir/Patient/$summary?identifier=nobodys");
+    let drawn = "/fhir/Patient/{id}/$pdf";
+    get(drawn, "/fhir/Patient/anna/$pdf");
+    get(drawn, "/fhir/Patient/anna/$pdf?_format=zip");
+    get(drawn, "/fhir/Patient/nobody/$pdf");
     let bearer = format!("Bearer {token}");
     let form = [("authorization", bearer.as_str()), ("content-type", FORM)];
     for (route, path) in [

@@ -360,7 +360,7 @@ fn what_is_at_fault_is_said_as_it_was_sent() {
         said("/fhir/Patient?family=%FF", &[], 400),
         "family: '%FF' is not percent-encoded UTF-8"
     );
-    for operation in ["_history", "$everything"] {
+    for operation in ["_history", "$lastn"] {
         let text = said(&format!("/fhir/Patient/p0000/{operation}"), &[], 404);
         assert_eq!(text, format!("Patient/[id]/{operation} is not supported"));
     }

@@ -62,7 +62,7 @@ fn every_real_attachment_is_shown_or_appended() {
             0
         };
         assert_eq!(pages(&file).len(), written + appended, "{name}");
-        assert!(text(&file).len() > 60, "{name}");
+        assert!(text(&file).len() > name.len() + 15, "{name}");
     }
 }
 
@@ -185,7 +185,7 @@ fn damaged_attachments_end_as_content_or_placeholder() {
             document.attachment(attachment(name, Some(content_type(of)), &bytes));
         }
         let file = document.finish().unwrap_or_else(|error| panic!("{round}: {error}"));
-        assert!(!pages(&file).is_empty());
+        assert!(!lopdf::Document::load_mem(&file).unwrap().get_pages().is_empty());
     }
 }
 

@@ -10,8 +10,8 @@ use memchr::memmem;
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::super::search::references;
 use super::super::plan::encoded;
+use super::super::search::references;
 use super::super::source::Source;
 use super::binary::hexadecimal;
 use crate::fhir::{TypeId, facts};
