@@ -245,6 +245,26 @@ const uses: { [Path in keyof paths]: () => Promise<void> } = {
     const born: unknown = data["birthDate"];
     expect(data.resourceType === "Patient" && born === "1970" && data.meta?.versionId === "1", "it is the token's Patient");
   },
+  "/fhir/Binary/{id}": async () => {
+    const { response } = await application.GET("/fhir/Binary/{id}", { params: { path: { id: "nobody" } } });
+    expect(response.status === 404, "there is no such Binary");
+  },
+  "/fhir/Patient/{id}/$everything": async () => {
+    const { data } = await patient.GET("/fhir/Patient/{id}/$everything", { params: { path: { id: "$PATIENT_ID" } } });
+    expect(data?.resourceType === "Bundle", "it is a Bundle");
+  },
+  "/fhir/Patient/{id}/$pdf": async () => {
+    const { response } = await patient.GET("/fhir/Patient/{id}/$pdf", { params: { path: { id: "$PATIENT_ID" } }, parseAs: "blob" });
+    expect(response.headers.get("content-type") === "application/pdf", "it is a PDF");
+  },
+  "/fhir/Patient/{id}/$summary": async () => {
+    const { data } = await patient.GET("/fhir/Patient/{id}/$summary", { params: { path: { id: "$PATIENT_ID" } } });
+    expect(data?.resourceType === "Bundle", "it is a Bundle");
+  },
+  "/fhir/Patient/$summary": async () => {
+    const { response } = await application.GET("/fhir/Patient/$summary", { params: { query: { identifier: "nobodys" } } });
+    expect(response.status === 404, "nobody has the identifier");
+  },
   "/fhir/ViewDefinition/$run": () => rows("/fhir/ViewDefinition/$run"),
   "/fhir/ViewDefinition/$viewdefinition-run": () => rows("/fhir/ViewDefinition/$viewdefinition-run"),
   "/fhir/$viewdefinition-run": () => rows("/fhir/$viewdefinition-run"),
