@@ -10,6 +10,7 @@ mod encounters;
 mod form_properties;
 pub(crate) mod harness;
 mod insurance_plans;
+mod own_words;
 mod prescriptions;
 mod procedures;
 mod properties;

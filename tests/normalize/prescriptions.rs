@@ -89,7 +89,7 @@ fn profile_tags_and_provenance_say_what_it_is_and_where_it_comes_from() {
 }
 
 /// A pharmacy claim: id, day, NDC.
-fn fill(id: &str, day: &str, ndc: &str) -> Value {
+pub(crate) fn fill(id: &str, day: &str, ndc: &str) -> Value {
     json!({
         "resourceType": "ExplanationOfBenefit", "id": id, "status": "active", "use": "claim", "outcome": "complete",
         "type": {"coding": [{"system": "http://terminology.hl7.org/CodeSystem/claim-type", "code": "pharmacy"}]},

@@ -122,16 +122,25 @@ impl Line {
 }
 
 /// A diagnosis.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Diagnosis {
     /// Its sequence.
     pub(super) sequence: u32,
     /// Its code.
     pub(super) code: Option<Code>,
+    /// What the source calls it in its own words.
+    pub(super) text: Option<Name>,
     /// The source's Condition.
     pub(super) condition: Option<Name>,
     /// Its types, such as `principal`.
     pub(super) types: Vec<Name>,
+}
+
+/// As a concept: its text is no part of what a claim says.
+impl std::hash::Hash for Diagnosis {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.sequence, &self.code, &self.condition, &self.types).hash(state);
+    }
 }
 
 /// A procedure of the claim as a whole.
@@ -476,7 +485,11 @@ impl Reader<'_, '_> {
             }
             "refillsauthorized" => claim.refills = claim.refills.take().or_else(|| self.quantity_of(info)),
             "dawcode" | "daw_prod_slctn_cd" => {
-                let code = self.concept(info).codes.into_iter().next();
+                let Concept { codes, own_text, .. } = self.concept(info);
+                let code = codes.into_iter().next().map(|code| Code {
+                    display: own_text.or(code.display.clone()),
+                    ..code
+                });
                 claim.daw = claim.daw.take().or(code);
             }
             "servicefacility" if claim.facility.is_none() => {
@@ -529,7 +542,8 @@ impl Reader<'_, '_> {
         for value in list(self.root, "diagnosis") {
             let concept = value.get("diagnosisCodeableConcept");
             let concept = concept.map(|concept| Concept::read(concept, self.names, self.codes));
-            let code = concept.and_then(|concept| concept.codes.into_iter().find(is_icd));
+            let concept = concept.unwrap_or_default();
+            let code = concept.codes.into_iter().find(is_icd);
             let reference = value
                 .get("diagnosisReference")
                 .and_then(|value| value.get_str("reference"));
@@ -543,6 +557,7 @@ impl Reader<'_, '_> {
                 claim.diagnoses.push(Diagnosis {
                     sequence: number(value, "sequence"),
                     code,
+                    text: concept.own_text,
                     condition,
                     types,
                 });

@@ -105,6 +105,8 @@ pub(super) struct Concept {
     pub(super) codes: Vec<Code>,
     /// Its text.
     pub(super) text: Option<Name>,
+    /// Its text, unless a coding has it as its display: such a text may have been filled in by an earlier run.
+    pub(super) own_text: Option<Name>,
 }
 
 impl std::hash::Hash for Concept {
@@ -127,17 +129,22 @@ impl Concept {
                 None => read.push(code),
             }
         }
+        let text = said(value.get_str("text"), names);
+        let mut codings = value.get("coding").into_iter().flat_map(|list| list.items());
+        let is_display = codings.any(|coding| coding.get_str("display").as_deref() == text.as_deref());
         Concept {
             codes: read,
-            text: said(value.get_str("text"), names),
+            own_text: text.clone().filter(|_| !is_display),
+            text,
         }
     }
 
-    /// A concept of one coding.
-    pub(super) fn of(code: Code) -> Concept {
+    /// A concept of one coding, and of what the source calls it in its own words.
+    pub(super) fn of(code: Code, text: Option<&Name>) -> Concept {
         Concept {
             codes: vec![code],
-            text: None,
+            text: text.cloned(),
+            own_text: text.cloned(),
         }
     }
 
@@ -208,6 +215,27 @@ fn ndc(code: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_a_sources_own_unless_it_is_a_display() {
+        let own = |json: &str| {
+            let mut tape = crate::lake::json::Tape::new();
+            let root = tape.parse(json.as_bytes()).unwrap();
+            let concept = Concept::read(root, &mut Names::default(), &crate::normalize::NoCodes);
+            (
+                concept.text.map(|text| text.to_string()),
+                concept.own_text.map(|text| text.to_string()),
+            )
+        };
+        let said = Some("Dizzy spells".to_owned());
+        assert_eq!(own(r#"{"text":"Dizzy spells"}"#), (said.clone(), said.clone()));
+        let named = r#"{"coding":[{"code":"R42","display":"Dizziness"}],"text":"Dizzy spells"}"#;
+        assert_eq!(own(named), (said.clone(), said.clone()));
+        // An earlier run takes the text from any coding, one without a code among them.
+        let filled = r#"{"coding":[{"code":"R42"},{"display":"Dizzy spells"}],"text":"Dizzy spells"}"#;
+        assert_eq!(own(filled), (said, None));
+        assert_eq!(own(r#"{"coding":[{"code":"R42"}]}"#), (None, None));
+    }
 
     #[test]
     fn icd_codes_have_their_dot() {

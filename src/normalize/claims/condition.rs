@@ -75,6 +75,7 @@ impl Use {
 /// A diagnosis of an Encounter, by all its claims.
 struct Told<'c> {
     code: &'c Code,
+    text: Option<&'c Name>,
     sequence: u32,
     uses: BTreeSet<Use>,
     confirmed: bool,
@@ -143,6 +144,7 @@ impl<'c> Told<'c> {
     fn new(code: &'c Code, sequence: u32) -> Told<'c> {
         Told {
             code,
+            text: None,
             sequence,
             uses: BTreeSet::new(),
             confirmed: false,
@@ -155,6 +157,7 @@ impl<'c> Told<'c> {
         if self.code.display.is_none() {
             self.code = code;
         }
+        self.text = self.text.or(diagnosis.text.as_ref());
         let provisional = |kind: &Name| matches!(&**kind, "admitting" | "patientreasonforvisit");
         self.confirmed |= diagnosis.types.is_empty() || !diagnosis.types.iter().all(provisional);
         self.sequence = self.sequence.min(diagnosis.sequence);
@@ -181,7 +184,7 @@ impl<'c> Told<'c> {
         let category = coding(category, "encounter-diagnosis", Some("Encounter Diagnosis"));
         json.maybe("verificationStatus", concept(vec![verified], None))
             .list("category", &Vec::from_iter(concept(vec![category], None)))
-            .maybe("code", Concept::of(self.code.clone()).json(codes))
+            .maybe("code", Concept::of(self.code.clone(), self.text).json(codes))
             .raw("subject", &reference(&visit.patient))
             .raw("encounter", &reference(&encounter));
         if let Some(recorded) = self.recorded {

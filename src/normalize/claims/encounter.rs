@@ -45,12 +45,13 @@ fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
         if let Some(code) = line.and_then(|line| line.code())
             && service(&code.code) == Service::Visit
         {
-            found.entry(code.code.clone()).or_insert(code);
+            let (_, text) = found.entry(code.code.clone()).or_insert((code, None));
+            *text = text.or(line.and_then(|line| line.service.own_text.as_ref()));
         }
     }
     let coded = found
         .into_values()
-        .filter_map(|code| Concept::of(code.clone()).json(codes));
+        .filter_map(|(code, text)| Concept::of(code.clone(), text).json(codes));
     let coded: Vec<String> = coded.collect();
     if !coded.is_empty() {
         return coded;

@@ -177,7 +177,7 @@ impl Prescription<'_> {
         json.text("status", status(last, context.settings.today))
             .text("intent", "order")
             .raw("reportedBoolean", "true")
-            .raw("medicationCodeableConcept", &medication(last, codes))
+            .raw("medicationCodeableConcept", &self.medication(last, codes))
             .raw("subject", &reference(&self.key.patient));
         let claims = self.claims();
         json.list("supportingInformation", &references(claims.iter().map(String::as_str)));
@@ -202,6 +202,15 @@ impl Prescription<'_> {
         }
         let origins = self.fills.iter().map(|fill| fill.claim.origin());
         out.make(rule, source, "MedicationRequest", &id, json.json(), origins);
+    }
+
+    /// The drug of the latest fill, in the words of the latest fill of the same drug that has any.
+    fn medication(&self, last: &Fill<'_>, codes: &dyn Codes) -> String {
+        let drug = last.drug();
+        let mut same = self.fills.iter().rev().filter(|fill| fill.drug() == drug);
+        let own = same.find_map(|fill| fill.line?.service.own_text.as_deref());
+        let shown = || last.line.and_then(|line| line.service.text.as_deref());
+        medication(last, own.or_else(shown), codes)
     }
 
     /// References to the claims, in order of the fills.
@@ -311,8 +320,9 @@ fn status(last: &Fill<'_>, today: Day) -> &'static str {
     }
 }
 
-fn medication(fill: &Fill<'_>, codes: &dyn Codes) -> String {
+fn medication(fill: &Fill<'_>, own: Option<&str>, codes: &dyn Codes) -> String {
     let drug = fill.drug();
+    let ingredients = fill.line.map_or(&[][..], |line| &line.ingredients);
     let products = drug.iter().filter(|code| code.is_of(NDC)).count();
     let mut codings = Vec::new();
     let mut names = Vec::new();
@@ -324,7 +334,9 @@ fn medication(fill: &Fill<'_>, codes: &dyn Codes) -> String {
         let display = mapped
             .as_ref()
             .and_then(|concept| concept.display.as_deref().map(str::to_owned));
-        if let Some(name) = code.name(codes).or(display)
+        let mut part = ingredients.iter().filter(|part| part.codes.contains(code));
+        let own = part.find_map(|part| Some(part.own_text.as_ref()?.to_string()));
+        if let Some(name) = own.or_else(|| code.name(codes)).or(display)
             && (product || products == 0)
         {
             names.push(name);
@@ -333,10 +345,9 @@ fn medication(fill: &Fill<'_>, codes: &dyn Codes) -> String {
             codings.push(super::code::coding(RXNORM, &concept.code, concept.display.as_deref()));
         }
     }
-    let own = fill.line.and_then(|line| line.service.text.as_deref());
     let text = match (own, &names[..]) {
         (Some(text), _) if products < 2 => Some(text.to_owned()),
-        (_, []) => None,
+        (own, []) => own.map(str::to_owned),
         (_, [name]) => Some(name.clone()),
         (_, names) if products > 1 => Some(format!("Compound of {}", names.join(", "))),
         (_, [name, ..]) => Some(name.clone()),

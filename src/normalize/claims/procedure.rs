@@ -57,7 +57,7 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
             let key = key(claim, code, performed, performer, context);
             let entry = told.entry(key).or_insert_with(|| Told {
                 codings: vec![code],
-                text: line.service.text.as_ref(),
+                text: None,
                 performed,
                 performer,
                 body_site: None,
@@ -78,7 +78,7 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
             let key = key(claim, code, performed, performer, context);
             let entry = told.entry(key).or_insert_with(|| Told {
                 codings: procedure.concept.codes.iter().collect(),
-                text: procedure.concept.text.as_ref(),
+                text: None,
                 performed,
                 performer,
                 body_site: None,
@@ -88,6 +88,7 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
                 origins: BTreeSet::new(),
             });
             entry.denied = false;
+            entry.text = entry.text.or(procedure.concept.own_text.as_ref());
             entry.origins.insert(claim.origin());
             let visit = visit_on(claim, place, performed.day(), visits);
             entry.encounter = entry
@@ -149,7 +150,7 @@ impl<'c> Told<'c> {
         self.modifiers.extend(&line.modifiers);
         self.denied &= line.denied;
         self.body_site = self.body_site.or(line.body_site.as_ref());
-        self.text = self.text.or(line.service.text.as_ref());
+        self.text = self.text.or(line.service.own_text.as_ref());
         self.encounter = self.encounter.take().or(encounter);
         self.origins.insert(claim.origin());
     }
