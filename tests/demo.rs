@@ -401,6 +401,26 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
     );
     assert!(surfer.text.contains(r#"<li data-name="Coverage/"#), "{}", surfer.text);
 
+    // The whole record: all resources as one Bundle with the digits of the source, and the summary.
+    surfer.go("/app/record/everything");
+    let record: Value = serde_json::from_str(&surfer.text).unwrap();
+    let entries = record["entry"].as_array().unwrap();
+    let patients = entries
+        .iter()
+        .filter(|entry| entry["resource"]["resourceType"] == "Patient");
+    assert_eq!((record["type"].as_str(), patients.count()), (Some("collection"), 1));
+    assert!(
+        surfer.text.contains(r#""resourceType":"ExplanationOfBenefit""#),
+        "{record}"
+    );
+    surfer.go("/app/record/summary");
+    assert_eq!(surfer.attribute("data-stage"), "there", "{}", surfer.text);
+    assert!(
+        surfer.text.contains("Medication Summary") && surfer.text.contains("<td>"),
+        "{}",
+        surfer.text
+    );
+
     surfer.go("/app/records");
     surfer.press("/app/revoke", "Revoke", &[]);
     let ended: Value = serde_json::from_str(&surfer.element("last-answer")).unwrap();
@@ -409,6 +429,10 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
         (surfer.attribute("data-stage"), surfer.element("status")),
         ("ended".into(), "401".into())
     );
+    for way in ["summary", "pdf", "everything"] {
+        surfer.go(&format!("/app/record/{way}"));
+        assert_eq!(surfer.attribute("data-stage"), "ended", "{way}: {}", surfer.text);
+    }
     assert_eq!(demo.terminate(), Some(0));
     let told = String::from_utf8(run(&["info", "--data", text(&data)]).stdout).unwrap();
     let left = told.lines().filter(|line| line.starts_with("test."));

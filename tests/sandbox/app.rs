@@ -100,6 +100,10 @@ fn it_says_when_the_service_does_not_answer() {
     // There are no records without a connection.
     let records = payer.send("GET", "/app/records", &session, "");
     assert_eq!(records.location().unwrap(), format!("{}/app", payer.base));
+    for way in ["summary", "pdf", "everything"] {
+        let record = payer.send("GET", &format!("/app/record/{way}"), &session, "");
+        assert_eq!(record.location().unwrap(), format!("{}/app", payer.base), "{way}");
+    }
 }
 
 #[test]

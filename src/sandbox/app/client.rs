@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use axum::body::Bytes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::header::{ACCEPT, AUTHORIZATION};
+use reqwest::StatusCode;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_DISPOSITION, HeaderValue};
 use serde_json::{Value, json};
 
 /// How long the service may take for an answer.
@@ -46,6 +48,13 @@ pub(super) struct Answer {
     /// Seconds that it asks to wait.
     pub(super) wait: Option<u64>,
     pub(super) body: Value,
+}
+
+/// A file that the service gave.
+pub(super) struct File {
+    /// How it is to be saved, where the service says so.
+    pub(super) name: Option<HeaderValue>,
+    pub(super) bytes: Bytes,
 }
 
 /// The service did not answer.
@@ -115,6 +124,24 @@ impl Client {
         self.send(request.header(ACCEPT, "application/fhir+json")).await
     }
 
+    /// Reads a file: what follows `/fhir/`. An answer that is none is given as it is.
+    pub(super) async fn file(
+        &self,
+        token: &str,
+        query: &str,
+        content_type: &str,
+    ) -> Result<Result<File, Answer>, Unreachable> {
+        let request = self.http.get(self.at(&format!("/fhir/{query}"))).bearer_auth(token);
+        let response = request.header(ACCEPT, content_type).send().await?;
+        if response.status() != StatusCode::OK {
+            return Ok(Err(answer(response).await?));
+        }
+        Ok(Ok(File {
+            name: response.headers().get(CONTENT_DISPOSITION).cloned(),
+            bytes: response.bytes().await?,
+        }))
+    }
+
     fn at(&self, path: &str) -> String {
         format!("{}{path}", self.settings.service)
     }
@@ -130,16 +157,19 @@ impl Client {
     }
 
     async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, Unreachable> {
-        let response = request.send().await?;
-        let wait = ["x-retry-after", "retry-after"].iter().find_map(|name| {
-            let value = response.headers().get(*name)?;
-            value.to_str().ok()?.parse().ok()
-        });
-        let status = response.status().as_u16();
-        let text = response.text().await?;
-        let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-        Ok(Answer { status, wait, body })
+        answer(request.send().await?).await
     }
+}
+
+async fn answer(response: reqwest::Response) -> Result<Answer, Unreachable> {
+    let wait = ["x-retry-after", "retry-after"].iter().find_map(|name| {
+        let value = response.headers().get(*name)?;
+        value.to_str().ok()?.parse().ok()
+    });
+    let status = response.status().as_u16();
+    let text = response.text().await?;
+    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    Ok(Answer { status, wait, body })
 }
 
 impl Way {

@@ -7,6 +7,7 @@ mod client;
 mod link;
 mod overview;
 mod pages;
+mod record;
 mod records;
 mod routes;
 mod session;

@@ -6,6 +6,7 @@ use axum::response::Response;
 
 use super::client::Way;
 use super::overview::Kind;
+use super::record::Summary;
 use crate::sandbox::payer::answer::page;
 
 /// Where the user begins.
@@ -76,6 +77,17 @@ pub(super) struct OverviewPage<'a> {
     /// Seconds until the page looks again.
     pub(super) wait: Option<u64>,
     pub(super) kinds: Vec<Kind>,
+}
+
+/// The summary of the whole record, or why there is none.
+#[derive(Template)]
+#[template(path = "sandbox/app/summary.html")]
+pub(super) struct SummaryPage<'a> {
+    pub(super) user: &'a str,
+    pub(super) stage: Stage,
+    /// Seconds until the page looks again.
+    pub(super) wait: Option<u64>,
+    pub(super) summary: Summary,
 }
 
 #[derive(Template)]

@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 
 use super::client::{AppSettings, Client};
 use super::session::Sessions;
-use super::{link, overview, records, start};
+use super::{link, overview, record, records, start};
 
 /// The application, ready to be served.
 pub(in crate::sandbox) struct App {
@@ -40,6 +40,9 @@ pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
         .route("/app/link/exchange", post(link::exchange))
         .route("/app/records", get(records::show))
         .route("/app/overview", get(overview::show))
+        .route("/app/record/summary", get(record::summary))
+        .route("/app/record/pdf", get(record::pdf))
+        .route("/app/record/everything", get(record::everything))
         .route("/app/refresh", post(records::refresh))
         .route("/app/introspect", post(records::introspect))
         .route("/app/revoke", post(records::revoke))

@@ -1,0 +1,258 @@
+//! A person's whole record: the summary as a page; the PDF and all resources to keep.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::client::{Answer, File, Unreachable};
+use super::pages::{Stage, SummaryPage, failed};
+use super::records::{connection, stage, wait};
+use super::routes::App;
+use crate::sandbox::payer::answer::{page, see_other};
+
+/// What follows `/fhir/` in the addresses of the whole record.
+const EVERYTHING: &str = "Patient/$PATIENT_ID/$everything";
+const SUMMARY: &str = "Patient/$PATIENT_ID/$summary";
+const PDF: &str = "Patient/$PATIENT_ID/$pdf";
+/// Sections with more entries are folded up at first.
+const MAX_OPEN: usize = 8;
+
+/// A section of the summary that has entries.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) title: String,
+    /// Its narrative. The service makes it: a table, every text in it escaped.
+    pub(super) narrative: String,
+    pub(super) entries: usize,
+}
+
+impl Section {
+    pub(super) fn is_open(&self) -> bool {
+        self.entries <= MAX_OPEN
+    }
+}
+
+/// What the summary's page shows.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub(super) name: Option<String>,
+    pub(super) born: Option<String>,
+    pub(super) made: Option<String>,
+    pub(super) sections: Vec<Section>,
+    /// Titles of the sections without entries.
+    pub(super) empty: Vec<String>,
+}
+
+/// Shows the summary.
+pub(super) async fn summary(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let Some((_, session, connection)) = connection(&app, &headers) else {
+        return see_other(&format!("{}/app", app.client.settings.base_url));
+    };
+    match app.client.fhir(&connection.access_token, SUMMARY).await {
+        Ok(answer) if answer.status == 200 => shown(&session.user, Stage::There, None, Summary::read(&answer.body)),
+        Ok(answer) => not_yet(&session.user, &answer),
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+/// Gives the PDF to keep, under the name that the service gives it.
+pub(super) async fn pdf(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let Some((_, session, connection)) = connection(&app, &headers) else {
+        return see_other(&format!("{}/app", app.client.settings.base_url));
+    };
+    match app.client.file(&connection.access_token, PDF, "application/pdf").await {
+        Ok(Ok(File { name, bytes })) => {
+            let name = name.unwrap_or(HeaderValue::from_static("attachment; filename=\"record.pdf\""));
+            kept("application/pdf", name, bytes)
+        }
+        Ok(Err(answer)) => not_yet(&session.user, &answer),
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+/// Gives all resources to keep, as one Bundle.
+pub(super) async fn everything(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let Some((_, session, connection)) = connection(&app, &headers) else {
+        return see_other(&format!("{}/app", app.client.settings.base_url));
+    };
+    match all_pages(&app, &connection.access_token).await {
+        Ok(Ok(bundle)) => {
+            let name = HeaderValue::from_static("attachment; filename=\"record.json\"");
+            kept("application/fhir+json", name, bundle)
+        }
+        Ok(Err(answer)) => not_yet(&session.user, &answer),
+        Err(Broken::Unreachable(error)) => failed(&error.to_string()),
+        Err(Broken::Page) => failed("A page of the record could not be read."),
+    }
+}
+
+/// A page of a Bundle. Entries stay as the service wrote them: numbers keep their digits.
+#[derive(Deserialize)]
+struct Page<'p> {
+    #[serde(default)]
+    link: Vec<Link>,
+    #[serde(default, borrow)]
+    entry: Vec<&'p RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Link {
+    relation: String,
+    url: String,
+}
+
+/// Why the pages did not come to an end.
+enum Broken {
+    Unreachable(Unreachable),
+    /// A page is no Bundle, or leads away from the service.
+    Page,
+}
+
+/// Follows the links from page to page; gives the first answer that is none.
+async fn all_pages(app: &App, token: &str) -> Result<Result<String, Answer>, Broken> {
+    let service = format!("{}/fhir/", app.client.settings.service);
+    let mut query = EVERYTHING.to_owned();
+    let mut bundle = r#"{"resourceType":"Bundle","type":"collection","entry":["#.to_owned();
+    loop {
+        let file = app.client.file(token, &query, "application/fhir+json").await;
+        let bytes = match file.map_err(Broken::Unreachable)? {
+            Ok(file) => file.bytes,
+            Err(answer) => return Ok(Err(answer)),
+        };
+        let page: Page<'_> = serde_json::from_slice(&bytes).map_err(|_| Broken::Page)?;
+        for entry in &page.entry {
+            if !bundle.ends_with('[') {
+                bundle.push(',');
+            }
+            bundle.push_str(entry.get());
+        }
+        let Some(next) = page.link.iter().find(|link| link.relation == "next") else {
+            break;
+        };
+        // The token goes to the service only.
+        next.url
+            .strip_prefix(&service)
+            .ok_or(Broken::Page)?
+            .clone_into(&mut query);
+    }
+    bundle.push_str("]}");
+    Ok(Ok(bundle))
+}
+
+/// A file to keep.
+fn kept(content_type: &'static str, name: HeaderValue, bytes: impl Into<Bytes>) -> Response {
+    let mut response = Response::new(Body::from(bytes.into()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CONTENT_DISPOSITION, name);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Says why there is no record. While the records are being fetched, the page asks again by itself.
+fn not_yet(user: &str, answer: &Answer) -> Response {
+    shown(user, stage(answer), wait(answer), Summary::default())
+}
+
+fn shown(user: &str, stage: Stage, wait: Option<u64>, summary: Summary) -> Response {
+    let summary = SummaryPage {
+        user,
+        stage,
+        wait,
+        summary,
+    };
+    page(StatusCode::OK, &summary)
+}
+
+impl Summary {
+    /// Reads an International Patient Summary: a Composition, and the Patient whom it is about.
+    fn read(document: &Value) -> Summary {
+        let entries = document["entry"].as_array().into_iter().flatten();
+        let resources: Vec<&Value> = entries.map(|entry| &entry["resource"]).collect();
+        let of = |name: &str| resources.iter().copied().find(|one| one["resourceType"] == name);
+        let (composition, patient) = (of("Composition"), of("Patient"));
+        let mut read = Summary {
+            name: patient.and_then(|patient| named(&patient["name"][0])),
+            born: patient.and_then(|patient| text(&patient["birthDate"])),
+            made: composition.and_then(|composition| text(&composition["date"])),
+            ..Summary::default()
+        };
+        // The day is enough.
+        if let Some(at) = read.made.as_ref().and_then(|made| made.find('T')) {
+            read.made.iter_mut().for_each(|made| made.truncate(at));
+        }
+        let sections = composition.and_then(|composition| composition["section"].as_array());
+        for section in sections.into_iter().flatten() {
+            let title = text(&section["title"]).unwrap_or_default();
+            match section["entry"].as_array().map_or(0, Vec::len) {
+                0 => read.empty.push(title),
+                entries => read.sections.push(Section {
+                    title,
+                    narrative: text(&section["text"]["div"]).unwrap_or_default(),
+                    entries,
+                }),
+            }
+        }
+        read
+    }
+}
+
+/// A HumanName as it is called.
+fn named(name: &Value) -> Option<String> {
+    text(&name["text"]).or_else(|| {
+        let given = name["given"].as_array().into_iter().flatten().filter_map(text);
+        let parts: Vec<String> = given.chain(text(&name["family"])).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    })
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn sections_with_entries_are_shown_and_the_others_named() {
+        let section = |title: &str, entries: usize| {
+            let entry = vec![json!({"reference": "x"}); entries];
+            let mut section = json!({"title": title, "text": {"div": format!("<div>{title}</div>")}});
+            if entries > 0 {
+                section["entry"] = entry.into();
+            }
+            section
+        };
+        let document = json!({"resourceType": "Bundle", "entry": [
+            {"resource": {"resourceType": "Composition", "date": "2026-11-23T10:00:00Z",
+                "section": [section("Results", MAX_OPEN + 1), section("Allergies", 0), section("Problems", 1)]}},
+            {"resource": {"resourceType": "Patient", "birthDate": "1980-01-02", "name": [{"given": ["Ada", "B."], "family": "Low"}]}}
+        ]});
+        let summary = Summary::read(&document);
+        let shown = |title: &str, entries| Section {
+            title: title.to_owned(),
+            narrative: format!("<div>{title}</div>"),
+            entries,
+        };
+        let expected = Summary {
+            name: Some("Ada B. Low".to_owned()),
+            born: Some("1980-01-02".to_owned()),
+            made: Some("2026-11-23".to_owned()),
+            sections: vec![shown("Results", MAX_OPEN + 1), shown("Problems", 1)],
+            empty: vec!["Allergies".to_owned()],
+        };
+        assert_eq!(summary, expected);
+        let open: Vec<bool> = summary.sections.iter().map(Section::is_open).collect();
+        assert_eq!(open, [false, true]);
+    }
+}
