@@ -156,6 +156,12 @@ impl Server {
         Server::knowing(folder, lake, limits, Arc::default())
     }
 
+    /// A server over a lake that is filled already, known to its clients by another address.
+    pub(crate) fn at(folder: tempfile::TempDir, lake: Lake, base_url: &str) -> Server {
+        let (limits, clock) = (Limits::default(), Clock::at(START));
+        Server::run(folder, lake, limits, Arc::default(), false, clock, Some(base_url))
+    }
+
     /// A server over a lake in a folder that explains its answers to those who may ask.
     pub(crate) fn explaining(folder: tempfile::TempDir, lake: Lake) -> Server {
         Server::run(

@@ -1,5 +1,4 @@
-//! What records refer to comes with them: documents of all kinds, as Binaries and by other addresses, with what is too large, missing or
-//! forbidden told; read by who may read the record, in any form; gone with the consent.
+//! What a sync brings and keeps, and who may read it in which form.
 
 use std::path::PathBuf;
 
@@ -7,117 +6,11 @@ use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use tabularium::consent::{Actor, JobState, MissingReason};
+use tabularium::consent::MissingReason;
 use tabularium::lake::Mode;
-use tabularium::sync::{Most, Settings};
 
-use super::world::{Connected, World, pace, text};
+use super::world::{KINDS, MOST, again, ask, at_source, attachment, files, path, record, said, text, world};
 use crate::harness::consented::App;
-use crate::harness::lake::files_below;
-
-/// What is taken of one attachment here.
-const MOST: u64 = 64 << 10;
-const KINDS: [&str; 5] = ["pdf", "text", "html", "rtf", "ccda"];
-
-/// People with documents of all kinds.
-fn world(people: u64, changes: &Value) -> World {
-    let world = World::new(people, Mode::Live);
-    world.payer.turn(
-        "riverbend",
-        &json!({"attachments": ["all"], "attachment_bytes": 2 * MOST}),
-    );
-    world.payer.turn("riverbend", changes);
-    work(&world);
-    world
-}
-
-fn work(world: &World) {
-    let most = Most {
-        attachment: MOST,
-        ..Most::default()
-    };
-    world.work_at(Settings {
-        most,
-        pace: pace(),
-        ..Settings::default()
-    });
-}
-
-/// The record that leads to a document, as the service gives it.
-fn record(world: &World, connected: &Connected, kind: &str) -> Value {
-    let ty = if kind == "html" {
-        "DiagnosticReport"
-    } else {
-        "DocumentReference"
-    };
-    let id = format!("{}-{kind}", connected.source_patient);
-    let id = world.lake().synced_id(connected.owner, "riverbend", ty, &id);
-    let answer = world.get(&format!("/fhir/{ty}/{id}"), &connected.token);
-    assert_eq!(answer.status, 200, "{}", answer.text);
-    answer.json()
-}
-
-fn attachment(record: &Value) -> &Value {
-    match &record["presentedForm"][0] {
-        Value::Null => &record["content"][0]["attachment"],
-        attachment => attachment,
-    }
-}
-
-/// The path of a document's Binary.
-fn path(world: &World, connected: &Connected, kind: &str) -> String {
-    let record = record(world, connected, kind);
-    let url = text(attachment(&record), "url").to_owned();
-    let path = url.strip_prefix(&world.base_url());
-    path.unwrap_or_else(|| panic!("{url} is not the service's")).to_owned()
-}
-
-/// The bytes at the source.
-fn at_source(world: &World, connected: &Connected, kind: &str) -> String {
-    let id = format!("{}-{kind}", connected.source_patient);
-    let place = match kind {
-        "html" => format!("files/{id}.html"),
-        "ccda" => format!("files/{id}.xml"),
-        _ => format!("Binary/{id}"),
-    };
-    let url = format!("{}/{place}", world.payer.fhir_base("riverbend"));
-    let reply = world.payer.get(&url, Some(&connected.source_token));
-    assert_eq!(reply.status, 200);
-    reply.text
-}
-
-/// Asks for a path with headers: status, headers, bytes.
-fn ask(
-    world: &World,
-    method: &str,
-    path: &str,
-    token: &str,
-    headers: &[(&str, &str)],
-) -> (u16, ureq::http::HeaderMap, Vec<u8>) {
-    let token = format!("Bearer {token}");
-    let headers = [&[("authorization", token.as_str())], headers].concat();
-    world.server.send_bytes(method, path, &headers, &[])
-}
-
-fn again(world: &World, connected: &Connected) {
-    world.store().create_job(&connected.authorization, "refresh").unwrap();
-    assert_eq!(world.end_of(connected), JobState::Completed);
-}
-
-/// What the newest sync said of attachments.
-fn said(world: &World, connected: &Connected) -> String {
-    let lines = world.audit(connected);
-    let line = lines.iter().find(|line| line.contains("attachments: "));
-    line.map_or("", |line| line.split("attachments: ").nth(1).unwrap())
-        .to_owned()
-}
-
-fn files(world: &World) -> Vec<PathBuf> {
-    let files = files_below(&world.server.folder().join("data")).into_iter();
-    files
-        .filter(|path| path.to_string_lossy().ends_with(".attachment"))
-        .collect()
-}
 
 #[test]
 fn a_sync_brings_what_records_refer_to_and_says_what_it_could_not_have() {
@@ -351,37 +244,4 @@ fn nobody_else_learns_of_a_document() {
         assert_eq!(found["total"], expected);
     }
     assert_eq!(world.server.send("GET", &path, &[], "").status, 401);
-}
-
-#[test]
-fn documents_go_with_their_consent() {
-    let world = world(2, &json!({}));
-    let (own, other) = (world.synced("riverbend", 0), world.synced("riverbend", 1));
-    // An earlier edition in an older snapshot.
-    world.payer.turn("riverbend", &json!({"attachment_edition": 1}));
-    again(&world, &own);
-    let path = path(&world, &own, "text");
-    let marks = ["text", "pdf"].map(|kind| at_source(&world, &own, kind));
-    assert_eq!(files(&world).len(), 15);
-    world.store().revoke_consent(&own.consent, Actor::Application).unwrap();
-    assert_eq!(ask(&world, "GET", &path, &own.token, &[]).0, 401);
-    world.until("the erasure", || world.store().open_erasures(0, 1).unwrap().is_empty());
-    assert_eq!(ask(&world, "GET", &path, &world.server.application_token(), &[]).0, 404);
-    assert_eq!(files(&world).len(), 5, "those of the other person");
-    let line = |text: &str| text.lines().find(|line| line.contains("edition")).unwrap().to_owned();
-    for mark in marks.map(|text| line(&text)) {
-        let mark = mark.split(", edition").next().unwrap().to_owned();
-        for file in files_below(world.server.folder()) {
-            let bytes = std::fs::read(&file).unwrap();
-            let found = memchr::memmem::find(&bytes, mark.as_bytes());
-            assert!(
-                found.is_none() || file.ends_with("service.sqlite"),
-                "{} is left",
-                file.display()
-            );
-        }
-    }
-    let path = self::path(&world, &other, "text");
-    assert_eq!(ask(&world, "GET", &path, &other.token, &[]).0, 200);
-    assert!(tabularium::lake::check::check(world.server.folder()).unwrap().is_good());
 }

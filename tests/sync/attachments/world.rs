@@ -1,0 +1,123 @@
+//! People with documents of all kinds, and what is asked of them.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tabularium::consent::JobState;
+use tabularium::lake::Mode;
+use tabularium::sync::{Most, Settings};
+
+use crate::harness::lake::files_below;
+use crate::sync::world::pace;
+pub(super) use crate::sync::world::{Connected, World, text};
+
+/// What is taken of one attachment here.
+pub(super) const MOST: u64 = 64 << 10;
+pub(super) const KINDS: [&str; 5] = ["pdf", "text", "html", "rtf", "ccda"];
+
+/// People with documents of all kinds.
+pub(super) fn world(people: u64, changes: &Value) -> World {
+    let world = World::new(people, Mode::Live);
+    world.payer.turn(
+        "riverbend",
+        &json!({"attachments": ["all"], "attachment_bytes": 2 * MOST}),
+    );
+    world.payer.turn("riverbend", changes);
+    work(&world);
+    world
+}
+
+pub(super) fn work(world: &World) {
+    let most = Most {
+        attachment: MOST,
+        ..Most::default()
+    };
+    world.work_at(Settings {
+        most,
+        pace: pace(),
+        ..Settings::default()
+    });
+}
+
+/// The path of the record that leads to a document.
+pub(super) fn record_path(world: &World, connected: &Connected, kind: &str) -> String {
+    let ty = if kind == "html" {
+        "DiagnosticReport"
+    } else {
+        "DocumentReference"
+    };
+    let id = format!("{}-{kind}", connected.source_patient);
+    format!(
+        "/fhir/{ty}/{}",
+        world.lake().synced_id(connected.owner, "riverbend", ty, &id)
+    )
+}
+
+/// The record that leads to a document, as the service gives it.
+pub(super) fn record(world: &World, connected: &Connected, kind: &str) -> Value {
+    let answer = world.get(&record_path(world, connected, kind), &connected.token);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    answer.json()
+}
+
+pub(super) fn attachment(record: &Value) -> &Value {
+    match &record["presentedForm"][0] {
+        Value::Null => &record["content"][0]["attachment"],
+        attachment => attachment,
+    }
+}
+
+/// The path of a document's Binary.
+pub(super) fn path(world: &World, connected: &Connected, kind: &str) -> String {
+    let record = record(world, connected, kind);
+    let url = text(attachment(&record), "url").to_owned();
+    let path = url.strip_prefix(&world.base_url());
+    path.unwrap_or_else(|| panic!("{url} is not the service's")).to_owned()
+}
+
+/// The bytes at the source.
+pub(super) fn at_source(world: &World, connected: &Connected, kind: &str) -> String {
+    let id = format!("{}-{kind}", connected.source_patient);
+    let place = match kind {
+        "html" => format!("files/{id}.html"),
+        "ccda" => format!("files/{id}.xml"),
+        _ => format!("Binary/{id}"),
+    };
+    let url = format!("{}/{place}", world.payer.fhir_base("riverbend"));
+    let reply = world.payer.get(&url, Some(&connected.source_token));
+    assert_eq!(reply.status, 200);
+    reply.text
+}
+
+/// Asks for a path with headers: status, headers, bytes.
+pub(super) fn ask(
+    world: &World,
+    method: &str,
+    path: &str,
+    token: &str,
+    headers: &[(&str, &str)],
+) -> (u16, ureq::http::HeaderMap, Vec<u8>) {
+    let token = format!("Bearer {token}");
+    let headers = [&[("authorization", token.as_str())], headers].concat();
+    world.server.send_bytes(method, path, &headers, &[])
+}
+
+pub(super) fn again(world: &World, connected: &Connected) {
+    world.store().create_job(&connected.authorization, "refresh").unwrap();
+    assert_eq!(world.end_of(connected), JobState::Completed);
+}
+
+/// What the newest sync said of attachments.
+pub(super) fn said(world: &World, connected: &Connected) -> String {
+    let lines = world.audit(connected);
+    let line = lines.iter().find(|line| line.contains("attachments: "));
+    line.map_or("", |line| line.split("attachments: ").nth(1).unwrap())
+        .to_owned()
+}
+
+pub(super) fn files(world: &World) -> Vec<PathBuf> {
+    let files = files_below(&world.server.folder().join("data")).into_iter();
+    files
+        .filter(|path| path.to_string_lossy().ends_with(".attachment"))
+        .collect()
+}
