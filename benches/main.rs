@@ -14,6 +14,7 @@ mod read;
 mod sample;
 mod search;
 mod shred;
+mod sync;
 mod terminology;
 mod tokens;
 mod views;
@@ -42,6 +43,7 @@ fn main() {
     tokens::benches(&mut criterion, &sample);
     terminology::benches(&mut criterion);
     normalize::benches(&mut criterion);
+    sync::benches(&mut criterion);
     criterion.final_summary();
     medians::print(&results, started);
 }

@@ -27,7 +27,7 @@ pub(crate) fn benches(criterion: &mut Criterion) {
 }
 
 /// Surveys a consent and writes its records; gives their length.
-fn normalize(texts: &[String]) -> usize {
+pub(crate) fn normalize(texts: &[String]) -> usize {
     let sources = [Source {
         authorization: "a".into(),
         endpoint: "e".into(),
