@@ -88,7 +88,7 @@ try {
   // And the summary, which is read on the spot.
   await page.getByRole('link', { name: 'Summary', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'Your summary' }).waitFor();
-  await page.getByRole('heading', { level: 2, name: /^Problem List/ }).waitFor();
+  await page.getByRole('heading', { level: 2, name: /^Immunizations/ }).waitFor();
   await page.locator('#sections table').first().waitFor();
   await eachSize(page, 'summary');
   const folded = page.locator('#sections details:not([open]) > summary');
