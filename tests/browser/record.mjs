@@ -50,6 +50,11 @@ async function eachSize(page, name) {
   for (size of Object.keys(SIZES)) {
     await page.setViewportSize(SIZES[size].viewport);
     await look(page, name);
+    // All that is said under one heading stands in one column.
+    const crooked = await page.evaluate(() => [...document.querySelectorAll('dl')]
+      .map((list) => new Set([...list.querySelectorAll('dd')].map((one) => one.getBoundingClientRect().left)))
+      .filter((lefts) => lefts.size > 1).length);
+    assert.equal(crooked, 0, `${name} (${size}) has facts out of line`);
     const screens = await page.evaluate(() => document.documentElement.scrollHeight / 1000);
     assert.ok(screens <= MAX_SCREENS[size], `${name} (${size}) is ${screens} screens long`);
   }
