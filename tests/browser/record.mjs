@@ -46,9 +46,15 @@ async function kept(page, name) {
   return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
 }
 
+// Makes the window as large as a device's, and waits until the page knows.
+async function resize(page) {
+  await page.setViewportSize(SIZES[size].viewport);
+  await page.waitForFunction((width) => window.innerWidth === width, SIZES[size].viewport.width);
+}
+
 async function eachSize(page, name) {
   for (size of Object.keys(SIZES)) {
-    await page.setViewportSize(SIZES[size].viewport);
+    await resize(page);
     await look(page, name);
     // All that is said under one heading stands in one column.
     const crooked = await page.evaluate(() => [...document.querySelectorAll('dl')]
@@ -99,7 +105,7 @@ try {
   const folded = page.locator('#sections details:not([open]) > summary');
   while (await folded.count() > 0) await folded.first().click();
   for (size of Object.keys(SIZES)) {
-    await page.setViewportSize(SIZES[size].viewport);
+    await resize(page);
     await look(page, 'summary-unfolded');
   }
 
