@@ -1,6 +1,7 @@
 //! How a record shows what normalization wrote into it: extensions under the service's own URL.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use memchr::memmem;
 
@@ -41,7 +42,9 @@ pub(super) fn known_from(base: &str, reference: &str) -> String {
 
 /// Whether the text of a record holds a mark at all.
 pub(super) fn may_stand_in(record: Value<'_>) -> bool {
-    memmem::find(record.raw().as_bytes(), NORMALIZED.as_bytes()).is_some()
+    static FINDER: OnceLock<memmem::Finder<'static>> = OnceLock::new();
+    let finder = FINDER.get_or_init(|| memmem::Finder::new(NORMALIZED));
+    finder.find(record.raw().as_bytes()).is_some()
 }
 
 /// Whether a value was contributed.

@@ -52,10 +52,12 @@ pub struct Plan {
 impl Plan {
     /// The edits of one record. A record that needs none leaves `edits` empty.
     pub fn apply(&self, record: &Record<'_>, codes: &dyn Codes, edits: &mut Edits, report: &mut Report) {
-        let additions = self
-            .additions
-            .get(&(record.resource_type, record.id.to_owned()))
-            .map_or(&[][..], Vec::as_slice);
+        let additions = if self.additions.is_empty() {
+            None
+        } else {
+            self.additions.get(&(record.resource_type, record.id.to_owned()))
+        };
+        let additions = additions.map_or(&[][..], Vec::as_slice);
         form::edit(record, &self.form, additions, codes, edits, report);
         links::edit(record, &self.links, edits, report);
     }

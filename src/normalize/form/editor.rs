@@ -136,7 +136,7 @@ impl<'e, 'm> Editor<'e, 'm> {
             self.report.of(Rule::Displays).left += 1;
             return None;
         };
-        self.edits.append(item, "display", &quoted(&display));
+        self.edits.append_str(item, "display", &display);
         changed(self.report, Rule::Displays);
         Some(display)
     }
@@ -228,7 +228,7 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
         let text = self.list(list);
         let mapped = self.map(list);
         if let Some(text) = text.or(mapped).filter(|_| !has_text) {
-            self.edits.append(value, "text", &quoted(&text));
+            self.edits.append_str(value, "text", &text);
             changed(self.report, Rule::Displays);
         }
     }
@@ -252,7 +252,7 @@ impl<'e> Visit<'e> for Editor<'e, '_> {
         if !coding.has_display
             && let Some(display) = self.lookup(&written.system, &written.code)
         {
-            self.edits.append(value, "display", &quoted(&display));
+            self.edits.append_str(value, "display", &display);
             changed(self.report, Rule::Displays);
         }
     }

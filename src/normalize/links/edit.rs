@@ -141,7 +141,7 @@ impl<'e> Editor<'e, '_> {
     fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: Place) {
         let named = !read.has_display;
         if let Some(name) = self.facts.index.name(place).filter(|_| named) {
-            self.edits.append(value, "display", &quoted(name));
+            self.edits.append_str(value, "display", name);
             self.changed();
         }
         self.dangles_no_longer(read);
