@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use criterion::{Criterion, Throughput};
 use serde_json::Value;
 use tabularium::fhir::facts;
-use tabularium::lake::json::{Edits, Tape, write_compact};
+use tabularium::lake::json::{Edits, Tape, Value as Json, write_compact};
 use tabularium::normalize::{Day, NoCodes, NoPlans, Record, Report, Settings, Source, SourceId, Survey};
 
 pub(crate) fn benches(criterion: &mut Criterion) {
@@ -44,14 +44,14 @@ pub(crate) fn normalize(texts: &[String]) -> usize {
     };
     let mut survey = Survey::default();
     let mut tape = Tape::new();
-    for text in texts {
-        each(&mut tape, text, |record| survey.see(record, &settings));
-    }
+    let places: Vec<u32> = texts.iter().map(|text| tape.append(text).unwrap()).collect();
+    let records = || texts.iter().zip(&places).map(|(text, place)| tape.value(*place, text));
+    records().for_each(|json| each(json, |record| survey.see(record, &settings)));
     let plan = survey.decide(&settings);
     let (mut edits, mut report, mut out) = (Edits::new(), Report::default(), Vec::new());
     let mut length = 0;
-    for text in texts {
-        each(&mut tape, text, |record| {
+    for json in records() {
+        each(json, |record| {
             if !plan.rewrite(record, &NoCodes, &mut edits, &mut out, &mut report) {
                 write_compact(record.json, &mut out, &edits);
             }
@@ -61,8 +61,7 @@ pub(crate) fn normalize(texts: &[String]) -> usize {
     length
 }
 
-fn each(tape: &mut Tape, text: &str, then: impl FnOnce(&Record<'_>)) {
-    let json = tape.parse(text.as_bytes()).unwrap();
+fn each(json: Json<'_>, then: impl FnOnce(&Record<'_>)) {
     let (Some(ty), Some(id)) = (json.get_str("resourceType"), json.get_str("id")) else {
         return;
     };

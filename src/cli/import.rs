@@ -46,7 +46,8 @@ pub(super) struct Args {
     /// Apply the rules of normalization, as a sync does: MedicationRequest, Encounter, Condition, Procedure and InsurancePlan from
     /// claims, canonical systems, codes and displays, references, required elements
     ///
-    /// The input is read twice. The records of one patient are one unit.
+    /// The records of one patient are one unit. What does not fit into memory waits in a temporary file in the data
+    /// folder, until all of the input is read.
     #[arg(long)]
     normalize: bool,
     #[command(flatten)]

@@ -187,6 +187,11 @@ impl Facts {
         (0..self.len()).map(TypeId::new)
     }
 
+    /// The type with this [`TypeId::index`].
+    pub fn type_at(&self, index: usize) -> Option<TypeId> {
+        (index < self.len()).then(|| TypeId::new(index))
+    }
+
     /// How many types there are: one more than the greatest [`TypeId::index`].
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {

@@ -6,6 +6,7 @@ mod codes;
 pub mod compartment;
 pub mod decimal;
 pub mod facts;
+pub(crate) mod name_table;
 pub mod narrative;
 pub mod outcome;
 mod parameter_folder;

@@ -6,11 +6,12 @@
 use rustc_hash::FxHashMap;
 
 use super::facts::{Element, Kind, Primitive, TypeDef, TypeId};
+use super::name_table::NameTable;
 
 static TABLE: &str = include_str!("../../schemas/types.tsv");
 
 /// Where a JSON property leads: the element's place in its type, and the type it has under this name.
-pub(super) type Properties = FxHashMap<&'static str, (u16, TypeId)>;
+pub(super) type Properties = NameTable<(u16, TypeId)>;
 
 /// The table, read.
 pub(super) struct Types {
@@ -214,7 +215,7 @@ impl Choices {
 }
 
 fn properties(ty: &TypeDef, types: &[TypeDef], choices: &mut Choices) -> Properties {
-    let mut properties = Properties::default();
+    let mut properties = Vec::new();
     for (at, element) in ty.elements.iter().enumerate() {
         for each in &element.types {
             let name = if element.choice {
@@ -222,8 +223,8 @@ fn properties(ty: &TypeDef, types: &[TypeDef], choices: &mut Choices) -> Propert
             } else {
                 element.name
             };
-            properties.insert(name, (at as u16, *each));
+            properties.push((name, (at as u16, *each)));
         }
     }
-    properties
+    properties.into_iter().collect()
 }

@@ -83,9 +83,21 @@ pub(super) struct Content<'a> {
     /// Its id before rewriting.
     pub(super) source_id: &'a str,
     pub(super) patient: Option<&'a str>,
-    pub(super) shared_refs: &'a [String],
+    pub(super) shared_refs: SharedRefs<'a>,
     pub(super) text: &'a str,
     pub(super) identifiers: &'a [Key],
+}
+
+/// What a resource refers to that may be shared, as `Type/id`.
+#[derive(Clone, Copy)]
+pub(super) enum SharedRefs<'a> {
+    List(&'a [String]),
+    /// One a line.
+    Lines(&'a str),
+}
+
+impl SharedRefs<'_> {
+    pub(super) const NONE: SharedRefs<'static> = SharedRefs::Lines("");
 }
 
 impl Block {
@@ -116,17 +128,6 @@ impl Block {
         self.source = Some(source);
     }
 
-    /// Exchanges the text of an entry.
-    pub(super) fn rewrite(&mut self, at: usize, text: &str, digest: [u8; 16], splice: Splice, shared_refs: &[String]) {
-        let shared_refs = self.append_lines(shared_refs);
-        let text = self.append(text);
-        let entry = &mut self.entries[at];
-        entry.text = text;
-        entry.shared_refs = shared_refs;
-        entry.digest = digest;
-        entry.splice = splice;
-    }
-
     pub(super) fn push(&mut self, content: &Content<'_>) {
         let id = self.append(content.id);
         let source_id = if content.source_id == content.id {
@@ -135,7 +136,10 @@ impl Block {
             self.append(content.source_id)
         };
         let patient = self.append(content.patient.unwrap_or_default());
-        let shared_refs = self.append_lines(content.shared_refs);
+        let shared_refs = match content.shared_refs {
+            SharedRefs::List(list) => self.append_lines(list),
+            SharedRefs::Lines(lines) => self.append(lines),
+        };
         let text = self.append(content.text);
         let place = self.entries.len() as u32;
         self.identifiers
@@ -202,9 +206,17 @@ impl Block {
     }
 
     pub(super) fn shared_refs(&self, entry: &Entry) -> impl Iterator<Item = &str> {
+        lines(self.shared_refs_lines(entry))
+    }
+
+    /// What the resource refers to that may be shared, one a line.
+    pub(super) fn shared_refs_lines(&self, entry: &Entry) -> &str {
         self.str(&entry.shared_refs)
-            .split('\n')
-            .filter(|reference| !reference.is_empty())
+    }
+
+    /// Where version and time belong in the resource.
+    pub(super) fn splice(&self, entry: &Entry) -> Splice {
+        entry.splice
     }
 
     /// The resource, without its version and the time of the commit.
@@ -234,4 +246,9 @@ impl Block {
         };
         out.extend_from_slice(after);
     }
+}
+
+/// The lines of a list of shared references.
+pub(super) fn lines(list: &str) -> impl Iterator<Item = &str> {
+    list.split('\n').filter(|reference| !reference.is_empty())
 }

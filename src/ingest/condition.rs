@@ -51,6 +51,14 @@ impl Keys {
         hasher.finish()
     }
 
+    /// Names a resource in 128 bits, so that two never meet.
+    pub(super) fn identity(self, ty: TypeId, id: &str) -> u128 {
+        let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
+        hasher.write_usize(ty.index());
+        hasher.write(id.as_bytes());
+        hasher.finish128().into()
+    }
+
     pub(super) fn key(self, ty: TypeId, token: Token<'_>) -> Key {
         let mut hasher = SipHasher13::new_with_keys(self.0, self.1);
         let (kind, system, value) = match token {

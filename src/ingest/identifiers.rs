@@ -1,14 +1,18 @@
 //! Which resources carry which identifiers, as far as the import has come: what conditional references are resolved by.
 //!
 //! The index is bounded. A type that does not fit is dropped and remembered as [incomplete](Identifiers::is_complete);
-//! conditions on it are then answered by reading the lake (`lookup`).
+//! conditions on it are then answered by reading the lake's files and the import's, or, where these are not written
+//! yet, a temporary file of identifiers.
 
 use std::collections::hash_map::Entry;
+use std::io;
+use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::Block;
 use super::condition::{Condition, Key, Keys, Token};
+use super::spill::Spill;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Value;
 
@@ -26,6 +30,8 @@ pub(super) enum Match {
 /// Identifier to resources.
 #[derive(Debug)]
 pub(super) struct Identifiers {
+    /// What did not fit, where nothing else knows it.
+    overflow: Option<Overflow>,
     by_type: FxHashMap<TypeId, OfType>,
     /// Types whose rows in the lake have been read in.
     loaded: FxHashSet<TypeId>,
@@ -52,11 +58,28 @@ impl Identifiers {
     /// An index of at most `capacity` identifiers.
     pub(super) fn new(capacity: usize) -> Self {
         Self {
+            overflow: None,
             by_type: FxHashMap::default(),
             loaded: FxHashSet::default(),
             incomplete: FxHashSet::default(),
             count: 0,
             capacity,
+        }
+    }
+
+    /// An index of at most `capacity` identifiers in memory. The others are in a temporary file of the folder.
+    pub(super) fn with_overflow(capacity: usize, folder: &Path) -> Self {
+        Self {
+            overflow: Some(Overflow::new(folder)),
+            ..Self::new(capacity)
+        }
+    }
+
+    /// Visits what did not fit of a type: ids, and each time some of the id's identifiers.
+    pub(super) fn overflowed(&mut self, ty: TypeId, visit: &mut dyn FnMut(&str, &[Key])) -> io::Result<()> {
+        match &mut self.overflow {
+            Some(overflow) => overflow.visit(ty, visit),
+            None => Ok(()),
         }
     }
 
@@ -70,7 +93,13 @@ impl Identifiers {
 
     /// Notes that a resource carries these identifiers.
     pub(super) fn add(&mut self, ty: TypeId, id: &str, keys: &[Key]) {
-        if keys.is_empty() || self.incomplete.contains(&ty) {
+        if keys.is_empty() {
+            return;
+        }
+        if self.incomplete.contains(&ty) {
+            if let Some(overflow) = &mut self.overflow {
+                overflow.add(ty, id, keys);
+            }
             return;
         }
         let of_type = self.by_type.entry(ty).or_default();
@@ -149,8 +178,15 @@ impl Identifiers {
             .map(|(ty, _)| *ty);
         if let Some(ty) = largest {
             tracing::debug!(r#type = facts().get(ty).name, "too many identifiers to keep in memory");
-            self.count -= self.by_type.remove(&ty).map_or(0, |of_type| of_type.by_key.len());
+            let of_type = self.by_type.remove(&ty).unwrap_or_default();
+            self.count -= of_type.by_key.len();
             self.incomplete.insert(ty);
+            if let Some(overflow) = &mut self.overflow {
+                for (key, holders) in &of_type.by_key {
+                    let ids = holders.places().iter().map(|place| &of_type.ids[*place as usize]);
+                    ids.for_each(|id| overflow.add(ty, id, &[*key]));
+                }
+            }
         }
     }
 }
@@ -172,6 +208,66 @@ impl Holders {
             Holders::One(place) => std::slice::from_ref(place),
             Holders::Many(places) => places,
         }
+    }
+}
+
+/// Identifiers that did not fit into memory, by type.
+#[derive(Debug)]
+struct Overflow {
+    spill: Spill,
+    /// What is not in the spill yet.
+    open: FxHashMap<usize, Vec<u8>>,
+    /// Why some could not be kept.
+    failed: Option<io::Error>,
+}
+
+/// Bytes of a type's identifiers that are written at once.
+const WRITTEN_AT_ONCE: usize = 32 << 10;
+
+impl Overflow {
+    fn new(folder: &Path) -> Overflow {
+        Overflow {
+            spill: Spill::new(folder, facts().len(), 0),
+            open: FxHashMap::default(),
+            failed: None,
+        }
+    }
+
+    fn add(&mut self, ty: TypeId, id: &str, keys: &[Key]) {
+        let open = self.open.entry(ty.index()).or_default();
+        for key in keys {
+            open.extend_from_slice(&key.to_le_bytes());
+            open.extend_from_slice(&(id.len() as u32).to_le_bytes());
+            open.extend_from_slice(id.as_bytes());
+        }
+        if open.len() >= WRITTEN_AT_ONCE {
+            self.write(ty);
+        }
+    }
+
+    fn write(&mut self, ty: TypeId) {
+        if let Some(open) = self.open.get_mut(&ty.index()) {
+            self.failed = self.spill.add(ty.index(), open).err().or(self.failed.take());
+            open.clear();
+        }
+    }
+
+    fn visit(&mut self, ty: TypeId, visit: &mut dyn FnMut(&str, &[Key])) -> io::Result<()> {
+        self.write(ty);
+        if let Some(error) = &self.failed {
+            return Err(error.kind().into());
+        }
+        self.spill.get(ty.index()).parts(|_, mut bytes| {
+            let damaged = || io::Error::from(io::ErrorKind::InvalidData);
+            while let Some((key, rest)) = bytes.split_first_chunk() {
+                let (length, rest) = rest.split_first_chunk().ok_or_else(damaged)?;
+                let length = u32::from_le_bytes(*length) as usize;
+                let (id, rest) = rest.split_at_checked(length).ok_or_else(damaged)?;
+                visit(str::from_utf8(id).map_err(|_| damaged())?, &[Key::from_le_bytes(*key)]);
+                bytes = rest;
+            }
+            Ok::<_, io::Error>(())
+        })
     }
 }
 
@@ -256,6 +352,30 @@ mod tests {
         ] {
             assert_eq!(Condition::parse(text, keys), None, "{text}");
         }
+    }
+
+    /// Where nothing was written yet that could be read instead, what does not fit into memory is found on the disk.
+    #[test]
+    fn what_does_not_fit_is_kept_on_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = Keys::new();
+        let ty = super::super::condition::resource_type("Encounter").unwrap();
+        let key = |value: usize| keys.key(ty, Token::NoSystem(&value.to_string()));
+        let mut index = Identifiers::with_overflow(3, folder.path());
+        for at in 0..5_000 {
+            index.add(ty, &format!("e{}", at / 2), &[key(at)]);
+        }
+        assert!(!index.is_complete(ty) && index.count <= 3);
+        let mut found = std::collections::BTreeMap::new();
+        index
+            .overflowed(ty, &mut |id, keys| {
+                keys.iter().for_each(|key| drop(found.insert(*key, id.to_owned())))
+            })
+            .unwrap();
+        assert_eq!(found.len(), 5_000);
+        assert!((0..5_000).all(|at| found[&key(at)] == format!("e{}", at / 2)));
+        let other = super::super::condition::resource_type("Patient").unwrap();
+        index.overflowed(other, &mut |id, _| panic!("{id}")).unwrap();
     }
 
     #[test]

@@ -152,7 +152,7 @@ fn next(
 }
 
 /// A file that goes with the process, however it ends.
-fn unnamed_file(folder: &Path) -> io::Result<File> {
+pub(super) fn unnamed_file(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!("import-{}", uuid::Uuid::new_v4()));
     let file = private::options().read(true).write(true).create_new(true).open(&path)?;
     std::fs::remove_file(&path)?;

@@ -29,6 +29,7 @@ mod rules;
 mod sequence;
 mod session;
 mod source;
+mod spill;
 mod store;
 mod summary;
 mod synced;

@@ -1,6 +1,6 @@
 //! Owners of filed resources, and the row that a normalized resource becomes.
 
-use super::block::{Block, Content, Origin};
+use super::block::{Block, Content, Origin, SharedRefs};
 use super::filing::Filing;
 use super::normalize::{Normalized, Normalizer};
 use crate::lake::file::digest;
@@ -11,13 +11,16 @@ use crate::lake::owner::{APPLICATION_ONLY, OwnerKey, SHARED};
 pub(super) struct Owners {
     key: OwnerKey,
     application: String,
+    /// Whether digests are taken: not of texts that the rules may write anew.
+    takes_digests: bool,
 }
 
 impl Owners {
-    pub(super) fn new(key: OwnerKey, application: &str) -> Self {
+    pub(super) fn new(key: OwnerKey, application: &str, takes_digests: bool) -> Self {
         Self {
             key,
             application: application.to_owned(),
+            takes_digests,
         }
     }
 
@@ -39,16 +42,21 @@ impl Owners {
             Filing::ApplicationOnly => (APPLICATION_ONLY, None),
             Filing::Shared => (SHARED, None),
         };
+        let digest = if self.takes_digests {
+            digest(normalizer.text().as_bytes())
+        } else {
+            [0; 16]
+        };
         block.push(&Content {
             ordinal,
             owner,
-            digest: digest(normalizer.text().as_bytes()),
+            digest,
             origin,
             splice: normalized.splice,
             id: &normalized.id,
             source_id: &normalized.source_id,
             patient: patient.as_deref(),
-            shared_refs: &normalized.shared_refs,
+            shared_refs: SharedRefs::List(&normalized.shared_refs),
             text: normalizer.text(),
             identifiers: &normalizer.identifiers,
         });

@@ -22,7 +22,6 @@ use super::links::Links;
 use super::normalize::{Normalizer, Rejected};
 use super::owners::Owners;
 use super::rewrite::Survey;
-use super::rules::Units;
 use super::summary::Summary;
 use crate::fhir::TypeId;
 use crate::lake::json::Tape;
@@ -34,8 +33,8 @@ pub(super) enum Sink {
     Buffer(Buffer),
     /// Nowhere: only who they are filed under is remembered.
     Survey(Survey),
-    /// Nowhere: the rules look at them.
-    Rules(Box<Units>),
+    /// To the rules: whoever had them taken in hands them over.
+    Rules(Vec<Block>),
 }
 
 /// The state of an import between reading and writing.
@@ -86,6 +85,14 @@ impl Sequence {
         match &self.sink {
             Sink::Buffer(buffer) => buffer.weight(),
             Sink::Survey(_) | Sink::Rules(_) => 0,
+        }
+    }
+
+    /// What is ready for the rules.
+    pub(super) fn ready(&mut self) -> Vec<Block> {
+        match &mut self.sink {
+            Sink::Rules(ready) => std::mem::take(ready),
+            Sink::Buffer(_) | Sink::Survey(_) => Vec::new(),
         }
     }
 
@@ -317,7 +324,7 @@ impl Sequence {
         match &mut self.sink {
             Sink::Buffer(buffer) => buffer.push(block),
             Sink::Survey(survey) => survey.note(&block),
-            Sink::Rules(units) => units.note(&block)?,
+            Sink::Rules(ready) => ready.push(block),
         }
         Ok(())
     }
@@ -338,7 +345,7 @@ impl Sequence {
     }
 
     /// The same for a type with more identifiers than are kept: reads those of all its rows.
-    fn answer_by_reading(&self, condition: &Condition, keys: Keys) -> Result<Match, IngestError> {
+    fn answer_by_reading(&mut self, condition: &Condition, keys: Keys) -> Result<Match, IngestError> {
         let ty = condition.ty;
         let mut among = Identifiers::new(usize::MAX);
         let mut add = |id: &str, found: &[u128]| {
@@ -348,6 +355,7 @@ impl Sequence {
         };
         self.library.stored_identifiers(ty, keys, &mut add)?;
         self.library.pending_identifiers(ty, keys, &mut add)?;
+        self.identifiers.overflowed(ty, &mut add)?;
         if let Sink::Buffer(buffer) = &self.sink {
             for block in buffer.of(ty) {
                 for (place, key) in &block.identifiers {

@@ -12,7 +12,7 @@ use super::library::Library;
 use super::normalize::Normalizer;
 use super::owners::Owners;
 use super::rewrite::{Rewrite, Survey};
-use super::rules::{Normalization, Plans, Units};
+use super::rules::{Gathered, Gatherer, Normalization, Scene, Shelf, normalize};
 use super::sequence::{Sequence, Sink};
 use super::source::{Fault, Piece, Pieces, Text, find};
 use super::store::Store;
@@ -32,7 +32,8 @@ const MOST_THREADS: usize = 8;
 /// Bounds on what an import keeps in memory. What does not fit is written or read more often, with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Resources are written once this many bytes of them wait, and then until a third is left.
+    /// Resources are written once this many bytes of them wait, and then until a third is left. Where rules are
+    /// applied, this many more wait for them in memory.
     pub buffer: usize,
     /// How many identifiers of resources are kept to resolve conditional references by, of all types together: 100 bytes each.
     pub identifiers: usize,
@@ -56,7 +57,7 @@ pub struct Options {
     pub application: String,
     /// Give resources the ids that a sync would give them.
     pub rewrite_ids: bool,
-    /// Apply the rules of [`normalize`](crate::normalize), which reads the input twice.
+    /// Apply the rules of [`normalize`](crate::normalize). Nothing is written before all of the input is read.
     pub normalize: Option<Normalization>,
     /// Do everything but the commit.
     pub dry_run: bool,
@@ -129,8 +130,8 @@ pub fn sync(
     take_in(writer, options, Some(synced), paths, attachments)
 }
 
-/// Reads files, and for the rules twice. If a resource turns out to fit into no table, the rules have gone by what is
-/// not stored: then all is begun again, and the rules are not shown it.
+/// Reads files. If a resource turns out to fit into no table, the rules have gone by what is not stored: then all is
+/// begun again, and the rules are not shown it.
 fn take_in(
     writer: &mut LakeWriter,
     mut options: Options,
@@ -147,11 +148,11 @@ fn take_in(
         if session.options.rewrite_ids {
             session.survey(files.clone())?;
         }
-        session.plan(&files, &unfit)?;
+        session.gather(unfit.clone());
         session.add_files(files.clone())?;
         session.write_rest()?;
         let found = std::mem::take(&mut session.store.unfit);
-        if begun == MOST_BEGINNINGS || session.plans.is_none() || found.is_within(&unfit) {
+        if begun == MOST_BEGINNINGS || session.options.normalize.is_none() || found.is_within(&unfit) {
             session.attach(attachments)?;
             return session.commit();
         }
@@ -162,18 +163,15 @@ fn take_in(
 
 /// Applies the rules anew to the rows that an owner has in the lake: what came of records that are gone goes.
 pub fn normalize_again(writer: &mut LakeWriter, options: Options, owner: i64) -> Result<Summary, IngestError> {
-    let Some(rules) = options.normalize.clone() else {
-        return Ok(Summary::default());
-    };
-    let mut session = Session::begin_as(writer, options, None)?;
-    let (mode, application) = (session.options.mode, session.options.application.as_str());
-    let (lake, base) = (session.lake.clone(), Arc::clone(&session.base));
-    let mut units = Units::new(rules, lake, base, mode, application, None)?;
-    units.open(owner, None)?;
-    if !units.have_rows() {
+    if options.normalize.is_none() {
         return Ok(Summary::default());
     }
-    session.plans = Some(units.decide()?);
+    let mut session = Session::begin_as(writer, options, None)?;
+    session.always = Some(owner);
+    if !session.shelf().has_rows(owner)? {
+        return Ok(Summary::default());
+    }
+    session.gather(Unfit::default());
     session.finish()
 }
 
@@ -187,8 +185,10 @@ pub struct Session<'w> {
     lake: Lake,
     base: Arc<Picture>,
     synced: Option<Synced>,
-    /// What the rules do, if they are applied.
-    plans: Option<Plans>,
+    /// The input as the rules need it, if they are applied.
+    gathered: Option<Gathered>,
+    /// An owner whose rows are normalized even if the input has none.
+    always: Option<i64>,
     /// Pieces taken so far.
     pieces: u64,
 }
@@ -218,7 +218,7 @@ impl<'w> Session<'w> {
             .map(|synced| Naming::new(key, &options.application, options.mode, synced));
         let context = Context {
             keys: Keys::new(),
-            owners: Arc::new(Owners::new(key, &options.application)),
+            owners: Arc::new(Owners::new(key, &options.application, true)),
             key,
             rewrite: naming.map(|naming| Arc::new(Rewrite::Synced(naming))),
             identifiers: options.limits.identifiers,
@@ -242,8 +242,9 @@ impl<'w> Session<'w> {
             sequence,
             lake,
             base,
+            always: synced.as_ref().map(|synced| synced.owner),
             synced,
-            plans: None,
+            gathered: None,
             context,
             options,
             pieces: 0,
@@ -282,7 +283,6 @@ impl<'w> Session<'w> {
     }
 
     fn commit(mut self) -> Result<Summary, IngestError> {
-        self.store_extra()?;
         let mut summary = std::mem::take(&mut self.sequence.summary);
         if !self.options.dry_run {
             self.store.finish(&mut summary)?;
@@ -291,10 +291,11 @@ impl<'w> Session<'w> {
         Ok(summary)
     }
 
-    /// Writes what waits for the end of the input.
+    /// Writes what waits for the end of the input: without rules a rest, with rules all of it.
     fn write_rest(&mut self) -> Result<(), IngestError> {
         self.sequence.end()?;
-        self.flush(0)
+        self.flush(0)?;
+        self.normalize()
     }
 
     fn add_files(&mut self, files: Vec<PathBuf>) -> Result<(), IngestError> {
@@ -304,7 +305,8 @@ impl<'w> Session<'w> {
             ended: false,
         };
         while !feed.ended {
-            read(&mut feed, &mut self.sequence, &self.context, &self.options)?;
+            let gathered = self.gathered.as_ref();
+            read(&mut feed, &mut self.sequence, &self.context, &self.options, gathered)?;
             self.pieces = feed.next;
             if self.sequence.weight() > self.options.limits.buffer {
                 self.flush(self.options.limits.buffer / 3)?;
@@ -332,6 +334,7 @@ impl<'w> Session<'w> {
                     progress: None,
                     ..self.options.clone()
                 },
+                None,
             )?;
         }
         sequence.end()?;
@@ -342,52 +345,48 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
-    /// Reads files for the sake of the rules, if they are to be applied.
-    fn plan(&mut self, files: &[PathBuf], unfit: &Unfit) -> Result<(), IngestError> {
-        let Some(rules) = self.options.normalize.clone() else {
-            return Ok(());
-        };
-        let (mode, application) = (self.options.mode, self.options.application.as_str());
-        let (lake, base) = (self.lake.clone(), Arc::clone(&self.base));
-        let mut units = Units::new(rules, lake, base, mode, application, self.synced.clone())?;
-        units.without(unfit.clone());
+    /// Has the input sorted by owners for the rules, if they are to be applied. They are not shown what fits into no
+    /// table.
+    fn gather(&mut self, unfit: Unfit) {
+        if self.options.normalize.is_none() {
+            return;
+        }
+        let context = &mut self.context;
+        context.owners = Arc::new(Owners::new(context.key, &self.options.application, false));
         let library = self.sequence.library.clone();
-        let mut sequence = self.context.sequence(library, Sink::Rules(Box::new(units)));
-        let mut feed = Feed {
-            pieces: Pieces::new(files.to_vec()),
-            next: 0,
-            ended: false,
-        };
-        let options = Options {
-            progress: None,
-            ..self.options.clone()
-        };
-        while !feed.ended {
-            read(&mut feed, &mut sequence, &self.context, &options)?;
-        }
-        sequence.end()?;
-        if let Sink::Rules(units) = sequence.sink {
-            self.plans = Some(units.decide()?);
-        }
-        Ok(())
+        self.sequence = self.context.sequence(library, Sink::Rules(Vec::new()));
+        let (folder, limit) = (self.context.spill.clone(), self.options.limits.buffer);
+        let is_one_owner = self.synced.is_some();
+        self.gathered = Some(Gathered::new(folder, limit, self.context.keys, is_one_owner, unfit));
     }
 
-    /// Stores what the rules made, and deletes what they no longer make.
-    fn store_extra(&mut self) -> Result<(), IngestError> {
-        let Some(plans) = &self.plans else { return Ok(()) };
-        let (store, summary) = (&mut self.store, &mut self.sequence.summary);
-        let unsupported = plans.extra(self.context.keys, self.options.limits.buffer, &mut |types, read| {
-            for (ty, rows) in read {
-                summary.of(*ty).read += rows;
-            }
-            store.flush(types, summary).map(drop)
-        })?;
-        summary.rules = plans.report();
-        summary.unreadable = plans.unreadable();
-        for (ty, ids) in &unsupported {
-            store.delete(*ty, ids)?;
-        }
-        Ok(())
+    /// Applies the rules to what was gathered, and stores it.
+    fn normalize(&mut self) -> Result<(), IngestError> {
+        let (Some(gathered), Some(rules)) = (self.gathered.take(), self.options.normalize.clone()) else {
+            return Ok(());
+        };
+        let mut gatherer = gathered.gatherer();
+        let ready = self.sequence.ready();
+        ready.iter().try_for_each(|block| gatherer.take(block))?;
+        gatherer.finish()?;
+        let scene = Scene {
+            rules,
+            key: self.context.key,
+            keys: self.context.keys,
+            shelf: self.shelf(),
+            synced: self.synced.clone(),
+            always: self.always,
+            threads: self.options.threads(),
+            buffer: self.options.limits.buffer,
+        };
+        normalize(scene, &gathered, &mut self.store, &mut self.sequence.summary)
+    }
+
+    /// What the lake has.
+    fn shelf(&self) -> Shelf {
+        let Options { mode, application, .. } = &self.options;
+        let is_import = self.always.is_none();
+        Shelf::new(&self.lake, Arc::clone(&self.base), *mode, application, is_import)
     }
 
     /// Takes in the bytes of Binaries that are among the records.
@@ -406,10 +405,7 @@ impl<'w> Session<'w> {
         let Sink::Buffer(buffer) = &mut self.sequence.sink else {
             return Ok(());
         };
-        let mut types = buffer.drain(rest);
-        if let Some(plans) = &self.plans {
-            plans.apply(&mut types, self.context.keys, self.options.threads());
-        }
+        let types = buffer.drain(rest);
         for (ty, paths) in self.store.flush(&types, &mut self.sequence.summary)? {
             self.sequence.library.pending.entry(ty).or_default().extend(paths);
         }
@@ -428,10 +424,14 @@ impl Context {
 
     fn sequence(&self, library: Library, sink: Sink) -> Sequence {
         let late = Late::new(self.spill.clone());
-        // With rewriting, only the index knows the ids by which the input speaks.
-        // Both readings for the rules are to resolve the same.
-        let rewriting = self.rewrite.is_some() || matches!(sink, Sink::Survey(_) | Sink::Rules(_));
-        let identifiers = Identifiers::new(if rewriting { usize::MAX } else { self.identifiers });
+        let identifiers = match sink {
+            // Nothing of the input is written before all of it is read.
+            Sink::Rules(_) => Identifiers::with_overflow(self.identifiers, &self.spill),
+            // With rewriting, only the index knows the ids by which the input speaks.
+            Sink::Survey(_) => Identifiers::new(usize::MAX),
+            Sink::Buffer(_) if self.rewrite.is_some() => Identifiers::new(usize::MAX),
+            Sink::Buffer(_) => Identifiers::new(self.identifiers),
+        };
         Sequence::new(
             self.normalizer(),
             Arc::clone(&self.owners),
@@ -456,23 +456,33 @@ fn first_ordinal(piece: u64) -> u64 {
 }
 
 /// Prepares pieces on all cores until the buffer is full or the input ends.
-fn read(feed: &mut Feed, sequence: &mut Sequence, context: &Context, options: &Options) -> Result<(), IngestError> {
+fn read(
+    feed: &mut Feed,
+    sequence: &mut Sequence,
+    context: &Context,
+    options: &Options,
+    gathered: Option<&Gathered>,
+) -> Result<(), IngestError> {
     let shared = Mutex::new(feed);
     let sequence = Mutex::new(sequence);
     let work = || {
         let mut preparer = context.preparer();
+        let mut gatherer = gathered.map(Gathered::gatherer);
+        let end = |gatherer: Option<Gatherer<'_>>| gatherer.map_or(Ok(()), Gatherer::finish);
         loop {
             if lock(&sequence).weight() > options.limits.buffer {
-                return Ok(());
+                return end(gatherer);
             }
             let mut feed = lock(&shared);
             if feed.ended {
-                return Ok(());
+                drop(feed);
+                return end(gatherer);
             }
             let number = feed.next;
             let Some(piece) = feed.pieces.next() else {
                 feed.ended = true;
-                return Ok(());
+                drop(feed);
+                return end(gatherer);
             };
             let piece = match piece {
                 Ok(piece) => Ok(piece),
@@ -495,7 +505,13 @@ fn read(feed: &mut Feed, sequence: &mut Sequence, context: &Context, options: &O
             if let Some(progress) = &options.progress {
                 progress(prepared.consumed);
             }
-            let taken = lock(&sequence).take(number, prepared);
+            let (mut taken, ready) = {
+                let mut sequence = lock(&sequence);
+                (sequence.take(number, prepared), sequence.ready())
+            };
+            if let Some(gatherer) = &mut gatherer {
+                taken = taken.and_then(|()| ready.iter().try_for_each(|block| gatherer.take(block)));
+            }
             drop(held);
             if taken.is_err() {
                 // The others need not go on.

@@ -15,7 +15,11 @@ use super::error::Refusal;
 pub(super) struct Unfit(FxHashSet<u64>);
 
 impl Unfit {
+    /// Notes a resource that was refused. One that the rules made is of no file: it is not read.
     pub(super) fn add(&mut self, refusal: &Refusal) {
+        if refusal.file.as_os_str().is_empty() {
+            return;
+        }
         let origin = Origin {
             line: refusal.line,
             entry: refusal.entry.map(|entry| entry as u32),
@@ -23,8 +27,12 @@ impl Unfit {
         self.0.insert(place(&refusal.file, origin));
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn holds(&self, file: &Path, origin: Origin) -> bool {
-        !self.0.is_empty() && self.0.contains(&place(file, origin))
+        !self.is_empty() && self.0.contains(&place(file, origin))
     }
 
     /// Whether another has all of these.

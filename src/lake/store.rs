@@ -225,6 +225,17 @@ impl Lake {
         self.0.data.table(picture, ty, scope)
     }
 
+    /// What reads the data.
+    pub(crate) fn reader(&self) -> Arc<Reader> {
+        self.0.data.clone()
+    }
+
+    /// Something else that reads the data, and keeps no more than these limits allow. For a writer: while it lives
+    /// nothing may be erased.
+    pub(crate) fn reader_apart(&self, limits: MemoryLimits) -> Arc<Reader> {
+        Arc::new(self.0.data.apart(limits))
+    }
+
     /// Reads ahead what everybody who asks for the newest snapshot's rows needs first: footers and page indexes of its files, then
     /// whose the rows of each row group are; up to half of the budget ([`MemoryLimits::bytes`]). Goes on from one step of some
     /// milliseconds to the next as long as `go_on` says so.

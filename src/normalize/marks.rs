@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use memchr::memmem;
 
@@ -172,6 +173,13 @@ pub(super) fn is_named_as_ours(extension: Value<'_>) -> bool {
     url.is_some_and(|url| OURS.iter().any(|name| url.ends_with(name)))
 }
 
+/// Whether the text of a record holds a mark at all.
+fn may_stand_in(record: Value<'_>) -> bool {
+    static FINDER: OnceLock<memmem::Finder<'static>> = OnceLock::new();
+    let finder = FINDER.get_or_init(|| memmem::Finder::new(NORMALIZED));
+    finder.find(record.raw().as_bytes()).is_some()
+}
+
 /// Where a contributed value is from.
 pub(super) enum Origin<'o> {
     /// A resource, as `Type/id`.
@@ -182,7 +190,9 @@ pub(super) enum Origin<'o> {
 
 /// The text of a record without what was contributed; `None` if nothing was.
 pub(super) fn bare(record: Value<'_>, base: &Base<'_>) -> Option<String> {
-    memmem::find(record.raw().as_bytes(), NORMALIZED.as_bytes())?;
+    if !may_stand_in(record) {
+        return None;
+    }
     let mut edits = Edits::new();
     take_out(record, base, &mut edits);
     (!edits.is_empty()).then(|| compact(record, &edits))

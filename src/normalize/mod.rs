@@ -22,7 +22,7 @@ mod walk;
 pub use codes::{Codes, Concept, NoCodes};
 pub use knowledge::{Knowledge, NewestKnowledge};
 pub use marks::PLACEHOLDER;
-pub use plan::{Addition, Additions, Generated, Plan};
+pub use plan::{Addition, Additions, Generated, Plan, Rewrite};
 pub use plans::{Area, Contact, NoPlans, PlanFacts, Plans, Premium};
 pub use record::{Day, Record, Source, SourceId};
 pub use report::{Counts, Report, Rule};

@@ -41,6 +41,17 @@ pub struct Addition {
 /// Additions by (type, id).
 pub type Additions = HashMap<(TypeId, String), Vec<Addition>>;
 
+/// How a record is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rewrite {
+    /// As it is.
+    Unchanged,
+    /// With edits of its own text.
+    Edited,
+    /// By another text: what others had contributed was taken out of its own first.
+    Anew,
+}
+
 /// What is to be done with the records of a consent.
 #[derive(Debug, Default)]
 pub struct Plan {
@@ -64,36 +75,63 @@ impl Plan {
         out: &mut Vec<u8>,
         report: &mut Report,
     ) -> bool {
+        match self.edits(record, codes, edits, out, report) {
+            Rewrite::Unchanged => false,
+            Rewrite::Edited => {
+                write_compact(record.json, out, edits);
+                true
+            }
+            Rewrite::Anew => true,
+        }
+    }
+
+    /// Decides how a record is written. If its own text is edited, `edits` are those; if another text takes its place,
+    /// `out` has that. Else both are empty.
+    pub fn edits(
+        &self,
+        record: &Record<'_>,
+        codes: &dyn Codes,
+        edits: &mut Edits,
+        out: &mut Vec<u8>,
+        report: &mut Report,
+    ) -> Rewrite {
         edits.clear();
         out.clear();
         let base = Base::of(record, &self.sources);
         let Some(bare) = marks::bare(record.json, &base) else {
             self.edit(record, &base, codes, edits, report);
-            if !edits.is_empty() {
-                write_compact(record.json, out, edits);
-            }
-            return !edits.is_empty();
+            return if edits.is_empty() {
+                Rewrite::Unchanged
+            } else {
+                Rewrite::Edited
+            };
         };
         let (mut tape, mut anew) = (Tape::new(), Report::default());
         let Ok(json) = tape.parse(bare.as_bytes()) else {
-            return false;
+            return Rewrite::Unchanged;
         };
         self.edit(&Record { json, ..*record }, &base, codes, edits, &mut anew);
         write_compact(json, out, edits);
-        let is_changed = *out != compact(record.json, &Edits::new()).into_bytes();
+        // They are edits of the other text.
+        edits.clear();
+        let is_changed = *out != compact(record.json, edits).into_bytes();
         if !is_changed {
             anew.rules.values_mut().for_each(|counts| counts.changed = 0);
+            out.clear();
         }
         report.add(&anew);
-        is_changed
+        if is_changed { Rewrite::Anew } else { Rewrite::Unchanged }
     }
 
     /// The edits of a record that has nothing of others.
     fn edit(&self, record: &Record<'_>, base: &Base<'_>, codes: &dyn Codes, edits: &mut Edits, report: &mut Report) {
-        let additions = self
-            .additions
-            .get(&(record.resource_type, record.id.to_owned()))
-            .map_or(&[][..], Vec::as_slice);
+        // Most plans add nothing, and a key costs an allocation.
+        let additions = if self.additions.is_empty() {
+            None
+        } else {
+            self.additions.get(&(record.resource_type, record.id.to_owned()))
+        };
+        let additions = additions.map_or(&[][..], Vec::as_slice);
         form::edit(record, base, &self.form, additions, codes, edits, report);
         links::edit(record, base, &self.links, edits, report);
     }

@@ -7,9 +7,8 @@
 
 use std::sync::OnceLock;
 
-use rustc_hash::FxHashMap;
-
 use super::marks;
+use crate::fhir::name_table::NameTable;
 use crate::fhir::{Element, Kind, TypeId, facts};
 use crate::lake::json::Value;
 
@@ -91,7 +90,7 @@ struct Property {
 
 #[derive(Debug, Default)]
 struct Shape {
-    properties: FxHashMap<&'static str, Property>,
+    properties: NameTable<Property>,
     required: Vec<&'static Element>,
     /// The bits of all required elements.
     all: u64,
@@ -175,6 +174,7 @@ impl Shape {
         let facts = facts();
         let def = facts.get(ty);
         let mut shape = Shape::default();
+        let mut properties: Vec<(&'static str, Property)> = Vec::new();
         // The URL of an extension has no placeholder, and without it an extension says nothing.
         let is_required = |element: &Element| element.min > 0 && def.name != "Extension";
         for element in &def.elements {
@@ -202,16 +202,17 @@ impl Shape {
                 } else {
                     element.name
                 };
-                shape.properties.insert(name, property);
+                properties.push((name, property));
                 if bit != 0 && is_primitive(*ty) {
                     let property = Property {
                         step: Step::Skip,
                         ..property
                     };
-                    shape.properties.insert(format!("_{name}").leak(), property);
+                    properties.push((format!("_{name}").leak(), property));
                 }
             }
         }
+        shape.properties = properties.into_iter().collect();
         shape
     }
 }

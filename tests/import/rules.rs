@@ -21,20 +21,24 @@ fn with_rules() -> Options {
 }
 
 fn procedure(id: &str, more: &str) -> String {
+    procedure_of("p", id, more)
+}
+
+fn procedure_of(patient: &str, id: &str, more: &str) -> String {
     format!(
-        r#"{{"resourceType":"Procedure","id":"{id}","status":"completed","subject":{{"reference":"Patient/p"}},"code":{{"coding":[{{"system":"urn:codes","code":"1"{more}}}]}}}}"#
+        r#"{{"resourceType":"Procedure","id":"{id}","status":"completed","subject":{{"reference":"Patient/{patient}"}},"code":{{"coding":[{{"system":"urn:codes","code":"1"{more}}}]}}}}"#
     )
 }
+
+/// Fits into no table.
+const TWICE: &str = r#","display":"Stride","display":"Stride""#;
 
 /// The first reading showed the rules a record that the second one refused: another gained its display, and lost it
 /// again when it was normalized without that input.
 #[test]
 fn a_resource_that_is_refused_contributes_nothing() {
     let fixture = Fixture::new();
-    let (own, refused) = (
-        procedure("x", ""),
-        procedure("y", r#","display":"Stride","display":"Stride""#),
-    );
+    let (own, refused) = (procedure("x", ""), procedure("y", TWICE));
     let path = fixture.write("procedures.ndjson", format!("{own}\n{refused}\n"));
     let summary = fixture.import_with(with_rules(), &[&path]);
     assert_eq!(totals(&summary), [2, 1, 0, 0, 1]);
@@ -61,4 +65,31 @@ fn records_of_nobody_are_written_as_others_are() {
         let url = r#"{"url":"urn:example:tags/StructureDefinition/source-coding","#;
         assert!(row.resource.contains(url), "{}", row.resource);
     }
+}
+
+/// The refused record was taken for an earlier version of the row that was written anew, and nobody heard of the
+/// refusal.
+#[test]
+fn a_resource_is_refused_though_the_row_of_its_id_changes() {
+    let fixture = Fixture::new();
+    let before = fixture.write("before.ndjson", procedure("y", ""));
+    assert_eq!(totals(&fixture.import_with(with_rules(), &[&before])), [1, 1, 0, 0, 0]);
+    let named = procedure("z", r#","display":"Walk""#);
+    let path = fixture.write("both.ndjson", format!("{named}\n{}\n", procedure("y", TWICE)));
+    // The row of the lake is read, too.
+    let summary = fixture.import_with(with_rules(), &[&path]);
+    assert_eq!(totals(&summary), [3, 2, 0, 0, 1]);
+    let y = fixture.row("Procedure", "y");
+    assert!(y.resource.contains(r#""display":"Walk""#), "{}", y.resource);
+}
+
+/// An id that comes under several people is the last one's. One that was refused took it from the others.
+#[test]
+fn a_resource_that_is_refused_takes_no_id_from_another_person() {
+    let fixture = Fixture::new();
+    let (own, refused) = (procedure_of("p", "y", ""), procedure_of("q", "y", TWICE));
+    let path = fixture.write("moved.ndjson", format!("{own}\n{refused}\n"));
+    let summary = fixture.import_with(with_rules(), &[&path]);
+    assert_eq!(totals(&summary), [2, 1, 0, 0, 1]);
+    assert_eq!(fixture.row("Procedure", "y").patient.as_deref(), Some("p"));
 }

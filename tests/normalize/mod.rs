@@ -9,6 +9,7 @@ mod dialects;
 mod encounters;
 mod form_properties;
 pub(crate) mod harness;
+mod imports;
 mod insurance_plans;
 mod own_words;
 mod prescriptions;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Value, json};
 use tabularium::consent::{JobState, Usage};
-use tabularium::fhir::facts;
 use tabularium::lake::Mode;
 use tabularium::sync::carry_out_erasures;
 
@@ -436,7 +435,7 @@ fn an_erasure_whose_rest_cannot_be_normalized_is_put_off_for_longer_each_time() 
     both_synced(&world, &sources);
     let (once, lasting) = sources;
     world.rest();
-    let (file, whole) = damaged_texts(&world, &lasting);
+    let (file, whole) = damaged_texts(&world, &lasting, &once);
     end_the_day(&world, &once);
     let carry_out = || {
         let came = carry_out_erasures(world.store(), world.lake(), 0, &world.rules()).unwrap();
@@ -468,16 +467,17 @@ fn an_erasure_whose_rest_cannot_be_normalized_is_put_off_for_longer_each_time() 
     assert!(!left.is_empty() && left.iter().all(|row| !row.contains(&once.patient)));
 }
 
-/// Makes the texts of the file with a connection's Patient unreadable; gives the file and its bytes.
-fn damaged_texts(world: &World, connected: &Connected) -> (PathBuf, Vec<u8>) {
+/// Makes the texts of a file unreadable that has rows of one connection and none of another, which an erasure of the
+/// other's rows does not write anew; gives the file and its bytes.
+fn damaged_texts(world: &World, connected: &Connected, other: &Connected) -> (PathBuf, Vec<u8>) {
     let picture = world.lake().picture();
-    let table = picture.table(Mode::Live, facts().lookup("Patient").unwrap()).unwrap();
-    for file in &table.files {
+    for file in picture.tables.values().flat_map(|table| &table.files) {
         let whole = std::fs::read(&file.path).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&file.path).unwrap()).unwrap();
         let group = reader.metadata().row_group(0);
         let rows = decoded_file(&file.path);
-        if !rows.iter().any(|row| row.contains(&connected.authorization)) {
+        let has_rows_of = |one: &Connected| rows.iter().any(|row| row.contains(&one.authorization));
+        if !has_rows_of(connected) || has_rows_of(other) {
             continue;
         }
         let mut columns = group.columns().iter();
@@ -490,5 +490,5 @@ fn damaged_texts(world: &World, connected: &Connected) -> (PathBuf, Vec<u8>) {
         std::fs::write(&file.path, bytes).unwrap();
         return (file.path.clone(), whole);
     }
-    panic!("no file with the Patient");
+    panic!("no file with rows of one connection alone");
 }

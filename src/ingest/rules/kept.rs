@@ -1,91 +1,177 @@
-//! The rows of one owner that are in the lake already.
+//! The rows of one owner that are in the lake already, and rows of nobody.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
 
+use super::shared::Shared;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
+use crate::ingest::condition::Keys;
 use crate::ingest::error::IngestError;
-use crate::lake::scan::{Locator, Person};
+use crate::lake::owner::{APPLICATION_ONLY, SHARED};
+use crate::lake::scan::{Locator, MemoryLimits, Person, Reader, Row, ScanError, ScopedTable, Sought};
 use crate::lake::{Lake, Mode, Picture, Scope};
 
 /// Texts are read in portions of this many rows.
 const PORTION: usize = 512;
+/// What an import keeps of the lake's files between two owners.
+const READER: MemoryLimits = MemoryLimits {
+    bytes: 64 << 20,
+    handles: 128,
+    people: false,
+};
 
 /// Whose rows are read, and from what.
 #[derive(Clone, Debug)]
-pub(super) struct Shelf {
-    pub(super) lake: Lake,
-    pub(super) picture: Arc<Picture>,
+pub(in crate::ingest) struct Shelf {
+    reader: Arc<Reader>,
+    picture: Arc<Picture>,
     pub(super) mode: Mode,
     pub(super) application: String,
+}
+
+/// The rows of an owner, without their texts.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) rows: Vec<KeptRow>,
+    /// What rows are filed by, each once.
+    filed: Vec<Filed>,
+    /// What they refer to that rules ask about, as `Type/id`.
+    pub(super) shared_refs: Vec<String>,
 }
 
 /// A row, without its text.
 #[derive(Clone, Debug)]
 pub(super) struct KeptRow {
     pub(super) resource_type: TypeId,
-    pub(super) id: String,
-    pub(super) patient: Option<String>,
-    pub(super) authorization: Option<String>,
-    pub(super) endpoint: Option<String>,
+    /// The hash of its type and id.
+    pub(super) name: u64,
+    filed: u32,
     locator: Locator,
 }
 
+/// By what a row is filed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Filed {
+    pub(super) patient: Option<String>,
+    pub(super) authorization: Option<String>,
+    pub(super) endpoint: Option<String>,
+}
+
+impl Kept {
+    /// By what each is filed, each once.
+    pub(super) fn filed(&self) -> &[Filed] {
+        &self.filed
+    }
+
+    /// By what a row is filed.
+    pub(super) fn filed_by(&self, row: &KeptRow) -> &Filed {
+        &self.filed[row.filed as usize]
+    }
+
+    fn place(&mut self, filed: Filed) -> u32 {
+        let known = self.filed.iter().rposition(|known| *known == filed);
+        let place = known.unwrap_or_else(|| {
+            self.filed.push(filed);
+            self.filed.len() - 1
+        });
+        place as u32
+    }
+}
+
 impl Shelf {
-    fn scope(&self) -> Arc<Scope> {
-        Arc::new(Scope {
+    /// The rows that an import, or a sync, finds.
+    pub(in crate::ingest) fn new(
+        lake: &Lake,
+        picture: Arc<Picture>,
+        mode: Mode,
+        application: &str,
+        is_import: bool,
+    ) -> Shelf {
+        Shelf {
+            reader: if is_import {
+                lake.reader_apart(READER)
+            } else {
+                lake.reader()
+            },
+            picture,
+            mode,
+            application: application.to_owned(),
+        }
+    }
+
+    fn table(&self, ty: TypeId) -> ScopedTable {
+        let scope = Arc::new(Scope {
             mode: self.mode,
             application: self.application.as_str().into(),
             patient: None,
-        })
+        });
+        self.reader.table(&self.picture, ty, &scope)
+    }
+
+    /// Whether the owner has rows.
+    pub(in crate::ingest) fn has_rows(&self, owner: i64) -> Result<bool, IngestError> {
+        Ok(!self.rows(owner, Keys::new())?.rows.is_empty())
     }
 
     /// The owner's rows, in order of types and files.
-    pub(super) fn rows(&self, owner: i64) -> Result<Vec<KeptRow>, IngestError> {
-        let leaves: LeafSet = ["patient", "authorization", "endpoint"].map(str::to_owned).into();
-        let scope = self.scope();
-        let mut rows = Vec::new();
+    pub(super) fn rows(&self, owner: i64, keys: Keys) -> Result<Kept, IngestError> {
+        let leaves: LeafSet = ["patient", "authorization", "endpoint", "shared_refs"]
+            .map(str::to_owned)
+            .into();
+        let mut kept = Kept::default();
         for (mode, resource_type) in self.picture.tables.keys() {
             let is_held = |table: &Arc<crate::lake::TablePicture>| table.files_of_owner(owner).next().is_some();
             if *mode != self.mode || !self.picture.table(*mode, *resource_type).is_some_and(is_held) {
                 continue;
             }
-            let table = self.lake.table(&self.picture, *resource_type, &scope);
-            let batch = table.person_batch(Person::Owner(owner), &leaves)?.batch;
-            let text = |name: &str, at: usize| {
-                let column = batch.column_by_name(name)?.as_string_opt::<i32>()?;
-                (!column.is_null(at)).then(|| column.value(at).to_owned())
+            let batch = self
+                .table(*resource_type)
+                .person_batch(Person::Owner(owner), &leaves)?
+                .batch;
+            let texts = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
+            let columns = ["patient", "authorization", "endpoint"].map(texts);
+            let text = |column: usize, at: usize| {
+                let column = columns[column].filter(|column| !column.is_null(at))?;
+                Some(column.value(at).to_owned())
             };
+            let ids = texts("id");
             for (at, locator) in Locator::of(&batch).into_iter().enumerate() {
-                rows.push(KeptRow {
+                let filed = kept.place(Filed {
+                    patient: text(0, at),
+                    authorization: text(1, at),
+                    endpoint: text(2, at),
+                });
+                kept.rows.push(KeptRow {
                     resource_type: *resource_type,
-                    id: text("id", at).unwrap_or_default(),
-                    patient: text("patient", at),
-                    authorization: text("authorization", at),
-                    endpoint: text("endpoint", at),
+                    name: keys.name(*resource_type, ids.map_or("", |ids| ids.value(at))),
+                    filed,
                     locator,
                 });
             }
+            let refs = batch.column_by_name("shared_refs");
+            let refs = refs.and_then(|column| column.as_list_opt::<i32>());
+            if let Some(refs) = refs.and_then(|list| list.values().as_string_opt::<i32>()) {
+                let refs = refs.iter().flatten().filter(|name| Shared::is_asked(name));
+                kept.shared_refs.extend(refs.map(str::to_owned));
+                kept.shared_refs.sort_unstable();
+                kept.shared_refs.dedup();
+            }
         }
-        Ok(rows)
+        Ok(kept)
     }
 
-    /// Hands the texts of rows on, in their order. Only a portion of them is in memory at a time. A portion that
+    /// Hands rows with their texts on, in their order. Only a portion of them is in memory at a time. A portion that
     /// cannot be read is left out, so that a damaged file keeps no new records out; gives how many rows that were.
-    pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &[u8])) -> u64 {
+    pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &Row)) -> u64 {
         let mut unreadable = 0;
-        let scope = self.scope();
         for of_type in rows.chunk_by(|one, other| one.resource_type == other.resource_type) {
-            let table = self.lake.table(&self.picture, of_type[0].resource_type, &scope);
+            let table = self.table(of_type[0].resource_type);
             for portion in of_type.chunks(PORTION) {
                 let places: Vec<Locator> = portion.iter().map(|row| row.locator).collect();
                 match table.resources(&places) {
-                    Ok(read) => {
-                        let rows = portion.iter().zip(read);
-                        rows.for_each(|(row, read)| visit(row, &read.resource));
-                    }
+                    Ok(read) => portion.iter().zip(&read).for_each(|(row, read)| visit(row, read)),
                     Err(error) => {
                         tracing::warn!(%error, "rows cannot be read and are not normalized");
                         unreadable += portion.len() as u64;
@@ -95,4 +181,41 @@ impl Shelf {
         }
         unreadable
     }
+
+    /// Hands on the texts of rows of nobody by their ids, none where there is no such row. A portion that cannot be
+    /// read is left out; gives how many rows that may have been.
+    pub(super) fn of_nobody(&self, ty: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
+        let mut unreadable = 0;
+        let table = self.table(ty);
+        for portion in ids.chunks(PORTION) {
+            match of_nobody(&table, portion) {
+                Ok(rows) => portion.iter().zip(rows).for_each(|(id, text)| found(id, text)),
+                Err(error) => {
+                    tracing::warn!(%error, "records of nobody cannot be read and are not shown to rules");
+                    unreadable += portion.len() as u64;
+                }
+            }
+        }
+        unreadable
+    }
+}
+
+fn of_nobody(table: &ScopedTable, ids: &[&str]) -> Result<Vec<Option<String>>, ScanError> {
+    if !table.has_files() {
+        return Ok(vec![None; ids.len()]);
+    }
+    let sought = ids.iter().map(|id| Sought {
+        id: (*id).to_owned(),
+        owner: Some(SHARED),
+    });
+    let sought: Vec<Sought> = sought.collect();
+    let rows = table.read_all(&sought, usize::MAX)?.unwrap_or_default();
+    let places: Vec<Locator> = rows.iter().flatten().map(|(place, _)| *place).collect();
+    let mut owners = table.owners(&places)?.into_iter();
+    let mut text = |(_, row): (Locator, Row)| {
+        let owner = owners.next()?;
+        let text = String::from_utf8(row.resource.into()).ok()?;
+        (owner <= APPLICATION_ONLY).then_some(text)
+    };
+    Ok(rows.into_iter().map(|row| text(row?)).collect())
 }

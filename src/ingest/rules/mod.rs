@@ -1,21 +1,29 @@
 //! The rules of [`normalize`](crate::normalize) over what is taken in: one unit for each owner, which is one consent
 //! of a sync or one filed patient of an import.
 //!
-//! The input is read twice. The first reading shows every record to its unit's survey, and then the unit's rows of
-//! the lake that the input does not replace. Then each unit's plan is applied: to records before they are written,
-//! and to the unit's rows. Generated resources are stored beside them, and those that an earlier run made and this
-//! one does not are deleted, in the same snapshot.
+//! While the input is read, its records are sorted by ranges of owners ([`Gathered`]): in memory up to a bound, then in
+//! a temporary file. Then range after range is worked on by all cores: each unit's records are shown to a survey, and
+//! then the owner's rows of the lake that they do not replace. The plan that comes of it is applied to the records
+//! before they are written, and to the rows. Generated resources are stored beside them, and those that an earlier run
+//! made and this one does not are deleted, in the same snapshot. Memory is bounded by a range, or by the facts of one
+//! large unit.
 
+mod edited;
+mod gather;
 mod kept;
-mod plans;
+mod placed;
+mod ranges;
 mod shared;
-mod units;
+mod stowed;
+mod unit;
+mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(super) use plans::Plans;
-pub(super) use units::Units;
+pub(super) use gather::{Gathered, Gatherer};
+pub(super) use kept::Shelf;
+pub(super) use ranges::{Scene, normalize};
 
 use crate::fhir::TypeId;
 use crate::normalize::{Day, Knowledge};

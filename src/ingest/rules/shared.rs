@@ -1,12 +1,23 @@
-//! Records of nobody that an import brings: practitioners, organizations, locations and drugs. A unit is shown those
-//! that its own records refer to.
+//! Records of nobody: practitioners, organizations, locations and drugs. A unit is shown those that its own records
+//! refer to: of the input, else of the lake.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::kept::Shelf;
+use super::stowed;
+use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
-use crate::ingest::block::{Block, Entry};
+use crate::ingest::block::lines;
+use crate::ingest::condition::Keys;
+use crate::ingest::error::IngestError;
+use crate::ingest::late::unnamed_file;
+use crate::lake::json::{Tape, Value};
 
 /// Types that rules ask about.
 const ASKED: [&str; 5] = [
@@ -16,72 +27,244 @@ const ASKED: [&str; 5] = [
     "Practitioner",
     "PractitionerRole",
 ];
-/// Most bytes of texts. What comes after them is not shown to units.
-const MAX_BYTES: usize = 256 << 20;
+/// Bytes of the input's records that are kept in memory. The rest is in a temporary file.
+const IN_MEMORY: usize = 48 << 20;
+/// Most records of the input that are kept, which bounds the memory of their places. What comes after them is not shown
+/// to units.
+const MAX_RECORDS: usize = 2 << 20;
+/// Bytes of records that are kept as units are shown them.
+const MAX_READ: usize = 32 << 20;
 /// How far references lead on, as from a role to its organization.
 const ROUNDS: usize = 3;
 
-/// The last texts of records of nobody, by `Type/id`.
-#[derive(Debug, Default)]
+/// The last texts of the input's records of nobody.
+#[derive(Debug)]
 pub(super) struct Shared {
-    records: FxHashMap<String, SharedRecord>,
-    bytes: usize,
+    folder: PathBuf,
+    keys: Keys,
+    places: FxHashMap<u128, Stored>,
+    /// Bytes in memory.
+    memory: usize,
+    file: Option<File>,
+    /// Bytes of the file that are taken.
+    end: u64,
+}
+
+#[derive(Debug)]
+struct Stored {
+    ordinal: u64,
+    place: Place,
+}
+
+/// Where a record is, as [`stowed`] writes it.
+#[derive(Debug)]
+enum Place {
+    Memory(Box<[u8]>),
+    File(u64, usize),
 }
 
 /// A record of nobody.
 #[derive(Debug)]
-pub(super) struct SharedRecord {
+pub(super) struct Known {
     pub(super) resource_type: TypeId,
     pub(super) id: String,
-    pub(super) text: Box<str>,
+    pub(super) text: String,
     /// What it refers to, as `Type/id`.
     refers_to: Vec<String>,
 }
 
 impl Shared {
+    pub(super) fn new(folder: PathBuf, keys: Keys) -> Shared {
+        Shared {
+            folder,
+            keys,
+            places: FxHashMap::default(),
+            memory: 0,
+            file: None,
+            end: 0,
+        }
+    }
+
     /// Whether rules ask about what a reference `Type/id` leads to.
     pub(super) fn is_asked(reference: &str) -> bool {
         let name = reference.split('/').next().unwrap_or_default();
         ASKED.contains(&name)
     }
 
-    /// Keeps a record.
-    pub(super) fn note(&mut self, block: &Block, entry: &Entry) {
-        let name = format!("{}/{}", facts().get(block.ty).name, block.id(entry));
-        let text = block.text(entry);
-        if !Shared::is_asked(&name) || self.bytes + text.len() > MAX_BYTES {
-            return;
+    /// Whether rules ask about records of a type.
+    pub(super) fn is_asked_type(ty: TypeId) -> bool {
+        ASKED.contains(&facts().get(ty).name)
+    }
+
+    /// Keeps a record, unless a later one of its id is there.
+    pub(super) fn note(&mut self, identity: u128, ordinal: u64, record: &[u8]) -> Result<(), IngestError> {
+        match self.places.get(&identity) {
+            Some(known) if known.ordinal > ordinal => return Ok(()),
+            None if self.places.len() >= MAX_RECORDS => return Ok(()),
+            _ => {}
         }
-        self.bytes += text.len();
-        let record = SharedRecord {
-            resource_type: block.ty,
-            id: block.id(entry).to_owned(),
-            text: text.into(),
-            refers_to: block
-                .shared_refs(entry)
+        let place = if self.memory + record.len() <= IN_MEMORY {
+            self.memory += record.len();
+            Place::Memory(record.into())
+        } else {
+            let file = match &self.file {
+                Some(file) => file,
+                None => self.file.insert(unnamed_file(&self.folder)?),
+            };
+            file.write_all_at(record, self.end)?;
+            let at = self.end;
+            self.end += record.len() as u64;
+            Place::File(at, record.len())
+        };
+        let earlier = self.places.insert(identity, Stored { ordinal, place });
+        if let Some(Stored {
+            place: Place::Memory(record),
+            ..
+        }) = earlier
+        {
+            self.memory -= record.len();
+        }
+        Ok(())
+    }
+
+    fn get(&self, ty: TypeId, id: &str) -> Result<Option<Known>, IngestError> {
+        let Some(stored) = self.places.get(&self.keys.identity(ty, id)) else {
+            return Ok(None);
+        };
+        let mut buffer = Vec::new();
+        let bytes = match (&stored.place, &self.file) {
+            (Place::Memory(bytes), _) => &bytes[..],
+            (Place::File(at, length), Some(file)) => {
+                buffer.resize(*length, 0);
+                file.read_exact_at(&mut buffer, *at)?;
+                &buffer
+            }
+            (Place::File(..), None) => return Ok(None),
+        };
+        Ok(stowed::read(bytes).map(|record| Known {
+            resource_type: record.resource_type,
+            id: record.id.to_owned(),
+            text: record.text.to_owned(),
+            refers_to: lines(record.shared_refs)
                 .filter(|name| Shared::is_asked(name))
                 .map(str::to_owned)
                 .collect(),
-        };
-        if let Some(earlier) = self.records.insert(name, record) {
-            self.bytes -= earlier.text.len();
+        }))
+    }
+}
+
+/// Finds records of nobody by `Type/id`: those of the input, else those of the lake.
+#[derive(Debug)]
+pub(super) struct Reach {
+    shared: Shared,
+    read: Mutex<Read>,
+}
+
+/// What was found before.
+#[derive(Debug, Default)]
+struct Read {
+    known: FxHashMap<String, Option<Arc<Known>>>,
+    bytes: usize,
+}
+
+impl Reach {
+    pub(super) fn new(shared: Shared) -> Reach {
+        Reach {
+            shared,
+            read: Mutex::default(),
         }
     }
 
-    /// The records that these references lead to, and those that they lead to, in order.
-    pub(super) fn reached(&self, mut names: BTreeSet<String>) -> Vec<&SharedRecord> {
-        for _ in 0..ROUNDS {
-            let records = names.iter().filter_map(|name| self.records.get(name));
-            let more: Vec<String> = records
-                .flat_map(|record| &record.refers_to)
-                .filter(|name| !names.contains(*name))
-                .cloned()
+    /// The records that references `Type/id` lead to, and those that they lead to, in order, and how many could not be
+    /// read.
+    pub(super) fn reached(
+        &self,
+        shelf: &Shelf,
+        names: BTreeSet<String>,
+    ) -> Result<(Vec<Arc<Known>>, u64), IngestError> {
+        let mut unreadable = 0;
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.bytes > MAX_READ {
+            *read = Read::default();
+        }
+        let mut names = names;
+        let mut open: Vec<String> = names.iter().cloned().collect();
+        for round in 0..=ROUNDS {
+            unreadable += self.read(shelf, &open, &mut read)?;
+            if round == ROUNDS {
+                break;
+            }
+            let found = open.iter().filter_map(|name| read.known.get(name)?.clone());
+            let more: BTreeSet<String> = found
+                .flat_map(|known| known.refers_to.clone())
+                .filter(|name| !names.contains(name))
                 .collect();
             if more.is_empty() {
                 break;
             }
-            names.extend(more);
+            names.extend(more.iter().cloned());
+            open = more.into_iter().collect();
         }
-        names.iter().filter_map(|name| self.records.get(name)).collect()
+        let known = names.iter().filter_map(|name| read.known.get(name)?.clone());
+        Ok((known.collect(), unreadable))
     }
+
+    /// Reads what is not known yet; gives how many could not be read.
+    fn read(&self, shelf: &Shelf, names: &[String], read: &mut Read) -> Result<u64, IngestError> {
+        let mut unreadable = 0;
+        let mut missing: Vec<(TypeId, &str)> = Vec::new();
+        for name in names {
+            let target = Target::parse(name).filter(|_| !read.known.contains_key(name));
+            let Some(target) = target else { continue };
+            match self.shared.get(target.ty, target.id)? {
+                Some(known) => read.add(name.clone(), Some(known)),
+                None => missing.push((target.ty, target.id)),
+            }
+        }
+        missing.sort_unstable();
+        for of_type in missing.chunk_by(|one, other| one.0 == other.0) {
+            let (ty, name) = (of_type[0].0, facts().get(of_type[0].0).name);
+            let ids: Vec<&str> = of_type.iter().map(|(_, id)| *id).collect();
+            unreadable += shelf.of_nobody(ty, &ids, |id, text| {
+                let known = text.map(|text| Known {
+                    resource_type: ty,
+                    id: id.to_owned(),
+                    refers_to: references(&text),
+                    text,
+                });
+                read.add(format!("{name}/{id}"), known);
+            });
+        }
+        Ok(unreadable)
+    }
+}
+
+impl Read {
+    fn add(&mut self, name: String, known: Option<Known>) {
+        self.bytes += 200 + name.len() + known.as_ref().map_or(0, |known| known.text.len());
+        self.known.insert(name, known.map(Arc::new));
+    }
+}
+
+/// What rules ask about, of what a record of the lake refers to.
+fn references(text: &str) -> Vec<String> {
+    fn of(value: Value<'_>, found: &mut Vec<String>) {
+        value.items().for_each(|item| of(item, found));
+        for (key, value) in value.entries() {
+            match value.as_str().filter(|_| key.is("reference")) {
+                Some(text) => found.extend(of_text(&text)),
+                None => of(value, found),
+            }
+        }
+    }
+    fn of_text(text: &str) -> Option<String> {
+        let target = Target::parse(text)?;
+        let name = format!("{}/{}", facts().get(target.ty).name, target.id);
+        Shared::is_asked(&name).then_some(name)
+    }
+    let (mut tape, mut found) = (Tape::new(), Vec::new());
+    if let Ok(root) = tape.parse(text.as_bytes()) {
+        of(root, &mut found);
+    }
+    found
 }

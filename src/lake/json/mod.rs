@@ -18,4 +18,4 @@ pub use parse::{JsonError, MAX_DEPTH, Reason, Tape};
 pub use pull::Chosen;
 pub use select::{Choice, Selection, Take};
 pub use value::{Entries, Items, Key, Kind, Value};
-pub use write::{Edits, push_quoted, write_compact};
+pub use write::{Edits, push_quoted, write_compact, write_object};

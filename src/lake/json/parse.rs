@@ -71,6 +71,51 @@ impl Tape {
         cursor.end()?;
         Ok(Value::new(checked, &self.nodes, 0))
     }
+
+    /// Drops all nodes and keeps the memory.
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+    }
+
+    /// Checks the whole of `text` and puts its nodes behind those that are there. Gives its place, for
+    /// [`value`](Self::value).
+    pub fn append(&mut self, text: &str) -> Result<u32, JsonError> {
+        let place = self.nodes.len();
+        let mut read = || {
+            let full = place > (u32::MAX as usize) - text.len();
+            if full || text.len() >= u32::MAX as usize {
+                return Err(JsonError {
+                    offset: 0,
+                    reason: Reason::TooLarge,
+                });
+            }
+            let mut cursor = Cursor::new(text.as_bytes());
+            value(&mut cursor, &mut Nodes::new(&mut self.nodes), 0)?;
+            cursor.end()
+        };
+        match read() {
+            Ok(()) => Ok(place as u32),
+            Err(error) => {
+                self.nodes.truncate(place);
+                Err(error)
+            }
+        }
+    }
+
+    /// The value of a text that was [appended](Self::append), by its place.
+    pub fn value<'t>(&'t self, place: u32, text: &'t str) -> Value<'t> {
+        Value::new(text, &self.nodes, place)
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
 }
 
 /// The text as UTF-8, if it is, and small enough for a tape's places.
@@ -308,6 +353,29 @@ mod tests {
         }
         let error = Tape::new().parse(b"[\"\xff\"]").unwrap_err();
         assert_eq!((error.offset, error.reason), (2, Reason::Utf8));
+    }
+
+    #[test]
+    fn texts_stand_on_one_tape_behind_each_other() {
+        let texts = [r#"{"a":[1,{"b":2}]}"#, r#"[3, 4]"#, r#"{"c":"d"}"#];
+        let mut tape = Tape::new();
+        let mut places = Vec::new();
+        for text in texts {
+            places.push(tape.append(text).unwrap());
+            let before = tape.len();
+            assert!(tape.append("[1,").is_err());
+            assert_eq!(tape.len(), before, "a fault leaves nothing");
+        }
+        let first = tape.value(places[0], texts[0]);
+        assert_eq!(
+            first.get("a").unwrap().items().nth(1).unwrap().get("b").unwrap().raw(),
+            "2"
+        );
+        let second = tape.value(places[1], texts[1]);
+        assert_eq!(second.items().map(|item| item.raw()).collect::<Vec<_>>(), ["3", "4"]);
+        assert_eq!(tape.value(places[2], texts[2]).get_str("c").unwrap(), "d");
+        tape.clear();
+        assert!(tape.is_empty());
     }
 
     #[test]

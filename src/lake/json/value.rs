@@ -191,6 +191,13 @@ impl<'t> Value<'t> {
         }
     }
 
+    /// Whether the token before a node of the same tape is this one.
+    pub(super) fn follows(&self, node: u32, token: &str) -> bool {
+        let before = node.checked_sub(1).and_then(|at| self.nodes.get(at as usize));
+        let text = before.and_then(|before| self.text.get(before.start as usize..before.end as usize));
+        text == Some(token)
+    }
+
     /// Between the quotes.
     #[inline(always)]
     fn inner(&self) -> &'t str {
@@ -275,10 +282,12 @@ impl<'t> Key<'t> {
     #[inline]
     pub fn is(&self, name: &str) -> bool {
         if self.is_escaped() {
-            self.name() == name
-        } else {
-            self.raw() == name
+            return self.name() == name;
         }
+        let node = self.0.node();
+        // Most names differ in their length, which is known without a look at the text.
+        let length = (node.end - node.start) as usize - 2;
+        length == name.len() && self.raw() == name
     }
 }
 

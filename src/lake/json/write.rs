@@ -1,22 +1,71 @@
 //! Writing a value again without its white space, token by token as it was, with some of it exchanged.
 
 use super::value::{Kind, Value};
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::ops::Range;
 
 /// What a writer does differently from copying, by node number ([`Value::index`]).
 #[derive(Debug, Default)]
 pub struct Edits {
-    by_node: BTreeMap<u32, Edit>,
+    /// In the order in which they were made.
+    edits: Vec<Edit>,
+    /// What they write, one behind the other.
+    text: Vec<u8>,
+    /// Nodes and the places of their edits, in order of nodes, once somebody asks.
+    sorted: OnceCell<Vec<(u32, u32)>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Edit {
-    /// In place of the value; empty text means to leave out the value and, of a property, its name.
-    instead: Option<String>,
-    /// Properties to write behind an object's own, or items behind an array's.
-    append: String,
-    /// Items to write before this item of an array.
-    before: String,
+    node: u32,
+    way: Way,
+    start: usize,
+    end: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// In place of the value; empty text means to leave out the value and, of a property, its name. The last one
+    /// counts.
+    Instead,
+    /// A property to write behind an object's own, or an item behind an array's.
+    Append,
+    /// An item to write before this item of an array.
+    Before,
+}
+
+/// The edits of one node.
+#[derive(Clone, Copy)]
+struct OfNode<'e> {
+    edits: &'e Edits,
+    places: &'e [(u32, u32)],
+}
+
+impl<'e> OfNode<'e> {
+    fn texts(self, way: Way) -> impl Iterator<Item = &'e [u8]> {
+        let edits = self
+            .places
+            .iter()
+            .map(move |(_, place)| self.edits.edits[*place as usize]);
+        edits
+            .filter(move |edit| edit.way == way)
+            .map(move |edit| self.edits.text_of(&edit))
+    }
+
+    /// Writes properties or items behind those that are there.
+    fn write_behind(self, out: &mut Vec<u8>, is_first: bool) {
+        let mut is_first = is_first;
+        for text in self.texts(Way::Append) {
+            if !std::mem::take(&mut is_first) {
+                out.push(b',');
+            }
+            out.extend_from_slice(text);
+        }
+    }
+
+    fn instead(self) -> Option<&'e [u8]> {
+        self.texts(Way::Instead).last()
+    }
 }
 
 impl Edits {
@@ -27,75 +76,121 @@ impl Edits {
 
     /// Drops all edits and keeps the memory.
     pub fn clear(&mut self) {
-        self.by_node.clear();
+        self.edits.clear();
+        self.text.clear();
+        self.sorted.take();
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.by_node.is_empty()
+        self.edits.is_empty()
+    }
+
+    fn add(&mut self, value: Value<'_>, way: Way, write: impl FnOnce(&mut Vec<u8>)) {
+        self.sorted.take();
+        let start = self.text.len();
+        write(&mut self.text);
+        self.edits.push(Edit {
+            node: value.index(),
+            way,
+            start,
+            end: self.text.len(),
+        });
     }
 
     /// Writes the JSON text `json` in place of `value`.
-    pub fn replace(&mut self, value: Value<'_>, json: impl Into<String>) {
-        self.by_node.entry(value.index()).or_default().instead = Some(json.into());
+    pub fn replace(&mut self, value: Value<'_>, json: impl AsRef<str>) {
+        self.add(value, Way::Instead, |text| {
+            text.extend_from_slice(json.as_ref().as_bytes())
+        });
     }
 
     /// Writes the string `text`, quoted, in place of `value`.
     pub fn replace_str(&mut self, value: Value<'_>, text: &str) {
-        let mut json = Vec::with_capacity(text.len() + 2);
-        push_quoted(&mut json, text);
-        self.replace(value, String::from_utf8(json).unwrap_or_default());
+        self.add(value, Way::Instead, |out| push_quoted(out, text));
     }
 
     /// Leaves out `value`: an array's item, or a property's value together with its name.
     pub fn omit(&mut self, value: Value<'_>) {
-        self.by_node.entry(value.index()).or_default().instead = Some(String::new());
+        self.add(value, Way::Instead, |_| ());
     }
 
     /// Writes a property behind those that the object `value` has (and those appended before).
     pub fn append(&mut self, value: Value<'_>, name: &str, json: &str) {
-        let append = &mut self.by_node.entry(value.index()).or_default().append;
-        if !append.is_empty() {
-            append.push(',');
-        }
-        let mut key = Vec::with_capacity(name.len() + 3);
-        push_quoted(&mut key, name);
-        append.push_str(std::str::from_utf8(&key).unwrap_or_default());
-        append.push(':');
-        append.push_str(json);
+        self.add(value, Way::Append, |text| {
+            push_quoted(text, name);
+            text.push(b':');
+            text.extend_from_slice(json.as_bytes());
+        });
+    }
+
+    /// The same for a property that is the string `text`.
+    pub fn append_str(&mut self, value: Value<'_>, name: &str, text: &str) {
+        self.add(value, Way::Append, |out| {
+            push_quoted(out, name);
+            out.push(b':');
+            push_quoted(out, text);
+        });
     }
 
     /// Writes the JSON text `json` as an item behind those that the array `list` has (and those pushed before).
     pub fn push(&mut self, list: Value<'_>, json: &str) {
-        let append = &mut self.by_node.entry(list.index()).or_default().append;
-        if !append.is_empty() {
-            append.push(',');
-        }
-        append.push_str(json);
+        self.add(list, Way::Append, |text| text.extend_from_slice(json.as_bytes()));
     }
 
     /// Writes the JSON text `json` as an item before `item` of an array (and behind those inserted there before).
     pub fn insert_before(&mut self, item: Value<'_>, json: &str) {
-        let before = &mut self.by_node.entry(item.index()).or_default().before;
-        before.push_str(json);
-        before.push(',');
+        self.add(item, Way::Before, |text| text.extend_from_slice(json.as_bytes()));
     }
 
-    fn get(&self, node: u32) -> Option<&Edit> {
-        if self.by_node.is_empty() {
-            None
+    /// Whether some edit may write a property of this name, or its value. It may say so of others, too.
+    pub fn may_write(&self, root: Value<'_>, name: &str) -> bool {
+        let quoted = format!("\"{name}\"");
+        let is_value = |edit: &Edit| edit.way == Way::Instead && root.follows(edit.node, &quoted);
+        memchr::memmem::find(&self.text, quoted.as_bytes()).is_some() || self.edits.iter().any(is_value)
+    }
+
+    fn text_of(&self, edit: &Edit) -> &[u8] {
+        &self.text[edit.start..edit.end]
+    }
+
+    /// Nodes and the places of their edits, in order of nodes; those of one node in the order in which they were made.
+    fn sorted(&self) -> &[(u32, u32)] {
+        self.sorted.get_or_init(|| {
+            let mut sorted: Vec<(u32, u32)> = self.edits.iter().map(|edit| edit.node).zip(0..).collect();
+            sorted.sort_unstable();
+            sorted
+        })
+    }
+
+    /// The edits of a range of nodes.
+    fn within(&self, nodes: Range<u32>) -> &[(u32, u32)] {
+        let sorted = self.sorted();
+        let rest = &sorted[sorted.partition_point(|(node, _)| *node < nodes.start)..];
+        // Nearly always there are none, or few.
+        let end = rest.iter().position(|(node, _)| *node >= nodes.end);
+        &rest[..end.unwrap_or(rest.len())]
+    }
+
+    /// Whether there are edits of a range of nodes.
+    fn touch(&self, nodes: Range<u32>) -> bool {
+        let sorted = self.sorted();
+        let first = sorted.get(sorted.partition_point(|(node, _)| *node < nodes.start));
+        first.is_some_and(|(node, _)| *node < nodes.end)
+    }
+
+    fn of(&self, value: Value<'_>) -> OfNode<'_> {
+        let node = value.index();
+        let places = if self.edits.is_empty() {
+            &[]
         } else {
-            self.by_node.get(&node)
-        }
+            self.within(node..node + 1)
+        };
+        OfNode { edits: self, places }
     }
 
     fn omits(&self, value: Value<'_>) -> bool {
-        self.get(value.index())
-            .is_some_and(|edit| edit.instead.as_deref() == Some(""))
-    }
-
-    fn touch(&self, extent: std::ops::Range<u32>) -> bool {
-        !self.by_node.is_empty() && self.by_node.range(extent).next().is_some()
+        self.of(value).instead() == Some(b"")
     }
 }
 
@@ -109,9 +204,9 @@ pub fn write_compact(value: Value<'_>, out: &mut Vec<u8>, edits: &Edits) {
     if !edited {
         out.reserve(value.span().len());
     }
-    let edit = if edited { edits.get(value.index()) } else { None };
-    if let Some(text) = edit.and_then(|edit| edit.instead.as_deref()) {
-        out.extend_from_slice(text.as_bytes());
+    let edit = edits.of(value);
+    if let Some(text) = edit.instead() {
+        out.extend_from_slice(text);
         return;
     }
     let mut first = true;
@@ -130,35 +225,49 @@ pub fn write_compact(value: Value<'_>, out: &mut Vec<u8>, edits: &Edits) {
                 out.extend_from_slice(b"\":");
                 write_compact(item, out, edits);
             }
-            if let Some(append) = edit
-                .map(|edit| edit.append.as_str())
-                .filter(|append| !append.is_empty())
-            {
-                separate(out);
-                out.extend_from_slice(append.as_bytes());
-            }
+            edit.write_behind(out, first);
             out.push(b'}');
         }
         Kind::Array => {
             out.push(b'[');
             for item in value.items().filter(|item| !edits.omits(*item)) {
                 separate(out);
-                if let Some(edit) = edits.get(item.index()) {
-                    out.extend_from_slice(edit.before.as_bytes());
+                for before in edits.of(item).texts(Way::Before) {
+                    out.extend_from_slice(before);
+                    out.push(b',');
                 }
                 write_compact(item, out, edits);
             }
-            if let Some(append) = edit
-                .map(|edit| edit.append.as_str())
-                .filter(|append| !append.is_empty())
-            {
-                separate(out);
-                out.extend_from_slice(append.as_bytes());
-            }
+            edit.write_behind(out, first);
             out.push(b']');
         }
         _ => out.extend_from_slice(value.raw().as_bytes()),
     }
+}
+
+/// Writes an object as [`write_compact`] does, and tells of each property that stays where its value stood and where it
+/// stands in `out`.
+pub fn write_object(
+    object: Value<'_>,
+    out: &mut Vec<u8>,
+    edits: &Edits,
+    mut wrote: impl FnMut(Range<usize>, Range<usize>),
+) {
+    out.push(b'{');
+    let mut first = true;
+    for (key, value) in object.entries().filter(|(_, value)| !edits.omits(*value)) {
+        if !std::mem::take(&mut first) {
+            out.push(b',');
+        }
+        out.push(b'"');
+        out.extend_from_slice(key.raw().as_bytes());
+        out.extend_from_slice(b"\":");
+        let start = out.len();
+        write_compact(value, out, edits);
+        wrote(value.span(), start..out.len());
+    }
+    edits.of(object).write_behind(out, first);
+    out.push(b'}');
 }
 
 /// Writes `text` as a JSON string.
@@ -228,6 +337,40 @@ mod tests {
             compact(r#"{"a":1}"#, |root, edits| edits.omit(root.get("a").unwrap())),
             "{}"
         );
+    }
+
+    #[test]
+    fn an_object_tells_where_its_properties_are() {
+        let text = r#"{"a":"b","id":"x","meta":{"tag":[1]},"ref":{"reference":"A/1"}}"#;
+        let mut tape = Tape::new();
+        let root = tape.parse(text.as_bytes()).unwrap();
+        let reference = root.get("ref").unwrap();
+        let mut edits = Edits::new();
+        edits.replace_str(root.get("a").unwrap(), "longer");
+        edits.append(root, "z", "1");
+        assert!(!edits.may_write(root, "reference"));
+        let mut places = Vec::new();
+        let mut out = Vec::new();
+        write_object(root, &mut out, &edits, |from, to| {
+            places.push((text[from].to_owned(), to))
+        });
+        let mut expected = Vec::new();
+        write_compact(root, &mut expected, &edits);
+        assert_eq!(out, expected);
+        let written: Vec<&str> = places
+            .iter()
+            .map(|(_, to)| str::from_utf8(&out[to.clone()]).unwrap())
+            .collect();
+        assert_eq!(
+            written,
+            [r#""longer""#, r#""x""#, r#"{"tag":[1]}"#, r#"{"reference":"A/1"}"#]
+        );
+        assert_eq!(places[1].0, r#""x""#);
+        edits.replace_str(reference.get("reference").unwrap(), "A/2");
+        assert!(edits.may_write(root, "reference"));
+        edits.clear();
+        edits.append(root, "other", r#"[{"reference":"A/3"}]"#);
+        assert!(edits.may_write(root, "reference"));
     }
 
     #[test]

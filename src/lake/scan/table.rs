@@ -44,6 +44,15 @@ impl Reader {
         }
     }
 
+    /// Another reader of the same lake, with memory of its own. It hides what this one hides by now, so it is for as
+    /// long as nobody can begin an erasure.
+    pub(in crate::lake) fn apart(&self, limits: MemoryLimits) -> Reader {
+        Reader {
+            memory: Memory::new(limits),
+            erasures: RwLock::new(self.erasures()),
+        }
+    }
+
     /// Hides what is being erased from now on. `oldest` is the least count of erasures that a picture knows which is held.
     pub(in crate::lake) fn learn(&self, erasures: &Erasures, oldest: u64) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);

@@ -109,14 +109,19 @@ pub(super) struct Concept {
     pub(super) own_text: Option<Name>,
 }
 
+/// Nor is RxNorm's code beside an NDC: a mapping may add it.
 impl std::hash::Hash for Concept {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.codes.hash(state);
+        let has_ndc = self.codes.iter().any(|code| code.is_of(NDC));
+        let said = self.codes.iter().filter(|code| !(has_ndc && code.is_of(RXNORM)));
+        said.clone().count().hash(state);
+        said.for_each(|code| code.hash(state));
     }
 }
 
 impl Concept {
-    /// Reads a CodeableConcept.
+    /// Reads a CodeableConcept. A code stands once in it, though a record that was normalized has it as the source
+    /// wrote it, too.
     pub(super) fn read(value: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Concept {
         let list = value.get("coding").into_iter().flat_map(|list| list.items());
         let mut read: Vec<Code> = Vec::new();

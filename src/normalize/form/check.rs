@@ -1,13 +1,15 @@
 //! The project's own check: R4's required elements and types over a resource, that is cardinalities, JSON types and the forms of
 //! primitives. Value sets, invariants and profiles are not looked at.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
 
 use super::coding::trim;
 use crate::fhir::decimal::Decimal;
 use crate::fhir::reference::is_id;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
-use crate::fhir::{Kind, Primitive, TypeId, facts};
+use crate::fhir::{Element, Kind, Primitive, TypeId, facts};
 use crate::lake::json::Value;
 use crate::normalize::walk::{is_present, resource_type};
 
@@ -82,6 +84,24 @@ pub(super) fn problems(root: Value<'_>, ty: TypeId) -> Vec<Problem> {
     check.problems
 }
 
+/// An element's bit among those of its type.
+fn bit(element: &Element) -> u128 {
+    1 << element.ordinal.min(127)
+}
+
+/// The bits of a type's required elements.
+fn required(ty: TypeId) -> u128 {
+    static REQUIRED: OnceLock<Vec<u128>> = OnceLock::new();
+    let of_type = |ty| {
+        let elements = facts().get(ty).elements.iter();
+        elements
+            .filter(|element| element.min > 0)
+            .map(bit)
+            .fold(0, |all, bit| all | bit)
+    };
+    REQUIRED.get_or_init(|| facts().types().map(of_type).collect())[ty.index()]
+}
+
 /// Where the check stands. Written out only where something is wrong.
 #[derive(Clone, Copy)]
 struct Path<'p> {
@@ -124,8 +144,12 @@ impl Check {
         let mut is_empty = true;
         for (key, value) in object.entries() {
             is_empty = false;
-            let name = key.name();
-            if name == "resourceType" && def.kind == Kind::Resource {
+            let name = if key.is_escaped() {
+                key.name()
+            } else {
+                Cow::Borrowed(key.raw())
+            };
+            if def.kind == Kind::Resource && name == "resourceType" {
                 continue;
             }
             let path = Path {
@@ -147,7 +171,7 @@ impl Check {
                 }
                 continue;
             }
-            has |= 1 << element.ordinal.min(127);
+            has |= bit(element);
             if element.choice {
                 if choice.is_some_and(|(ordinal, ty)| ordinal == element.ordinal && ty != child.ty) {
                     self.fault(&path, Fault::TooMany);
@@ -181,8 +205,11 @@ impl Check {
         if is_empty {
             self.fault(path, Fault::Empty);
         }
+        if has & required(ty) == required(ty) {
+            return;
+        }
         for element in def.elements.iter().filter(|element| element.min > 0) {
-            if has & (1 << element.ordinal.min(127)) == 0 {
+            if has & bit(element) == 0 {
                 let path = Path {
                     parent: Some(path),
                     name: element.name,
@@ -251,15 +278,14 @@ fn whole(value: Value<'_>) -> Option<i32> {
 
 /// Whether a text is of a primitive's form.
 fn has_form(primitive: Primitive, text: &str) -> bool {
-    let has_space = || text.contains([' ', '\t', '\n', '\r']);
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    let has_space = || text.as_bytes().iter().any(is_space);
     match primitive {
         Primitive::String | Primitive::Markdown => !text.trim().is_empty(),
         // Words with one space between them.
         Primitive::Code => {
-            !text.is_empty()
-                && text
-                    .split(' ')
-                    .all(|word| !word.is_empty() && !word.contains(['\t', '\n', '\r']))
+            let mut words = text.as_bytes().split(|byte| *byte == b' ');
+            words.all(|word| !word.is_empty() && !word.iter().any(is_space))
         }
         Primitive::Id => is_id(text),
         Primitive::Uri | Primitive::Url | Primitive::Canonical => !text.is_empty() && !has_space(),

@@ -3,7 +3,9 @@
 //! What is decided: the form of a code, not whether it exists. A code that does not fit its system's form stays as it is.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
+use super::memo::Memo;
 use super::systems::{
     CDT, CPT, CVX, HCPCS, ICD_9_CM, ICD_10_CM, ICD_10_PCS, ISO_3166, ISO_3166_2, LOINC, NDC, NUCC, REVENUE,
     TYPE_OF_BILL, well_known,
@@ -26,7 +28,7 @@ pub(super) fn trim(code: &str) -> &str {
 }
 
 /// How a code stands to the form of its system.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// As the system writes it, or of a system without a form.
     Right,
@@ -38,6 +40,18 @@ pub(super) enum Form {
 
 /// The form of a code that has no white space around it.
 pub(super) fn form(system: &str, code: &str, codes: &dyn Codes) -> Form {
+    thread_local! {
+        static FORMS: RefCell<Memo<2, Form>> = RefCell::default();
+    }
+    match well_known(system) {
+        None => Form::Right,
+        // What a terminology decides may be another thing tomorrow.
+        Some(NDC) => formed(system, code, codes),
+        Some(_) => FORMS.with_borrow_mut(|forms| forms.get([system, code], || formed(system, code, codes))),
+    }
+}
+
+fn formed(system: &str, code: &str, codes: &dyn Codes) -> Form {
     let written = match well_known(system) {
         Some(ICD_10_CM) => icd_10_cm(code),
         Some(ICD_10_PCS) => alphanumeric(code, 7..=7),

@@ -4,13 +4,15 @@
 //! decide which.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use super::coding::{canonical_code, trim};
-use super::systems::canonical_system;
+use super::memo::Memo;
+use super::systems::{NDC, canonical_system};
 use crate::lake::json::Value;
 use crate::normalize::codes::Codes;
 use crate::normalize::marks::PLACEHOLDER;
@@ -29,6 +31,20 @@ pub(in crate::normalize) fn key(system: &str, code: &str) -> u128 {
     hasher.write_u8(0xff);
     hasher.write(code.as_bytes());
     hasher.finish128().as_u128()
+}
+
+/// The key of a code as a record writes it.
+fn canonical_key(system: &str, code: &str, codes: &dyn Codes) -> u128 {
+    thread_local! {
+        static KEYS: RefCell<Memo<2, u128>> = RefCell::default();
+    }
+    let look_up = || key(canonical_system(system), &canonical_code(system, code, codes));
+    if canonical_system(system) == NDC {
+        // What a terminology decides may be another thing tomorrow.
+        look_up()
+    } else {
+        KEYS.with_borrow_mut(|keys| keys.get([system, code], look_up))
+    }
 }
 
 /// Displays by code and source.
@@ -119,9 +135,8 @@ impl<'t> Visit<'t> for Collect<'_> {
             return;
         };
         if display.len() <= MAX_LENGTH {
-            let code = canonical_code(system, code, self.codes);
-            self.known
-                .add(key(canonical_system(system), &code), self.source, display);
+            let key = canonical_key(system, code, self.codes);
+            self.known.add(key, self.source, display);
         }
     }
 }

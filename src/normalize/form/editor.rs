@@ -159,7 +159,7 @@ impl<'e, 'm> Editor<'e, 'm> {
 
     /// Adds a display or a text, marked if another source gives it.
     fn append(&mut self, object: Value<'e>, name: &str, display: &Shown<'e>) {
-        self.edits.append(object, name, &quoted(&display.text));
+        self.edits.append_str(object, name, &display.text);
         if let Some(beside) = self.beside(display) {
             self.edits.append(object, &format!("_{name}"), &beside);
         }

@@ -8,6 +8,7 @@ mod check;
 mod coding;
 pub(super) mod displays;
 mod editor;
+mod memo;
 mod required;
 pub mod systems;
 

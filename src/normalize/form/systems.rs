@@ -3,9 +3,12 @@
 //! Only the systems of this table and HL7's v2 and v3 (`schemas/hl7-systems.tsv`) are touched. Scheme, `www.`, upper case, a trailing
 //! slash and a version behind `|` do not tell two systems apart.
 
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
+
+use super::memo::Memo;
 
 /// ICD-10-CM.
 pub const ICD_10_CM: &str = "http://hl7.org/fhir/sid/icd-10-cm";
@@ -148,12 +151,18 @@ pub fn canonical_system(system: &str) -> &str {
 
 /// The canonical URL, of a well-known system only.
 pub(super) fn well_known(system: &str) -> Option<&'static str> {
-    let table = Table::get();
-    if let Some(known) = table.exact.get(system) {
-        return Some(known);
+    thread_local! {
+        static SYSTEMS: RefCell<Memo<1, Option<&'static str>>> = RefCell::default();
     }
-    let mut buffer = [0; LONGEST];
-    table.by_key.get(key(system, &mut buffer)?).copied()
+    let look_up = || {
+        let table = Table::get();
+        if let Some(known) = table.exact.get(system) {
+            return Some(*known);
+        }
+        let mut buffer = [0; LONGEST];
+        table.by_key.get(key(system, &mut buffer)?).copied()
+    };
+    SYSTEMS.with_borrow_mut(|systems| systems.get([system], look_up))
 }
 
 struct Table {

@@ -158,7 +158,7 @@ impl<'e> Editor<'e, '_> {
     fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: Place) {
         let named = !read.has_display;
         if let Some((name, from)) = self.facts.index.name(place).filter(|_| named) {
-            self.edits.append(value, "display", &quoted(name));
+            self.edits.append_str(value, "display", name);
             if let Some(beside) = self.beside(place, from) {
                 self.edits.append(value, "_display", &beside);
             }

@@ -1,0 +1,244 @@
+//! A record as the rules write it, and blocks of records that are ready.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::stowed::Stowed;
+use super::unit::Unit;
+use crate::fhir::TypeId;
+use crate::ingest::block::{Block, Content, Origin, RowSource, SharedRefs, Splice};
+use crate::ingest::condition::Keys;
+use crate::ingest::links::Links;
+use crate::ingest::normalize::{Normalized, Normalizer};
+use crate::lake::file::digest;
+use crate::lake::json::{Edits, Tape, Value, write_compact, write_object};
+use crate::normalize::{Codes, Record, Report, Rewrite};
+
+/// What one thread writes records by; kept from one to the next for its memory.
+pub(super) struct Editor {
+    edits: Edits,
+    edited: Vec<u8>,
+    tape: Tape,
+    normalizer: Normalizer,
+    pub(super) report: Report,
+}
+
+/// A text that is written differently, and what has changed with it.
+pub(super) struct Edited<'e> {
+    pub(super) text: &'e str,
+    pub(super) splice: Splice,
+    /// Its shared references, unless they are the same.
+    pub(super) shared_refs: Option<Vec<String>>,
+}
+
+impl Editor {
+    pub(super) fn new(keys: Keys) -> Editor {
+        Editor {
+            edits: Edits::new(),
+            edited: Vec::new(),
+            tape: Tape::new(),
+            normalizer: Normalizer::new(keys, None),
+            report: Report::default(),
+        }
+    }
+
+    /// Decides how a record is written: with the edits, or by the edited text.
+    fn plan(&mut self, unit: &Unit, record: &Record<'_>, codes: &dyn Codes) -> Rewrite {
+        let Editor {
+            edits, edited, report, ..
+        } = self;
+        unit.plan.edits(record, codes, edits, edited, report)
+    }
+
+    /// Applies a unit's plan to a record of the input; `None` if it stays as it is.
+    pub(super) fn edit(
+        &mut self,
+        unit: &Unit,
+        record: &Record<'_>,
+        splice: Splice,
+        codes: &dyn Codes,
+    ) -> Option<Edited<'_>> {
+        match self.plan(unit, record, codes) {
+            Rewrite::Unchanged => return None,
+            Rewrite::Edited => {}
+            // Places in the record are not those in the other text.
+            Rewrite::Anew => return self.normalized(),
+        }
+        // What refers to something else is looked at again as a whole.
+        if self.edits.may_write(record.json, "reference") {
+            return self.rewritten(record.json);
+        }
+        self.edited.clear();
+        let mut moved = None;
+        write_object(record.json, &mut self.edited, &self.edits, |from, to| {
+            if splice.in_meta && from.start + 1 == splice.at {
+                moved = Some(to.start + 1);
+            } else if !splice.in_meta && from.end == splice.at {
+                moved = Some(to.end);
+            }
+        });
+        let Some(at) = moved else {
+            return self.rewritten(record.json);
+        };
+        Some(Edited {
+            // Made of pieces of checked text, so this never fails.
+            text: simdutf8::basic::from_utf8(&self.edited).ok()?,
+            splice: Splice { at, ..splice },
+            shared_refs: None,
+        })
+    }
+
+    /// Applies a unit's plan to a row of the lake, which has its version and time; `None` if it stays as it is.
+    pub(super) fn edit_row(&mut self, unit: &Unit, record: &Record<'_>, codes: &dyn Codes) -> Option<Edited<'_>> {
+        match self.plan(unit, record, codes) {
+            Rewrite::Unchanged => None,
+            Rewrite::Edited => self.rewritten(record.json),
+            Rewrite::Anew => self.normalized(),
+        }
+    }
+
+    /// Brings a new resource into the form in which it is stored.
+    pub(super) fn made(&mut self, json: &str) -> Option<Made<'_>> {
+        let json = self.tape.parse(json.as_bytes()).ok()?;
+        let normalized = self.normalizer.normalize(json, None, &Links::default()).ok()?;
+        Some((normalized, self.normalizer.text()))
+    }
+
+    fn rewritten(&mut self, json: Value<'_>) -> Option<Edited<'_>> {
+        self.edited.clear();
+        write_compact(json, &mut self.edited, &self.edits);
+        self.normalized()
+    }
+
+    /// Brings the edited text into the form in which it is stored.
+    fn normalized(&mut self) -> Option<Edited<'_>> {
+        let json = self.tape.parse(&self.edited).ok()?;
+        let normalized = self.normalizer.normalize(json, None, &Links::default()).ok()?;
+        Some(Edited {
+            text: self.normalizer.text(),
+            splice: normalized.splice,
+            shared_refs: Some(normalized.shared_refs),
+        })
+    }
+}
+
+/// A new resource and its text.
+pub(super) type Made<'e> = (Normalized, &'e str);
+
+/// Whose a row is.
+#[derive(Clone)]
+pub(super) struct Whose<'p> {
+    pub(super) owner: i64,
+    pub(super) patient: Option<&'p str>,
+    pub(super) source: Option<RowSource>,
+}
+
+/// Rows that wait to be written: a block for each type, file and source.
+#[derive(Default)]
+pub(super) struct Blocks {
+    blocks: BTreeMap<(TypeId, u32, Option<RowSource>), Block>,
+    /// Rows beside the input's, by type.
+    pub(super) beside: BTreeMap<TypeId, u64>,
+    weight: usize,
+}
+
+/// The place of a row of the lake that is written anew: before the input. If a record of its id comes there, that fits
+/// into no table, and is to be refused.
+pub(super) const BEFORE_INPUT: u64 = 0;
+/// The place of a generated row: behind the input.
+pub(super) const BEHIND_INPUT: u64 = u64::MAX;
+
+/// Stands for the file of rows that are not of the input.
+const NO_FILE: u32 = u32::MAX;
+
+impl Blocks {
+    /// Bytes of texts.
+    pub(super) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// Takes out all blocks.
+    pub(super) fn take(&mut self) -> Vec<Block> {
+        self.weight = 0;
+        let mut blocks: Vec<Block> = std::mem::take(&mut self.blocks).into_values().collect();
+        blocks.iter_mut().for_each(Block::shrink);
+        blocks
+    }
+
+    /// Adds a record of the input, as it came or as it is edited.
+    pub(super) fn add(
+        &mut self,
+        record: &Stowed<'_>,
+        source: &Option<RowSource>,
+        edited: Option<Edited<'_>>,
+        file: impl FnOnce() -> Arc<Path>,
+    ) {
+        let (text, splice, shared_refs) = match &edited {
+            Some(edited) => (edited.text, edited.splice, edited.shared_refs.as_deref()),
+            None => (record.text, record.splice, None),
+        };
+        let shared_refs = match shared_refs {
+            // What a sync brings is the person's own.
+            _ if source.is_some() => SharedRefs::NONE,
+            Some(list) => SharedRefs::List(list),
+            None => SharedRefs::Lines(record.shared_refs),
+        };
+        let ty = record.resource_type;
+        let block = self
+            .blocks
+            .entry((ty, record.file, source.clone()))
+            .or_insert_with(|| Block::new(ty, file(), 0).with_source(source.clone()));
+        self.weight += text.len();
+        block.push(&Content {
+            ordinal: record.ordinal,
+            owner: record.owner,
+            digest: digest(text.as_bytes()),
+            origin: record.origin,
+            splice,
+            id: record.id,
+            source_id: record.id,
+            patient: Some(record.patient).filter(|patient| !patient.is_empty()),
+            shared_refs,
+            text,
+            identifiers: &[],
+        });
+    }
+
+    /// Adds a row that is not of the input.
+    pub(super) fn add_beside(
+        &mut self,
+        ordinal: u64,
+        ty: TypeId,
+        id: &str,
+        whose: Whose<'_>,
+        (text, splice): (&str, Splice),
+        shared_refs: &[String],
+    ) {
+        *self.beside.entry(ty).or_default() += 1;
+        self.weight += text.len();
+        let Whose { owner, patient, source } = whose;
+        let is_synced = source.is_some();
+        let block = self
+            .blocks
+            .entry((ty, NO_FILE, source.clone()))
+            .or_insert_with(|| Block::new(ty, Path::new("").into(), 0).with_source(source));
+        block.push(&Content {
+            ordinal,
+            owner,
+            digest: digest(text.as_bytes()),
+            origin: Origin::default(),
+            splice,
+            id,
+            source_id: id,
+            patient,
+            shared_refs: if is_synced {
+                SharedRefs::NONE
+            } else {
+                SharedRefs::List(shared_refs)
+            },
+            text,
+            identifiers: &[],
+        });
+    }
+}

@@ -1,0 +1,62 @@
+//! The records of a range, in order of owners and of the input.
+
+use super::stowed::{self, Stowed};
+use crate::ingest::error::IngestError;
+use crate::ingest::spill::Bin;
+
+/// A record's place in its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Placed {
+    pub(super) owner: i64,
+    ordinal: u64,
+    at: u64,
+    /// Bytes of it.
+    pub(super) length: usize,
+}
+
+/// Where records are.
+pub(super) enum Records<'r> {
+    /// In memory.
+    Loaded(&'r [u8]),
+    /// Where they were put; each is read into this buffer.
+    Stored(&'r Bin, &'r mut Vec<u8>),
+}
+
+impl Records<'_> {
+    /// The record at a place.
+    pub(super) fn get(&mut self, placed: &Placed) -> Result<Stowed<'_>, IngestError> {
+        let bytes = match self {
+            Records::Loaded(bytes) => bytes.get(placed.at as usize..placed.at as usize + placed.length),
+            Records::Stored(bin, buffer) => {
+                bin.fetch(placed.at, placed.length, buffer)?;
+                Some(&buffer[..])
+            }
+        };
+        bytes.and_then(stowed::read).ok_or_else(damaged)
+    }
+}
+
+/// Finds the records of a range.
+pub(super) fn read_index(bin: &Bin, index: &mut Vec<Placed>) -> Result<(), IngestError> {
+    index.clear();
+    bin.parts(|start, bytes| {
+        let mut at = 0;
+        while at < bytes.len() {
+            let extent = stowed::extent(&bytes[at..]).ok_or_else(damaged)?;
+            index.push(Placed {
+                owner: extent.owner,
+                ordinal: extent.ordinal,
+                at: start + at as u64,
+                length: extent.length,
+            });
+            at += extent.length;
+        }
+        Ok::<_, IngestError>(())
+    })?;
+    index.sort_unstable();
+    Ok(())
+}
+
+fn damaged() -> IngestError {
+    std::io::Error::from(std::io::ErrorKind::InvalidData).into()
+}

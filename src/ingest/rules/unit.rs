@@ -1,0 +1,286 @@
+//! One unit: a consent of a sync, or one filed patient of an import. Its records, and the owner's rows of the lake
+//! that they do not replace, are shown to a survey, which decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashSet;
+
+use super::Normalization;
+use super::kept::{Filed, Kept, KeptRow, Shelf};
+use super::shared::{Reach, Shared};
+use super::stowed::Stowed;
+use crate::fhir::TypeId;
+use crate::ingest::block::lines;
+use crate::ingest::condition::Keys;
+use crate::ingest::error::IngestError;
+use crate::ingest::synced::{Naming, Synced, tags};
+use crate::lake::json::{Tape, Value};
+use crate::lake::owner::{OwnerKey, owner_named_by};
+use crate::normalize::{Plan, Record, Rule, Settings, Source, SourceId, Survey};
+
+/// What all units have in common.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) rules: Normalization,
+    pub(super) key: OwnerKey,
+    pub(super) keys: Keys,
+    pub(super) shelf: Shelf,
+    /// Whose records they are, if this is a sync.
+    pub(super) synced: Option<Synced>,
+    /// Records of nobody.
+    pub(super) reach: Reach,
+}
+
+/// What is to be done with a unit.
+#[derive(Debug, Default)]
+pub(super) struct Unit {
+    pub(super) owner: i64,
+    pub(super) sources: Vec<Source>,
+    /// Under whom the rows of each source are filed.
+    pub(super) patients: Vec<Option<String>>,
+    pub(super) plan: Plan,
+    /// Rows of sources that the input does not replace.
+    pub(super) kept: Kept,
+    /// Generated rows of earlier runs. Those that are not generated again are no longer supported.
+    pub(super) made_before: BTreeSet<(TypeId, String)>,
+    /// Rows whose texts could not be read.
+    pub(super) unreadable: u64,
+}
+
+/// A unit that is being surveyed.
+pub(super) struct Surveyed<'c> {
+    common: &'c Common,
+    owner: i64,
+    /// In order of authorizations.
+    sources: Vec<Source>,
+    patients: Vec<Option<String>>,
+    /// That of the input's records.
+    source: SourceId,
+    survey: Survey,
+    kept: Kept,
+    /// Hashes of type and id of the input's records, if the lake has rows that they may replace.
+    met: FxHashSet<u64>,
+    /// Records of nobody that its own refer to, as `Type/id`.
+    refers_to: FxHashSet<String>,
+}
+
+impl Common {
+    /// Begins a unit with what the lake has of it. `patient` is under whom the input's records are filed, if there are
+    /// any.
+    pub(super) fn open(&self, owner: i64, patient: Option<&str>) -> Result<Surveyed<'_>, IngestError> {
+        let kept = self.shelf.rows(owner, self.keys)?;
+        let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
+        for filed in kept.filed() {
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            let source = known
+                .entry((text(&filed.authorization), text(&filed.endpoint)))
+                .or_default();
+            if source.is_none() {
+                source.clone_from(&filed.patient);
+            }
+        }
+        match (&self.synced, patient) {
+            (Some(synced), _) => {
+                let naming = Naming::new(self.key, &self.shelf.application, self.shelf.mode, synced.clone());
+                let source = (synced.authorization.clone(), synced.endpoint.clone());
+                known.insert(source, Some(naming.patient().to_owned()));
+            }
+            (None, Some(patient)) => {
+                known.insert(Default::default(), Some(patient.to_owned()));
+            }
+            (None, None) => {}
+        }
+        let (known, patients): (Vec<(String, String)>, Vec<Option<String>>) = known.into_iter().unzip();
+        let sources: Vec<Source> = known
+            .into_iter()
+            .map(|(authorization, endpoint)| self.source(authorization, endpoint))
+            .collect();
+        let authorization = self.synced.as_ref().map_or("", |synced| &synced.authorization);
+        Ok(Surveyed {
+            common: self,
+            owner,
+            source: place(&sources, authorization),
+            sources,
+            patients,
+            survey: Survey::default(),
+            kept,
+            met: FxHashSet::default(),
+            refers_to: FxHashSet::default(),
+        })
+    }
+
+    /// What is done with records of nobody: they are in no unit, and brought into form only.
+    pub(super) fn nobody(&self) -> Unit {
+        let sources = vec![self.source(String::new(), String::new())];
+        let plan = Survey::default().decide(&self.settings(&sources, &|_, _, _| String::new()));
+        Unit {
+            sources,
+            plan,
+            ..Unit::default()
+        }
+    }
+
+    fn source(&self, authorization: String, endpoint: String) -> Source {
+        let Shelf { application, mode, .. } = &self.shelf;
+        let base = &self.rules.tag_system_base;
+        let tags = if authorization.is_empty() {
+            Vec::new()
+        } else {
+            tags(base, &authorization, &endpoint, application, *mode)
+        };
+        let fhir_base = match &self.synced {
+            // References under the base of another source were resolved when it was synced.
+            Some(synced) if synced.authorization == authorization => {
+                format!("{}/", synced.fhir_base.trim_end_matches('/'))
+            }
+            _ => String::new(),
+        };
+        Source {
+            authorization,
+            endpoint,
+            fhir_base,
+            tag_system_base: base.clone(),
+            tags,
+        }
+    }
+
+    fn settings<'s>(&'s self, sources: &'s [Source], ids: &'s Ids) -> Settings<'s> {
+        Settings {
+            sources,
+            codes: &*self.rules.knowledge.codes,
+            plans: &*self.rules.knowledge.plans,
+            today: self.rules.today,
+            ids,
+        }
+    }
+}
+
+impl Surveyed<'_> {
+    /// Shows a record of the input to the survey.
+    pub(super) fn see(&mut self, stowed: &Stowed<'_>, json: Value<'_>) {
+        let common = self.common;
+        if common.synced.is_none() {
+            for name in lines(stowed.shared_refs).filter(|name| Shared::is_asked(name)) {
+                if !self.refers_to.contains(name) {
+                    self.refers_to.insert(name.to_owned());
+                }
+            }
+        }
+        if !self.kept.rows.is_empty() {
+            self.met.insert(common.keys.name(stowed.resource_type, stowed.id));
+        }
+        let record = Record {
+            resource_type: stowed.resource_type,
+            id: stowed.id,
+            source: self.source,
+            json,
+        };
+        let ids = ids(common.key, self.owner);
+        self.survey.see(&record, &common.settings(&self.sources, &ids));
+    }
+
+    /// Shows the rest of the unit to the survey, and decides.
+    pub(super) fn decide(self) -> Result<Unit, IngestError> {
+        let Surveyed {
+            common,
+            owner,
+            sources,
+            patients,
+            source: _,
+            mut survey,
+            mut kept,
+            met,
+            mut refers_to,
+        } = self;
+        let ids = ids(common.key, owner);
+        let settings = common.settings(&sources, &ids);
+        kept.rows.retain(|row| !met.contains(&row.name));
+        let mut tape = Tape::new();
+        let mut made_before: BTreeSet<(TypeId, String)> = BTreeSet::new();
+        let mut generated: FxHashSet<u64> = FxHashSet::default();
+        let mut unreadable = common.shelf.texts(&kept.rows, |row, read| {
+            let Ok(json) = tape.parse(&read.resource) else { return };
+            let filed = kept.filed_by(row);
+            if is_generated(filed, &read.id, owner, json, &common.rules.tag_system_base) {
+                generated.insert(row.name);
+                made_before.insert((row.resource_type, read.id.clone()));
+                return;
+            }
+            let record = Record {
+                resource_type: row.resource_type,
+                id: &read.id,
+                source: place(&sources, filed.authorization.as_deref().unwrap_or_default()),
+                json,
+            };
+            survey.see(&record, &settings);
+        });
+        kept.rows.retain(|row: &KeptRow| !generated.contains(&row.name));
+        if common.synced.is_none() {
+            refers_to.extend(std::mem::take(&mut kept.shared_refs));
+        }
+        let (reached, missing) = common.reach.reached(&common.shelf, refers_to.into_iter().collect())?;
+        unreadable += missing;
+        for known in &reached {
+            let Ok(json) = tape.parse(known.text.as_bytes()) else {
+                continue;
+            };
+            let record = Record {
+                resource_type: known.resource_type,
+                id: &known.id,
+                source: SourceId(0),
+                json,
+            };
+            survey.see(&record, &settings);
+        }
+        if let Some(synced) = &common.synced {
+            survey.recall(place(&sources, &synced.authorization), common.rules.dangling.clone());
+        }
+        let plan = survey.decide(&settings);
+        Ok(Unit {
+            owner,
+            sources,
+            patients,
+            plan,
+            kept,
+            made_before,
+            unreadable,
+        })
+    }
+}
+
+/// The place of an authorization among sources.
+pub(super) fn place(sources: &[Source], authorization: &str) -> SourceId {
+    let at = sources.iter().position(|source| source.authorization == authorization);
+    SourceId(at.unwrap_or_default() as u32)
+}
+
+type Ids = dyn Fn(&Source, &str, &str) -> String;
+
+/// Ids of generated resources: of the owner, the authorization, the type and the seed.
+fn ids(key: OwnerKey, owner: i64) -> impl Fn(&Source, &str, &str) -> String {
+    move |source, resource_type, seed| key.synced_id(owner, &source.authorization, resource_type, seed)
+}
+
+/// Whether a rule made a row of the lake. What a sync itself makes, as a Patient, is tagged by other names. The base
+/// address may have been another one when it was made. A source's record always says its address there, and what an
+/// import brings in has an id of its own, so neither passes for one that was made here.
+fn is_generated(filed: &Filed, id: &str, owner: i64, json: Value<'_>, tag_system_base: &str) -> bool {
+    let meta = json.get("meta");
+    let is_own = match filed.authorization {
+        Some(_) => meta.is_some_and(|meta| meta.get("source").is_none()),
+        None => owner_named_by(id) == Some(owner),
+    };
+    let is_ours = |tag: Value<'_>| {
+        let (system, code) = (tag.get_str("system"), tag.get_str("code"));
+        let is_rule = code.is_some_and(|code| Rule::GENERATING.iter().any(|rule| rule.name() == code));
+        is_rule
+            && system.is_some_and(|system| match filed.authorization {
+                Some(_) => system.ends_with("/tags/GeneratedBy"),
+                None => system.strip_prefix(tag_system_base) == Some("/GeneratedBy"),
+            })
+    };
+    is_own
+        && meta
+            .and_then(|meta| meta.get("tag"))
+            .is_some_and(|tags| tags.items().any(is_ours))
+}

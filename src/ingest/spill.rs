@@ -1,0 +1,238 @@
+//! Bytes by bin: in memory up to a bound, then in an unnamed temporary file.
+//!
+//! It decides where bytes are kept. What they say, and which bin they belong to, others decide.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::late::unnamed_file;
+
+/// Bytes by bin. Several threads may add at once.
+#[derive(Debug)]
+pub(super) struct Spill {
+    /// Where the temporary file is made.
+    folder: PathBuf,
+    /// Bytes that are kept in memory at most.
+    limit: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    bins: Vec<Vec<Part>>,
+    memory: usize,
+    file: Option<Arc<File>>,
+    /// Bytes of the file that are taken.
+    end: u64,
+}
+
+/// Bytes that were added at once.
+#[derive(Clone, Debug)]
+struct Part {
+    /// How many bytes of the bin stand before it.
+    start: u64,
+    length: usize,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    Memory(Arc<[u8]>),
+    File(u64),
+}
+
+/// What was added to one bin.
+#[derive(Debug, Default)]
+pub(super) struct Bin {
+    parts: Vec<Part>,
+    file: Option<Arc<File>>,
+}
+
+impl Spill {
+    /// Nothing yet, in so many bins.
+    pub(super) fn new(folder: &Path, bins: usize, limit: usize) -> Spill {
+        Spill {
+            folder: folder.to_owned(),
+            limit,
+            state: Mutex::new(State {
+                bins: vec![Vec::new(); bins],
+                ..State::default()
+            }),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds bytes to a bin. They stay together.
+    pub(super) fn add(&self, bin: usize, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.state();
+        let before = state.bins[bin].last();
+        let start = before.map_or(0, |part| part.start + part.length as u64);
+        let fits = state.memory + bytes.len() <= self.limit;
+        let mut part = Part {
+            start,
+            length: bytes.len(),
+            place: Place::File(state.end),
+        };
+        if fits {
+            state.memory += bytes.len();
+            part.place = Place::Memory(bytes.into());
+            state.bins[bin].push(part);
+            return Ok(());
+        }
+        let at = state.end;
+        state.end += bytes.len() as u64;
+        let file = match &state.file {
+            Some(file) => file.clone(),
+            None => state.file.insert(Arc::new(unnamed_file(&self.folder)?)).clone(),
+        };
+        state.bins[bin].push(part);
+        drop(state);
+        file.write_all_at(bytes, at)
+    }
+
+    /// Bytes that are in memory.
+    #[cfg(test)]
+    pub(super) fn in_memory(&self) -> usize {
+        self.state().memory
+    }
+
+    /// What a bin has by now.
+    pub(super) fn get(&self, bin: usize) -> Bin {
+        let state = self.state();
+        Bin {
+            parts: state.bins[bin].clone(),
+            file: state.file.clone(),
+        }
+    }
+
+    /// Takes out what a bin has.
+    pub(super) fn take(&self, bin: usize) -> Bin {
+        let mut state = self.state();
+        let parts = std::mem::take(&mut state.bins[bin]);
+        let kept = |part: &Part| match part.place {
+            Place::Memory(_) => part.length,
+            Place::File(_) => 0,
+        };
+        state.memory -= parts.iter().map(kept).sum::<usize>();
+        Bin {
+            parts,
+            file: state.file.clone(),
+        }
+    }
+}
+
+impl Bin {
+    /// Bytes of all parts.
+    pub(super) fn len(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.start + part.length as u64)
+    }
+
+    /// Hands on each part, with its place in the bin.
+    pub(super) fn parts<E: From<io::Error>>(
+        &self,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut buffer = Vec::new();
+        for part in &self.parts {
+            let bytes = match &part.place {
+                Place::Memory(bytes) => &bytes[..],
+                Place::File(_) => {
+                    buffer.clear();
+                    self.copy(part, 0, part.length, &mut buffer)?;
+                    &buffer[..]
+                }
+            };
+            visit(part.start, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Puts all bytes into `out`.
+    pub(super) fn load(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        out.clear();
+        out.reserve(self.len() as usize);
+        self.parts
+            .iter()
+            .try_for_each(|part| self.copy(part, 0, part.length, out))
+    }
+
+    /// Puts the bytes from a place of the bin on into `out`. They must have been added at once.
+    pub(super) fn fetch(&self, at: u64, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        out.clear();
+        let part = self.parts.partition_point(|part| part.start <= at);
+        let part = part.checked_sub(1).map(|place| &self.parts[place]);
+        let part = part.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        self.copy(part, (at - part.start) as usize, length, out)
+    }
+
+    fn copy(&self, part: &Part, from: usize, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        if from + length > part.length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        match (&part.place, &self.file) {
+            (Place::Memory(bytes), _) => {
+                out.extend_from_slice(&bytes[from..from + length]);
+                Ok(())
+            }
+            (Place::File(at), Some(file)) => {
+                let before = out.len();
+                out.resize(before + length, 0);
+                file.read_exact_at(&mut out[before..], at + from as u64)
+            }
+            (Place::File(_), None) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_give_back_what_they_got_from_memory_and_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let spill = Spill::new(folder.path(), 3, 50);
+        let mut expected = vec![Vec::new(); 3];
+        for at in 0..30_u8 {
+            let bytes = vec![at; usize::from(at)];
+            spill.add(usize::from(at % 3), &bytes).unwrap();
+            expected[usize::from(at % 3)].extend(bytes);
+        }
+        assert!(spill.state().file.is_some());
+        assert!(spill.in_memory() <= 50);
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            0,
+            "the file has no name"
+        );
+        for (bin, expected) in expected.iter().enumerate() {
+            let bin = spill.take(bin);
+            assert_eq!(bin.len(), expected.len() as u64);
+            let mut out = vec![7];
+            bin.load(&mut out).unwrap();
+            assert_eq!(out, *expected);
+            let mut parts = Vec::new();
+            bin.parts(|at, bytes| {
+                assert_eq!(at, parts.len() as u64);
+                parts.extend_from_slice(bytes);
+                Ok::<_, io::Error>(())
+            })
+            .unwrap();
+            assert_eq!(parts, *expected);
+            bin.fetch(bin.len() - 5, 4, &mut out).unwrap();
+            assert_eq!(out, expected[expected.len() - 5..expected.len() - 1]);
+            assert!(bin.fetch(bin.len() - 5, 40, &mut out).is_err());
+        }
+        assert_eq!(spill.in_memory(), 0);
+        assert_eq!(spill.take(0).len(), 0);
+    }
+}
