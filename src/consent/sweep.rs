@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use rusqlite::{Connection, params};
 
 use super::audit::Actor;
+use super::cards;
 use super::error::Error;
 use super::es256;
 use super::flow::KEPT;
@@ -103,6 +104,7 @@ impl Store {
         self.write(|transaction| {
             // They have told all they could.
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
+            cards::forget_unsigned(transaction, now)?;
             es256::renew(transaction, self.sealer(), now)?;
             unbegun::note_counts(transaction, now)
         })?;

@@ -43,15 +43,16 @@ impl ToSql for KeyPurpose {
 }
 
 impl Store {
-    /// Signs with the key that a purpose has now: a JWS in compact form, ES256. `alg` and `kid` are added to the header. A
-    /// key is made if there is none.
+    /// Signs with the key that a purpose has now, which is made if there is none: a JWS in compact form, ES256. `alg`
+    /// and `kid` are added to the header.
     pub fn sign_es256(&self, purpose: KeyPurpose, header: Map<String, Value>, payload: &[u8]) -> Result<String, Error> {
         let now = self.clock().now();
         let signer = self.write(|transaction| signer(transaction, self.sealer(), purpose, now))?;
         signer.sign(header, payload)
     }
 
-    /// The public halves of a purpose, the one that signs first. Those that sign no longer stay: others keep what they signed.
+    /// The public halves of a purpose, the one that signs first. Those that sign no longer stay: others keep what they
+    /// signed.
     pub fn es256_keys(&self, purpose: KeyPurpose) -> Result<Vec<PublicKey>, Error> {
         self.read(|connection| public(connection, purpose))
     }
