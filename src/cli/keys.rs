@@ -39,9 +39,9 @@ struct ListArgs {
 
 /// Make a new signing key
 ///
-/// A running server signs with it within a second. Earlier keys of access tokens go on verifying until the last token that
-/// they signed has expired, and stand in /.well-known/jwks.json until then. Earlier keys of health cards and receipts verify
-/// for good; the service replaces them itself when they have signed for a year.
+/// A running server signs with it within a second. Earlier keys of access tokens go on verifying until the last token
+/// that they signed has expired, and stand in /.well-known/jwks.json until then. Earlier keys of health cards and
+/// receipts verify for good; the service replaces them itself when they have signed for a year.
 #[derive(Debug, clap::Args)]
 struct RotateArgs {
     /// The data folder

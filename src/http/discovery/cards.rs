@@ -1,5 +1,5 @@
-//! What verifiers of health cards find at their issuer: its keys, and which cards are revoked. Neither may be kept, since
-//! a card may be revoked at any moment.
+//! What verifiers of health cards find at their issuer: its keys, and which cards are revoked. Neither may be kept,
+//! since a card may be revoked at any moment.
 
 use std::sync::Arc;
 

@@ -137,8 +137,8 @@ fn only_everything(sent: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// A card with the records of some Patients of a consent: the JWS. It is on record, so that it is revoked when any of them
-/// end.
+/// A card with the records of some Patients of a consent: the JWS. It is on record, so that it is revoked when any of
+/// them end.
 pub(in crate::http) async fn issue(
     service: &Arc<Service>,
     access: &Arc<Access>,

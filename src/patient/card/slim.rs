@@ -8,8 +8,8 @@ use crate::fhir::reference::Reference;
 use crate::fhir::{Kind, TypeId, facts};
 use crate::lake::json::{Edits, Value, push_quoted};
 
-/// Where a record and the resources that it contains stand in the card. Contained resources become entries of their own,
-/// since no entry has an id that a reference could name.
+/// Where a record and the resources that it contains stand in the card. Contained resources become entries of their
+/// own, since no entry has an id that a reference could name.
 #[derive(Debug)]
 pub(super) struct Inside<'t> {
     pub(super) number: usize,
