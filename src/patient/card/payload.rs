@@ -14,7 +14,7 @@ use crate::lake::json::{Edits, Tape, Value, push_quoted, write_compact};
 /// The one type that cards have.
 const TYPE: &str = "https://smarthealth.cards#health-card";
 const FHIR_VERSION: &str = "4.0.1";
-/// Records are repetitive: more effort makes a card a few hundredths smaller and takes several times as long.
+/// Records are repetitive: a moderate effort makes a twenty-fifth of them.
 const EFFORT: u32 = 5;
 
 /// What a card says besides records.
