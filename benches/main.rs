@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
+mod cards;
 mod catalog;
 mod everything;
 mod import;
@@ -39,6 +40,7 @@ fn main() {
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);
     everything::benches(&mut criterion, &sample);
+    cards::benches(&mut criterion, &sample);
     views::benches(&mut criterion, &sample);
     tokens::benches(&mut criterion, &sample);
     terminology::benches(&mut criterion);

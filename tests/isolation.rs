@@ -139,9 +139,21 @@ fn a_whole_record_has_nothing_of_another() {
             );
             assert!(found.iter().all(|one| may_see.contains(one)), "{id}: {found:?}");
         }
-        let answer = server.get(&format!("/fhir/Patient/{other}/$everything"), &token);
-        assert_eq!((answer.status, answer.issue().as_str()), (404, "not-found"));
-        assert!(!answer.text.contains("Unrelated"));
+        let card = json!({"resourceType": "Parameters",
+            "parameter": [{"name": "credentialType", "valueUri": "Patient/$everything"}]});
+        let bearer = format!("Bearer {token}");
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/fhir+json"),
+        ];
+        let path = format!("/fhir/Patient/{other}/$health-cards-issue");
+        for answer in [
+            server.get(&format!("/fhir/Patient/{other}/$everything"), &token),
+            server.send("POST", &path, &headers, &card.to_string()),
+        ] {
+            assert_eq!((answer.status, answer.issue().as_str()), (404, "not-found"));
+            assert!(!answer.text.contains("Unrelated"));
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tabularium::consent::{Clock, Store};
 
 use crate::harness::consented::{App, Flow};
@@ -488,4 +488,26 @@ fn the_audit_log_shows_archived_lines_among_the_others() {
         (&"consent.abandoned".into(), &"2026-01-15T00:00:00Z".into())
     );
     assert!(done(data, &["audit"]).contains("consent.abandoned"));
+}
+
+#[test]
+fn keys_of_health_cards_are_rotated_apart() {
+    let server = Server::start(&[]);
+    let published = |path: &str| server.send("GET", path, &[], "").json()["keys"].clone();
+    let first = published("/health-cards/.well-known/jwks.json")[0]["kid"].clone();
+    let rotated = json(server.folder(), &["keys", "rotate", "--of", "health-card"]);
+    assert_eq!(rotated["verifying"], json!([first]));
+    // The server reads keys of cards anew each time.
+    let keys = published("/health-cards/.well-known/jwks.json");
+    assert_eq!((&keys[0]["kid"], &keys[1]["kid"]), (&rotated["kid"], &first));
+    let list = done(server.folder(), &["keys", "list", "--of", "health-card"]);
+    let expected = [&rotated["kid"], &first].map(|kid| kid.as_str().unwrap().to_owned());
+    assert_eq!(list, format!("{}  signs\n{}  verifies\n", expected[0], expected[1]));
+    assert_eq!(
+        published("/.well-known/jwks.json").as_array().unwrap().len(),
+        1,
+        "tokens keep their key"
+    );
+    let receipts = json(server.folder(), &["keys", "list", "--of", "receipt"]);
+    assert_eq!(receipts["keys"], json!([]));
 }

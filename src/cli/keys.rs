@@ -1,16 +1,16 @@
-//! `tabularium keys`: the keys that sign access tokens.
+//! `tabularium keys`: the keys that sign access tokens, health cards and receipts.
 
 use std::path::{Path, PathBuf};
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::data_store::open;
 use super::failure::Failure;
-use crate::consent::{DiscardedKeys, Store};
+use crate::consent::{DiscardedKeys, KeyPurpose, Store};
 use crate::lake::Lake;
 
-/// List or rotate the keys that sign access tokens
+/// List or rotate the keys that sign access tokens, health cards and receipts
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -23,12 +23,15 @@ enum Command {
     Rotate(RotateArgs),
 }
 
-/// List the names of the keys that verify tokens, the one that signs first
+/// List the names of the keys that verify, the one that signs first
 #[derive(Debug, clap::Args)]
 struct ListArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// What the keys sign
+    #[arg(long, value_enum, default_value_t = Signed::AccessToken)]
+    of: Signed,
     /// Print the JSON Web Key Set
     #[arg(long)]
     json: bool,
@@ -36,13 +39,17 @@ struct ListArgs {
 
 /// Make a new signing key
 ///
-/// A running server signs with it within a second. Earlier keys go on verifying until the last token that they signed has expired, and
-/// stand in /.well-known/jwks.json until then.
+/// A running server signs with it within a second. Earlier keys of access tokens go on verifying until the last token
+/// that they signed has expired, and stand in /.well-known/jwks.json until then. Earlier keys of health cards and
+/// receipts verify for good; the service replaces them itself when they have signed for a year.
 #[derive(Debug, clap::Args)]
 struct RotateArgs {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// What the key is to sign
+    #[arg(long, value_enum, default_value_t = Signed::AccessToken)]
+    of: Signed,
     /// Give up earlier keys that do not open because TABULARIUM_KEY or service.key is lost; what they signed is good no longer
     #[arg(long)]
     discard: bool,
@@ -51,13 +58,32 @@ struct RotateArgs {
     json: bool,
 }
 
+/// What keys sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Signed {
+    AccessToken,
+    HealthCard,
+    Receipt,
+}
+
+impl Signed {
+    /// `None` for access tokens, which have RSA keys.
+    fn purpose(self) -> Option<KeyPurpose> {
+        match self {
+            Signed::AccessToken => None,
+            Signed::HealthCard => Some(KeyPurpose::HealthCard),
+            Signed::Receipt => Some(KeyPurpose::Receipt),
+        }
+    }
+}
+
 /// Carries the subcommand out.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
-        Command::List(ListArgs { data, json }) => {
-            let keys = open(&data)?.jwks();
+        Command::List(ListArgs { data, of, json }) => {
+            let keys = key_set(&open(&data)?, of)?;
             if json {
-                println!("{:#}", serde_json::to_value(&keys).map_err(Failure::other)?);
+                println!("{keys:#}");
                 return Ok(());
             }
             for (at, kid) in names(&keys).into_iter().enumerate() {
@@ -65,12 +91,17 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             }
             Ok(())
         }
-        Command::Rotate(RotateArgs { data, discard, json }) => rotate(&data, discard, json),
+        Command::Rotate(RotateArgs {
+            data,
+            of,
+            discard,
+            json,
+        }) => rotate(&data, of, discard, json),
     }
 }
 
 /// Makes a new key, and names the ones that go on verifying and the ones that were given up.
-fn rotate(data: &Path, discard: bool, as_json: bool) -> Result<(), Failure> {
+fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), Failure> {
     let keys = if discard {
         Lake::open(data).map_err(Failure::from_lake)?;
         Some(Store::discard_unreadable_keys(data).map_err(Failure::other)?)
@@ -79,13 +110,15 @@ fn rotate(data: &Path, discard: bool, as_json: bool) -> Result<(), Failure> {
     };
     let store = open(data)?;
     // Opening makes a key if none is left that signs. Such a key signed nothing yet and need not be replaced.
-    let signs = names(&store.jwks()).into_iter().next();
+    let signs = names(&key_set(&store, Signed::AccessToken)?).into_iter().next();
     let is_new = |keys: &DiscardedKeys| signs.is_some_and(|kid| !keys.kept.contains(&kid));
-    if !keys.as_ref().is_some_and(is_new) {
-        store.rotate_signing_key().map_err(Failure::other)?;
+    match of.purpose() {
+        Some(purpose) => store.rotate_es256_key(purpose).map_err(Failure::other)?,
+        None if keys.as_ref().is_some_and(is_new) => {}
+        None => store.rotate_signing_key().map_err(Failure::other)?,
     }
     let discarded = keys.map(|keys| keys.discarded).unwrap_or_default();
-    let kids = names(&store.jwks());
+    let kids = names(&key_set(&store, of)?);
     let (new, earlier) = kids
         .split_first()
         .ok_or_else(|| Failure::other("there is no signing key"))?;
@@ -109,6 +142,19 @@ fn rotate(data: &Path, discard: bool, as_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn names(keys: &jsonwebtoken::jwk::JwkSet) -> Vec<String> {
-    keys.keys.iter().filter_map(|key| key.common.key_id.clone()).collect()
+/// The public halves of some keys, the one that signs first.
+fn key_set(store: &Store, of: Signed) -> Result<Value, Failure> {
+    match of.purpose() {
+        None => serde_json::to_value(store.jwks()).map_err(Failure::other),
+        Some(purpose) => {
+            let keys = store.es256_keys(purpose).map_err(Failure::other)?;
+            let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
+            Ok(json!({"keys": keys}))
+        }
+    }
+}
+
+fn names(keys: &Value) -> Vec<String> {
+    let keys = keys["keys"].as_array().into_iter().flatten();
+    keys.filter_map(|key| key["kid"].as_str().map(str::to_owned)).collect()
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use rusqlite::params;
 
 use super::audit::{About, Actor, note};
+use super::cards::revoke_cards;
 use super::clock::Clock;
 use super::error::Error;
 use super::store::Store;
@@ -46,6 +47,7 @@ impl Store {
                 // Servers remember tokens that they have checked; all of a consent's are refused by its id.
                 let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
                 transaction.execute(sql, params![id, now + PATIENT_SECONDS])?;
+                revoke_cards(transaction, now, id)?;
                 transaction.execute("DELETE FROM consent WHERE id = ?1", [id])?;
                 let about = About {
                     application: Some(application),

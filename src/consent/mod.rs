@@ -9,6 +9,7 @@ mod applicant;
 mod application;
 mod audit;
 mod audit_archive;
+mod cards;
 mod clock;
 mod credential;
 mod dangling;
@@ -17,6 +18,7 @@ mod endpoint;
 mod endpoint_search;
 mod erasures;
 mod error;
+mod es256;
 mod flow;
 mod forget;
 mod grant;
@@ -44,12 +46,14 @@ pub use access::Access;
 pub use application::{Application, Key, NewApplication, NewKeys, REGISTRATION_SECONDS, SyncFrequency};
 pub use audit::{Actor, AuditEntry};
 pub use audit_archive::ARCHIVED_AFTER;
+pub use cards::{Card, CardKey, NoCard, RevocationList};
 pub use clock::Clock;
 pub use credential::Credential;
 pub use dialect::{ClientAuth, Dialect};
 pub use endpoint::{Endpoint, EndpointStatus, NewEndpoint, Organization};
 pub use erasures::AskedErasure;
 pub use error::{Error, Refusal};
+pub use es256::{KeyPurpose, PublicKey};
 pub use flow::{
     Asked, Attempt, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Hints, Holder,
     Place, Progress, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,

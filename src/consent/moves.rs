@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::audit::{About, Actor, note};
+use super::cards::revoke_cards;
 use super::error::Error;
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
@@ -354,6 +355,8 @@ pub(super) fn ask_to_erase(
     let Some(owner) = consent.owner.filter(|_| authorization.exchanged_at.is_some()) else {
         return Ok(());
     };
+    // They hold the records of all sources.
+    revoke_cards(connection, now, &consent.id)?;
     let sql = "INSERT INTO erasure (consent, authorization, mode, application, owner, reason, asked_at)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let mode = consent.mode.schema();
@@ -447,6 +450,7 @@ impl Store {
                 return Ok(0);
             }
             consent.step(transaction, now, actor, ConsentEvent::Revoked)?;
+            revoke_cards(transaction, now, id)?;
             let mut count = 0;
             for mut authorization in Authorization::of(transaction, id)? {
                 if authorization.state.after(AuthorizationEvent::Revoked).is_ok() {

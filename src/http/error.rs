@@ -284,6 +284,7 @@ impl From<PatientError> for Error {
             },
             PatientError::Profile(_) => Error::NotSupported(problem),
             PatientError::Summary(error) => Error::internal(error),
+            PatientError::Card(error) => Error::internal(error),
             PatientError::Search(error) => error.into(),
         }
     }

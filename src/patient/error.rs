@@ -1,5 +1,6 @@
 //! What can be wrong with an operation on a patient's records.
 
+use super::card::CardError;
 use super::summary::SummaryError;
 use crate::search::SearchError;
 
@@ -31,6 +32,9 @@ pub enum PatientError {
     /// No summary could be made of the records.
     #[error(transparent)]
     Summary(#[from] SummaryError),
+    /// No health card could be made of the records.
+    #[error(transparent)]
+    Card(#[from] CardError),
     /// The records could not be found or read, or a page is asked for that there is not.
     #[error(transparent)]
     Search(#[from] SearchError),
@@ -41,7 +45,7 @@ impl PatientError {
     pub fn is_input(&self) -> bool {
         match self {
             PatientError::Search(error) => error.is_input(),
-            PatientError::Summary(_) => false,
+            PatientError::Summary(_) | PatientError::Card(_) => false,
             _ => true,
         }
     }

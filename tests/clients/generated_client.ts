@@ -139,6 +139,17 @@ const uses: { [Path in keyof paths]: () => Promise<void> } = {
     const kinds: string[] = (data?.keys ?? []).map((key) => `${key.kty} ${key.alg} ${key.kid.length > 0}`);
     expect(kinds.join() === "RSA RS256 true", "there is one key");
   },
+  "/health-cards/.well-known/jwks.json": async () => {
+    const { data } = await open.GET("/health-cards/.well-known/jwks.json");
+    const kinds: string[] = (data?.keys ?? []).map((key) => `${key.kty} ${key.alg} ${key.crlVersion}`);
+    expect(kinds.join() === "EC ES256 1", "there is one key");
+  },
+  "/health-cards/.well-known/crl/{file}": async () => {
+    const keys = await open.GET("/health-cards/.well-known/jwks.json");
+    const file = `${keys.data?.keys[0]?.kid}.json`;
+    const { data } = await open.GET("/health-cards/.well-known/crl/{file}", { params: { path: { file } } });
+    expect(data?.method === "rid" && data.rids.length === 0, "no card is revoked");
+  },
   "/organizations": async () => {
     const { data, error } = await open.GET("/organizations");
     expect(data !== undefined, `${error?.message}`);
@@ -252,6 +263,15 @@ const uses: { [Path in keyof paths]: () => Promise<void> } = {
   "/fhir/Patient/{id}/$everything": async () => {
     const { data } = await patient.GET("/fhir/Patient/{id}/$everything", { params: { path: { id: "$PATIENT_ID" } } });
     expect(data?.resourceType === "Bundle", "it is a Bundle");
+  },
+  "/fhir/Patient/{id}/$health-cards-issue": async () => {
+    const { data, error } = await patient.POST("/fhir/Patient/{id}/$health-cards-issue", {
+      params: { path: { id: "$PATIENT_ID" } },
+      body: { resourceType: "Parameters", parameter: [{ name: "credentialType", valueUri: "Patient/$everything" }] },
+    });
+    expect(data !== undefined, error ? issues(error) : "it is answered");
+    const [card] = data.parameter;
+    expect(card?.name === "verifiableCredential" && card.valueString.split(".").length === 3, "it is a JWS");
   },
   "/fhir/Patient/{id}/$pdf": async () => {
     const { response } = await patient.GET("/fhir/Patient/{id}/$pdf", { params: { path: { id: "$PATIENT_ID" } }, parseAs: "blob" });

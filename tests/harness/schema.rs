@@ -69,6 +69,9 @@ impl Check<'_> {
                 "minItems" => value
                     .as_array()
                     .is_none_or(|items| items.len() as u64 >= argument.as_u64().unwrap()),
+                "maxItems" => value
+                    .as_array()
+                    .is_none_or(|items| items.len() as u64 <= argument.as_u64().unwrap()),
                 "minimum" => value.as_f64().is_none_or(|number| number >= argument.as_f64().unwrap()),
                 "format" => match (argument.as_str().unwrap(), value.as_str()) {
                     ("date-time", Some(text)) => chrono::DateTime::parse_from_rfc3339(text).is_ok(),

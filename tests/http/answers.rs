@@ -198,6 +198,7 @@ fn fhir(walk: &Walk) {
     );
     walk.ask("post", by_identifier, by_identifier, &form, "identifier=a1");
     walk.ask("post", by_identifier, by_identifier, &form, "identifier=nobodys");
+    cards(walk);
     let resource = [("authorization", bearer.as_str()), ("content-type", FHIR)];
     let view = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
         "select": [{"column": [{"name": "id", "path": "id"}, {"name": "born", "path": "birthDate"}]}]});
@@ -219,6 +220,36 @@ fn fhir(walk: &Walk) {
         let path = format!("{validate}{query}");
         walk.ask("post", validate, &path, &resource, &view.to_string());
     }
+}
+
+/// Health cards, and what their verifiers ask for.
+fn cards(walk: &Walk) {
+    let issue = "/fhir/Patient/{id}/$health-cards-issue";
+    let bearer = format!("Bearer {}", walk.server.patient_token("anna"));
+    let headers = [("authorization", bearer.as_str()), ("content-type", FHIR)];
+    let everything = json!({"name": "credentialType", "valueUri": "Patient/$everything"});
+    let asked = json!({"resourceType": "Parameters", "parameter": [everything]}).to_string();
+    walk.ask(
+        "post",
+        issue,
+        "/fhir/Patient/anna/$health-cards-issue",
+        &headers,
+        &asked,
+    );
+    walk.ask(
+        "post",
+        issue,
+        "/fhir/Patient/bert/$health-cards-issue",
+        &headers,
+        &asked,
+    );
+    let keys = "/health-cards/.well-known/jwks.json";
+    let set = walk.ask("get", keys, keys, &[], "");
+    let lists = "/health-cards/.well-known/crl";
+    let list = format!("{lists}/{}.json", set["keys"][0]["kid"].as_str().unwrap());
+    let route = format!("{lists}/{{file}}");
+    walk.ask("get", &route, &list, &[], "");
+    walk.ask("get", &route, &format!("{lists}/none.json"), &[], "");
 }
 
 /// Tokens and what they tell, by both APIs.

@@ -67,6 +67,7 @@ fn smart_apps_are_sent_to_a_flow_that_they_can_speak() {
     assert_eq!(root["authorization_endpoint"], format!("{base}/link/auth"));
     assert_eq!(root["token_endpoint"], format!("{base}/link/token"));
     let capabilities = [
+        "health-cards",
         "launch-standalone",
         "client-public",
         "client-confidential-symmetric",

@@ -194,6 +194,7 @@ fn every_route_of_the_openapi_document_is_answered() {
     records.push(json!({"resourceType": "Binary", "id": "anna", "contentType": "text/plain", "data": "aGk="}));
     let server = Server::start(&records);
     let bearer = format!("Bearer {}", server.application_token());
+    let patient = format!("Bearer {}", server.patient_token("anna"));
     let document = server.send("GET", "/openapi.json", &[], "");
     assert_eq!(
         (document.status, document.header("content-type")),
@@ -206,6 +207,8 @@ fn every_route_of_the_openapi_document_is_answered() {
     let view = json!({"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",
         "select": [{"column": [{"name": "id", "path": "id"}]}]});
     let run = json!({"resourceType": "Parameters", "parameter": [{"name": "viewResource", "resource": view}]});
+    let everything = json!({"name": "credentialType", "valueUri": "Patient/$everything"});
+    let card = json!({"resourceType": "Parameters", "parameter": [everything]});
     let document = document.json();
     let paths = document["paths"].as_object().unwrap();
     for (path, methods) in paths {
@@ -217,12 +220,19 @@ fn every_route_of_the_openapi_document_is_answered() {
             let (ty, body) = match path.as_str() {
                 path if path.ends_with("_search") => ("application/x-www-form-urlencoded", String::new()),
                 path if path.ends_with("$validate") => ("application/fhir+json", view.to_string()),
+                path if path.ends_with("$health-cards-issue") => ("application/fhir+json", card.to_string()),
                 path if path.contains("/Patient/") && path.contains('$') => (
                     "application/fhir+json",
                     json!({"resourceType": "Parameters"}).to_string(),
                 ),
                 path if path.contains('$') => ("application/fhir+json", run.to_string()),
                 _ => ("application/json", String::new()),
+            };
+            // Cards are for patients.
+            let bearer = if path.ends_with("$health-cards-issue") {
+                &patient
+            } else {
+                &bearer
             };
             let headers = [("authorization", bearer.as_str()), ("content-type", ty)];
             if path.ends_with("$pdf") {

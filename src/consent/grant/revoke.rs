@@ -3,6 +3,7 @@
 use rusqlite::{Connection, params};
 
 use crate::consent::audit::Actor;
+use crate::consent::cards::revoke_cards;
 use crate::consent::error::Error;
 use crate::consent::moves::{end, kill_tokens};
 use crate::consent::record::{Authorization, Consent};
@@ -76,6 +77,7 @@ fn end_these(
     let is_left = Authorization::of(connection, &consent.id)?.iter().any(may_end);
     if !is_left && consent.state.after(ConsentEvent::Revoked).is_ok() {
         consent.step(connection, now, Actor::Application, ConsentEvent::Revoked)?;
+        revoke_cards(connection, now, &consent.id)?;
         kill_tokens(connection, now, &consent.id)?;
     }
     if revoked.count > before {

@@ -39,6 +39,29 @@ pub(super) fn keys() -> Value {
     named("JsonWebKeySet", object(&["keys"], json!({"keys": list(&key)})))
 }
 
+/// P-256 keys, each with the version of its revocation list.
+pub(super) fn card_keys() -> Value {
+    let text = json!({"type": "string"});
+    let version = json!({"type": "integer", "minimum": 1, "description": "the ctr of the key's revocation list"});
+    let key = json!({
+        "kty": text, "kid": text, "use": text, "alg": text, "crv": text, "x": text, "y": text, "crlVersion": version,
+    });
+    let key = named("HealthCardKey", all_of(&key));
+    named("HealthCardKeySet", object(&["keys"], json!({"keys": list(&key)})))
+}
+
+/// A revocation list, as SMART Health Cards have it.
+pub(super) fn revoked_cards() -> Value {
+    let text = json!({"type": "string"});
+    let properties = json!({
+        "kid": text,
+        "method": {"type": "string", "const": "rid"},
+        "ctr": {"type": "integer", "minimum": 1},
+        "rids": list(&text),
+    });
+    named("RevokedHealthCards", all_of(&properties))
+}
+
 fn common() -> Value {
     let (text, texts) = (json!({"type": "string"}), list(&json!({"type": "string"})));
     json!({

@@ -58,6 +58,7 @@ pub(super) fn smart(base_url: &str) -> Value {
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": METHODS,
         "capabilities": [
+            "health-cards",
             "launch-standalone",
             "client-public",
             "client-confidential-symmetric",

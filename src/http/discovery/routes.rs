@@ -7,7 +7,7 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::{described, documents, keys};
+use super::{cards, described, documents, keys};
 use crate::http::routes::{Operation, Route};
 use crate::http::service::Service;
 
@@ -57,7 +57,8 @@ pub(in crate::http) fn routes() -> Vec<Route> {
             ),
         ),
     ];
-    routes.into_iter().map(Route::readable_anywhere).collect()
+    let routes = routes.into_iter().chain(cards::routes());
+    routes.map(Route::readable_anywhere).collect()
 }
 
 async fn authorization_server(State(service): State<Arc<Service>>) -> Response {

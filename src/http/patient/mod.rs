@@ -1,6 +1,7 @@
 //! Operations on all of a patient's records, under `/fhir/Patient/[id]/`: one file per operation. What they give out is decided in the room
 //! `patient`; here stands who may ask, and in which form the answer goes out.
 
+pub(super) mod card;
 mod everything;
 mod held;
 mod pdf;
@@ -16,8 +17,6 @@ pub(super) const OPERATIONS: [(&str, &str); 2] = [everything::DECLARED, summary:
 
 /// The routes of all of them.
 pub(super) fn routes() -> Vec<Route> {
-    [everything::routes(), pdf::routes(), summary::routes()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let operations = [everything::routes(), pdf::routes(), summary::routes(), card::routes()];
+    operations.into_iter().flatten().collect()
 }

@@ -1,0 +1,80 @@
+//! What verifiers of health cards find at their issuer: its keys, and which cards are revoked. Neither may be kept,
+//! since a card may be revoked at any moment.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::described;
+use crate::consent::{CardKey, RevocationList};
+use crate::http::error::Error;
+use crate::http::message::Refused;
+use crate::http::routes::{Operation, Route};
+use crate::http::service::Service;
+
+const JSON: &str = "application/json";
+/// It may be stored, and is asked for before it is used.
+const ASKED_AGAIN: &str = "public, no-cache";
+
+/// The `iss` of health cards. Below it stands a key set of its own: verifiers refuse one with other keys than theirs.
+pub(in crate::http) fn card_issuer(base_url: &str) -> String {
+    format!("{base_url}/health-cards")
+}
+
+/// The routes of the issuer.
+pub(super) fn routes() -> Vec<Route> {
+    let keys = Operation::new(
+        "healthCardKeys",
+        "The keys that verify health cards, and how new their revocation lists are",
+    )
+    .open()
+    .answers(&[JSON], &described::card_keys());
+    let revoked = Operation::new(
+        "revokedHealthCards",
+        "The health cards of a key that are revoked; the file is its kid and .json",
+    )
+    .open()
+    .answers(&[JSON], &described::revoked_cards());
+    vec![
+        Route::at("/health-cards/.well-known/jwks.json").get(jwks, keys),
+        Route::at("/health-cards/.well-known/crl/{file}").get(crl, revoked),
+    ]
+}
+
+async fn jwks(State(service): State<Arc<Service>>) -> Result<Response, Refused> {
+    let keys = service.blocking(|service| service.store.card_keys()).await??;
+    let shown: Vec<Value> = keys.iter().map(shown).collect();
+    Ok(answer(&json!({"keys": shown})))
+}
+
+fn shown(CardKey { key, version }: &CardKey) -> Value {
+    let mut jwk = key.jwk();
+    jwk["crlVersion"] = json!(version);
+    jwk
+}
+
+async fn crl(State(service): State<Arc<Service>>, Path(file): Path<String>) -> Result<Response, Refused> {
+    let unknown = || Error::Unknown("there is no key of health cards with this name".to_owned());
+    let kid = file.strip_suffix(".json").ok_or_else(unknown)?.to_owned();
+    let found = {
+        let kid = kid.clone();
+        service
+            .blocking(move |service| service.store.revoked_cards(&kid))
+            .await??
+    };
+    let RevocationList { version, rids } = found.ok_or_else(unknown)?;
+    Ok(answer(
+        &json!({"kid": kid, "method": "rid", "ctr": version, "rids": rids}),
+    ))
+}
+
+fn answer(document: &Value) -> Response {
+    (
+        [(CONTENT_TYPE, JSON), (CACHE_CONTROL, ASKED_AGAIN)],
+        document.to_string(),
+    )
+        .into_response()
+}

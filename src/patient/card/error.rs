@@ -1,0 +1,19 @@
+//! Why no card could be made.
+
+use crate::lake::json::JsonError;
+
+/// Why no card could be made of some records.
+#[derive(Debug, thiserror::Error)]
+pub enum CardError {
+    /// A stored record is no JSON.
+    #[error("a stored {resource_type} cannot be read: {reason}")]
+    Unreadable {
+        /// Its type.
+        resource_type: &'static str,
+        /// Where it breaks off.
+        reason: JsonError,
+    },
+    /// The payload could not be compressed.
+    #[error("the card could not be compressed: {0}")]
+    Deflate(#[from] std::io::Error),
+}
