@@ -8,7 +8,7 @@ snapshots. The errata release 2.0.1 changed a dependency, displays and value set
 
 Each FILE is a Bundle of type document. Held against R4 and the guide are the Bundle, its Composition, each resource of a
 section by the guide's profiles that stand in that section's definition, and each other entry by those that the Bundle has
-for its type. Where there are several, one must be met.
+for its type. Where there are several, one must be met. All that a resource claims to meet of the guide, it must meet.
 
 Without a FILE the documents are the guide's own examples and those of $TABULARIUM_SHARED/data/ips, and damaged ones, whose
 errors must be found.
@@ -26,10 +26,16 @@ import sys
 import tempfile
 
 from serving import expect
-from validators import HERE, IPS, unpack, validators
+from validators import HERE, IPS, Finding, unpack, validators
 
 GUIDE = "hl7.fhir.uv.ips@2.0.0"
 INTEGRITY = "4PWToJ9b1FgXsm9DIvHiU6HO9Z5m75jxk0e0MXOmhFlf2m2slk/d6RoiSYIChKJlvmtJ7GbRftt7PphlwmZcbQ=="
+
+# Extensions that the guide's profiles name and no package of its dependencies on npm defines in this version.
+UNRESOLVED = {
+    f"could not resolve schema 'http://hl7.org/fhir/StructureDefinition/{name}|5.3.0-ballot-tc1'"
+    for name in ("individual-genderIdentity", "individual-pronouns")
+}
 
 # What is done to the guide's smallest example, and where that is found.
 DAMAGE = [
@@ -74,22 +80,55 @@ def find_damage(guide, validator):
 
 def errors(document, guide, validator):
     """What is wrong with a document: texts of path and message."""
-    wrong, wanted = guide.wanted(document)
-    rows = [(document, [f"{IPS}/Bundle-uv-ips"])]
-    for resource, profiles in wanted:
-        rows += [(resource, [profile]) for profile in profiles] or [(resource, [])]
-    found = [[] for _ in rows]
-    for error in validator.errors(rows, guide.package):
+    (found,) = findings([document], guide, validator)
+    return [f"{one.path}: {one.message}" for one in found if one.severity == "error"]
+
+
+def findings(documents, guide, validator):
+    """What is to be said of each document. All of them are one input of the validator."""
+    rows, places, found = [], [], []
+    for document in documents:
+        wrong, wanted = guide.wanted(document)
+        found.append([Finding(0, path, message, "error") for path, message in wrong])
+        names = {entry.get("fullUrl"): name_of(entry["resource"]) for entry in document["entry"]}
+        places.append([range(len(rows), len(rows) + 1)])
+        rows.append((document, [f"{IPS}/Bundle-uv-ips"]))
+        for resource, profiles in wanted:
+            # Medplum reads the type of what is referred to off relative references only.
+            resource = relative(resource, names)
+            alternatives = [(resource, [one]) for one in profiles] or [(resource, [])]
+            places[-1].append(range(len(rows), len(rows) + len(alternatives)))
+            rows += alternatives
+    by_row = [[] for _ in rows]
+    for one in validator.findings(rows, guide.package):
+        if one.message not in UNRESOLVED:
+            by_row[one.at].append(one)
+    for of_document, ((at,), *entries) in zip(found, places):
         # The entries are held against their definitions each by itself.
-        if not error.path.startswith("Bundle.entry.resource."):
-            found[error.at].append(f"{error.path}: {error.message}")
-    wrong += found[0]
-    at = 1
-    for _, profiles in wanted:
-        count = max(len(profiles), 1)
-        wrong += min(found[at : at + count], key=len)
-        at += count
-    return wrong
+        of_document += [one for one in by_row[at] if not one.path.startswith("Bundle.entry.resource.")]
+        for alternatives in entries:
+            of_document += min((by_row[at] for at in alternatives), key=badness)
+    return found
+
+
+def name_of(resource):
+    return f"{resource['resourceType']}/{resource.get('id')}"
+
+
+def relative(value, names):
+    """The same with relative references to the document's entries."""
+    if isinstance(value, list):
+        return [relative(item, names) for item in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {key: relative(item, names) for key, item in value.items()}
+    if isinstance(value.get("reference"), str):
+        changed["reference"] = names.get(value["reference"], value["reference"])
+    return changed
+
+
+def badness(found):
+    return sum(one.severity == "error" for one in found), len(found)
 
 
 class Guide:
@@ -125,18 +164,34 @@ class Guide:
         for path, reference, targets in self.references(composition):
             resource = find(reference, by_url)
             if resource is None:
-                wrong.append(f"{path}: {reference} leads to no entry")
+                wrong.append((path, f"{reference} leads to no entry"))
                 continue
             profiles = [target for target in targets if self.type_of(target) == resource["resourceType"]]
             if not profiles and "http://hl7.org/fhir/StructureDefinition/Resource" not in targets:
-                wrong.append(f"{path}: {reference} leads to a {resource['resourceType']}")
+                wrong.append((path, f"{reference} leads to a {resource['resourceType']}"))
             if path != "Composition.section.entry":
                 profiles = profiles and (own(profiles) or self.of_bundle(resource["resourceType"]))
-            wanted.setdefault(id(resource), (resource, own(profiles)))
+            wanted.setdefault(id(resource), (resource, self.meant(own(profiles), resource)))
         for entry in document["entry"]:
             resource = entry["resource"]
-            wanted.setdefault(id(resource), (resource, self.of_bundle(resource["resourceType"])))
-        return wrong, list(wanted.values())
+            # Which of the Bundle's profiles an Observation is for its place in a section tells, or what it claims.
+            profiles = [] if resource["resourceType"] == "Observation" else self.of_bundle(resource["resourceType"])
+            wanted.setdefault(id(resource), (resource, profiles))
+        claims = [(entry["resource"], [claim]) for entry in document["entry"] for claim in claimed(entry["resource"])]
+        return wrong, [*wanted.values(), *claims]
+
+    def meant(self, profiles, resource):
+        """Without those that are for one code alone, which the resource does not have."""
+        codes = {(coding.get("system"), coding.get("code")) for coding in resource.get("code", {}).get("coding", [])}
+        return [profile for profile in profiles if self.codes(profile) <= codes]
+
+    @functools.cache
+    def codes(self, profile):
+        """What a profile fixes as the code."""
+        name = profile.split("/")[-1]
+        at = f"{self.type_of(profile)}.code"
+        fixed = [element.get("patternCodeableConcept", {}) for element in self.elements(name) if element["path"] == at]
+        return {(coding.get("system"), coding.get("code")) for one in fixed for coding in one.get("coding", [])}
 
     def references(self, composition):
         """Each reference of the Composition to an entry: where it stands, and the profiles that are admitted there."""
@@ -176,6 +231,11 @@ class Guide:
                 for kind in element["type"]:
                     found += kind.get("profile", []) if kind["code"] == resource_type else []
         return own(found)
+
+
+def claimed(resource):
+    """The guide's profiles that a resource says it meets."""
+    return [claim.split("|")[0] for claim in resource.get("meta", {}).get("profile", []) if claim.startswith(f"{IPS}/")]
 
 
 def own(profiles):

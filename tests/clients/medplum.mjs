@@ -25,7 +25,7 @@ const guides = new Map();
 for (const folder of values.package ?? []) {
   for (const name of readdirSync(folder)) {
     if (!/^StructureDefinition-.*\.json$/.test(name)) continue;
-    const found = read(join(folder, name));
+    const found = withoutVersions(withoutSlicesByProfile(read(join(folder, name))));
     guides.set(found.url, found);
     if (found.type === "Extension") loadDataType(found);
   }
@@ -64,6 +64,25 @@ function issues(resource, profile) {
     if (!error.outcome) throw error;
     return error.outcome.issue;
   }
+}
+
+// The validator cannot tell slices apart by the profiles that they meet, and gives up. What the rest of the definition says of
+// the element itself still holds.
+function withoutSlicesByProfile(definition) {
+  const elements = definition.snapshot?.element ?? [];
+  const byProfile = elements.filter((element) => element.slicing?.discriminator?.some(({ type }) => type === "profile"));
+  for (const element of byProfile) delete element.slicing;
+  const isSlice = (element) => byProfile.some(({ id }) => element.id.startsWith(`${id}:`));
+  if (byProfile.length) definition.snapshot.element = elements.filter((element) => !isSlice(element));
+  return definition;
+}
+
+// The validator does not know a type by a canonical that names a version.
+function withoutVersions(definition) {
+  for (const { type = [] } of definition.snapshot?.element ?? []) {
+    for (const one of type) one.targetProfile &&= one.targetProfile.map((url) => url.split("|")[0]);
+  }
+  return definition;
 }
 
 function definition(url) {

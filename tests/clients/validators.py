@@ -21,8 +21,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 US_CORE = "http://hl7.org/fhir/us/core/StructureDefinition"
 IPS = "http://hl7.org/fhir/uv/ips/StructureDefinition"
 
-# The place of the resource, the path in it without indices, the message.
-Error = collections.namedtuple("Error", "at path message")
+# The place of the resource, the path in it without indices, the message, "error" or "warning".
+Finding = collections.namedtuple("Finding", "at path message severity")
 
 
 class Validator:
@@ -33,12 +33,16 @@ class Validator:
         self.name, self.command, self.unreadable = name, command, unreadable
 
     def errors(self, rows, package=None):
-        """What is wrong with each (resource, profiles), by R4 and the profiles. Every core has a part of the rows."""
+        """What is wrong with each (resource, profiles), by R4 and the profiles."""
+        return [found for found in self.findings(rows, package) if found.severity == "error"]
+
+    def findings(self, rows, package=None):
+        """The same with warnings. Every core has a part of the rows."""
         size = max(len(rows) // (os.cpu_count() or 1), 100)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             starts = range(0, len(rows), size)
             parts = list(pool.map(lambda start: self.part(rows[start : start + size], package), starts))
-        return [error._replace(at=error.at + start) for start, part in zip(starts, parts) for error in part]
+        return [found._replace(at=found.at + start) for start, part in zip(starts, parts) for found in part]
 
     def part(self, rows, package):
         lines = []
@@ -50,8 +54,12 @@ class Validator:
         expect(done.returncode in (0, 1), f"{self.name} does its work: {done.stderr[-2000:]}")
         found = [json.loads(line) for line in done.stdout.splitlines()]
         errors = [one for one in found if one["severity"] == "error"]
-        expect(done.returncode == bool(errors), f"{self.name} tells whether there are errors")
-        return [Error(one["at"], re.sub(r"\[\d+\]|\.\d+(?=\.|$)", "", one["path"]), one["message"]) for one in errors]
+        expect(done.returncode == bool(errors), f"{self.name} tells whether there are errors: {done.stderr[-2000:]}")
+        return [Finding(one["at"], without_indices(one["path"]), one["message"], one["severity"]) for one in found]
+
+
+def without_indices(path):
+    return re.sub(r"\[\d+\]|\.\d+(?=\.|$)", "", path)
 
 
 def validators(program, packages=None):
@@ -63,8 +71,6 @@ def validators(program, packages=None):
         unreadable = {
             # `entity.agent` is defined as `agent` is; the slices of `agent` are looked for there, too.
             f"{US_CORE}/us-core-provenance",
-            # "Unsupported slicing discriminator type: profile".
-            f"{IPS}/Bundle-uv-ips",
             # It finds no slice by the pattern of a child, here of `section.code`.
             f"{IPS}/Composition-uv-ips",
         }
