@@ -11,6 +11,7 @@ mod import;
 mod medians;
 mod normalize;
 mod read;
+mod record;
 mod sample;
 mod search;
 mod shred;
@@ -38,6 +39,7 @@ fn main() {
     read::benches(&mut criterion, &sample);
     search::benches(&mut criterion, &sample);
     everything::benches(&mut criterion, &sample);
+    record::benches(&mut criterion, &sample);
     views::benches(&mut criterion, &sample);
     tokens::benches(&mut criterion, &sample);
     terminology::benches(&mut criterion);
