@@ -373,24 +373,20 @@ fn walks_go_on_while_people_are_erased() {
     assert!(expiries < 5);
 }
 
-/// A search over types went on from its beginning where the row was erased that a page begins behind: a person's matches came again and
-/// again. The parts of such a search did not know that records had been erased since the link was made.
+/// A search over types gave an empty page where the row was erased that it begins behind, as if the walk had come to its end. The parts of
+/// such a search did not know that records had been erased since the link was made.
 #[test]
 fn a_search_over_types_says_that_its_row_was_erased() {
-    for query in [
-        "_type=Observation&patient=Patient/p0,Patient/p2&_count=4",
-        "_type=Observation&patient=Patient/p0,Patient/p2&_count=4&_total=accurate",
-    ] {
+    for query in ["_type=Observation", "_type=Observation,Encounter"] {
         let mut world = World::new();
         let token = world.server.application_token();
-        let path = format!("/fhir?{query}");
+        let path = format!("/fhir?{query}&patient=Patient/p0&_count=4");
         let first = page(&world.server.get(&path, &token), &path);
         let next = link(&first, "next").unwrap();
-        let shown = of_mode(&first, "match");
-        let last = shown.last().unwrap()["subject"]["reference"].as_str().unwrap();
-        world.erase(last.strip_prefix("Patient/").unwrap());
+        world.erase("p0");
         let answer = world.server.get(&next, &token);
-        assert_eq!((answer.status, answer.issue().as_str()), (410, "expired"), "{query}");
+        assert_eq!(answer.status, 410, "{query}: {}", answer.text);
+        assert_eq!(answer.issue(), "expired");
     }
 }
 
