@@ -12,6 +12,7 @@ mod import;
 mod medians;
 mod normalize;
 mod read;
+mod record;
 mod sample;
 mod search;
 mod shred;
@@ -41,6 +42,7 @@ fn main() {
     search::benches(&mut criterion, &sample);
     everything::benches(&mut criterion, &sample);
     cards::benches(&mut criterion, &sample);
+    record::benches(&mut criterion, &sample);
     views::benches(&mut criterion, &sample);
     tokens::benches(&mut criterion, &sample);
     terminology::benches(&mut criterion);

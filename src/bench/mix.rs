@@ -432,7 +432,7 @@ impl Query {
                 let path = self.text.split('?').next().unwrap_or_default();
                 match (path.split('/').collect::<Vec<_>>().as_slice(), subject) {
                     (["metadata"], _) => Some("CapabilityStatement"),
-                    ([_] | ["Patient", _, "$everything"], _) => Some("Bundle"),
+                    ([_] | ["Patient", _, "$everything" | "$summary"], _) => Some("Bundle"),
                     ([_, id], Subject::Type(ty)) if !id.starts_with('$') => Some(facts().get(ty).name),
                     _ => None,
                 }
@@ -539,6 +539,8 @@ mod tests {
             ("Patient/{id}", Some("Patient")),
             ("Patient/$everything", None),
             ("Patient/{id}/$everything?_count=5", Some("Bundle")),
+            ("Patient/{id}/$summary", Some("Bundle")),
+            ("Patient/{id}/$pdf", None),
             ("Patient/{id}/Observation", None),
             ("?_type=Patient", Some("Bundle")),
             ("metadata", Some("CapabilityStatement")),

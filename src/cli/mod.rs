@@ -46,6 +46,7 @@ mod plans;
 mod playground;
 mod progress;
 mod rates;
+mod record;
 mod run;
 mod sandbox;
 mod search;

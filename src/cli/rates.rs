@@ -14,20 +14,20 @@ const WRITES: Rate = Rate {
 /// Limits on the rate of requests.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct RateArgs {
-    /// Requests per second that one credential may make (a consent, or an application's key), five times as many at once; 0 is no
-    /// limit. Tokens of the operator's own application `local` are not counted
+    /// Requests per second that one credential may make (a consent, or an application's key), five times as many at
+    /// once; 0 is no limit. Tokens of the operator's own application `local` are not counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     rate_limit: u32,
-    /// Operations on all of a patient's records ($everything) per second that one credential may ask for, five times as many at once; 0
-    /// is no limit. They count as requests, too
+    /// Operations on all of a patient's records ($everything) per second that one credential may ask for, five times as
+    /// many at once; 0 is no limit. They count as requests, too
     #[arg(long, value_name = "N", default_value_t = 100)]
     record_rate_limit: u32,
-    /// Requests per second from one address without a credential, or with one that is refused, five times as many at once; 0 is no
-    /// limit
+    /// Requests per second from one address without a credential, or with one that is refused, five times as many at
+    /// once; 0 is no limit
     #[arg(long, value_name = "N", default_value_t = 200)]
     address_rate_limit: u32,
-    /// Consent flows, and steps of them towards a source, per minute from one address, all of them at once after a rest; 0 is no limit.
-    /// Patients behind one router share an address
+    /// Consent flows, and steps of them towards a source, per minute from one address, all of them at once after a
+    /// rest; 0 is no limit. Patients behind one router share an address
     #[arg(long, value_name = "N", default_value_t = 120)]
     flow_rate_limit: u32,
     /// A proxy stands before the server: a client's address is what the proxy added last to X-Forwarded-For

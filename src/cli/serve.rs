@@ -59,6 +59,10 @@ pub(super) struct Args {
     /// MiB of one attachment that syncs fetch; a larger one stays at the source
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(0..=4096))]
     attachment_size: u16,
+    /// Address under which sources keep documents that are open to who has the signed address of one; $pdf fetches these without
+    /// any access. May be repeated
+    #[arg(long, value_name = "URL")]
+    binary_host: Vec<String>,
     #[command(flatten)]
     rates: RateArgs,
     /// What log lines look like; RUST_LOG says how many there are
@@ -79,6 +83,8 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     plans.warm().map_err(plans::failure)?;
     let store = Store::open(&args.data, Clock::System).map_err(Failure::other)?;
     let (listener, local) = listen(&args.listen)?;
+    let signed = args.binary_host.iter().map(|address| base_url::checked(address));
+    let signed = signed.collect::<Result<Vec<String>, Failure>>()?;
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
     logging::start(args.log_format);
     // Whoever reads the line may make a token for the address at once.
@@ -98,7 +104,7 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
                 ..Limits::default()
             },
             explain: args.allow_explain,
-            sources: sources(args.allow_private_sources)?,
+            sources: sources(args.allow_private_sources)?.with_signed_documents(signed.iter().map(String::as_str)),
         },
         Settings {
             jobs: args.syncs.into(),

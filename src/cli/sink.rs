@@ -1,5 +1,5 @@
-//! Where a command's output goes: standard output, a file that appears under its name when it is whole, or what else stands under a name: a
-//! device or a pipe.
+//! Where a command's output goes: standard output, a file that appears under its name when it is whole, or what else
+//! stands under a name: a device or a pipe.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, StdoutLock, Write};

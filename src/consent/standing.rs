@@ -11,7 +11,7 @@ use super::missing::Missing;
 use super::record::{Authorization, AuthorizationType, Consent, Usage};
 use super::states::{AuthorizationState, JobState};
 use super::store::Store;
-use crate::lake::{Lake, PatientScope, Scope};
+use crate::lake::{Lake, Mode, PatientScope, Scope};
 
 /// The scope that asks for lasting access, of applications and of sources.
 pub(super) const OFFLINE: &str = "offline_access";
@@ -265,6 +265,35 @@ impl Store {
             Some(consent) => Standing::of(connection, consent).map(Some),
             None => Ok(None),
         })
+    }
+
+    /// How things stand with the consent by which a sync brought a Patient; `None` of imported ones and of who is not known.
+    pub fn standing_of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<Standing>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent
+                       WHERE known.patient = ?1 AND application = ?2 AND mode = ?3 AND consent.owner IS NOT NULL
+                       ORDER BY consent.created_at DESC, consent.id LIMIT 1";
+            let mut statement = connection.prepare_cached(sql)?;
+            let id = statement.query_row([patient, application, mode.schema()], |row| row.get::<_, String>(0));
+            let consent = match id.optional()? {
+                Some(id) => Consent::get(connection, &id)?,
+                None => None,
+            };
+            consent.map(|consent| Standing::of(connection, consent)).transpose()
+        })
+    }
+
+    /// What of the lake is one Patient's: what the syncs of their consent brought, or what was imported.
+    pub fn scope_of_patient(&self, lake: &Lake, application: &str, mode: Mode, patient: &str) -> Result<Scope, Error> {
+        let known = self.standing_of_patient(application, mode, patient)?;
+        let mut scope = match &known {
+            Some(standing) => standing.scope(lake, None),
+            None => return Ok(Scope::of_patient(lake, application, mode, patient)),
+        };
+        if let Some(person) = &mut scope.patient {
+            Arc::make_mut(person).patients = vec![patient.to_owned()];
+        }
+        Ok(scope)
     }
 
     /// Whether rows of a consent have been asked to leave the lake and are still there.

@@ -31,7 +31,7 @@ use super::resource_type::resource_type;
 use super::routes::{Operation, Route, schema};
 use super::search;
 use super::service::Service;
-use crate::lake::{Attached, AttachmentContent, AttachmentRange, Lake, LakeError, Picture, Scope};
+use crate::lake::{Attached, AttachmentContent, AttachmentRange};
 use crate::search::with_base;
 
 const BINARY: &str = "Binary";
@@ -124,7 +124,7 @@ async fn read(
     let found = {
         let id = id.clone();
         service
-            .blocking(move |service| find(&service.lake, &scope, &id))
+            .blocking(move |service| service.lake.newest_attachment(&scope, &id))
             .await?
     };
     let Some(Attached { row, content }) = found.map_err(Error::internal)? else {
@@ -175,15 +175,6 @@ struct Head<'r> {
     data: Option<std::borrow::Cow<'r, str>>,
 }
 
-fn find(lake: &Lake, scope: &Arc<Scope>, id: &str) -> Result<Option<Attached>, LakeError> {
-    let read = |picture: &Arc<Picture>| lake.attachment(picture, scope, id);
-    let picture = lake.picture();
-    match read(&picture) {
-        Err(_) if lake.erased_since(picture.erasures()) => read(&lake.picture()),
-        found => found,
-    }
-}
-
 /// Whether what a row says can stand in a header as a media type.
 fn is_media_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default().trim();
@@ -197,8 +188,8 @@ fn decoded(data: &str) -> Result<Bytes, Error> {
     STANDARD.decode(compact).map(Bytes::from).map_err(Error::internal)
 }
 
-/// Whether the resource is wanted: by `Accept`, a type of FHIR, or JSON where the bytes themselves are none. Whoever admits anything is given
-/// the bytes.
+/// Whether the resource is wanted: by `Accept`, a type of FHIR, or JSON where the bytes themselves are none. Whoever
+/// admits anything is given the bytes.
 fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let own = essence(media);

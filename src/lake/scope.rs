@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use super::store::Lake;
+
 /// Test or live data; each has its own DuckLake schema and tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {
@@ -40,6 +42,21 @@ pub struct Scope {
     pub application: Arc<str>,
     /// The person, for a patient token; `None` for an application token.
     pub patient: Option<Arc<PatientScope>>,
+}
+
+impl Scope {
+    /// One person's imported records.
+    pub fn of_patient(lake: &Lake, application: &str, mode: Mode, patient: &str) -> Scope {
+        Scope {
+            mode,
+            application: application.into(),
+            patient: Some(Arc::new(PatientScope {
+                patients: vec![patient.to_owned()],
+                owners: lake.owners_of(application, patient),
+                authorizations: Vec::new(),
+            })),
+        }
+    }
 }
 
 /// The person behind a patient token.

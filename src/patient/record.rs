@@ -18,8 +18,8 @@ pub struct Record {
     pub types: Vec<Gathered>,
 }
 
-/// Gathers what is in the compartments of these Patients, as far as the scope shows it, and what that refers to of the types `also`, which
-/// are no types of a compartment: directly, or through others of these types.
+/// Gathers what is in the compartments of these Patients, as far as the scope shows it, and what that refers to of the
+/// types `also`, which are no types of a compartment: directly, or through others of these types.
 pub async fn record(
     engine: &Engine,
     scope: &Arc<Scope>,

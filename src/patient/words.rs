@@ -281,6 +281,13 @@ pub(super) fn human(name: Value<'_>) -> Option<String> {
     })
 }
 
+/// A Patient's name and birth date: "Ann Ash, born 1980-01-02".
+pub(super) fn person(patient: Value<'_>) -> Option<String> {
+    let name = patient.get("name").and_then(|names| names.items().find_map(human));
+    let born = patient.get_str("birthDate").map(|date| format!("born {date}"));
+    join([name, born].into_iter().flatten(), ", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -158,7 +158,8 @@ impl Document {
         Table::begin_fields(self, summary)
     }
 
-    /// Puts a picture on the page, no larger than the page and no larger than at 96 dots an inch; `shows` says what it is.
+    /// Puts a picture on the page, no larger than the page and no larger than at 96 dots an inch; `shows` says what it
+    /// is.
     pub(super) fn picture(&mut self, image: Image, shows: &str) {
         let (width, height) = image.size();
         let (width, height) = (width.max(1) as f32 * 0.75, height.max(1) as f32 * 0.75);
@@ -207,7 +208,8 @@ impl Document {
         }
     }
 
-    /// How many pages were written, the one that is being filled included if anything stands on it; those of attached files do not count.
+    /// How many pages were written, the one that is being filled included if anything stands on it; those of attached
+    /// files do not count.
     pub fn page_count(&self) -> usize {
         self.pages.current() + usize::from(!self.pages.is_blank())
     }

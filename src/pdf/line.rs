@@ -192,7 +192,8 @@ impl Setter {
     }
 }
 
-/// A text without what cannot stand in a PDF's text: controls, and characters that PDF/UA forbids. Tabs become four spaces.
+/// A text without what cannot stand in a PDF's text: controls, and characters that PDF/UA forbids. Tabs become four
+/// spaces.
 fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

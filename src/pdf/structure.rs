@@ -1,7 +1,7 @@
 //! The structure of a document: which headings, paragraphs and tables there are, and which drawn pieces belong to each.
 //!
-//! A group is opened, filled and closed; what is drawn meanwhile belongs to the innermost open group. Pieces get their identifiers when
-//! their page is written, so a group holds places in a list until the document ends.
+//! A group is opened, filled and closed; what is drawn meanwhile belongs to the innermost open group. Pieces get their
+//! identifiers when their page is written, so a group holds places in a list until the document ends.
 
 use std::num::NonZeroU16;
 
@@ -114,7 +114,8 @@ impl Structure {
         tree
     }
 
-    /// A group with all below it; none where nothing was drawn. Groups nest as deep as lists in tables, so this does not run deep.
+    /// A group with all below it; none where nothing was drawn. Groups nest as deep as lists in tables, so this does
+    /// not run deep.
     fn group(&mut self, place: usize) -> Option<TagGroup> {
         let children = std::mem::take(&mut self.groups[place].children);
         let mut nodes = Vec::with_capacity(children.len());

@@ -1,4 +1,5 @@
-//! Tables: columns of fixed widths, rows that break between lines where a page ends, and a head that comes again on each page.
+//! Tables: columns of fixed widths, rows that break between lines where a page ends, and a head that comes again on
+//! each page.
 
 use super::document::Document;
 use super::font::Weight;
@@ -35,6 +36,21 @@ impl Column {
             title: title.into(),
             share,
         }
+    }
+
+    /// Columns with these titles whose shares go by the length of their texts, within bounds.
+    pub fn fitting<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>]) -> Vec<Self> {
+        let share = |place: usize, title: &str| {
+            let length = |cell: &str| cell.chars().count().min(80);
+            let cells = rows.iter().take(200);
+            let all: usize = cells.map(|row| row.get(place).map_or(0, |cell| length(cell))).sum();
+            let count = rows.len().min(200) + 1;
+            ((all + length(title)) as f32 / count as f32).clamp(6.0, 40.0)
+        };
+        let titles = titles.iter().map(AsRef::as_ref).enumerate();
+        titles
+            .map(|(place, title)| Self::new(title, share(place, title)))
+            .collect()
     }
 }
 

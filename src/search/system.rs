@@ -119,6 +119,10 @@ impl Engine {
         } else {
             course.counted(&mut lead)?;
         }
+        // Where the row is gone that a page begins behind, the part's search says so.
+        for part in &mut parts {
+            part.query.erased_since = lead.erased_since;
+        }
         course.check(&lead, &parts.iter().map(|part| &part.table).collect::<Vec<_>>())?;
         lead.understood = repeated_in_links(&sent, &understood);
         lead.includes = each_once(includes);

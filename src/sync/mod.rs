@@ -4,11 +4,13 @@
 //! leave the lake. It knows nothing of who asks the service, and gives no answer over HTTP itself.
 
 pub mod client;
+mod document;
 mod erase;
 mod jobs;
 mod settings;
 mod worker;
 
+pub use document::{Document, NotGiven, Shelf};
 pub use erase::{Erasing, carry_out_erasures};
 pub use settings::{Most, Pace, Settings};
 pub use worker::Worker;

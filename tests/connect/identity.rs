@@ -10,10 +10,10 @@ use super::browser::{Browser, Page};
 use super::world::World;
 use crate::harness::payer::{Payer, Visit};
 
-const IDENTITY: (&str, &str) = ("svc_ial2_mode", "true");
+pub(super) const IDENTITY: (&str, &str) = ("svc_ial2_mode", "true");
 
 /// Goes to the identity provider as the person of a number, and comes back.
-fn verified<'b>(world: &World, browser: &'b mut Browser, person: u64) -> &'b Page {
+pub(super) fn verified<'b>(world: &World, browser: &'b mut Browser, person: u64) -> &'b Page {
     let there = browser.press("identity", &[("provider", "truename")]).location();
     assert!(there.as_str().contains("nonce="), "{there}");
     let back = world.payer.log_in(there.as_str(), &world.payer.person(person).user);

@@ -4,6 +4,7 @@ mod authorize;
 mod browser;
 mod dialects;
 mod ends;
+mod facilities;
 mod filled;
 mod identity;
 mod left;

@@ -1,5 +1,6 @@
 //! What the integration tests share: where the real records are, and a server to talk to.
 
+pub(crate) mod command;
 pub(crate) mod conformance;
 #[allow(dead_code)]
 pub(crate) mod consented;

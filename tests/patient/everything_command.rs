@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
+use crate::harness::command::{PROGRAM, imported, record};
 
 const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","managingOrganization":{"reference":"Organization/h"}}
 {"resourceType":"Patient","id":"ben"}
@@ -17,27 +17,8 @@ const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","managingOrganizati
 {"resourceType":"Organization","id":"i"}
 "#;
 
-fn imported(folder: &Path, text: &str) {
-    let input = folder.with_extension("ndjson");
-    std::fs::write(&input, text).unwrap();
-    let mut command = Command::new(PROGRAM);
-    let done = command
-        .args(["import", input.to_str().unwrap(), "--data"])
-        .arg(folder)
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-}
-
 fn everything(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
-    command
-        .arg("everything")
-        .args(arguments)
-        .arg("--data")
-        .arg(folder)
-        .output()
-        .unwrap()
+    record("everything", folder, arguments)
 }
 
 fn ids(bundle: &[u8]) -> Vec<String> {

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::process::Command;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tabularium::ingest::{Options, Session};
 
+use crate::harness::command::{done, imported, record, run};
 use crate::harness::server::Server;
 use crate::harness::shared;
 use crate::pdf::reading::{assert_in_order, pages, squeezed, text};
 
 const PDF: &str = "/fhir/Patient/$PATIENT_ID/$pdf";
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
 
 /// One resource of many sections of Ann, documents of hers, and Ben.
 fn records() -> Vec<Value> {
@@ -137,8 +137,81 @@ fn others_records_and_wrong_requests_are_refused() {
     }
 }
 
-fn run(arguments: &[&str]) -> std::process::Output {
-    Command::new(PROGRAM).args(arguments).output().unwrap()
+/// Addresses by which a record may name a Binary.
+fn addresses_of(server: &Server, id: &str) -> Vec<String> {
+    let base = format!("http://{}", server.address);
+    vec![
+        format!("Binary/{id}"),
+        format!("{base}/fhir/Binary/{id}"),
+        format!("{base}//fhir//Binary/{id}"),
+        format!("/fhir/Binary/{id}"),
+        format!("Binary/{id}/_history/1"),
+        format!("Binary/{id}?_format=json"),
+        format!("Binary/../Binary/{id}"),
+        format!("Patient/ann/../../Binary/{id}"),
+        format!("https://elsewhere.example/fhir/Binary/{id}"),
+    ]
+}
+
+/// Whatever address a record of Ann's has, the Binary of Ben behind it is not in her pages: not even where an application asks for them,
+/// which may read Ben's Binaries itself. Documents were read through the application's scope, and so were Ben's.
+#[test]
+fn no_address_leads_to_another_patients_document() {
+    let mut records = records();
+    let of_ben = |id: &str| {
+        json!({"resourceType":"Binary","id":id,"contentType":"text/plain",
+            "securityContext":{"reference":"Patient/ben"},"data":STANDARD.encode("kept of Benjamin")})
+    };
+    records.extend([of_ben("bens"), of_ben("b1")]);
+    let server = Server::imported(&records);
+    server
+        .store
+        .set_base_url(&format!("http://{}", server.address))
+        .unwrap();
+    let named: Vec<String> = ["bens", "b1"].iter().flat_map(|id| addresses_of(&server, id)).collect();
+    let content: Vec<Value> = named
+        .iter()
+        .map(|url| json!({"attachment": {"contentType": "text/plain", "url": url}}))
+        .collect();
+    let reference = json!({"resourceType":"DocumentReference","id":"sly","status":"current",
+        "subject":{"reference":"Patient/ann"},"content":content});
+    let report = json!({"resourceType":"DiagnosticReport","id":"sly","status":"final","code":{"text":"sly"},
+        "subject":{"reference":"Patient/ann"},"presentedForm":[{"url":"Binary/bens"}]});
+    let media = json!({"resourceType":"Media","id":"sly","status":"completed","subject":{"reference":"Patient/ann"},
+        "content":{"url":"Binary/bens"}});
+    let mut writer = server.lake.writer().unwrap();
+    let mut session = Session::begin(&mut writer, Options::default()).unwrap();
+    for resource in [reference, report, media] {
+        session.add_document(resource.to_string().as_bytes()).unwrap();
+    }
+    assert_eq!(session.finish().unwrap().refused, 0);
+    drop(writer);
+    server.lake.refresh().unwrap();
+    let (ann, application) = (server.patient_token("ann"), server.application_token());
+    for token in [&ann, &application] {
+        let expected = if token == &ann { 404 } else { 200 };
+        assert_eq!(server.get("/fhir/Binary/bens", token).status, expected);
+    }
+    let (status, headers, by_patient) = get(&server, PDF, &ann);
+    assert_eq!((status, headers["x-pdf-sources-failed"].to_str().unwrap()), (200, "0"));
+    let (status, _, by_application) = get(&server, "/fhir/Patient/ann/$pdf", &application);
+    assert_eq!(status, 200);
+    let by_command = record("pdf", server.folder(), &["--patient", "ann"]);
+    assert!(
+        by_command.status.success(),
+        "{}",
+        String::from_utf8_lossy(&by_command.stderr)
+    );
+    for (way, file) in [
+        ("patient", by_patient),
+        ("application", by_application),
+        ("command", by_command.stdout),
+    ] {
+        let text = text(&file);
+        assert!(!text.contains(&squeezed("kept of Benjamin")), "{way}");
+        // Two that she has anyway, the sly ones, and those of the report and of the picture.
+        assert_eq!(text.matches("Notshown:").count(), 2 + named.len() + 2, "{way}");
+    }
 }
 
 /// What a person would look for: the texts of the concepts of a resource.
@@ -163,8 +236,7 @@ fn documents_of_real_people_have_all_their_records() {
     let lake = scratch.path().join("lake");
     let folder = lake.to_str().unwrap();
     let input = data.join("data/synthea");
-    let done = run(&["import", "--data", folder, input.to_str().unwrap()]);
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    done(&["import", "--data", folder, input.to_str().unwrap()]);
     let listed = run(&["search", "--data", folder, "Patient?_count=3&_sort=_id"]);
     let bundle: Value = serde_json::from_slice(&listed.stdout).unwrap();
     let people = bundle["entry"].as_array().unwrap();
@@ -172,8 +244,7 @@ fn documents_of_real_people_have_all_their_records() {
     for person in people {
         let id = person["resource"]["id"].as_str().unwrap();
         let out = scratch.path().join("out.pdf");
-        let done = run(&["pdf", "--data", folder, "--patient", id, "--out", out.to_str().unwrap()]);
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        done(&["pdf", "--data", folder, "--patient", id, "--out", out.to_str().unwrap()]);
         let file = std::fs::read(&out).unwrap();
         let everything = run(&["everything", "--data", folder, "--patient", id]);
         let everything: Value = serde_json::from_slice(&everything.stdout).unwrap();
@@ -199,17 +270,10 @@ fn documents_of_real_people_have_all_their_records() {
 fn the_command_says_what_is_wrong() {
     let scratch = tempfile::tempdir().unwrap();
     let lake = scratch.path().join("lake");
-    let input = scratch.path().join("in.ndjson");
-    std::fs::write(&input, "{\"resourceType\":\"Patient\",\"id\":\"ann\"}\n").unwrap();
-    let folder = lake.to_str().unwrap();
-    assert!(
-        run(&["import", "--data", folder, input.to_str().unwrap()])
-            .status
-            .success()
-    );
-    let done = run(&["pdf", "--data", folder, "--patient", "nobody"]);
+    imported(&lake, "{\"resourceType\":\"Patient\",\"id\":\"ann\"}\n");
+    let done = record("pdf", &lake, &["--patient", "nobody"]);
     assert_eq!(done.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&done.stderr).contains("there is no Patient with the id \"nobody\""));
-    let done = run(&["pdf", "--data", folder, "--patient", "ann"]);
+    let done = record("pdf", &lake, &["--patient", "ann"]);
     assert!(done.status.success() && done.stdout.starts_with(b"%PDF-"));
 }

@@ -1,11 +1,10 @@
 //! `tabularium summary`: a document, to standard output or a file.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use super::harness::Document;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_tabularium");
+use crate::harness::command::{imported, record};
 
 const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","name":[{"family":"Ash"}],"birthDate":"1980-01-02"}
 {"resourceType":"Patient","id":"ben","name":[{"family":"Birch"}]}
@@ -14,29 +13,8 @@ const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","name":[{"family":"
 {"resourceType":"AllergyIntolerance","id":"a","code":{"text":"Peanut"},"patient":{"reference":"Patient/ann"}}
 "#;
 
-fn imported(folder: &Path) {
-    let input = folder.with_extension("ndjson");
-    std::fs::write(&input, PEOPLE).unwrap();
-    let mut command = Command::new(PROGRAM);
-    let done = command
-        .arg("import")
-        .arg(&input)
-        .arg("--data")
-        .arg(folder)
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-}
-
 fn summary(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(PROGRAM);
-    command
-        .arg("summary")
-        .args(arguments)
-        .arg("--data")
-        .arg(folder)
-        .output()
-        .unwrap()
+    record("summary", folder, arguments)
 }
 
 fn document(text: &[u8]) -> Document {
@@ -49,7 +27,7 @@ fn document(text: &[u8]) -> Document {
 fn a_summary_is_one_document() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("lake");
-    imported(&folder);
+    imported(&folder, PEOPLE);
     let done = summary(&folder, &["--patient", "ann"]);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let printed = document(&done.stdout);
@@ -73,7 +51,7 @@ fn a_summary_is_one_document() {
 fn what_is_wrong_is_one_sentence_and_exit_code_2() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("lake");
-    imported(&folder);
+    imported(&folder, PEOPLE);
     let inside = folder.join("data/ann.json");
     for (options, told) in [
         (&["--patient", "cid"][..], "there is no Patient with the id \"cid\""),

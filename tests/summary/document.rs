@@ -244,3 +244,19 @@ fn a_record_that_cannot_be_read_is_named_by_its_type_only() {
     assert!(error.to_string().starts_with("a stored Condition cannot be read"));
     assert!(!error.to_string().contains("secret"));
 }
+
+/// An advance directive's address was relative to the service, which means nothing to who is given the document.
+#[test]
+fn addresses_of_attachments_are_absolute() {
+    let id = "01234567-89ab-8def-8123-456789abcdef";
+    let more = json!({
+        "status": "current", "type": loinc("42348-3", "Directive"), "date": "2019-01-01T00:00:00Z",
+        "content": [{"attachment": {"contentType": "application/pdf", "url": format!("Binary/{id}")}}],
+    });
+    let summary = Person::new().with(record("DocumentReference", "d", more)).summary();
+    let document = summary.of("DocumentReference")[0];
+    assert_eq!(
+        document["content"][0]["attachment"]["url"],
+        format!("{BASE}/fhir/Binary/{id}")
+    );
+}

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::harness::Document;
+use crate::harness::command::record;
 use crate::harness::server::{Answer, Server};
+use crate::pdf::reading::{assert_in_order, squeezed, text};
 
 const SUMMARY: &str = "/fhir/Patient/$PATIENT_ID/$summary";
 
@@ -84,6 +86,49 @@ fn a_patient_gets_a_document_of_their_own_records() {
         let subject = summary.composition()["subject"]["reference"].as_str().unwrap();
         assert_eq!(subject, format!("http://{}/fhir/Patient/ann", server.address));
     }
+}
+
+/// The document as pages: what the narratives say, with the same sections left out, and nobody else's records.
+#[test]
+fn a_document_has_its_pages_inside() {
+    let server = Server::imported(&records());
+    server
+        .store
+        .set_base_url(&format!("http://{}", server.address))
+        .unwrap();
+    let (ann, application) = (server.patient_token("ann"), server.application_token());
+    let by_http = |path: &str, token: &str| document(&server.get(path, token));
+    let by_command = record("summary", server.folder(), &["--patient", "ann"]);
+    for summary in [
+        by_http(SUMMARY, &ann),
+        by_http("/fhir/Patient/ann/$summary", &application),
+        Document(serde_json::from_slice(&by_command.stdout).unwrap()),
+    ] {
+        summary.check();
+        let file = summary.pdf();
+        let mut expected = vec!["International Patient Summary of Ann Ash, born 1980-01-02".to_owned()];
+        for section in summary.composition()["section"].as_array().unwrap() {
+            expected.push(section["title"].as_str().unwrap().to_owned());
+            let rows = section["text"]["div"].as_str().unwrap();
+            let names = ["Salbutamol", "Asthma", "Insulin pump"];
+            expected.extend(
+                names
+                    .iter()
+                    .filter(|name| rows.contains(*name))
+                    .map(|name| (*name).to_owned()),
+            );
+            if section["emptyReason"].is_object() {
+                expected.push("is available.".to_owned());
+            }
+        }
+        assert_eq!(expected.len(), 1 + 14 + 14);
+        assert_in_order(&file, &expected.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(!text(&file).contains("Secret"));
+    }
+    let narrow = by_http(&format!("{SUMMARY}?_section=problems"), &ann);
+    let text = text(&narrow.pdf());
+    assert!(text.contains("Asthma") && !text.contains("Salbutamol"));
+    assert_eq!(text.matches(&squeezed("This section was not asked for.")).count(), 13);
 }
 
 #[test]

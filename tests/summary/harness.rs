@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tabularium::fhir::{facts, narrative};
 use tabularium::patient::summary::{Directory, Record, Rendering, Request, Sections, summarize};
@@ -221,6 +223,24 @@ impl Document {
             .map(|entry| &entry["resource"])
             .filter(|resource| resource["resourceType"] == ty)
             .collect()
+    }
+
+    /// The document as a PDF: what the DocumentReference has inside that leads to the Composition.
+    pub(super) fn pdf(&self) -> Vec<u8> {
+        let composition = self.0["entry"][0]["fullUrl"].as_str().unwrap();
+        let drawn: Vec<&Value> = self
+            .of("DocumentReference")
+            .into_iter()
+            .filter(|one| one["type"]["coding"][0]["code"] == "60591-5")
+            .collect();
+        assert_eq!(drawn.len(), 1);
+        assert_eq!(drawn[0]["status"], "current");
+        assert_eq!(drawn[0]["context"]["related"], json!([{"reference": composition}]));
+        let attachment = &drawn[0]["content"][0]["attachment"];
+        assert_eq!(attachment["contentType"], "application/pdf");
+        let file = STANDARD.decode(attachment["data"].as_str().unwrap()).unwrap();
+        assert_eq!(attachment["size"], file.len());
+        file
     }
 
     /// What holds for every document.

@@ -188,6 +188,10 @@ fn advance_directives_are_consents_and_documents_of_that_kind() {
         .with(document("d", "current", "86533-7"))
         .with(document("e", "superseded", "42348-3"))
         .with(document("f", "current", "34117-2"))
+        .with(document("g", "current", "92664-2"))
         .summary();
-    assert_eq!(summary.names("advancedirectives"), ["dnr", "Document 86533-7"]);
+    assert_eq!(
+        summary.names("advancedirectives"),
+        ["dnr", "Document 86533-7", "Document 92664-2"]
+    );
 }

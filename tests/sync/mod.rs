@@ -12,6 +12,7 @@ mod moments;
 mod normalized;
 mod outgoing;
 mod over;
+mod pdf;
 mod races;
 mod rogue;
 mod service;

@@ -1,9 +1,10 @@
-//! Operations on all of a patient's records, under `/fhir/Patient/[id]/`: one file per operation. What they give out is decided in the room
+//! Operations on all of a patient's records, under `/fhir/Patient/[id]/`: one file per operation. What they give out is
+//! decided in the room
 //! `patient`; here stands who may ask, and in which form the answer goes out.
 
 pub(super) mod card;
+mod away;
 mod everything;
-mod held;
 mod pdf;
 mod sent;
 mod streamed;

@@ -10,17 +10,17 @@ use axum::response::Response;
 use chrono::DateTime;
 use serde_json::json;
 
-use super::held::held;
+use super::away::{self, Away, Here};
 use super::sent;
 use super::subject::Named;
-use crate::consent::{Access, AuthorizationType, LOCAL_APPLICATION, Standing};
+use crate::consent::{Access, Authorization, AuthorizationType, LOCAL_APPLICATION, Standing};
 use crate::http::auth::Caller;
 use crate::http::error::Error;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::service::Service;
 use crate::lake::Scope;
 use crate::lake::json::Tape;
-use crate::patient::pdf::{self, Export, Part, Source, SourceKind};
+use crate::patient::pdf::{self, Export, Held, Part, Source, SourceKind};
 use crate::patient::{PatientError, REFERRED, Record, record};
 use crate::search::raw::RawParameter;
 
@@ -99,6 +99,33 @@ struct Chosen {
     source: Source,
     scope: Arc<Scope>,
     patients: Vec<String>,
+    /// Through what its documents are read: the patient's own scope, also where an application sees more.
+    own: Arc<Scope>,
+    /// By what its documents are fetched that are not here.
+    authorization: Option<Authorization>,
+}
+
+/// A source whose records were read.
+struct Read {
+    source: Source,
+    /// `None` if its Patient is not there.
+    record: Option<Record>,
+    own: Arc<Scope>,
+    authorization: Option<Authorization>,
+    /// The addresses of documents that its records name.
+    named: Vec<String>,
+    away: Away,
+}
+
+impl Read {
+    fn here<'h>(&'h self, service: &'h Service) -> Here<'h> {
+        let held = Held {
+            lake: &service.lake,
+            scope: &self.own,
+            base: &service.fhir_base,
+        };
+        Here { held, away: &self.away }
+    }
 }
 
 async fn answer(
@@ -115,28 +142,27 @@ async fn answer(
     let turn = service.record_turn(&access.subject).await?;
     let chosen = chosen(&service, &access, &named, asked.authorization.as_deref())?;
     let reading = read(service.clone(), named, chosen);
-    let (patient, read) = service.workers.run(reading).await??;
+    let (patient, mut read) = service.workers.run(reading).await??;
+    for read in &mut read {
+        let (named, authorization) = (std::mem::take(&mut read.named), read.authorization.take());
+        read.away = away::fetch(&service, named, authorization).await?;
+    }
     let now = service.store.clock().now();
     let title = Export::new(DateTime::from_timestamp(now, 0).unwrap_or_default(), "Tabularium");
     let is_archive = asked.is_archive;
     let (total, drawn) = service
-        .blocking(move |_| {
+        .blocking(move |service| {
             let _turn = turn;
-            let parts: Vec<Part<'_>> = read
-                .iter()
-                .map(|(source, read)| Part {
-                    source,
-                    record: read.as_ref().map(|(record, _)| record),
-                })
-                .collect();
-            let attachments = read
-                .iter()
-                .filter_map(|(_, read)| read.as_ref())
-                .flat_map(|(_, held)| held.clone())
-                .collect();
+            let here: Vec<Here<'_>> = read.iter().map(|read| read.here(service)).collect();
+            let parts = read.iter().zip(&here).map(|(read, here)| Part {
+                source: &read.source,
+                record: read.record.as_ref(),
+                documents: here,
+            });
+            let parts: Vec<Part<'_>> = parts.collect();
             let drawn = match is_archive {
-                true => pdf::archive(title, &parts, &attachments),
-                false => pdf::document(title, &parts, &attachments),
+                true => pdf::archive(title, &parts),
+                false => pdf::document(title, &parts),
             };
             Ok::<_, Error>((parts.len(), drawn.map_err(Error::internal)?))
         })
@@ -146,10 +172,16 @@ async fn answer(
 
 /// The sources that are asked for, each with what it may show.
 fn chosen(service: &Service, access: &Access, named: &Named, only: Option<&str>) -> Result<Vec<Chosen>, Error> {
-    let standing = match access.patients() {
-        Some(_) => service.store.standing(&access.subject).map_err(Error::internal)?,
-        None => None,
+    // Of an application no authorization is the caller's own: it cannot name one.
+    let standing = match (access.patients(), only, named.patients.as_slice()) {
+        (Some(_), ..) => service.store.standing(&access.subject),
+        (None, None, [patient]) => {
+            let Scope { application, mode, .. } = &*access.scope;
+            service.store.standing_of_patient(application, *mode, patient)
+        }
+        (None, ..) => Ok(None),
     };
+    let standing = standing.map_err(Error::internal)?;
     let now = service.store.clock().now();
     let sources = standing
         .iter()
@@ -175,12 +207,15 @@ fn chosen(service: &Service, access: &Access, named: &Named, only: Option<&str>)
             source: unconnected(service, named)?,
             scope: named.scope.clone(),
             patients: named.patients.clone(),
+            own: own(service, named)?,
+            authorization: None,
         }]),
     }
 }
 
 fn connected(service: &Service, standing: &Standing, source: &crate::consent::Source) -> Chosen {
     let label = source.endpoint.label.first().unwrap_or(&source.endpoint.name);
+    let scope = Arc::new(standing.scope(&service.lake, Some(source)));
     Chosen {
         source: Source {
             label: label.clone(),
@@ -191,12 +226,33 @@ fn connected(service: &Service, standing: &Standing, source: &crate::consent::So
                 _ => SourceKind::Connected,
             },
         },
-        scope: Arc::new(standing.scope(&service.lake, Some(source))),
+        own: scope.clone(),
+        scope,
+        authorization: Some(source.authorization.clone()),
         patients: source.authorization.patient.iter().cloned().collect(),
     }
 }
 
-/// The source of records that no flow connected, or that an application asks for: by the endpoint that the Patient's tag names.
+/// What is the named Patient's alone: an application sees others' Binaries, which a record may name.
+fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
+    let Scope {
+        application,
+        mode,
+        patient: None,
+    } = &*named.scope
+    else {
+        return Ok(named.scope.clone());
+    };
+    // An application names one Patient.
+    let patient = named.patients.first().map_or("", String::as_str);
+    let scope = service
+        .store
+        .scope_of_patient(&service.lake, application, *mode, patient);
+    scope.map(Arc::new).map_err(Error::internal)
+}
+
+/// The source of records that no flow connected, or that an application asks for: by the endpoint that the Patient's
+/// tag names.
 fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
     let patient = crate::fhir::facts().lookup("Patient");
     let picture = service.lake.picture();
@@ -234,30 +290,28 @@ fn endpoint_of(resource: &[u8]) -> Option<String> {
     tag.get_str("code").map(|code| code.into_owned())
 }
 
-type Read = Vec<(Source, Option<(Record, pdf::Attachments)>)>;
-
 /// The records of each source; the primary Patient's id.
-async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Result<(String, Read), Error> {
+async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Result<(String, Vec<Read>), Error> {
     let now = service.store.clock().now() * 1_000_000;
     let also: Vec<&str> = REFERRED.iter().chain(&FURTHER).copied().collect();
     let alone = chosen.len() == 1;
     let mut read = Vec::with_capacity(chosen.len());
-    for Chosen {
-        source,
-        scope,
-        patients,
-    } in chosen
-    {
-        let found = match record(&service.engine, &scope, &patients, &also, now).await {
-            Ok(record) => {
-                let attachments = held(&service, &scope, &record).await?;
-                Some((record, attachments))
-            }
+    for chosen in chosen {
+        let found = record(&service.engine, &chosen.scope, &chosen.patients, &also, now).await;
+        let record = match found {
+            Ok(record) => Some(record),
             // One source of several without its Patient is said in the document.
             Err(PatientError::NoPatient(_)) if !alone => None,
             Err(error) => return Err(error.into()),
         };
-        read.push((source, found));
+        read.push(Read {
+            named: record.as_ref().map(pdf::addresses).unwrap_or_default(),
+            source: chosen.source,
+            record,
+            own: chosen.own,
+            authorization: chosen.authorization,
+            away: Away::default(),
+        });
     }
     let patient = named.patients.into_iter().next().unwrap_or_default();
     Ok((patient, read))

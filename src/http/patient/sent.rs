@@ -1,4 +1,5 @@
-//! An operation's parameters as one list, wherever they stood: in the URL, in a form, in a Parameters resource, or in several of these.
+//! An operation's parameters as one list, wherever they stood: in the URL, in a form, in a Parameters resource, or in
+//! several of these.
 
 use axum::body::Body;
 use axum::http::HeaderMap;

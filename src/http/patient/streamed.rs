@@ -1,7 +1,7 @@
 //! A record as the body of an answer: its pieces go out as they are read, a few ahead of the connection.
 //!
-//! An answer begins when its first piece is there, so that what is wrong until then is an OperationOutcome; an error behind that breaks the
-//! connection off. Reading ends when the client has left.
+//! An answer begins when its first piece is there, so that what is wrong until then is an OperationOutcome; an error
+//! behind that breaks the connection off. Reading ends when the client has left.
 
 use std::io;
 use std::sync::Arc;

@@ -19,8 +19,8 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// The Patient of this id, or with the wildcard all Patients of the caller's consent. Whether they are there, who reads their records
-    /// finds out; what cannot be an id is no Patient's.
+    /// The Patient of this id, or with the wildcard all Patients of the caller's consent. Whether they are there, who
+    /// reads their records finds out; what cannot be an id is no Patient's.
     pub(super) fn in_path(id: String, access: &Access) -> Result<Named, Error> {
         let path = format!("Patient/{id}");
         let patients = patient_wildcard::in_body(&id, access)?;

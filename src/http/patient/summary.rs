@@ -23,7 +23,9 @@ use crate::http::pretty::pretty;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::service::Service;
 use crate::lake::json::Tape;
+use crate::patient::pdf::rendering;
 use crate::patient::summary::{Asked, Directory, Sections, Subject, summary};
+use crate::pdf::PdfError;
 use crate::search::raw::RawParameter;
 use crate::search::{Handling, Request};
 
@@ -35,8 +37,9 @@ pub(super) fn routes() -> Vec<Route> {
     let by_id = "A patient's International Patient Summary, a document; \
                  $PATIENT_ID as the id is all Patients of the token's consent";
     let by_identifier = "The same of the one Patient that has an identifier";
-    let named =
-        |operation: Operation| operation.query("identifier", schema("string", "system|value, or a value alone"));
+    let named = |operation: Operation| {
+        operation.required_query("identifier", schema("string", "system|value, or a value alone"))
+    };
     let of_type = Route::at("/fhir/Patient/$summary")
         .get(
             by_identifier_get,
@@ -147,8 +150,6 @@ async fn answer(
     let reading = {
         let service = service.clone();
         async move {
-            // Held to the end even if the client leaves: what counts is what is computed.
-            let _turn = turn;
             let patients = match named {
                 Some(named) => named.patients,
                 None => by_identifier(&service, &access, asked.identifier.as_deref()).await?,
@@ -160,12 +161,17 @@ async fn answer(
                 base_url: &service.base_url,
                 directory: &Endpoints(&service.store),
             };
-            let made = summary(&service.engine, subject, asked.sections).await?;
-            let bundle = made.bundle(None);
-            Ok::<_, Error>(if indented { pretty(&bundle) } else { bundle })
+            // The turn is held to the end even if the client leaves: what counts is what is computed.
+            Ok::<_, Error>((summary(&service.engine, subject, asked.sections).await?, turn))
         }
     };
-    let bundle = service.workers.run(reading).await??;
+    let (made, turn) = service.workers.run(reading).await??;
+    let drawing = service.blocking(move |_| {
+        let _turn = turn;
+        let bundle = made.bundle(Some(&rendering(&made)?));
+        Ok::<_, PdfError>(if indented { pretty(&bundle) } else { bundle })
+    });
+    let bundle = drawing.await?.map_err(Error::internal)?;
     let mut response = Response::new(Body::from(bundle));
     response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
     preferred.confirm(response.headers_mut());

@@ -68,6 +68,15 @@ impl Lake {
         Ok(Some(Attached { row, content }))
     }
 
+    /// The same in the newest snapshot, asked once more where an erasure has changed what that holds meanwhile.
+    pub fn newest_attachment(&self, scope: &Arc<Scope>, id: &str) -> Result<Option<Attached>, LakeError> {
+        let picture = self.picture();
+        match self.attachment(&picture, scope, id) {
+            Err(_) if self.erased_since(picture.erasures()) => self.attachment(&self.picture(), scope, id),
+            found => found,
+        }
+    }
+
     fn open_attachment(&self, mode: Mode, found: &StoredAttachment) -> Result<AttachmentContent, LakeError> {
         let path = self.folder().table(mode, TABLE).join(&found.name);
         let content = AttachmentContent::open(&path).map_err(LakeError::io("read", &path))?;

@@ -1,4 +1,5 @@
-//! What R4 calls the clinical date of a resource, type by type: the search parameter that `start` and `end` are asked of.
+//! What R4 calls the clinical date of a resource, type by type: the search parameter that `start` and `end` are asked
+//! of.
 
 /// A type's clinical date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +16,10 @@ const fn date(resource: &'static str, code: &'static str, source: &'static str) 
     ClinicalDate { resource, code, source }
 }
 
-/// By type. For 17 types R4 has one search parameter, `clinical-date`, and says which element it means: when it happened, or for requests
-/// when it was authored. Where R4 leaves a type out, the row names the type's own parameter over the like element. Types that are
-/// not here have no such date, but for AuditEvent and Provenance, whose dates are those of records: the operation asks for dates of care.
+/// By type. For 17 types R4 has one search parameter, `clinical-date`, and says which element it means: when it
+/// happened, or for requests when it was authored. Where R4 leaves a type out, the row names the type's own parameter
+/// over the like element. Types that are not here have no such date, but for AuditEvent and Provenance, whose dates are
+/// those of records: the operation asks for dates of care.
 pub const CLINICAL_DATES: &[ClinicalDate] = &[
     date("Account", "period", "Account-period"),
     date("AdverseEvent", "date", "AdverseEvent-date"),

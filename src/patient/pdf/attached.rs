@@ -6,8 +6,6 @@ use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
-use rustc_hash::FxHashMap;
-
 use super::resource::Resource;
 use crate::lake::json::{Tape, Value};
 use crate::patient::{Record, words};
@@ -22,7 +20,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// The bytes of an attachment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
     /// The media type they are stored with, if one is known.
     pub content_type: Option<String>,
@@ -31,7 +29,7 @@ pub struct Attached {
 }
 
 /// Why the bytes at an address could not be had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// The service does not hold them; they stayed at the source.
     #[error("the document is not held here; it is at its source")]
@@ -39,36 +37,47 @@ pub enum FetchError {
     /// They are held and could not be read.
     #[error("the document could not be read")]
     Unreadable,
+    /// The file would be larger than may be made.
+    #[error("this file has no room for the document, which is of {0} bytes")]
+    NoRoom(u64),
+    /// The source was asked for them and did not give them. The text names no address.
+    #[error("the source did not give the document: {0}")]
+    NotGiven(String),
 }
 
-/// The bytes behind the addresses that records name. They were read for the very caller who gets the document.
-#[derive(Clone, Debug, Default)]
-pub struct Attachments(FxHashMap<String, Result<Attached, FetchError>>);
-
-impl Attachments {
-    /// Adds what was found at an address.
-    pub fn insert(&mut self, url: String, found: Result<Attached, FetchError>) {
-        self.0.insert(url, found);
-    }
-
-    fn get(&self, url: &str) -> Result<Attached, FetchError> {
-        self.0.get(url).cloned().unwrap_or(Err(FetchError::NotHeld))
-    }
-}
-
-impl FromIterator<(String, Result<Attached, FetchError>)> for Attachments {
-    fn from_iter<I: IntoIterator<Item = (String, Result<Attached, FetchError>)>>(found: I) -> Self {
-        Self(found.into_iter().collect())
+impl FetchError {
+    /// Whether the pages lack something that they should have.
+    pub(super) fn is_loss(&self) -> bool {
+        !matches!(self, FetchError::NotHeld)
     }
 }
 
-impl IntoIterator for Attachments {
-    type Item = (String, Result<Attached, FetchError>);
-    type IntoIter = std::collections::hash_map::IntoIter<String, Result<Attached, FetchError>>;
+/// Where the bytes behind the addresses of records come from. It gives what the very caller may see who gets the pages.
+pub trait Documents {
+    /// The document at an address, if it has no more bytes than there is room for.
+    fn get(&self, url: &str, room: u64) -> Result<Attached, FetchError>;
+}
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+/// No documents are held.
+impl Documents for () {
+    fn get(&self, _: &str, _: u64) -> Result<Attached, FetchError> {
+        Err(FetchError::NotHeld)
     }
+}
+
+/// The bytes of a base64 text as sources write it: with or without padding, in lines or not.
+fn decoded(data: &str) -> Option<Vec<u8>> {
+    let packed: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    LENIENT.decode(packed).ok()
+}
+
+/// How many bytes a base64 text stands for, at least.
+fn decoded_length(data: &str) -> u64 {
+    let blank = data
+        .bytes()
+        .filter(|byte| byte.is_ascii_whitespace() || *byte == b'=')
+        .count();
+    (data.len() - blank) as u64 / 4 * 3
 }
 
 /// The addresses of documents that records name and do not have inside, each once.
@@ -145,26 +154,17 @@ impl<'t> Named<'t> {
     }
 
     /// Gets the bytes: those inside of the record first, else those at its address.
-    pub(super) fn get(&self, attachments: &Attachments) -> Got {
+    pub(super) fn get(&self, documents: &dyn Documents, room: u64) -> Got {
         let attachment = |content_type: Option<String>, bytes: Vec<u8>| Attachment {
             title: self.title.clone(),
             content_type,
             url: self.url.clone(),
             bytes,
         };
-        if let Some(data) = self.inline() {
-            let packed: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-            return match LENIENT.decode(packed) {
-                Ok(bytes) => Got::Here(attachment(self.content_type.clone(), bytes)),
-                Err(_) => Got::Missing(
-                    attachment(self.content_type.clone(), Vec::new()),
-                    FetchError::Unreadable,
-                ),
-            };
-        }
-        let found = match &self.url {
-            Some(url) => attachments.get(url),
-            None => Err(FetchError::NotHeld),
+        let found = match (self.inline(), &self.url) {
+            (Some(data), _) => inside(&data, room),
+            (None, Some(url)) => documents.get(url, room),
+            (None, None) => Err(FetchError::NotHeld),
         };
         match found {
             Ok(attached) => {
@@ -173,5 +173,33 @@ impl<'t> Named<'t> {
             }
             Err(error) => Got::Missing(attachment(self.content_type.clone(), Vec::new()), error),
         }
+    }
+}
+
+/// The bytes of a text inside of a resource.
+pub(super) fn inside(data: &str, room: u64) -> Result<Attached, FetchError> {
+    let length = decoded_length(data);
+    if length > room {
+        return Err(FetchError::NoRoom(length));
+    }
+    let bytes = decoded(data).ok_or(FetchError::Unreadable)?;
+    Ok(Attached {
+        content_type: None,
+        bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_inside_of_records_are_read_as_sources_write_them() {
+        let bytes = |data: &str, room: u64| inside(data, room).map(|attached| attached.bytes);
+        for data in ["aGVsbG8=", "aGVsbG8", "aGVs\r\nbG8=\n"] {
+            assert_eq!(bytes(data, 5), Ok(b"hello".to_vec()), "{data}");
+        }
+        assert_eq!(bytes("aGVs!", 99), Err(FetchError::Unreadable));
+        assert_eq!(bytes("aGVsbG8h", 5), Err(FetchError::NoRoom(6)));
     }
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::attached::{self, Attachments, FetchError, Got};
+use super::attached::{self, Documents, Got};
 use super::other::elements;
 use super::resource::Resource;
 use super::sections::{OTHER, SECTIONS, Table};
@@ -38,12 +38,14 @@ pub struct Source {
 }
 
 /// What one source has.
-#[derive(Debug)]
+#[derive(Clone, Copy)]
 pub struct Part<'a> {
     /// The source.
     pub source: &'a Source,
     /// Its records; `None` if they could not be had.
     pub record: Option<&'a Record>,
+    /// Where the documents that its records name are.
+    pub documents: &'a dyn Documents,
 }
 
 /// What all files of an export say of themselves.
@@ -57,7 +59,14 @@ pub struct Export {
     pub failed: Vec<String>,
     /// How many resources stand in it.
     pub resources: usize,
+    /// Bytes of documents that there is room for yet.
+    room: u64,
+    /// What could not be shown and should be there, a line for each.
+    lost: Vec<String>,
 }
+
+/// Bytes of documents in one export. They are in memory while it is made, as they came and as pages.
+const MOST_ATTACHED: u64 = 256 << 20;
 
 impl Export {
     /// An export that nothing stands in yet.
@@ -67,6 +76,8 @@ impl Export {
             author: author.into(),
             failed: Vec::new(),
             resources: 0,
+            room: MOST_ATTACHED,
+            lost: Vec::new(),
         }
     }
 
@@ -111,12 +122,13 @@ impl Export {
         Ok(document)
     }
 
-    fn part(&mut self, document: &mut Document, part: &Part<'_>, attachments: &Attachments) {
+    fn part(&mut self, document: &mut Document, part: &Part<'_>) {
         document.page_break();
         document.heading(1, &part.source.label);
         let Some(record) = part.record else {
             document.note("The records of this source could not be had, and are missing here.");
             self.failed.push(part.source.label.clone());
+            self.lost.push(format!("{}: all records", part.source.label));
             return;
         };
         let mut tapes: Vec<Tape> = Vec::new();
@@ -134,44 +146,67 @@ impl Export {
             document.paragraph("This source has no records.");
         }
         let is_facility = part.source.kind == SourceKind::Facility;
-        let mut whole = true;
+        let before = self.lost.len();
         if is_facility {
-            whole &= documents(document, &resources, attachments);
+            self.documents(document, part, &resources);
         }
         structured(document, &resources);
         if !is_facility {
-            whole &= documents(document, &resources, attachments);
+            self.documents(document, part, &resources);
         }
-        if !whole {
+        if self.lost.len() > before {
             self.failed.push(part.source.label.clone());
+        }
+    }
+
+    /// The documents that records name.
+    fn documents(&mut self, document: &mut Document, part: &Part<'_>, resources: &[Resource<'_>]) {
+        let named: Vec<_> = resources.iter().flat_map(attached::of).collect();
+        if named.is_empty() {
+            return;
+        }
+        document.heading(2, "Attached documents");
+        for one in named {
+            document.heading(3, &one.title);
+            match one.get(part.documents, self.room) {
+                Got::Here(attachment) => {
+                    self.room = self.room.saturating_sub(attachment.bytes.len() as u64);
+                    document.attachment(attachment);
+                }
+                Got::Missing(attachment, error) => {
+                    document.missing(&attachment, &error.to_string());
+                    if error.is_loss() {
+                        self.lost
+                            .push(format!("{}: {} ({error})", part.source.label, one.title));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A page that says what is missing, if anything is.
+    fn losses(&mut self, document: &mut Document) {
+        if !self.lost.is_empty() {
+            document.page_break();
+            document.heading(1, "What is missing");
+            document.list(&std::mem::take(&mut self.lost));
         }
     }
 }
 
 /// One document of all sources, in their order.
-pub fn document(
-    mut export: Export,
-    parts: &[Part<'_>],
-    attachments: &Attachments,
-) -> Result<(Export, Vec<u8>), PdfError> {
+pub fn document(mut export: Export, parts: &[Part<'_>]) -> Result<(Export, Vec<u8>), PdfError> {
     let mut document = export.begin(parts)?;
     for part in parts {
-        export.part(&mut document, part, attachments);
+        export.part(&mut document, part);
     }
-    if !export.failed.is_empty() {
-        document.heading(1, "What is missing");
-        document.list(&export.failed);
-    }
+    export.losses(&mut document);
     let bytes = document.finish()?;
     Ok((export, bytes))
 }
 
 /// A ZIP archive with one document for each source.
-pub fn archive(
-    mut export: Export,
-    parts: &[Part<'_>],
-    attachments: &Attachments,
-) -> Result<(Export, Vec<u8>), PdfError> {
+pub fn archive(mut export: Export, parts: &[Part<'_>]) -> Result<(Export, Vec<u8>), PdfError> {
     const FAILED: PdfError = PdfError::Writer("the archive cannot be written");
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     // PDF is packed already.
@@ -179,7 +214,8 @@ pub fn archive(
     let mut taken = BTreeSet::new();
     for part in parts {
         let mut document = export.begin(std::slice::from_ref(part))?;
-        export.part(&mut document, part, attachments);
+        export.part(&mut document, part);
+        export.losses(&mut document);
         let name = file_name(part.source, &mut taken);
         zip.start_file(name, options).map_err(|_| FAILED)?;
         zip.write_all(&document.finish()?).map_err(|_| FAILED)?;
@@ -216,15 +252,11 @@ fn file_name(source: &Source, taken: &mut BTreeSet<String>) -> String {
 fn person(record: &Record) -> Option<String> {
     let row = record.of("Patient").first()?;
     let mut tape = Tape::new();
-    let patient = tape.parse(&row.resource).ok()?;
-    let name = patient
-        .get("name")
-        .and_then(|names| names.items().find_map(words::human));
-    let born = patient.get_str("birthDate").map(|date| format!("born {date}"));
-    words::join([name, born].into_iter().flatten(), ", ")
+    words::person(tape.parse(&row.resource).ok()?)
 }
 
-fn joined(what: &str, whose: &str) -> String {
+/// "Health records of Ann".
+pub(super) fn joined(what: &str, whose: &str) -> String {
     if whose.is_empty() {
         what.to_owned()
     } else {
@@ -289,27 +321,4 @@ fn others(document: &mut Document, resources: &[&Resource<'_>]) {
             table.row(&[elements(resource)]);
         }
     }
-}
-
-/// The documents that records name; says whether all that are held could be read.
-fn documents(document: &mut Document, resources: &[Resource<'_>], attachments: &Attachments) -> bool {
-    let named: Vec<_> = resources.iter().flat_map(attached::of).collect();
-    if named.is_empty() {
-        return true;
-    }
-    document.heading(2, "Attached documents");
-    let mut whole = true;
-    for one in named {
-        document.heading(3, &one.title);
-        match one.get(attachments) {
-            Got::Here(attachment) => {
-                document.attachment(attachment);
-            }
-            Got::Missing(attachment, error) => {
-                whole &= error != FetchError::Unreadable;
-                document.missing(&attachment, &error.to_string());
-            }
-        }
-    }
-    whole
 }

@@ -36,7 +36,8 @@ fn decoded(kind: Kind, bytes: Vec<u8>) -> Result<Image, &'static str> {
     if is_written(&image) { Ok(image) } else { Err(DAMAGED) }
 }
 
-/// The writer decodes pictures at the very end, where a damaged one would cost the whole document, so each is tried before.
+/// The writer decodes pictures at the very end, where a damaged one would cost the whole document, so each is tried
+/// before.
 fn is_written(image: &Image) -> bool {
     let (Some(settings), Some(size)) = (PageSettings::from_wh(10.0, 10.0), Size::from_wh(10.0, 10.0)) else {
         return false;

@@ -18,7 +18,8 @@ pub(super) enum Kind {
     Other,
 }
 
-/// Decides what an attachment is. A wrong type is common: `text/plain` for all, `application/octet-stream`, or a PDF as XML.
+/// Decides what an attachment is. A wrong type is common: `text/plain` for all, `application/octet-stream`, or a PDF as
+/// XML.
 pub(super) fn kind_of(content_type: Option<&str>, bytes: &[u8]) -> Kind {
     if let Some(kind) = by_first_bytes(bytes) {
         return kind;

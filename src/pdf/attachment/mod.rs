@@ -2,7 +2,8 @@
 //!
 //! Nothing is dropped. What cannot be shown gets a page that says so and why, with the original inside of the file.
 //!
-//! Invariant: whatever the bytes, adding them ends, in memory in proportion to them, and leaves a document that can be finished.
+//! Invariant: whatever the bytes, adding them ends, in memory in proportion to them, and leaves a document that can be
+//! finished.
 
 mod block;
 mod cda;

@@ -1,7 +1,7 @@
 //! RTF to plain text: paragraphs are lines, cells of a table's row have tabs between them.
 //!
-//! Control words are those of Microsoft's RTF specification, version 1.9.1. What formats, and what is no text of the document (fonts,
-//! styles, pictures, properties), is left out.
+//! Control words are those of Microsoft's RTF specification, version 1.9.1. What formats, and what is no text of the
+//! document (fonts, styles, pictures, properties), is left out.
 
 use std::collections::HashMap;
 

@@ -184,23 +184,15 @@ impl Document {
             }
             return;
         }
-        let title = |place: usize| head.get(place).cloned().unwrap_or_default();
-        let columns: Vec<Column> = (0..widest)
-            .map(|place| Column::new(title(place), share(place, head, rows)))
+        let titles: Vec<&str> = (0..widest)
+            .map(|place| head.get(place).map_or("", String::as_str))
             .collect();
+        let columns = Column::fitting(&titles, rows);
         let mut table = self.table("Table of the document", &columns);
         for row in rows {
             table.row(row);
         }
     }
-}
-
-/// A column's share of the width: by the length of its texts, within bounds.
-fn share(place: usize, head: &[String], rows: &[Vec<String>]) -> f32 {
-    let length = |cells: &[String]| cells.get(place).map_or(0, |cell| cell.chars().count().min(80));
-    let all: usize = rows.iter().take(200).map(|row| length(row)).sum::<usize>() + length(head);
-    let count = rows.len().min(200) + 1;
-    (all as f32 / count as f32).clamp(6.0, 40.0)
 }
 
 fn text_of(attachment: &Attachment) -> std::borrow::Cow<'_, str> {

@@ -36,6 +36,8 @@ use http::Http;
 #[derive(Clone, Debug)]
 pub struct Client {
     http: Http,
+    /// Where sources keep documents that are open to who knows the address.
+    signed: Realm,
 }
 
 impl Client {
@@ -43,7 +45,21 @@ impl Client {
     pub fn new(guard: Guard, limits: HttpLimits) -> Result<Client, Error> {
         Ok(Client {
             http: Http::new(guard, limits)?,
+            signed: Realm::default(),
         })
+    }
+
+    /// The same, which also gets documents from under these addresses, without any access: their addresses are signed.
+    pub fn with_signed_documents<'a>(self, addresses: impl IntoIterator<Item = &'a str>) -> Client {
+        Client {
+            signed: Realm::under(addresses),
+            ..self
+        }
+    }
+
+    /// Whether an address is one of a signed document.
+    pub(super) fn is_signed(&self, url: &url::Url) -> bool {
+        self.signed.holds(url)
     }
 
     /// Gets a FHIR resource or page with an access token, which goes nowhere outside of the realm. Statuses other than 200 are answers

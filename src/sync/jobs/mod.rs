@@ -14,5 +14,6 @@ mod search;
 mod source;
 mod spool;
 
+pub(super) use attach::{Json, of_json};
 pub(super) use run::{Means, Workshop, run};
 pub(super) use spool::Spools;

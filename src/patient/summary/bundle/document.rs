@@ -17,6 +17,8 @@ use super::confidentiality::{Confidentiality, SYSTEM};
 use super::made::{Directory, Holder, Made, Rendering, urn, uuid};
 use super::write::Writer;
 use crate::fhir::temporal::instant_text;
+use crate::patient::words;
+use crate::search::with_base;
 
 /// What a summary is made for.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,8 @@ pub struct Request<'r> {
 pub struct Summary {
     base_url: String,
     patient: String,
+    person: String,
+    moment: i64,
     date: String,
     author: String,
     is_ips: bool,
@@ -101,6 +105,10 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
         entries.push(b',');
         writer.entry(*at, &mut entries);
     }
+    // Stored texts have the addresses of attachments relative to the service.
+    if let Some(shown) = with_base(&entries, &format!("{base}/")) {
+        entries = shown.into();
+    }
     let confidentiality = reached.iter().map(|at| Confidentiality::of(&chart.entries[*at])).max();
     let confidentiality = confidentiality.unwrap_or(Confidentiality::Normal);
     let head = Head {
@@ -117,6 +125,8 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
         base_url: request.base_url.to_owned(),
         author: authors.into_iter().next().unwrap_or_default(),
         patient: patient_url,
+        person: words::person(chart.entries[patient].json).unwrap_or_default(),
+        moment: request.moment,
         date,
         is_ips,
         confidentiality,
@@ -218,6 +228,16 @@ fn push(entries: &mut Vec<u8>, made: &Made) {
 }
 
 impl Summary {
+    /// Whose it is: name and birth date, as far as they are known.
+    pub fn person(&self) -> &str {
+        &self.person
+    }
+
+    /// The moment that it was made, in microseconds since 1970.
+    pub fn moment(&self) -> i64 {
+        self.moment
+    }
+
     /// Its sections, in their order.
     pub fn sections(&self) -> &[SectionContent] {
         &self.sections

@@ -20,9 +20,10 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
 const CONSENTS: &[&str] = &["acd", "dnr", "hcd", "polst", "42348-3"];
 /// R4's scope of Consents.
 const SCOPE: &[&str] = &["adr"];
-/// LOINC's documents: advance directives, living will, power of attorney, both, POLST.
+/// LOINC's documents: advance directives, advance directive, advance care plan, living will, power of attorney, both of
+/// these, and portable medical orders (POLST).
 const DOCUMENTS: &[&str] = &[
-    "42348-3", "75320-2", "81334-5", "86533-7", "64298-3", "92664-0", "93037-0",
+    "42348-3", "75320-2", "81334-5", "86533-7", "64298-3", "92664-2", "93037-0",
 ];
 
 fn rows(chart: &Chart<'_>) -> Vec<Row> {
@@ -70,4 +71,33 @@ fn document(chart: &Chart<'_>, at: usize) -> Row {
         cell(whom(chart, entry.get("author"))),
     ];
     Row { entry: at, cells }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// LOINC's check digit: that of Luhn over the digits before the hyphen.
+    fn is_loinc(code: &str) -> bool {
+        let Some((number, check)) = code.split_once('-') else {
+            return false;
+        };
+        let digits = number.bytes().rev().map(|digit| u32::from(digit - b'0'));
+        let weighed = digits.enumerate().map(|(place, digit)| match place % 2 {
+            0 => digit * 2 / 10 + digit * 2 % 10,
+            _ => digit,
+        });
+        let sum: u32 = weighed.sum();
+        check == ((10 - sum % 10) % 10).to_string()
+    }
+
+    /// Of power of attorney and living will in one document, the list had 92664-0, which is no code of LOINC: such
+    /// documents were left out.
+    #[test]
+    fn codes_of_documents_are_codes_of_loinc() {
+        for code in DOCUMENTS {
+            assert!(is_loinc(code), "{code}");
+        }
+        assert!(!is_loinc("92664-0"));
+    }
 }

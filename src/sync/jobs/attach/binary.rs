@@ -27,7 +27,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// What a document of JSON turns out to be.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Json {
+pub(in crate::sync) enum Json {
     /// A Binary with these bytes.
     Binary {
         bytes: Vec<u8>,
@@ -51,29 +51,33 @@ struct Document<'d> {
 
 /// Reads a file of JSON.
 pub(super) fn read(path: &Path) -> io::Result<Json> {
-    let text = std::fs::read(path)?;
-    let Ok(document) = serde_json::from_slice::<Document<'_>>(&text) else {
-        return Ok(Json::Other);
+    Ok(of_json(&std::fs::read(path)?))
+}
+
+/// What a text of JSON turns out to be.
+pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
+    let Ok(document) = serde_json::from_slice::<Document<'_>>(text) else {
+        return Json::Other;
     };
     match document.ty.as_deref() {
-        Some("OperationOutcome") => return Ok(Json::Nothing),
+        Some("OperationOutcome") => return Json::Nothing,
         Some("Binary") => {}
-        _ => return Ok(Json::Other),
+        _ => return Json::Other,
     }
     let Some(data) = document.data else {
-        return Ok(Json::Nothing);
+        return Json::Nothing;
     };
     let data = match data.contains(|c: char| c.is_ascii_whitespace()) {
         true => Cow::Owned(data.replace(|c: char| c.is_ascii_whitespace(), "")),
         false => data,
     };
-    Ok(match LENIENT.decode(data.as_bytes()) {
+    match LENIENT.decode(data.as_bytes()) {
         Ok(bytes) => Json::Binary {
             bytes,
             content_type: document.content_type.map(Cow::into_owned),
         },
         Err(_) => Json::Nothing,
-    })
+    }
 }
 
 /// The media type of what came: what the answer says of it, unless that says nothing; then what the record says.

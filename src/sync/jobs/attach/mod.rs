@@ -21,6 +21,7 @@ use super::spool::Spool;
 use crate::ingest::SyncedAttachment;
 use crate::lake::{KeptAttachment, Lake};
 use crate::sync::settings::Most;
+pub(in crate::sync) use binary::{Json, of_json};
 pub(super) use download::{Reply, Wish, once};
 use find::Wanted;
 

@@ -1,0 +1,48 @@
+//! The International Patient Summary as pages: what the sections' narratives say, for who has no program that reads
+//! FHIR.
+
+use chrono::DateTime;
+
+use super::build::joined;
+use crate::patient::summary::{Rendering, SectionContent, Summary};
+use crate::pdf::{Column, Document, PdfError, Properties};
+
+const TITLE: &str = "International Patient Summary";
+
+/// Draws a summary.
+pub fn rendering(summary: &Summary) -> Result<Rendering, PdfError> {
+    let title = joined(TITLE, summary.person());
+    let made = DateTime::from_timestamp_micros(summary.moment()).unwrap_or_default();
+    let mut document = Document::new(Properties {
+        title: title.clone(),
+        author: "Tabularium".to_owned(),
+        language: "en".to_owned(),
+        created: made,
+        running_head: format!("{title} \u{b7} {}", made.format("%Y-%m-%d")),
+    })?;
+    document.heading(1, &title);
+    document.paragraph(&format!(
+        "Made on {} by Tabularium. It has what is clinically relevant of the records that the service holds.",
+        made.format("%Y-%m-%d at %H:%M UTC")
+    ));
+    for section in summary.sections() {
+        draw(&mut document, section);
+    }
+    Ok(Rendering {
+        pdf: document.finish()?,
+        title,
+    })
+}
+
+fn draw(document: &mut Document, section: &SectionContent) {
+    document.heading(2, section.title());
+    if let Some(note) = section.note() {
+        document.paragraph(note);
+        return;
+    }
+    let columns = Column::fitting(section.columns(), section.rows());
+    let mut table = document.table(section.title(), &columns);
+    for row in section.rows() {
+        table.row(row);
+    }
+}

@@ -1,0 +1,308 @@
+//! Attached documents that are damaged, that lie about what they are, or that mean harm: each ends as content or as a placeholder, and
+//! costs the document no page.
+
+use std::io::Write;
+
+use encoding_rs::Encoding;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tabularium::pdf::{Attachment, Outcome};
+
+use super::attachments::{attachment, content_type, real_files};
+use super::reading::{document, squeezed, text};
+
+/// Media types that an attachment may come with, whatever it is.
+const TYPES: [Option<&str>; 10] = [
+    None,
+    Some("application/pdf"),
+    Some("text/xml"),
+    Some("text/html"),
+    Some("text/html; charset=utf-16"),
+    Some("text/plain; charset=shift_jis"),
+    Some("application/rtf"),
+    Some("image/png"),
+    Some("application/dicom"),
+    Some("not a media type; charset="),
+];
+
+/// Labels of encodings and RTF's numbers of code pages, known and not.
+const ENCODINGS: [&str; 16] = [
+    "utf-8",
+    "utf-16le",
+    "utf-16be",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "iso-8859-8",
+    "koi8-r",
+    "macintosh",
+    "shift_jis",
+    "euc-jp",
+    "iso-2022-jp",
+    "gb18030",
+    "big5",
+    "euc-kr",
+    "x-user-defined",
+];
+const PAGES: [u32; 12] = [437, 850, 866, 874, 932, 936, 949, 950, 1250, 1255, 10000, 65001];
+
+/// A word that every encoding but UTF-16 has in the same bytes.
+const MARK: &str = "MARKERWORD";
+
+struct Damage(ChaCha8Rng);
+
+impl Damage {
+    fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
+        &from[self.0.random_range(0..from.len())]
+    }
+
+    fn bytes(&mut self, at_most: usize) -> Vec<u8> {
+        let length = self.0.random_range(0..=at_most);
+        (0..length).map(|_| self.0.random()).collect()
+    }
+
+    /// One of the real files, broken.
+    fn broken(&mut self, real: &[u8]) -> Vec<u8> {
+        let mut bytes = real.to_vec();
+        let at = self.0.random_range(0..bytes.len());
+        match self.0.random_range(0..5) {
+            0 => bytes.truncate(at),
+            1 => {
+                for _ in 0..self.0.random_range(1..50) {
+                    let place = self.0.random_range(0..bytes.len());
+                    bytes[place] ^= 1 << self.0.random_range(0..8);
+                }
+            }
+            2 => {
+                let length = self.0.random_range(0..=bytes.len() - at);
+                bytes.drain(at..at + length);
+            }
+            3 => {
+                let put = self.bytes(300);
+                drop(bytes.splice(at..at, put));
+            }
+            _ => bytes[at..].reverse(),
+        }
+        bytes
+    }
+
+    /// HTML in some encoding, which it may name rightly, wrongly or not at all; whether its text can be read.
+    fn html(&mut self) -> (Option<String>, Vec<u8>, bool) {
+        let label = *self.pick(&ENCODINGS);
+        let named = match self.0.random_range(0..3) {
+            0 => Some(label),
+            1 => Some(*self.pick(&ENCODINGS)),
+            _ => None,
+        };
+        let in_head = self.0.random_bool(0.5);
+        let meta = match named.filter(|_| in_head) {
+            Some(name) => format!("<meta charset=\"{name}\">"),
+            None => String::new(),
+        };
+        let text = format!("<html><head>{meta}</head><body><p>Núñez Ελλ Кир 日本 {MARK}</p></body></html>");
+        let bytes = match label {
+            "utf-16le" => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+            "utf-16be" => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+            _ => Encoding::for_label(label.as_bytes())
+                .unwrap()
+                .encode(&text)
+                .0
+                .into_owned(),
+        };
+        let content_type = match named.filter(|_| !in_head) {
+            Some(name) => format!("text/html; charset={name}"),
+            None => "text/html".to_owned(),
+        };
+        let is_wide = label.starts_with("utf-16");
+        let is_plain = |label: &str| !label.starts_with("utf-16");
+        // Bytes of one width are not read as those of another.
+        let readable = !is_wide && named.is_none_or(is_plain) || is_wide && named == Some(label) && !in_head;
+        (Some(content_type), bytes, readable)
+    }
+
+    /// RTF in some code page, with escapes of any bytes.
+    fn rtf(&mut self) -> (Option<String>, Vec<u8>, bool) {
+        let page = *self.pick(&PAGES);
+        let mut bytes = format!("{{\\rtf1\\ansi\\ansicpg{page}\\uc1 {MARK} ").into_bytes();
+        for byte in self.bytes(60) {
+            bytes.extend(format!("\\'{byte:02x}").bytes());
+        }
+        for _ in 0..self.0.random_range(0..20) {
+            bytes.extend(format!("\\u{}?", self.0.random_range(-40_000..70_000)).bytes());
+        }
+        bytes.extend(self.bytes(40).into_iter().filter(|byte| !b"\\{}".contains(byte)));
+        bytes.extend(b"\\par}");
+        (Some("text/rtf".to_owned()), bytes, true)
+    }
+
+    /// A PDF that says it is encrypted, with a table of objects in streams or without.
+    fn locked(&mut self, pdf: &[u8]) -> Vec<u8> {
+        let key = self.bytes(32);
+        let key: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        let encrypt =
+            format!("/Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -1 /O <{key}> /U <{key}> >> /Root ");
+        let at = memchr::memmem::rfind(pdf, b"/Root ").unwrap();
+        [&pdf[..at], encrypt.as_bytes(), &pdf[at + b"/Root ".len()..]].concat()
+    }
+}
+
+fn packed(of: u8, length: usize) -> Vec<u8> {
+    let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
+    let block = vec![of; 1 << 20];
+    for _ in 0..length >> 20 {
+        packer.write_all(&block).unwrap();
+    }
+    packer.finish().unwrap()
+}
+
+/// Small files that would be large, deep or long if they were believed.
+fn bombs() -> Vec<(&'static str, &'static str, Vec<u8>)> {
+    // A PNG head that promises 100,000 by 100,000 pixels.
+    let mut huge = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    huge.extend([0, 1, 0x86, 0xa0, 0, 1, 0x86, 0xa0, 8, 2, 0, 0, 0, 0, 0, 0, 0]);
+    let entities =
+        "<!DOCTYPE l [<!ENTITY a \"ha\"><!ENTITY b \"&a;&a;&a;&a;\">]><ClinicalDocument>&b;</ClinicalDocument>";
+    let external = "<!DOCTYPE l [<!ENTITY a SYSTEM \"file:///etc/passwd\">]><ClinicalDocument><title>&a;</title></ClinicalDocument>";
+    let wrapped = "<ClinicalDocument><component><nonXMLBody><text mediaType=\"text/xml\">&lt;ClinicalDocument&gt;&lt;component&gt;\
+        &lt;nonXMLBody&gt;&lt;text mediaType=\"text/xml\"&gt;x&lt;/text&gt;&lt;/nonXMLBody&gt;&lt;/component&gt;\
+        &lt;/ClinicalDocument&gt;</text></nonXMLBody></component></ClinicalDocument>";
+    let deep = format!("<?xml version=\"1.0\"?>{}", "<a>".repeat(200_000));
+    // Objects that unpack to 128 MiB, of which a kilobyte is here for each.
+    let stream = packed(b' ', 128 << 20);
+    let mut objects = format!(
+        "%PDF-1.5\n1 0 obj\n<< /Type /ObjStm /N 1 /First 4 /Filter /FlateDecode /Length {} >>\nstream\n",
+        stream.len()
+    )
+    .into_bytes();
+    objects.extend(&stream);
+    objects.extend(b"\nendstream\nendobj\ntrailer\n<< /Root 2 0 R /Size 3 >>\n");
+    vec![
+        ("pixels.png", "image/png", huge),
+        ("entities.xml", "text/xml", entities.into()),
+        ("external.xml", "text/xml", external.into()),
+        ("wrapped.xml", "text/xml", wrapped.into()),
+        ("deep.xml", "text/xml", deep.into_bytes()),
+        ("objects.pdf", "application/pdf", objects),
+    ]
+}
+
+#[test]
+fn bombs_end_as_placeholders() {
+    for (name, content_type, bytes) in bombs() {
+        let mut document = document();
+        let outcome = document.attachment(attachment(name, Some(content_type), &bytes));
+        assert_eq!(outcome, Outcome::Placeholder, "{name}");
+        document.finish().unwrap();
+    }
+}
+
+/// What is deep and can still be read is read: no reader of ours goes down with it.
+#[test]
+fn depth_costs_nothing() {
+    let html = format!("{}{MARK}", "<div><ul><li>".repeat(50_000));
+    let rtf = format!("{{\\rtf1 {}{MARK}", "{".repeat(200_000));
+    let table = format!("{}{MARK}", "<table><tr><td>".repeat(20_000));
+    for (name, content_type, text) in [
+        ("a", "text/html", html),
+        ("b", "text/rtf", rtf),
+        ("c", "text/html", table),
+    ] {
+        let mut document = document();
+        let outcome = document.attachment(attachment(name, Some(content_type), text.as_bytes()));
+        assert_eq!(outcome, Outcome::Shown, "{name}");
+        assert!(self::text(&document.finish().unwrap()).contains(MARK), "{name}");
+    }
+}
+
+/// One attachment that is wrong in some way; whether the mark must stand in the file.
+fn wrong(damage: &mut Damage, real: &[(String, Vec<u8>)], round: usize) -> (Attachment, bool) {
+    let (name, bytes) = damage.pick(real);
+    let of_its_own = Some(content_type(name).to_owned());
+    let (content_type, bytes, readable) = match round % 8 {
+        0 | 1 => (of_its_own, damage.broken(bytes), false),
+        // As it is, and called something else.
+        2 => (damage.pick(&TYPES).map(str::to_owned), bytes.clone(), false),
+        3 => (damage.pick(&TYPES).map(str::to_owned), damage.broken(bytes), false),
+        4 => damage.html(),
+        5 => damage.rtf(),
+        6 => {
+            let pdf = real.iter().filter(|(name, _)| name.ends_with(".pdf"));
+            let (_, pdf) = *damage.pick(&pdf.map(|(name, bytes)| (name, bytes)).collect::<Vec<_>>());
+            (Some("application/pdf".to_owned()), damage.locked(pdf), false)
+        }
+        _ => (damage.pick(&TYPES).map(str::to_owned), damage.bytes(2_000), false),
+    };
+    let title = format!("Nr{round}");
+    (attachment(&title, content_type.as_deref(), &bytes), readable)
+}
+
+/// A thousand attachments: truncated, bit-flipped, cut, stretched, reversed, locked, of a wrong type, in any encoding, and noise.
+#[test]
+fn damaged_attachments_end_as_content_or_placeholder() {
+    const TEST: &str = "damaged_attachments_end_as_content_or_placeholder";
+    let Some(files) = real_files(TEST) else { return };
+    let files: Vec<_> = files.into_iter().filter(|(_, bytes)| bytes.len() < 200_000).collect();
+    let mut damage = Damage(ChaCha8Rng::seed_from_u64(7));
+    let (mut placeholders, mut marks) = (0, 0);
+    for block in 0..100 {
+        let mut document = document();
+        let (mut appended, mut kept) = (0, Vec::new());
+        let mut wanted = 0;
+        for round in block * 10..block * 10 + 10 {
+            let (attachment, readable) = wrong(&mut damage, &files, round);
+            let (bytes, locked) = (attachment.bytes.clone(), round % 8 == 6);
+            document.heading(2, &attachment.title);
+            let outcome = document.attachment(attachment);
+            assert!(
+                !locked || outcome == Outcome::Placeholder,
+                "{round}: what is locked is not shown"
+            );
+            match outcome {
+                Outcome::Appended { pages } => appended += pages,
+                Outcome::Shown => {}
+                Outcome::Placeholder => kept.push(bytes),
+            }
+            wanted += usize::from(readable);
+        }
+        document.paragraph("behind all of them");
+        let written = document.page_count();
+        let file = document.finish().unwrap_or_else(|error| panic!("{block}: {error}"));
+        check(block, &file, written + appended, &kept);
+        let (text, unread) = own_text(&file);
+        for round in block * 10..block * 10 + 10 {
+            assert!(text.contains(&format!("Nr{round}")), "{round} is lost; {unread:?}");
+        }
+        assert!(text.contains(&squeezed("behind all of them")), "{block}: {unread:?}");
+        assert!(text.matches(MARK).count() >= wanted, "{block}: {wanted} could be read");
+        placeholders += kept.len();
+        marks += wanted;
+    }
+    println!("{placeholders} placeholders, {marks} texts in some encoding");
+    assert!(placeholders > 300 && marks > 150);
+}
+
+/// All pages are there, and the originals of what is not shown.
+fn check(block: usize, file: &[u8], pages: usize, originals: &[Vec<u8>]) {
+    let read = lopdf::Document::load_mem(file).unwrap();
+    assert_eq!(read.get_pages().len(), pages, "{block}");
+    let streams = read.objects.values().filter_map(|object| object.as_stream().ok());
+    let inside: Vec<Vec<u8>> = streams.filter_map(|stream| stream.get_plain_content().ok()).collect();
+    for original in originals.iter().filter(|bytes| !bytes.is_empty()) {
+        assert!(inside.contains(original), "{block}: an original is not in the file");
+    }
+}
+
+/// The text of the pages that the reader of these tests can read, and what it says of the others: those of damaged files.
+fn own_text(file: &[u8]) -> (String, Vec<String>) {
+    let file = lopdf::Document::load_mem(file).unwrap();
+    let (mut text, mut unread) = (String::new(), Vec::new());
+    for page in file.get_pages().into_keys() {
+        match file.extract_text(&[page]) {
+            Ok(read) => text.push_str(&squeezed(&read)),
+            Err(error) => unread.push(format!("page {page}: {error}")),
+        }
+    }
+    (text, unread)
+}
