@@ -9,6 +9,8 @@ mod streamed;
 mod subject;
 mod summary;
 
+pub(super) use summary::summary_of;
+
 use super::routes::Route;
 
 /// The operations that the CapabilityStatement names, with the addresses of their definitions.

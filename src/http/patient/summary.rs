@@ -153,15 +153,7 @@ async fn answer(
                 Some(named) => named.patients,
                 None => by_identifier(&service, &access, asked.identifier.as_deref()).await?,
             };
-            let subject = Subject {
-                scope: &access.scope,
-                patients: &patients,
-                now: service.store.clock().now() * 1_000_000,
-                base_url: &service.base_url,
-                directory: &Endpoints(&service.store),
-            };
-            let made = summary(&service.engine, subject, asked.sections).await?;
-            let bundle = made.bundle(None);
+            let bundle = written(&service, &access, &patients, asked.sections).await?;
             Ok::<_, Error>(if indented { pretty(&bundle) } else { bundle })
         }
     };
@@ -170,6 +162,38 @@ async fn answer(
     response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
     preferred.confirm(response.headers_mut());
     Ok(response)
+}
+
+/// The whole summary of a caller's patients, for what is made of it.
+pub(in crate::http) async fn summary_of(
+    service: &Arc<Service>,
+    access: &Arc<Access>,
+    patients: Vec<String>,
+) -> Result<Vec<u8>, Error> {
+    let turn = service.record_turn(&access.subject).await?;
+    let (served, access) = (service.clone(), access.clone());
+    let reading = async move {
+        let _turn = turn;
+        written(&served, &access, &patients, Sections::default()).await
+    };
+    service.workers.run(reading).await?
+}
+
+async fn written(
+    service: &Service,
+    access: &Access,
+    patients: &[String],
+    sections: Sections,
+) -> Result<Vec<u8>, Error> {
+    let subject = Subject {
+        scope: &access.scope,
+        patients,
+        now: service.store.clock().now() * 1_000_000,
+        base_url: &service.base_url,
+        directory: &Endpoints(&service.store),
+    };
+    let made = summary(&service.engine, subject, sections).await?;
+    Ok(made.bundle(None))
 }
 
 /// The Patient that has an identifier; all that have it, if they are one consent's.
