@@ -21,6 +21,7 @@ mod facts;
 mod fhirpath;
 mod flow_walk;
 mod harness;
+mod health_links;
 mod http;
 mod import;
 mod isolation;

@@ -72,6 +72,7 @@ const STEPS: &[&str] = &[
     TOKEN_ENDPOINT,
     ES256_KEYS,
     HEALTH_CARDS,
+    HEALTH_LINKS,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -543,6 +544,44 @@ const HEALTH_CARDS: &str = "
     CREATE INDEX health_card_by_consent ON health_card (consent) WHERE revoked_at IS NULL;
     CREATE INDEX revoked_health_card ON health_card (kid, revoked_at, rid) WHERE revoked_at IS NOT NULL;
     CREATE INDEX unsigned_health_card ON health_card (issued_at) WHERE kid IS NULL;
+";
+
+/// SMART Health Links, each with a file that only its holders can decrypt.
+const HEALTH_LINKS: &str = "
+    CREATE TABLE health_link (
+        id TEXT PRIMARY KEY,
+        consent TEXT NOT NULL REFERENCES consent (id) ON DELETE CASCADE,
+        -- SHA-256 of the random part of its address.
+        address BLOB NOT NULL UNIQUE,
+        content TEXT NOT NULL,
+        label TEXT,
+        -- Whether the address is the file itself.
+        direct INTEGER NOT NULL CHECK (direct = 0 OR passcode IS NULL),
+        -- Rounds of PBKDF2, salt and hash.
+        passcode BLOB,
+        -- How many wrong passcodes it stands.
+        attempts INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL,
+        uses INTEGER NOT NULL DEFAULT 0,
+        used_at INTEGER,
+        -- Who used it last, in their own words.
+        recipient TEXT
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX health_link_by_consent ON health_link (consent);
+    CREATE INDEX health_link_by_end ON health_link (expires_at);
+
+    -- By itself, so that counting a use does not write it again.
+    CREATE TABLE health_link_file (
+        link TEXT PRIMARY KEY REFERENCES health_link (id) ON DELETE CASCADE,
+        -- Encrypted under a key that is not here.
+        jwe TEXT NOT NULL
+    ) STRICT;
+
+    -- Files that are deleted and may still stand in the write-ahead log.
+    CREATE TABLE health_link_gone (id INTEGER PRIMARY KEY) STRICT;
+    CREATE TRIGGER health_link_file_goes AFTER DELETE ON health_link_file
+        BEGIN INSERT INTO health_link_gone (id) VALUES (NULL); END;
 ";
 
 /// Brings the store to the newest version, in one transaction that a second process waits for.

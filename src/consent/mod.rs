@@ -22,6 +22,7 @@ mod es256;
 mod flow;
 mod forget;
 mod grant;
+mod health_link;
 mod identity;
 mod jobs;
 mod key_rows;
@@ -60,6 +61,9 @@ pub use flow::{
 };
 pub use forget::Forgotten;
 pub use grant::{Caller, GrantError, Granted, NewCode, REFRESH_SECONDS, Resync, Revoked};
+pub use health_link::{
+    Guess, HealthLink, LINKS_AT_ONCE, LinkContent, LinkFile, LinkRefusal, LinkTerms, NewHealthLink, PASSCODE_ATTEMPTS,
+};
 pub use identity::IdentityProvider;
 pub use jobs::{Due, Errand, JobFailure, JobSuccess};
 pub use key_rows::DiscardedKeys;

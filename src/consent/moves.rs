@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::audit::{About, Actor, note};
 use super::cards::revoke_cards;
 use super::error::Error;
+use super::health_link::end_links;
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
 use super::store::Store;
@@ -344,7 +345,8 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
     Ok(())
 }
 
-/// Asks that the rows of an authorization leave the lake. One that was never exchanged has none.
+/// Asks that the rows of an authorization leave the lake, and ends the consent's links. One that was never exchanged
+/// has no rows.
 pub(super) fn ask_to_erase(
     connection: &Connection,
     now: i64,
@@ -375,6 +377,8 @@ pub(super) fn ask_to_erase(
     let sql = "UPDATE patient_authorization SET data_erased_at = ?1 WHERE id = ?2";
     connection.execute(sql, params![now, authorization.id])?;
     authorization.data_erased_at = Some(now);
+    // Their files hold the rows.
+    end_links(connection, now, Actor::Service, &consent.id, reason)?;
     Ok(())
 }
 
@@ -459,10 +463,12 @@ impl Store {
                     count += 1;
                 }
             }
+            end_links(transaction, now, actor, id, ConsentEvent::Revoked.name())?;
             kill_tokens(transaction, now, id)?;
             Ok(count)
         })?;
         self.take_up_revocations()?;
+        self.wipe_ended_links()?;
         self.jobs_changed();
         Ok(revoked)
     }

@@ -18,6 +18,7 @@ use uuid::Uuid;
 use super::audit::{About, Actor, note};
 use super::clock::Clock;
 use super::error::Error;
+use super::health_link::Guesses;
 use super::key_rows::{self, DiscardedKeys};
 use super::keys::SigningKey;
 use super::migrations::migrate;
@@ -32,6 +33,9 @@ pub(super) const FILE: &str = "service.sqlite";
 const BASE_URL: &str = "base_url";
 /// Of how many consents it is remembered whether their records are there.
 const REMEMBERED_PRESENCE: usize = 65_536;
+
+/// How long a statement waits for another process.
+const BUSY: Duration = Duration::from_secs(10);
 
 /// An application's identity in one mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +62,7 @@ pub struct Store {
     presence: Cache<String, (u64, Presence)>,
     sealer: Sealer,
     kept_house_at: AtomicI64,
+    guesses: Guesses,
 }
 
 /// What every request asks for.
@@ -97,6 +102,7 @@ impl Store {
             presence: Cache::new(REMEMBERED_PRESENCE),
             sealer,
             kept_house_at: AtomicI64::new(i64::MIN),
+            guesses: Guesses::default(),
         };
         store.register_application(LOCAL_APPLICATION)?;
         store.reload()?;
@@ -142,6 +148,21 @@ impl Store {
     /// When what is done once an hour was done last.
     pub(super) fn kept_house_at(&self) -> &AtomicI64 {
         &self.kept_house_at
+    }
+
+    /// The passcodes that are being checked.
+    pub(super) fn guesses(&self) -> &Guesses {
+        &self.guesses
+    }
+
+    /// Moves the write-ahead log into the file and empties it. Nobody is waited for: it says whether it could.
+    pub(super) fn empty_log(&self) -> Result<bool, Error> {
+        self.read(|connection| {
+            connection.busy_timeout(Duration::ZERO)?;
+            let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+            connection.busy_timeout(BUSY)?;
+            Ok(busy? == 0)
+        })
     }
 
     /// What seals.
@@ -422,7 +443,7 @@ fn connected(folder: &Path, path: &Path) -> Result<(Connection, Sealer), Error> 
         source,
     })?;
     let mut connection = Connection::open(path)?;
-    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -11,6 +11,7 @@ use super::cards;
 use super::error::Error;
 use super::es256;
 use super::flow::KEPT;
+use super::health_link;
 use super::moves::{IDLE_SECONDS, ask_to_erase, end, forget_access, kill_tokens, stop_jobs};
 use super::record::{Authorization, Consent};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
@@ -36,6 +37,8 @@ pub struct Swept {
     pub unbegun: usize,
     /// Authorizations in error that can no longer be tried again.
     pub given_up: usize,
+    /// Health links whose time is over.
+    pub links: usize,
 }
 
 impl Store {
@@ -44,6 +47,7 @@ impl Store {
         let now = self.clock().now();
         self.keep_house(now)?;
         if !self.read(|connection| overdue(connection, now))? {
+            self.wipe_ended_links()?;
             return Ok(Swept::default());
         }
         let mut swept = Swept::default();
@@ -55,6 +59,7 @@ impl Store {
                 swept.emptied += emptied(transaction, now)?;
                 swept.expired += expired(transaction, now)?;
                 swept.given_up += given_up(transaction, now)?;
+                swept.links += health_link::over(transaction, now)?;
                 Ok(before == swept)
             })?;
             if done {
@@ -62,6 +67,7 @@ impl Store {
             }
         }
         self.take_up_revocations()?;
+        self.wipe_ended_links()?;
         self.jobs_changed();
         Ok(swept)
     }
@@ -86,7 +92,9 @@ fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
     let sql = format!(
         "SELECT EXISTS (SELECT 1 FROM consent {LEFT_AT}) OR EXISTS (SELECT 1 FROM consent {UNUSED})
              OR EXISTS (SELECT 1 FROM consent {EXPIRED}) OR EXISTS (SELECT 1 FROM patient_authorization {EMPTIED})
-             OR EXISTS (SELECT 1 FROM patient_authorization {GIVEN_UP})",
+             OR EXISTS (SELECT 1 FROM patient_authorization {GIVEN_UP})
+             OR EXISTS (SELECT 1 FROM health_link {LINKS_OVER})",
+        LINKS_OVER = health_link::LINKS_OVER,
         LEFT_AT = LEFT.replace("?1", "?2"),
     );
     let mut statement = connection.prepare_cached(&sql)?;

@@ -36,7 +36,7 @@ impl FromRequestParts<Arc<Service>> for Caller {
 }
 
 /// A patient token's access to the records that are there.
-fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
+pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
     let store = &service.store;
     let presence = store.presence(&access.subject).map_err(Error::internal)?;
     match presence.readiness {

@@ -19,7 +19,7 @@ use super::error::{Cause, Error};
 use super::places::Seat;
 use super::protection::{keep_personal, protect};
 use super::request_id::RequestId;
-use super::routes::Refusals;
+use super::routes::{Refusals, allow_scripts};
 use super::service::Service;
 use super::throttle::{ClientAddress, Meter, client_address};
 
@@ -44,6 +44,13 @@ pub(super) async fn frame(State(service): State<Arc<Service>>, mut request: Requ
         None => refusals.recast(Error::NoCoding.into_response()),
     };
     protect(response.headers_mut(), service.is_encrypted());
+    // Refusals of the frame itself as well: a script is to learn that it asks too often.
+    if route
+        .as_ref()
+        .is_some_and(|route| service.script_paths.contains(route.as_str()))
+    {
+        allow_scripts(response.headers_mut());
+    }
     if personal {
         keep_personal(response.headers_mut());
     }

@@ -21,6 +21,7 @@ mod error;
 mod explain;
 mod file_limit;
 mod frame;
+mod health_link;
 mod home;
 mod limits;
 mod link;

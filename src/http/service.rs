@@ -9,7 +9,7 @@ use super::admission::Admission;
 use super::capability::Capability;
 use super::error::Error;
 use super::limits::Limits;
-use super::routes::{Document, open_paths};
+use super::routes::{Document, open_paths, script_paths};
 use super::shape::Counts;
 use super::throttle::Throttle;
 use super::turns::{Turn, Turns};
@@ -62,6 +62,8 @@ pub struct Service {
     pub(super) throttle: Throttle,
     /// Routes that need no credential.
     pub(super) open_paths: FxHashSet<&'static str>,
+    /// Routes that the scripts of any page may read.
+    pub(super) script_paths: FxHashSet<&'static str>,
     pub(super) workers: Workers,
     queries: Arc<Semaphore>,
     views: Turns,
@@ -103,6 +105,7 @@ impl Service {
             admission: Admission::new(&limits),
             throttle: Throttle::new(&limits.rates),
             open_paths: open_paths(),
+            script_paths: script_paths(),
             queries: Arc::new(Semaphore::new(limits.queries)),
             views: Turns::new(limits.views),
             records: Turns::new(limits.records),

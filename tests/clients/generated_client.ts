@@ -232,6 +232,28 @@ const uses: { [Path in keyof paths]: () => Promise<void> } = {
     data.consents.forEach((one) => consent({ data: one }));
     expect(!data.meta.hasMore && next === null, "that is all");
   },
+  "/rest/health-links": async () => {
+    const { data: made, error } = await patient.POST("/rest/health-links", { body: { label: "For Ada", flag: "" } });
+    expect(made !== undefined, `${error?.message}`);
+    const texts: [string, string, string, string | null] = [made.link, made.viewerUrl, made.qr.svg, made.expiresAt];
+    expect(texts[0].startsWith("shlink:/") && texts[1].endsWith(texts[0]), "the link comes with its viewer");
+    const { data } = await patient.GET("/rest/health-links");
+    const found = data?.healthLinks.map((one) => `${one.id} ${one.content} ${one.uses} ${one.label}`);
+    expect(found?.[0] === `${made.id} summary 0 For Ada`, "it is listed");
+  },
+  "/rest/health-links/{id}": () => refused(patient.DELETE("/rest/health-links/{id}", { params: { path: { id: "none" } } }), said),
+  "/health-links/{address}": async () => {
+    const params = { path: { address: "none" } };
+    const { data, response } = await open.POST("/health-links/{address}", { params, body: { recipient: "Ada" } });
+    const files: (string | undefined)[] | undefined = data?.files.map((file) => file.embedded ?? file.location);
+    expect(response.status === 404 && files === undefined, "there is no such link");
+  },
+  "/health-links/{address}/file/{ticket}": async () => {
+    const params = { path: { address: "none", ticket: "none" } };
+    const { response } = await open.GET("/health-links/{address}/file/{ticket}", { params, parseAs: "text" });
+    expect(response.status === 404, "there is no such file");
+  },
+  "/health-link": () => text(open.GET("/health-link", { parseAs: "text" })),
   "/fhir/metadata": async () => {
     const { data } = await open.GET("/fhir/metadata");
     expect(data !== undefined && data.fhirVersion === "4.0.1" && data.rest.length === 1, "it is R4");

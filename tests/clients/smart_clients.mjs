@@ -1,4 +1,5 @@
-// Connects records with npm openid-client, oauth4webapi and fhirclient, as their documentation shows it.
+// Connects records with npm openid-client, oauth4webapi and fhirclient, and opens health links with kill-the-clipboard, as their documentation
+// shows it.
 //
 // smart_clients.py runs a copy of this beside the packages, and says on standard input where the service is, which keys the
 // application has, and where to post an authorization URL for a patient to go through with it.
@@ -6,6 +7,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { SHLInvalidPasscodeError, SHLManifestNotFoundError, SHLViewer } from "kill-the-clipboard";
 import * as client from "openid-client";
 import * as oauth from "oauth4webapi";
 import smart from "fhirclient";
@@ -42,7 +44,7 @@ async function openidClient(authentication) {
   const config = await client.discovery(new URL(`${base}/`), publishableKey, undefined, authentication, {
     execute: [client.allowInsecureRequests],
   });
-  await connects(config);
+  return connects(config);
 }
 
 async function connects(config) {
@@ -66,6 +68,7 @@ async function connects(config) {
   const fresh = await client.refreshTokenGrant(config, tokens.refresh_token);
   assert.notEqual(fresh.refresh_token, tokens.refresh_token);
   await reads(fresh.access_token, fresh.patient);
+  return fresh.access_token;
 }
 
 async function applicationToken() {
@@ -180,7 +183,35 @@ async function fhirclient(extra) {
   }
 }
 
-await openidClient(client.None());
+// Makes health links of each kind with the patient's token; another's viewer opens them as far as it may.
+async function healthLinks(token) {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const made = async (body) => {
+    const answer = await fetch(`${base}/rest/health-links`, { method: "POST", headers, body: JSON.stringify(body) });
+    const text = await answer.text();
+    assert.equal(answer.status, 201, text);
+    return JSON.parse(text);
+  };
+  const opens = async (link, asked) => {
+    const { fhirResources } = await new SHLViewer({ shlinkURI: link }).resolveSHL({ recipient: "Dr. Client", ...asked });
+    assert.deepEqual(fhirResources.map((one) => `${one.resourceType} ${one.type}`), ["Bundle document"]);
+    assert.equal(fhirResources[0].entry[0].resource.resourceType, "Composition");
+  };
+  const plain = await made({ label: "For a client" });
+  assert.equal(new SHLViewer({ shlinkURI: plain.link }).shl.label, "For a client");
+  await opens(plain.link, {});
+  await opens(plain.viewerUrl, { embeddedLengthMax: 10_000_000 });
+  await opens(plain.link, { embeddedLengthMax: 10 });
+  await opens((await made({ flag: "U" })).link, {});
+  const locked = await made({ passcode: "2468" });
+  await assert.rejects(opens(locked.link, { passcode: "8642" }), SHLInvalidPasscodeError);
+  await opens(locked.link, { passcode: "2468" });
+  const revoked = await fetch(`${base}/rest/health-links/${plain.id}`, { method: "DELETE", headers });
+  assert.equal(revoked.status, 204);
+  await assert.rejects(opens(plain.link, {}), SHLManifestNotFoundError);
+}
+
+const token = await openidClient(client.None());
 await openidClient(client.ClientSecretBasic(secretKey));
 await openidClient(client.ClientSecretPost(secretKey));
 await applicationToken();
@@ -193,3 +224,5 @@ console.log("npm oauth4webapi discovers, connects, reads and refreshes");
 await fhirclient({});
 await fhirclient({ clientSecret: secretKey });
 console.log("npm fhirclient launches, connects, reads and refreshes");
+await healthLinks(token);
+console.log("npm kill-the-clipboard opens health links");

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Connects records with OAuth and SMART clients of others: PyPI fhirclient; npm openid-client, oauth4webapi and fhirclient.
+"""Connects records with OAuth and SMART clients of others: PyPI fhirclient; npm openid-client, oauth4webapi and
+fhirclient; and opens health links with npm kill-the-clipboard.
 
     pip install -r tests/clients/requirements.txt
     mkdir -p target/clients/npm && cp tests/clients/package.json target/clients/npm

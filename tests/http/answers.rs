@@ -4,6 +4,8 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use tabularium::consent::Usage;
 use tabularium::lake::Mode;
@@ -61,6 +63,10 @@ impl Walk {
             Some(target) => self.document.pointer(&target[1..]).unwrap(),
             None => response,
         };
+        if status == 204 {
+            assert!(response["content"].is_null() && bytes.is_empty(), "{method} {path}");
+            return Value::Null;
+        }
         let media = head.get("content-type").map_or("", |value| value.to_str().unwrap());
         let media = media.split(';').next().unwrap();
         // Some routes give whatever was stored.
@@ -335,6 +341,51 @@ fn tokens(walk: &Walk) {
     }
 }
 
+/// Links of a patient, and what their recipients get.
+fn health_links(walk: &Walk) {
+    let bearer = format!("Bearer {}", walk.server.patient_token("anna"));
+    let token = [("authorization", bearer.as_str())];
+    let rest = "/rest/health-links";
+    let address = |body: Value| {
+        let made = walk.post(rest, &token, &body);
+        let text = made["link"].as_str().unwrap().strip_prefix("shlink:/").unwrap();
+        let payload: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).unwrap()).unwrap();
+        let url = payload["url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        (url, made["id"].as_str().unwrap().to_owned())
+    };
+    let (plain, id) = address(json!({"label": "For Ada", "exp": 1_800_001_000}));
+    let (locked, _) = address(json!({"passcode": "2468"}));
+    let (direct, _) = address(json!({"flag": "U"}));
+    walk.post(rest, &token, &json!({"flag": "L"}));
+    let (route, json) = ("/health-links/{address}", [("content-type", JSON)]);
+    let manifest = |address: &str, body: Value| {
+        walk.ask(
+            "post",
+            route,
+            &format!("/health-links/{address}"),
+            &json,
+            &body.to_string(),
+        )
+    };
+    manifest(&plain, json!({"recipient": "Ada"}));
+    let beside = manifest(&plain, json!({"recipient": "Ada", "embeddedLengthMax": 0}));
+    let location = beside["files"][0]["location"].as_str().unwrap();
+    let located = &location[location.find("/health-links/").unwrap()..];
+    let file = "/health-links/{address}/file/{ticket}";
+    walk.ask("get", file, located, &[], "");
+    walk.ask("get", file, "/health-links/a/file/b", &[], "");
+    manifest(&locked, json!({"recipient": "Ada"}));
+    manifest("none", json!({"recipient": "Ada"}));
+    for address in [direct.as_str(), "none"] {
+        walk.ask("get", route, &format!("/health-links/{address}?recipient=Ada"), &[], "");
+    }
+    walk.ask("get", rest, rest, &token, "");
+    walk.ask("get", rest, rest, &[], "");
+    for _ in 0..2 {
+        walk.ask("delete", "/rest/health-links/{id}", &format!("{rest}/{id}"), &token, "");
+    }
+}
+
 /// What anybody may ask.
 fn open(walk: &Walk) {
     let get = |path: &str| walk.ask("get", path, path, &[], "");
@@ -349,6 +400,7 @@ fn open(walk: &Walk) {
         "/docs",
         "/errors",
         "/link/v1/link.js",
+        "/health-link",
     ] {
         get(path);
     }
@@ -374,13 +426,16 @@ fn answers_of_every_route_go_by_their_schemas() {
         Place { name, ..PAYER }.save(&walk.server.store);
     }
     tokens(&walk);
+    health_links(&walk);
     open(&walk);
     // Any route may refuse; here what the answer may be coded by.
     for (route, methods) in walk.document["paths"].as_object().unwrap() {
         let path = route
             .replace("{type}", "Patient")
             .replace("{id}", "anna")
-            .replace("{code}", "x");
+            .replace("{code}", "x")
+            .replace("{address}", "x")
+            .replace("{ticket}", "x");
         for method in methods.as_object().unwrap().keys().filter(|method| *method != "head") {
             walk.ask(method, route, &path, &[("accept-encoding", "identity;q=0")], "");
         }
@@ -415,6 +470,8 @@ fn every_answer_with_a_body_says_what_it_is() {
         "Bundle",
         "OperationOutcome",
         "CapabilityStatement",
+        "HealthLink",
+        "HealthLinkManifest",
         "Message",
         "OAuthError",
     ] {

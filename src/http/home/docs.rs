@@ -14,7 +14,7 @@ use crate::http::service::Service;
 
 const HTML: &str = "text/html";
 /// In the order in which they are shown; HEAD is GET without a body.
-const METHODS: [&str; 2] = ["get", "post"];
+const METHODS: [&str; 3] = ["get", "post", "delete"];
 
 #[derive(Template)]
 #[template(path = "home/index.html")]

@@ -1,15 +1,16 @@
 //! Operations on all of a patient's records, under `/fhir/Patient/[id]/`: one file per operation. What they give out is
-//! decided in the room
-//! `patient`; here stands who may ask, and in which form the answer goes out.
+//! decided in the room `patient`; here stands who may ask, and in which form the answer goes out.
 
-pub(super) mod card;
 mod away;
+pub(super) mod card;
 mod everything;
 mod pdf;
 mod sent;
 mod streamed;
 mod subject;
 mod summary;
+
+pub(super) use summary::summary_of;
 
 use super::routes::Route;
 

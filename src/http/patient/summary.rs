@@ -22,9 +22,10 @@ use crate::http::negotiate::{FHIR_JSON, Preferred, json_admitted, pretty_value};
 use crate::http::pretty::pretty;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::service::Service;
+use crate::http::turns::Turn;
 use crate::lake::json::Tape;
 use crate::patient::pdf::rendering;
-use crate::patient::summary::{Asked, Directory, Sections, Subject, summary};
+use crate::patient::summary::{Asked, Directory, Sections, Subject, Summary, summary};
 use crate::pdf::PdfError;
 use crate::search::raw::RawParameter;
 use crate::search::{Handling, Request};
@@ -154,28 +155,55 @@ async fn answer(
                 Some(named) => named.patients,
                 None => by_identifier(&service, &access, asked.identifier.as_deref()).await?,
             };
-            let subject = Subject {
-                scope: &access.scope,
-                patients: &patients,
-                now: service.store.clock().now() * 1_000_000,
-                base_url: &service.base_url,
-                directory: &Endpoints(&service.store),
-            };
             // The turn is held to the end even if the client leaves: what counts is what is computed.
-            Ok::<_, Error>((summary(&service.engine, subject, asked.sections).await?, turn))
+            Ok::<_, Error>((read(&service, &access, &patients, asked.sections).await?, turn))
         }
     };
     let (made, turn) = service.workers.run(reading).await??;
-    let drawing = service.blocking(move |_| {
-        let _turn = turn;
-        let bundle = made.bundle(Some(&rendering(&made)?));
-        Ok::<_, PdfError>(if indented { pretty(&bundle) } else { bundle })
-    });
-    let bundle = drawing.await?.map_err(Error::internal)?;
+    let bundle = drawn(&service, made, turn).await?;
+    let bundle = if indented { pretty(&bundle) } else { bundle };
     let mut response = Response::new(Body::from(bundle));
     response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
     preferred.confirm(response.headers_mut());
     Ok(response)
+}
+
+/// The whole summary of a caller's patients, for what is made of it.
+pub(in crate::http) async fn summary_of(
+    service: &Arc<Service>,
+    access: &Arc<Access>,
+    patients: Vec<String>,
+) -> Result<Vec<u8>, Error> {
+    let turn = service.record_turn(&access.subject).await?;
+    let (served, access) = (service.clone(), access.clone());
+    let reading = async move { read(&served, &access, &patients, Sections::default()).await };
+    let made = service.workers.run(reading).await??;
+    drawn(service, made, turn).await
+}
+
+async fn read(
+    service: &Service,
+    access: &Access,
+    patients: &[String],
+    sections: Sections,
+) -> Result<Summary, Error> {
+    let subject = Subject {
+        scope: &access.scope,
+        patients,
+        now: service.store.clock().now() * 1_000_000,
+        base_url: &service.base_url,
+        directory: &Endpoints(&service.store),
+    };
+    Ok(summary(&service.engine, subject, sections).await?)
+}
+
+/// The document with its pages inside.
+async fn drawn(service: &Arc<Service>, made: Summary, turn: Turn) -> Result<Vec<u8>, Error> {
+    let drawing = service.blocking(move |_| {
+        let _turn = turn;
+        Ok::<_, PdfError>(made.bundle(Some(&rendering(&made)?)))
+    });
+    drawing.await?.map_err(Error::internal)
 }
 
 /// The Patient that has an identifier; all that have it, if they are one consent's.

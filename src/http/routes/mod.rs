@@ -14,10 +14,11 @@ mod router;
 mod schema;
 mod table;
 
+pub(super) use cross_origin::allow as allow_scripts;
 pub(super) use document::Document;
 pub(super) use operation::Operation;
 pub(super) use refusals::Refusals;
 pub(super) use route::Route;
 pub(super) use router::router;
 pub(super) use schema::{list, named, object, one_of, or_null, resolved, schema};
-pub(super) use table::open_paths;
+pub(super) use table::{open_paths, script_paths};

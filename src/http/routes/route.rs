@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::middleware::from_fn;
 use axum::routing::{MethodFilter, MethodRouter};
 
 use super::cross_origin;
@@ -16,6 +15,8 @@ pub(in crate::http) struct Route {
     path: &'static str,
     methods: MethodRouter<Arc<Service>>,
     operations: Vec<(&'static str, Operation)>,
+    /// Whether the scripts of any page may read what it answers.
+    for_scripts: bool,
 }
 
 impl Route {
@@ -26,6 +27,7 @@ impl Route {
             path,
             methods: MethodRouter::new(),
             operations: Vec::new(),
+            for_scripts: false,
         }
     }
 
@@ -46,6 +48,16 @@ impl Route {
     {
         self.methods = self.methods.on(MethodFilter::POST, handler);
         self.describe("post", operation)
+    }
+
+    /// Answers DELETE.
+    pub(in crate::http) fn delete<H, T>(mut self, handler: H, operation: Operation) -> Route
+    where
+        H: Handler<T, Arc<Service>>,
+        T: 'static,
+    {
+        self.methods = self.methods.on(MethodFilter::DELETE, handler);
+        self.describe("delete", operation)
     }
 
     /// Answers GET without saying so: for second names of what is described elsewhere, and for what is always refused.
@@ -78,10 +90,17 @@ impl Route {
         self
     }
 
-    /// Lets the scripts of any page read what this route answers.
+    /// Lets the scripts of any page read what this route answers and refuses.
     pub(in crate::http) fn readable_anywhere(mut self) -> Route {
-        let methods = self.methods.on(MethodFilter::OPTIONS, cross_origin::preflight);
-        self.methods = methods.layer(from_fn(cross_origin::allow));
+        self.methods = self.methods.on(MethodFilter::OPTIONS, cross_origin::preflight);
+        self.for_scripts = true;
+        self
+    }
+
+    /// The same for a route that is called by POST as well.
+    pub(in crate::http) fn callable_anywhere(mut self) -> Route {
+        self.methods = self.methods.on(MethodFilter::OPTIONS, cross_origin::preflight_to_call);
+        self.for_scripts = true;
         self
     }
 
@@ -93,6 +112,11 @@ impl Route {
     /// Whether it needs no credential by any of its methods.
     pub(super) fn is_open(&self) -> bool {
         !self.operations.is_empty() && self.operations.iter().all(|(_, operation)| operation.is_open())
+    }
+
+    /// Whether the scripts of any page may read what it answers.
+    pub(super) fn is_for_scripts(&self) -> bool {
+        self.for_scripts
     }
 
     pub(super) fn path(&self) -> &'static str {

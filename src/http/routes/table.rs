@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 use super::document;
 use super::route::Route;
 use crate::http::{
-    binary, capability, connect, directory, discovery, home, link, oauth, patient, read, rest, search, view_run,
-    view_validate,
+    binary, capability, connect, directory, discovery, health_link, home, link, oauth, patient, read, rest, search,
+    view_run, view_validate,
 };
 
 /// Routes that belong together.
@@ -20,6 +20,12 @@ pub(super) struct Family {
 pub(in crate::http) fn open_paths() -> FxHashSet<&'static str> {
     let routes = table().into_iter().flat_map(|family| family.routes);
     routes.filter(Route::is_open).map(|route| route.path()).collect()
+}
+
+/// The paths of routes that the scripts of any page may read.
+pub(in crate::http) fn script_paths() -> FxHashSet<&'static str> {
+    let routes = table().into_iter().flat_map(|family| family.routes);
+    routes.filter(Route::is_for_scripts).map(|route| route.path()).collect()
 }
 
 /// All routes.
@@ -54,6 +60,14 @@ pub(super) fn table() -> Vec<Family> {
             "Consents",
             "What an application may know of its consents",
             rest::routes(),
+        ),
+        family(
+            "Health links",
+            "SMART Health Links: patients make them, recipients open them",
+            [health_link::patient_routes(), health_link::recipient_routes()]
+                .into_iter()
+                .flatten()
+                .collect(),
         ),
         family(
             "Discovery",

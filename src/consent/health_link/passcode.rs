@@ -1,0 +1,55 @@
+//! Passcodes: kept as PBKDF2-HMAC-SHA-256 with a salt of their own. They are short, so each try is made to cost.
+
+use std::num::NonZeroU32;
+
+use aws_lc_rs::pbkdf2::{self, PBKDF2_HMAC_SHA256};
+
+use crate::consent::error::Error;
+
+/// 600,000, OWASP's number for this function.
+const ROUNDS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599_999);
+const SALT: usize = 16;
+const HASH: usize = 32;
+
+/// What is kept of a passcode: the number of rounds, the salt, the hash.
+pub(super) fn kept(passcode: &str) -> Result<Vec<u8>, Error> {
+    let mut kept = ROUNDS.get().to_le_bytes().to_vec();
+    let mut salt = [0; SALT];
+    aws_lc_rs::rand::fill(&mut salt).map_err(|_| Error::Key("the system gave no random numbers"))?;
+    let mut hash = [0; HASH];
+    pbkdf2::derive(PBKDF2_HMAC_SHA256, ROUNDS, &salt, passcode.as_bytes(), &mut hash);
+    kept.extend_from_slice(&salt);
+    kept.extend_from_slice(&hash);
+    Ok(kept)
+}
+
+/// Whether it is the passcode that this was kept of.
+pub(super) fn matches(passcode: &str, kept: &[u8]) -> bool {
+    let Some((rounds, rest)) = kept.split_first_chunk::<4>() else {
+        return false;
+    };
+    let (Some(rounds), Some((salt, hash))) = (
+        NonZeroU32::new(u32::from_le_bytes(*rounds)),
+        rest.split_first_chunk::<SALT>(),
+    ) else {
+        return false;
+    };
+    hash.len() == HASH && pbkdf2::verify(PBKDF2_HMAC_SHA256, rounds, salt, passcode.as_bytes(), hash).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passcode_matches_what_was_kept_of_it_only() {
+        let (one, again) = (kept("2468").unwrap(), kept("2468").unwrap());
+        assert_ne!(one, again);
+        assert!(matches("2468", &one) && matches("2468", &again));
+        assert!(!matches("2469", &one) && !matches("", &one));
+        for length in [0, 3, 4, 19, one.len() - 1] {
+            assert!(!matches("2468", &one[..length]), "{length}");
+        }
+        assert!(!one.windows(4).any(|bytes| bytes == b"2468"));
+    }
+}

@@ -1,0 +1,58 @@
+//! `GET /health-link`: the page that opens a link in a browser. The link stands in the fragment, which browsers do
+//! not send; the page's script fetches the file and decrypts it.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
+};
+use axum::response::{IntoResponse, Response};
+
+use crate::http::error::Error;
+
+/// Nothing inline, nothing of anybody else's, no forms that lead anywhere, no frames.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+#[derive(Template)]
+#[template(path = "health-link/page.html")]
+struct Page {}
+
+pub(super) async fn page() -> Result<Response, Error> {
+    let text = Page {}.render().map_err(Error::internal)?;
+    let headers = [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    Ok((headers, text).into_response())
+}
+
+/// The page's style and script.
+pub(super) async fn asset(Path(name): Path<String>) -> Response {
+    let (media, body) = match name.as_str() {
+        "viewer.css" => (
+            "text/css; charset=utf-8",
+            include_str!("../../../templates/health-link/viewer.css"),
+        ),
+        "viewer.js" => (
+            "text/javascript; charset=utf-8",
+            include_str!("../../../templates/health-link/viewer.js"),
+        ),
+        "narrative.js" => (
+            "text/javascript; charset=utf-8",
+            include_str!("../../../templates/health-link/narrative.js"),
+        ),
+        _ => return (StatusCode::NOT_FOUND, "there is no such file").into_response(),
+    };
+    let headers = [
+        (CONTENT_TYPE, media),
+        (CACHE_CONTROL, "public, max-age=300"),
+        (RESOURCE_POLICY, "same-origin"),
+    ];
+    (headers, body).into_response()
+}

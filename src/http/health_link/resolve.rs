@@ -1,0 +1,187 @@
+//! `POST /health-links/{address}`, the manifest of a link, and `GET` of the same, the file of a link with flag `U`.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::Response;
+use serde_json::{Map, Value, json};
+
+use super::file::{jose, location};
+use super::manage::time;
+use crate::consent::{Guess, HealthLink, LinkFile};
+use crate::http::body;
+use crate::http::error::Error;
+use crate::http::limits::Limits;
+use crate::http::message::Refused;
+use crate::http::negotiate::parameter;
+use crate::http::service::Service;
+use crate::http::shape::no_store;
+
+const JSON: &str = "application/json";
+/// What a recipient may call itself, in letters.
+pub(super) const LONGEST_RECIPIENT: usize = 200;
+/// A longer passcode is none of ours.
+const LONGEST_PASSCODE: usize = 1_000;
+/// The longest file that stands in the manifest if the client says nothing of it.
+const EMBEDDED: usize = 1_024 * 1_024;
+/// Bytes of a manifest request: more than any has.
+const LONGEST_BODY: usize = 64 * 1_024;
+/// A 401 carries a challenge (RFC 9110, section 15.5.2).
+const CHALLENGE: HeaderValue = HeaderValue::from_static(r#"Passcode realm="health-link""#);
+
+/// One answer for links that never were and for those that are over, so that nobody learns which.
+pub(super) fn over() -> Refused {
+    Error::Unknown("There is no such link: it has ended, or there never was one.".to_owned()).into()
+}
+
+/// What a recipient sends for a manifest.
+struct Asked {
+    recipient: String,
+    passcode: Option<String>,
+    longest_embedded: usize,
+}
+
+pub(super) async fn manifest(
+    State(service): State<Arc<Service>>,
+    Path(address): Path<String>,
+    request: Request,
+) -> Result<Response, Refused> {
+    let (parts, sent) = request.into_parts();
+    service.throttle.charge_write(&parts.extensions)?;
+    let limits = Limits {
+        body: service.limits.body.min(LONGEST_BODY),
+        ..service.limits.clone()
+    };
+    let sent = body::read(&parts.headers, sent, &limits).await?;
+    if !body::is_typed(&parts.headers, &[JSON]) {
+        return Err(Error::MediaType(JSON).into());
+    }
+    let asked = Asked::read(&sent)?;
+    service
+        .blocking(move |service| shown(service, &address, &asked))
+        .await?
+}
+
+pub(super) async fn direct(
+    State(service): State<Arc<Service>>,
+    Path(address): Path<String>,
+    RawQuery(query): RawQuery,
+    request: Request,
+) -> Result<Response, Refused> {
+    service.throttle.charge_write(request.extensions())?;
+    let asked = parameter(query.as_deref(), "recipient");
+    // Link checkers send HEAD, which gives nothing out.
+    let is_head = request.method() == Method::HEAD;
+    let work = move |service: &Service| -> Result<Response, Refused> {
+        let link = service.store.health_link_at(&address)?;
+        if !link.is_some_and(|link| link.is_direct) {
+            return Err(over());
+        }
+        let recipient = named(asked)?;
+        let file = if is_head {
+            service.store.health_link_file(&address)?
+        } else {
+            service.store.use_health_link(&address, &recipient)?
+        };
+        Ok(jose(file.ok_or_else(over)?.jwe))
+    };
+    service.blocking(work).await?
+}
+
+fn shown(service: &Service, address: &str, asked: &Asked) -> Result<Response, Refused> {
+    let link = service.store.health_link_at(address)?.ok_or_else(over)?;
+    if let Some(refused) = refused(service, &link, asked)? {
+        return Ok(refused);
+    }
+    let LinkFile {
+        content,
+        created_at,
+        jwe,
+    } = service
+        .store
+        .use_health_link(address, &asked.recipient)?
+        .ok_or_else(over)?;
+    let mut entry = json!({
+        "contentType": content.media_type(),
+        "lastUpdated": time(created_at),
+        "status": "finalized",
+        "fhirVersion": "4.0.1",
+    });
+    if jwe.len() <= asked.longest_embedded {
+        entry["embedded"] = jwe.into();
+    } else {
+        entry["location"] = location(service, address, link.expires_at)?.into();
+    }
+    Ok(no_store(StatusCode::OK, &json!({"files": [entry]}))?)
+}
+
+/// The answer to a passcode that is not the link's. One that is missing is no try, and is not counted.
+fn refused(service: &Service, link: &HealthLink, asked: &Asked) -> Result<Option<Response>, Refused> {
+    if !link.has_passcode {
+        return Ok(None);
+    }
+    let remaining = match asked.passcode.as_deref() {
+        None => link.attempts,
+        Some(passcode) => match service.store.guess_passcode(link, passcode)? {
+            Guess::Right => return Ok(None),
+            Guess::Wrong { remaining } => remaining,
+            Guess::Busy => return Err(Error::Busy.into()),
+            Guess::Over => return Err(over()),
+        },
+    };
+    let mut response = no_store(StatusCode::UNAUTHORIZED, &json!({"remainingAttempts": remaining}))?;
+    response.headers_mut().insert(WWW_AUTHENTICATE, CHALLENGE);
+    Ok(Some(response))
+}
+
+impl Asked {
+    fn read(sent: &[u8]) -> Result<Asked, Error> {
+        let invalid = |problem: &str| Error::Invalid(problem.to_owned());
+        let sent: Map<String, Value> =
+            serde_json::from_slice(sent).map_err(|_| invalid("the body is no JSON object"))?;
+        let text = |name: &str| match sent.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(Error::Invalid(format!("{name} must be a string"))),
+        };
+        let passcode = text("passcode")?;
+        if passcode
+            .as_ref()
+            .is_some_and(|passcode| passcode.len() > LONGEST_PASSCODE)
+        {
+            return Err(invalid("passcode is too long"));
+        }
+        let longest_embedded = match sent.get("embeddedLengthMax") {
+            None | Some(Value::Null) => EMBEDDED,
+            Some(value) => {
+                let length = value
+                    .as_u64()
+                    .ok_or_else(|| invalid("embeddedLengthMax must be a whole number"))?;
+                usize::try_from(length).unwrap_or(usize::MAX)
+            }
+        };
+        Ok(Asked {
+            recipient: named(text("recipient")?)?,
+            passcode,
+            longest_embedded,
+        })
+    }
+}
+
+/// The recipient's name, on one line.
+fn named(recipient: Option<String>) -> Result<String, Error> {
+    let named = recipient.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let named = named.filter(|name| !name.is_empty());
+    let named = named.ok_or_else(|| Error::Invalid("recipient must say who is asking".to_owned()))?;
+    let letters = named.chars().filter(|letter| !letter.is_control());
+    Ok(letters.take(LONGEST_RECIPIENT).collect())
+}
+
+/// What no cache keeps.
+pub(super) fn unkept(response: &mut Response, media: &'static str) {
+    let head = response.headers_mut();
+    head.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+}

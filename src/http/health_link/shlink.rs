@@ -1,0 +1,41 @@
+//! The link itself: `shlink:/` and a payload, as the specification has it.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+
+use super::jwe::LinkKey;
+use crate::consent::HealthLink;
+
+/// How long a payload's `url` may be, in letters.
+pub(super) const LONGEST_URL: usize = 128;
+
+#[derive(Serialize)]
+struct Payload<'a> {
+    url: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    flag: &'a str,
+    key: String,
+    exp: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a str>,
+    v: u32,
+}
+
+/// The link that leads to a file at this address.
+pub(super) fn shlink(url: &str, key: &LinkKey, link: &HealthLink) -> Result<String, serde_json::Error> {
+    let payload = serde_json::to_vec(&Payload {
+        url,
+        flag: link.flag(),
+        key: key.text(),
+        exp: link.expires_at,
+        label: link.label.as_deref(),
+        v: 1,
+    })?;
+    Ok(format!("shlink:/{}", URL_SAFE_NO_PAD.encode(payload)))
+}
+
+/// Where the file of a link is, or its manifest. `address` is the random part.
+pub(super) fn url(base_url: &str, address: &str) -> String {
+    format!("{base_url}/health-links/{address}")
+}

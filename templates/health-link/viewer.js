@@ -1,0 +1,301 @@
+// Opens a SMART Health Link: reads it from the fragment, asks for a passcode where it has one, fetches the manifest, decrypts the file with
+// the key that stands in the link, and shows the document. Neither the fragment nor the key leaves the browser.
+import { narrative } from './narrative.js';
+
+const FHIR = 'application/fhir+json';
+// Longer files are fetched by themselves.
+const LONGEST_EMBEDDED = 4_000_000;
+const LARGEST_FILE = 100_000_000;
+const NAMELESS = 'A person with a web browser';
+
+const at = (id) => document.getElementById(id);
+
+// What is said to the reader; anything else that is thrown is a fault of this page or of the connection.
+class Problem extends Error {
+  constructor(title, text) {
+    super(text);
+    this.title = title;
+  }
+}
+
+const damaged = () => new Problem('This link is damaged', 'Part of it is missing or was changed on the way. Copy the whole link, or scan the QR code again.');
+const ended = () => new Problem('This link has ended', 'It has expired, or the person who shared the record has withdrawn it. Ask them for a new link.');
+
+function bytesOf(text) {
+  if (typeof text !== 'string' || !/^[A-Za-z0-9_-]*$/.test(text)) throw damaged();
+  const padded = text.replaceAll('-', '+').replaceAll('_', '/').padEnd(Math.ceil(text.length / 4) * 4, '=');
+  try {
+    return Uint8Array.from(atob(padded), (letter) => letter.charCodeAt(0));
+  } catch {
+    throw damaged();
+  }
+}
+
+function jsonOf(bytes) {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw damaged();
+  }
+}
+
+// The link behind #, checked.
+function linkOf(fragment) {
+  const found = /shlink:\/([A-Za-z0-9_-]+)$/.exec(decodeURIComponent(fragment));
+  if (!found) throw damaged();
+  const link = jsonOf(bytesOf(found[1]));
+  if (typeof link?.url !== 'string' || typeof link.key !== 'string') throw damaged();
+  if (link.v !== undefined && link.v !== 1) {
+    throw new Problem('This page cannot open the link', 'It is of a newer kind. Open it with an application that reads SMART Health Links.');
+  }
+  const key = bytesOf(link.key);
+  if (key.length !== 32) throw damaged();
+  let url;
+  try {
+    url = new URL(link.url);
+  } catch {
+    throw damaged();
+  }
+  if (url.origin !== location.origin) {
+    throw new Problem('This link leads elsewhere', 'It was made by another service. Open it at the address that came with it.');
+  }
+  if (typeof link.exp === 'number' && link.exp * 1000 <= Date.now()) throw ended();
+  const flag = typeof link.flag === 'string' ? link.flag : '';
+  const label = typeof link.label === 'string' ? link.label.slice(0, 80) : '';
+  return { url, key, label, needsPasscode: flag.includes('P'), isDirect: flag.includes('U') };
+}
+
+async function answered(request) {
+  let answer;
+  try {
+    answer = await request();
+  } catch {
+    throw new Problem('The record could not be fetched', 'The service did not answer. Check your connection, and load this page again.');
+  }
+  if (answer.status === 404) throw ended();
+  if (answer.status === 429) throw new Problem('Too many requests', 'The service asks for patience. Try again in a minute.');
+  if (!answer.ok && answer.status !== 401) throw new Problem('The record could not be fetched', 'The service failed to answer. Try again later.');
+  return answer;
+}
+
+// The encrypted file; how many tries are left where the passcode is wrong.
+async function fetched(link, recipient, passcode) {
+  const quiet = { credentials: 'omit', cache: 'no-store', referrerPolicy: 'no-referrer' };
+  if (link.isDirect) {
+    const url = new URL(link.url);
+    url.searchParams.set('recipient', recipient);
+    const answer = await answered(() => fetch(url, quiet));
+    return { contentType: FHIR, jwe: await answer.text() };
+  }
+  const body = JSON.stringify({ recipient, passcode, embeddedLengthMax: LONGEST_EMBEDDED });
+  const answer = await answered(() => fetch(link.url, { ...quiet, method: 'POST', headers: { 'content-type': 'application/json' }, body }));
+  const manifest = await answer.json().catch(() => { throw damaged(); });
+  if (answer.status === 401) return { remaining: Number(manifest.remainingAttempts) || 0 };
+  const files = Array.isArray(manifest.files) ? manifest.files : [];
+  const file = files.find((one) => one.contentType === FHIR) ?? files[0];
+  if (!file) throw damaged();
+  if (typeof file.embedded === 'string') return { contentType: file.contentType, jwe: file.embedded };
+  const located = await answered(() => fetch(file.location, quiet));
+  return { contentType: file.contentType, jwe: await located.text() };
+}
+
+// A compact JWE, decrypted and inflated.
+async function decrypted(jwe, key) {
+  const parts = jwe.trim().split('.');
+  if (parts.length !== 5) throw damaged();
+  const [protectedHeader, , nonce, text, tag] = parts;
+  const header = jsonOf(bytesOf(protectedHeader));
+  if (header.alg !== 'dir' || header.enc !== 'A256GCM') throw damaged();
+  const [body, mark] = [bytesOf(text), bytesOf(tag)];
+  const sealed = new Uint8Array(body.length + mark.length);
+  sealed.set(body);
+  sealed.set(mark, body.length);
+  const secret = await crypto.subtle.importKey('raw', key, 'AES-GCM', false, ['decrypt']);
+  const how = { name: 'AES-GCM', iv: bytesOf(nonce), additionalData: new TextEncoder().encode(protectedHeader), tagLength: 128 };
+  let plain;
+  try {
+    plain = await crypto.subtle.decrypt(how, secret, sealed);
+  } catch {
+    throw damaged();
+  }
+  return header.zip === 'DEF' ? inflated(plain) : new Uint8Array(plain);
+}
+
+async function inflated(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  const chunks = [];
+  let length = 0;
+  try {
+    for (const reader = stream.getReader(); ;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      length += value.length;
+      if (length > LARGEST_FILE) throw damaged();
+      chunks.push(value);
+    }
+  } catch {
+    throw damaged();
+  }
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
+}
+
+function element(name, text, properties = {}) {
+  const made = Object.assign(document.createElement(name), properties);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function nameOf(patient) {
+  const name = (patient?.name ?? []).find((one) => one.use === 'official') ?? patient?.name?.[0];
+  if (!name) return '';
+  return name.text ?? [...(name.prefix ?? []), ...(name.given ?? []), name.family, ...(name.suffix ?? [])].filter(Boolean).join(' ');
+}
+
+function dateOf(text) {
+  const date = typeof text === 'string' ? new Date(text) : NaN;
+  return Number.isNaN(+date) ? '' : date.toLocaleString(undefined, { dateStyle: 'long', timeStyle: 'short' });
+}
+
+// The first PDF that stands in the document.
+function pdfOf(resources) {
+  for (const one of resources) {
+    const attachments = one.resourceType === 'DocumentReference' ? (one.content ?? []).map((content) => content.attachment) : [];
+    if (one.resourceType === 'Binary') attachments.push(one);
+    const found = attachments.find((attachment) => attachment?.contentType === 'application/pdf' && attachment.data);
+    if (found) return Uint8Array.from(atob(found.data), (letter) => letter.charCodeAt(0));
+  }
+  return null;
+}
+
+function download(bytes, type, name) {
+  const url = URL.createObjectURL(new Blob([bytes], { type }));
+  element('a', undefined, { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+function action(text, work) {
+  const button = element('button', text, { type: 'button' });
+  button.addEventListener('click', work);
+  at('actions').append(button);
+}
+
+function showAbout(facts) {
+  for (const [term, value] of facts.filter(([, text]) => text)) at('about').append(element('dt', term), element('dd', value));
+}
+
+function showSections(sections) {
+  const list = element('ul');
+  sections.forEach((section, place) => {
+    const id = `section-${place + 1}`;
+    const title = section.title ?? section.code?.text ?? section.code?.coding?.[0]?.display ?? 'Section';
+    const item = element('li');
+    item.append(element('a', title, { href: `#${id}` }));
+    list.append(item);
+    const block = element('section');
+    block.setAttribute('aria-labelledby', id);
+    block.append(element('h2', title, { id, tabIndex: -1 }));
+    block.append(section.text?.div ? narrative(section.text.div) : element('p', 'Nothing is said here.'));
+    at('sections').append(block);
+  });
+  // A fragment of its own would take the place of the link.
+  list.addEventListener('click', (event) => {
+    const target = event.target.closest('a');
+    if (!target) return;
+    event.preventDefault();
+    at(target.getAttribute('href').slice(1)).focus();
+  });
+  at('contents').append(list);
+}
+
+function show(bytes, contentType, label) {
+  const file = jsonOf(bytes);
+  const resources = (file.entry ?? []).map((entry) => entry.resource).filter(Boolean);
+  const composition = resources.find((one) => one.resourceType === 'Composition');
+  const patient = resources.find((one) => one.resourceType === 'Patient');
+  const title = composition?.title ?? (label || 'Shared health record');
+  at('title').textContent = title;
+  document.title = title;
+  showAbout([['Shared as', label], ['Patient', nameOf(patient)], ['Born', patient?.birthDate], ['Made', dateOf(composition?.date)]]);
+  const pdf = pdfOf(resources);
+  if (pdf) action('Download PDF', () => download(pdf, 'application/pdf', 'health-record.pdf'));
+  action('Print or save as PDF', () => window.print());
+  action('Download data (JSON)', () => download(bytes, contentType, 'health-record.json'));
+  if (composition) {
+    showSections(composition.section ?? []);
+  } else {
+    at('contents').remove();
+    at('sections').append(element('p', 'This page cannot show the record, which is no document. You can download its data.'));
+  }
+  at('status').textContent = '';
+  at('problem').hidden = true;
+  at('ask').hidden = true;
+  at('record').hidden = false;
+  at('title').focus();
+}
+
+function complain(problem) {
+  const known = problem instanceof Problem;
+  const title = known ? problem.title : 'The record could not be shown';
+  const text = known ? problem.message : 'This browser could not open it. Try a current version of another browser.';
+  at('status').textContent = '';
+  at('ask').hidden = true;
+  at('title').textContent = title;
+  document.title = title;
+  at('problem').replaceChildren(element('p', text));
+  at('problem').hidden = false;
+  at('title').focus();
+}
+
+// Tells how many tries are left, and asks again.
+function refuse(remaining) {
+  if (remaining === 0) {
+    throw new Problem('This link has ended', 'Too many wrong passcodes were entered. Ask the person who shared the record for a new link.');
+  }
+  const tries = remaining === 1 ? 'is one more try' : `are ${remaining} more tries`;
+  at('status').textContent = '';
+  at('problem').replaceChildren(element('p', `This is not the passcode. There ${tries}; after that the link ends for good.`));
+  at('problem').hidden = false;
+  at('passcode').value = '';
+  at('passcode').setAttribute('aria-invalid', 'true');
+  at('passcode').focus();
+}
+
+async function open(link, recipient, passcode) {
+  at('status').textContent = 'Opening the record…';
+  const { contentType, jwe, remaining } = await fetched(link, recipient || NAMELESS, passcode);
+  if (jwe === undefined) return refuse(remaining);
+  show(await decrypted(jwe, link.key), contentType, link.label);
+}
+
+function ask(link) {
+  at('ask-about').textContent = link.label ? `“${link.label}” is protected by a passcode.` : 'This record is protected by a passcode.';
+  at('ask').hidden = false;
+  at('ask').addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const button = at('ask').querySelector('button');
+    if (button.disabled) return;
+    button.disabled = true;
+    try {
+      await open(link, at('recipient').value.trim(), at('passcode').value);
+    } catch (problem) {
+      complain(problem);
+    }
+    button.disabled = false;
+  });
+  at('passcode').focus();
+}
+
+async function start() {
+  at('needs').remove();
+  try {
+    const link = linkOf(location.hash);
+    if (link.needsPasscode) ask(link);
+    else await open(link, '', undefined);
+  } catch (problem) {
+    complain(problem);
+  }
+}
+
+// Another link in the same window.
+addEventListener('hashchange', () => location.reload());
+await start();

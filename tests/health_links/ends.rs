@@ -1,0 +1,211 @@
+//! The end of links: a link is over with its time, its consent and its records, and the bytes of its file are gone
+//! from the disk.
+
+use serde_json::{Value, json};
+use tabularium::consent::{Actor, LOCAL_APPLICATION};
+use tabularium::lake::Mode;
+
+use super::{Link, ask, audit, made, never, over, server};
+use crate::harness::consented::{App, Finished, Flow};
+use crate::harness::records::{self, Record};
+use crate::harness::server::{START, Server};
+
+/// The encrypted text of a link's file.
+fn file(server: &Server, link: &Link) -> String {
+    let manifest = link.manifest(server, &json!({})).json();
+    let jwe = manifest["files"][0]["embedded"].as_str().unwrap().to_owned();
+    jwe.split('.').nth(3).unwrap().to_owned()
+}
+
+/// Whether any file beside the lake has the middle of this text.
+fn is_on_disk(server: &Server, text: &str) -> bool {
+    let part = &text.as_bytes()[text.len() / 2..text.len() / 2 + 40];
+    let mut names = ["service.sqlite", "service.sqlite-wal"].into_iter();
+    names.any(|name| {
+        let bytes = std::fs::read(server.folder().join(name)).unwrap_or_default();
+        memchr::memmem::find(&bytes, part).is_some()
+    })
+}
+
+/// A link, the end of it by `end`, and nothing left.
+fn ends(server: &Server, made: &Value, end: impl FnOnce()) {
+    let link = Link::of(server, made);
+    let file = file(server, &link);
+    assert!(is_on_disk(server, &file));
+    end();
+    assert_eq!(over(&link.manifest(server, &json!({}))), never(server));
+    server.store.sweep().unwrap();
+    assert!(!is_on_disk(server, &file), "the file is still there");
+    assert_eq!(over(&link.manifest(server, &json!({}))), never(server));
+}
+
+/// A consent of a flow whose records are there, with its token.
+fn connected(server: &Server, app: &App, flow: Flow<'_>) -> (Finished, String) {
+    let finished = flow.finish(server);
+    let tokens = finished.tokens(server);
+    let rows = finished
+        .patients
+        .iter()
+        .zip(&finished.authorizations)
+        .map(|(patient, authorization)| Record {
+            mode: Mode::Test,
+            application: app.id.clone(),
+            owner: finished.owner,
+            patient: Some(patient.clone()),
+            authorization: Some(authorization.clone()),
+            ..Record::new(json!({"resourceType": "Patient", "id": patient, "name": [{"text": "Connected"}]}))
+        });
+    records::commit(&server.lake, &rows.collect::<Vec<_>>());
+    // As a worker would.
+    let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
+    store.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+    store
+        .execute("UPDATE sync_job SET state = 'COMPLETED', finished_at = 1800000005", [])
+        .unwrap();
+    server.store.refresh().unwrap();
+    (finished, tokens["access_token"].as_str().unwrap().to_owned())
+}
+
+fn link(server: &Server, token: &str, body: &Value) -> Value {
+    let answer = ask(server, token, body);
+    assert_eq!(answer.status, 201, "{}", answer.text);
+    answer.json()
+}
+
+#[test]
+fn an_expired_link_is_gone() {
+    let server = server();
+    let made = made(&server, &json!({"exp": START + 100}));
+    ends(&server, &made, || server.store.clock().advance(100));
+    assert_eq!(audit(&server, "health-link.expired"), [made["id"].as_str().unwrap()]);
+}
+
+#[test]
+fn a_revoked_link_is_gone() {
+    let server = server();
+    let made = made(&server, &json!({}));
+    let path = format!("/rest/health-links/{}", made["id"].as_str().unwrap());
+    let bearer = format!("Bearer {}", server.patient_token("anna"));
+    ends(&server, &made, || {
+        assert_eq!(
+            server.send("DELETE", &path, &[("authorization", &bearer)], "").status,
+            204
+        );
+    });
+    assert_eq!(audit(&server, "health-link.revoked").len(), 1);
+}
+
+#[test]
+fn a_revoked_consent_takes_its_links_along() {
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let (finished, token) = connected(&server, &app, Flow::of(&app));
+    let (other, kept) = connected(&server, &app, Flow::of(&app));
+    let (made, kept) = (link(&server, &token, &json!({})), link(&server, &kept, &json!({})));
+    ends(&server, &made, || {
+        server.store.revoke_consent(&finished.consent, Actor::Patient).unwrap();
+    });
+    assert_eq!(Link::of(&server, &kept).manifest(&server, &json!({})).status, 200);
+    assert_eq!(server.store.health_links(&other.consent).unwrap().len(), 1);
+}
+
+#[test]
+fn what_a_link_shows_of_one_time_records_is_gone_with_them() {
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let (_, token) = connected(&server, &app, Flow::once(&app));
+    let made = link(&server, &token, &json!({"exp": START + 30 * 86_400}));
+    assert_eq!(made["expiresAt"], "2027-01-16T08:00:00Z", "a day is all there is");
+    ends(&server, &made, || server.store.clock().advance(86_400));
+}
+
+#[test]
+fn no_link_outlasts_the_refresh_window() {
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let (finished, token) = connected(&server, &app, Flow::of(&app));
+    let made = link(&server, &token, &json!({"exp": START + 300 * 86_400}));
+    let until = server
+        .store
+        .consent(&finished.consent)
+        .unwrap()
+        .unwrap()
+        .refresh_until
+        .unwrap();
+    assert_eq!(Link::of(&server, &made).payload["exp"], until);
+    ends(&server, &made, || server.store.clock().advance(until - START));
+}
+
+#[test]
+fn erased_imported_records_take_their_links_along() {
+    let server = server();
+    let made = made(&server, &json!({}));
+    ends(&server, &made, || {
+        server
+            .store
+            .forget_imported(LOCAL_APPLICATION, Mode::Live, "anna")
+            .unwrap();
+    });
+}
+
+#[test]
+fn whoever_erases_a_consents_records_ends_its_links() {
+    let server = server();
+    let (one, two) = (made(&server, &json!({})), made(&server, &json!({"flag": "U"})));
+    let consent = server.store.consent_for(LOCAL_APPLICATION, Mode::Live, "anna").unwrap();
+    ends(&server, &one, || {
+        assert_eq!(server.store.revoke_links(&consent, Actor::Service).unwrap(), 2);
+    });
+    let direct = server.send("GET", &format!("{}?recipient=x", Link::of(&server, &two).path), &[], "");
+    assert_eq!(over(&direct), never(&server));
+    assert_eq!(server.store.revoke_links(&consent, Actor::Service).unwrap(), 0);
+}
+
+/// Records that are revoked while a file is made of them would otherwise live on in the link.
+#[test]
+fn a_link_of_records_that_ended_meanwhile_is_not_made() {
+    use tabularium::consent::{LinkContent, LinkRefusal, NewHealthLink};
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let (finished, _) = connected(&server, &app, Flow::of(&app));
+    let terms = server.store.link_terms(&finished.consent).unwrap().unwrap();
+    let new = NewHealthLink {
+        consent: &finished.consent,
+        terms: &terms,
+        content: LinkContent::Summary,
+        label: None,
+        passcode: None,
+        is_direct: false,
+        expires_at: START + 60,
+        file: "jwe",
+    };
+    assert!(server.store.create_health_link(&new).unwrap().is_ok());
+    server
+        .store
+        .revoke_consent(&finished.consent, Actor::Application)
+        .unwrap();
+    assert_eq!(
+        server.store.create_health_link(&new).unwrap().unwrap_err(),
+        LinkRefusal::Changed
+    );
+    assert!(server.store.health_links(&finished.consent).unwrap().is_empty());
+}
+
+#[test]
+fn while_another_process_reads_the_log_waits_and_the_link_is_over_all_the_same() {
+    let server = server();
+    let made = made(&server, &json!({}));
+    let link = Link::of(&server, &made);
+    let file = file(&server, &link);
+    let reader = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
+    reader
+        .execute_batch("BEGIN; SELECT count(*) FROM health_link;")
+        .unwrap();
+    let consent = server.store.consent_for(LOCAL_APPLICATION, Mode::Live, "anna").unwrap();
+    assert_eq!(server.store.revoke_links(&consent, Actor::Operator).unwrap(), 1);
+    assert!(!server.store.wipe_ended_links().unwrap());
+    assert_eq!(over(&link.manifest(&server, &json!({}))), never(&server));
+    reader.execute_batch("COMMIT").unwrap();
+    server.store.sweep().unwrap();
+    assert!(!is_on_disk(&server, &file));
+}
