@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::error::Error;
+use super::es256;
 use super::keys::{self, SigningKey};
 use super::seal::Sealer;
 
@@ -85,8 +86,10 @@ pub(super) fn discard_unreadable(connection: &mut Connection, sealer: &Sealer) -
             kept.push(kid);
         }
     }
+    let mut keys = DiscardedKeys { discarded, kept };
+    es256::discard_unreadable(&transaction, sealer, &mut keys)?;
     transaction.commit()?;
-    Ok(DiscardedKeys { discarded, kept })
+    Ok(keys)
 }
 
 /// Seals the keys that an earlier release left in the clear, and takes their bytes out of the store's file and its log.

@@ -70,6 +70,7 @@ const STEPS: &[&str] = &[
     RULE_COUNTS,
     ERASURE_STEPS,
     TOKEN_ENDPOINT,
+    ES256_KEYS,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -504,6 +505,23 @@ const TOKEN_ENDPOINT: &str = "
     ALTER TABLE endpoint ADD COLUMN token_endpoint TEXT;
     UPDATE endpoint SET token_endpoint = json_extract(configuration, '$.token_endpoint')
         WHERE client_secret IS NOT NULL AND json_valid(configuration);
+";
+
+/// Keys that sign health cards and receipts. A key that signs no longer has no private half, and its public one stays.
+const ES256_KEYS: &str = "
+    CREATE TABLE es256_key (
+        kid TEXT PRIMARY KEY,
+        purpose TEXT NOT NULL CHECK (purpose IN ('health-card', 'receipt')),
+        -- The public point, in base64url.
+        x TEXT NOT NULL,
+        y TEXT NOT NULL,
+        -- PKCS #8.
+        sealed BLOB,
+        created_at INTEGER NOT NULL,
+        retired_at INTEGER,
+        CHECK ((sealed IS NULL) = (retired_at IS NOT NULL))
+    ) STRICT;
+    CREATE UNIQUE INDEX es256_key_that_signs ON es256_key (purpose) WHERE retired_at IS NULL;
 ";
 
 /// Brings the store to the newest version, in one transaction that a second process waits for.

@@ -17,6 +17,7 @@ mod endpoint;
 mod endpoint_search;
 mod erasures;
 mod error;
+mod es256;
 mod flow;
 mod forget;
 mod grant;
@@ -50,6 +51,7 @@ pub use dialect::{ClientAuth, Dialect};
 pub use endpoint::{Endpoint, EndpointStatus, NewEndpoint, Organization};
 pub use erasures::AskedErasure;
 pub use error::{Error, Refusal};
+pub use es256::{KeyPurpose, PublicKey};
 pub use flow::{
     Asked, Attempt, Begun, Departure, Details, Display, Door, Ended, Flow, FlowError, FlowRequest, Hints, Holder,
     Place, Progress, Returned, SessionKey, SourceGrant, Step, Trouble, Verified, Way,

@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 
 use super::audit::Actor;
 use super::error::Error;
+use super::es256;
 use super::flow::KEPT;
 use super::moves::{IDLE_SECONDS, ask_to_erase, end, forget_access, kill_tokens, stop_jobs};
 use super::record::{Authorization, Consent};
@@ -102,6 +103,7 @@ impl Store {
         self.write(|transaction| {
             // They have told all they could.
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
+            es256::renew(transaction, self.sealer(), now)?;
             unbegun::note_counts(transaction, now)
         })?;
         // Lines that cannot be archived stay where they are, and nothing else waits for them.
