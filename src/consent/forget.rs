@@ -8,6 +8,7 @@ use rusqlite::params;
 use super::audit::{About, Actor, note};
 use super::clock::Clock;
 use super::error::Error;
+use super::given_out::end_what_was_given_out;
 use super::store::Store;
 use super::token::PATIENT_SECONDS;
 use crate::lake::Mode;
@@ -46,6 +47,7 @@ impl Store {
                 // Servers remember tokens that they have checked; all of a consent's are refused by its id.
                 let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
                 transaction.execute(sql, params![id, now + PATIENT_SECONDS])?;
+                end_what_was_given_out(transaction, now, id)?;
                 transaction.execute("DELETE FROM consent WHERE id = ?1", [id])?;
                 let about = About {
                     application: Some(application),

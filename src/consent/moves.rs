@@ -8,7 +8,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::audit::{About, Actor, note};
+use super::erasure_jobs::{ErasureCause, ErasureJob};
 use super::error::Error;
+use super::given_out::end_what_was_given_out;
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
 use super::store::Store;
@@ -314,7 +316,15 @@ pub(super) fn end(
     authorization.source_patient = None;
     let why = format!("the authorization was {}", event.name());
     stop_jobs(connection, now, &authorization.id, &why)?;
-    ask_to_erase(connection, now, consent, authorization, event.name())
+    if consent.owner.is_none() || authorization.exchanged_at.is_none() || authorization.data_erased_at.is_some() {
+        return Ok(());
+    }
+    let cause = match event {
+        AuthorizationEvent::WindowElapsed => ErasureCause::Expiry,
+        _ => ErasureCause::Revoke,
+    };
+    let job = ErasureJob::of(connection, now, consent, cause, actor)?;
+    ask_to_erase(connection, now, consent, authorization, (event.name(), &job))
 }
 
 /// Forgets what opens a source, and what the source said when its first records did not come.
@@ -343,19 +353,21 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
     Ok(())
 }
 
-/// Asks that the rows of an authorization leave the lake. One that was never exchanged has none.
+/// Asks that the rows of an authorization leave the lake, as a part of a job. One that was never exchanged has none, and of one whose rows
+/// were asked to leave nothing came since.
 pub(super) fn ask_to_erase(
     connection: &Connection,
     now: i64,
     consent: &Consent,
     authorization: &mut Authorization,
-    reason: &str,
+    (reason, job): (&str, &str),
 ) -> Result<(), Error> {
-    let Some(owner) = consent.owner.filter(|_| authorization.exchanged_at.is_some()) else {
+    let may_have = authorization.exchanged_at.is_some() && authorization.data_erased_at.is_none();
+    let Some(owner) = consent.owner.filter(|_| may_have) else {
         return Ok(());
     };
-    let sql = "INSERT INTO erasure (consent, authorization, mode, application, owner, reason, asked_at)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let sql = "INSERT INTO erasure (consent, authorization, mode, application, owner, reason, asked_at, job)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let mode = consent.mode.schema();
     connection.execute(
         sql,
@@ -366,9 +378,11 @@ pub(super) fn ask_to_erase(
             consent.application,
             owner,
             reason,
-            now
+            now,
+            job
         ],
     )?;
+    end_what_was_given_out(connection, now, &consent.id)?;
     let sql = "UPDATE patient_authorization SET data_erased_at = ?1 WHERE id = ?2";
     connection.execute(sql, params![now, authorization.id])?;
     authorization.data_erased_at = Some(now);
@@ -385,9 +399,7 @@ pub(super) fn kill_tokens(connection: &Connection, now: i64, consent: &str) -> R
     connection.execute("DELETE FROM access_token WHERE consent = ?1", [consent])?;
     let sql = "UPDATE refresh_token SET revoked_at = ?2 WHERE consent = ?1 AND revoked_at IS NULL";
     connection.execute(sql, params![consent, now])?;
-    let sql = "UPDATE authorization_code SET expires_at = min(expires_at, ?2) WHERE consent = ?1";
-    connection.execute(sql, params![consent, now])?;
-    Ok(())
+    end_what_was_given_out(connection, now, consent)
 }
 
 impl Store {

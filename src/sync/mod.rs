@@ -9,6 +9,6 @@ mod jobs;
 mod settings;
 mod worker;
 
-pub use erase::{Erasing, carry_out_erasures};
+pub use erase::{Erasing, carry_out_erasures, intent};
 pub use settings::{Most, Pace, Settings};
 pub use worker::Worker;

@@ -2,6 +2,7 @@
 //! `patient`; here stands who may ask, and in which form the answer goes out.
 
 mod everything;
+mod expunge;
 mod held;
 mod pdf;
 mod sent;
@@ -16,8 +17,13 @@ pub(super) const OPERATIONS: [(&str, &str); 2] = [everything::DECLARED, summary:
 
 /// The routes of all of them.
 pub(super) fn routes() -> Vec<Route> {
-    [everything::routes(), pdf::routes(), summary::routes()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        everything::routes(),
+        pdf::routes(),
+        summary::routes(),
+        expunge::routes(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
