@@ -305,6 +305,7 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
     let erase = |victim: &Victim| {
         program(&[
             "erase".as_ref(),
+            "--yes".as_ref(),
             "--data".as_ref(),
             victim.data().as_ref(),
             "--patient".as_ref(),
@@ -386,7 +387,7 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
     };
     let shown = |lake: &Lake| own.iter().filter(|text| is_shown(lake, text)).count();
     assert!(
-        call(&victim, &["erase", "--patient", &patient])
+        call(&victim, &["erase", "--yes", "--patient", &patient])
             .status()
             .unwrap()
             .success()
@@ -395,7 +396,7 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
     let (mut before, mut after) = (0, 0);
     for round in 1..=kills() / 2 {
         victim.import_whole(round);
-        let erase = call(&victim, &["erase", "--patient", &patient]);
+        let erase = call(&victim, &["erase", "--yes", "--patient", &patient]);
         match round % 2 {
             0 => victim.kill_while_removing(erase),
             _ => victim.kill(erase, 3 * tables),

@@ -601,7 +601,7 @@ fn nothing_is_shown_by_any_door_and_links_go_on() {
     ];
     let first: Vec<Answer> = walks.iter().map(|(path, token)| server.get(path, token)).collect();
 
-    let done = command(&["erase", "--patient", "ann"], server.folder());
+    let done = command(&["erase", "--yes", "--patient", "ann"], server.folder());
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let said = String::from_utf8(done.stdout).unwrap();
     assert!(
@@ -658,7 +658,7 @@ fn nothing_is_shown_by_any_door_and_links_go_on() {
             assert_eq!(once.len(), if *token == &ben { 12 } else { 24 }, "{path}: {found:?}");
         }
     }
-    let unknown = command(&["erase", "--patient", "ann"], server.folder());
+    let unknown = command(&["erase", "--yes", "--patient", "ann"], server.folder());
     assert_eq!(unknown.status.code(), Some(2));
     let said = String::from_utf8(unknown.stderr).unwrap();
     assert_eq!(said.lines().count(), 1, "{said}");

@@ -21,7 +21,7 @@ fn a_command_waits_for_another_writer_as_long_as_it_is_told() {
     let input = input.to_str().unwrap();
     let folder = scratch.path().join("lake");
     let lake = Lake::open_or_create(&folder).unwrap();
-    let commands: [&[&str]; 3] = [&["import", input], &["compact"], &["erase", "--patient", "p"]];
+    let commands: [&[&str]; 3] = [&["import", input], &["compact"], &["erase", "--yes", "--patient", "p"]];
 
     let held = lake.writer().unwrap();
     for arguments in commands {

@@ -224,7 +224,7 @@ impl Work {
     }
 
     fn erase(&mut self, patient: &str) {
-        match self.command("erase", &["--patient".as_ref(), patient.as_ref()]) {
+        match self.command("erase", &["--yes".as_ref(), "--patient".as_ref(), patient.as_ref()]) {
             Ok(()) => drop(self.counts.erasures.fetch_add(1, Ordering::Relaxed)),
             Err(reason) => self.failed("erase", reason),
         }

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     app, audit, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import, info,
-    keys, normalize, pdf, plans, run as run_view, sandbox, search, serve, summary, sync, terminology, token,
+    keys, normalize, pdf, plans, receipt, run as run_view, sandbox, search, serve, summary, sync, terminology, token,
     validate_view,
 };
 
@@ -41,6 +41,7 @@ enum Command {
     Check(check::Args),
     Compact(compact::Args),
     Erase(erase::Args),
+    Receipt(receipt::Args),
     App(app::Args),
     Endpoint(endpoint::Args),
     Keys(keys::Args),
@@ -74,6 +75,7 @@ pub fn run() -> ExitCode {
         Command::Check(arguments) => check::run(arguments),
         Command::Compact(arguments) => compact::run(arguments),
         Command::Erase(arguments) => erase::run(arguments),
+        Command::Receipt(arguments) => receipt::run(arguments),
         Command::App(arguments) => app::run(arguments),
         Command::Endpoint(arguments) => endpoint::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),

@@ -1,16 +1,18 @@
 //! `tabularium erase`: one person's records out of the lake, for good.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::columns::plain;
 use super::failure::Failure;
 use super::lake_scope::LOCAL;
 use super::mode::Mode;
 use super::wait::Wait;
-use crate::consent::{Clock, Forgotten, Store};
+use crate::consent::{Clock, ErasureJob, Forgotten, Proof, Store};
 use crate::fhir::facts;
-use crate::lake::{Erased, Intent, Lake, LakeWriter, PatientScope, REFRESH, Scope};
+use crate::lake::{Erased, Evidence, Intent, Lake, LakeWriter, PatientScope, REFRESH, Scope};
 
 /// Running servers have noticed by then that records are being erased.
 const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
@@ -25,7 +27,10 @@ const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 /// person again brings the records back. If it is interrupted, the next command that writes finishes it. Backups and copies
 /// of the folder are not touched.
 ///
-/// Exit codes: 0 erased; 2 there is no lake, or nothing is filed under this Patient; 3 erased for all readers, but bytes are left
+/// The last line printed is the receipt: a JWS, signed by a key in the folder's service.sqlite, which is made where there is none.
+/// `tabularium receipt verify` checks it. On a terminal you are asked first; elsewhere --yes is needed.
+///
+/// Exit codes: 0 erased; 2 there is no lake, nothing is filed under this Patient, or it was not confirmed; 3 erased for all readers, but bytes are left
 /// where it says, which the next command that writes tries again; 1 another failure, no records are erased, as when another process goes
 /// on writing the lake.
 #[derive(Debug, clap::Args)]
@@ -42,6 +47,9 @@ pub(super) struct Args {
     /// The application that the records belong to
     #[arg(long, value_name = "ID", default_value = LOCAL)]
     application: String,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
     #[command(flatten)]
     wait: Wait,
 }
@@ -53,9 +61,14 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         patient,
         mode,
         application,
+        yes,
         wait,
     } = arguments;
     let lake = Lake::open(&data).map_err(Failure::from_lake)?;
+    if !yes {
+        confirm(&patient, &data)?;
+    }
+    let asked_at = Clock::System.now();
     let intent = Intent {
         mode: mode.into(),
         patient: PatientScope {
@@ -74,7 +87,13 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         .map_err(|error| Failure::other(format!("no records are erased: {error}")))?;
     erased = now.into_iter().fold(erased, together);
     erased.left.extend(not_forgotten);
-    if erased.rows == 0 && erased.left.is_empty() && consents == 0 {
+    let about = [(intent.clone(), vec![patient.clone()])];
+    let evidence = writer
+        .evidence(&about)
+        .map_err(Failure::other)?
+        .pop()
+        .unwrap_or_default();
+    if erased.rows == 0 && erased.left.is_empty() && consents == 0 && evidence.before.is_none() {
         print!("{}", stays(&lake, &intent, &patient));
         return Err(Failure::input(format!(
             "no records of Patient/{patient} of the application {} are in the lake that could be erased",
@@ -85,13 +104,25 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     if consents > 0 {
         println!("the tokens that were made for this Patient are ended");
     }
-    drop(writer);
-    print!("{}", stays(&lake, &intent, &patient));
     let mut left: Vec<String> = Vec::new();
     for clause in erased.left {
         if !left.contains(&clause) {
             left.push(clause);
         }
+    }
+    let receipt = match left.is_empty() {
+        true => Some(receipt(&data, &mut writer, (&intent, &patient), evidence, asked_at)),
+        false => None,
+    };
+    drop(writer);
+    print!("{}", stays(&lake, &intent, &patient));
+    let receipt = receipt.transpose().map_err(|error| {
+        Failure::partial(format!(
+            "the records are hidden from all readers and erased, but the receipt could not be signed: {error}; run this command again for it"
+        ))
+    })?;
+    if let Some(receipt) = receipt {
+        println!("{receipt}");
     }
     match left.as_slice() {
         [] => Ok(()),
@@ -100,6 +131,44 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             left.join(", and in ")
         ))),
     }
+}
+
+/// Asks on a terminal. Whatever else runs this command has to say that it means it.
+fn confirm(patient: &str, data: &Path) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        let why = "nothing was erased: add --yes, since nobody can be asked here";
+        return Err(Failure::input(why));
+    }
+    eprint!(
+        "Erase all records of Patient/{} in {} for good? Type yes: ",
+        plain(patient),
+        plain(&data.display().to_string())
+    );
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).map_err(Failure::other)?;
+    match answer.trim() {
+        "yes" => Ok(()),
+        _ => Err(Failure::input("nothing was erased")),
+    }
+}
+
+/// Signs the receipt and keeps it; gives it.
+fn receipt(
+    data: &Path,
+    writer: &mut LakeWriter,
+    (intent, patient): (&Intent, &str),
+    lake: Evidence,
+    asked_at: i64,
+) -> Result<String, Box<dyn std::error::Error>> {
+    let store = Store::open(data, Clock::System)?;
+    let (ids, numbers) = writer.erased_ids(std::slice::from_ref(intent));
+    let searched = store.search_ids(ids, &numbers)?.pop().unwrap_or_default();
+    let job = ErasureJob::of_command(&intent.application, intent.mode, asked_at);
+    let proof = Proof { lake, store: searched };
+    let receipt = store.sign_receipt(&job, &[patient.to_owned()], &proof)?;
+    store.keep_receipt_of_command(&job, &receipt)?;
+    writer.forget_evidence(std::slice::from_ref(intent))?;
+    Ok(receipt)
 }
 
 /// Ends the tokens for the person's imported records; says what is left of them in the service's store, a clause each.

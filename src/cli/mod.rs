@@ -46,6 +46,7 @@ mod plans;
 mod playground;
 mod progress;
 mod rates;
+mod receipt;
 mod record;
 mod run;
 mod sandbox;

@@ -6,6 +6,7 @@ use rusqlite::params;
 use super::audit::{About, Actor, note};
 use super::dangling::forget_dangling;
 use super::error::Error;
+use super::receipt::Proof;
 use super::store::{Store, mode_of};
 use crate::lake::Mode;
 
@@ -26,8 +27,12 @@ pub struct AskedErasure {
     pub mode: Mode,
     /// The owner of the consent's rows.
     pub owner: i64,
-    /// The authorizations whose rows they are.
+    /// The authorizations whose rows they are; none of imported rows.
     pub authorizations: Vec<String>,
+    /// Of imported rows the Patient that they are filed under.
+    pub patient: Option<String>,
+    /// The job that it is a part of.
+    pub job: Option<String>,
     /// The consent.
     pub consent: String,
     /// The lake has no such rows any more.
@@ -49,7 +54,8 @@ impl Store {
 
     fn erasures(&self, after: i64, most: usize, until: i64) -> Result<Vec<AskedErasure>, Error> {
         self.read(|connection| {
-            let sql = "SELECT id, consent, authorization, mode, application, owner, gone_at IS NOT NULL, failures
+            let sql = "SELECT id, consent, authorization, mode, application, owner, gone_at IS NOT NULL, failures,
+                              patient, job
                        FROM erasure
                        WHERE done_at IS NULL AND id > ?1 AND (not_before IS NULL OR not_before <= ?3)
                        ORDER BY id LIMIT ?2";
@@ -58,8 +64,10 @@ impl Store {
             let mut asked = Vec::new();
             while let Some(row) = rows.next()? {
                 let consent: String = row.get(1)?;
+                let patient: Option<String> = row.get(8)?;
                 let authorizations = match row.get::<_, Option<String>>(2)? {
                     Some(authorization) => vec![authorization],
+                    None if patient.is_some() => Vec::new(),
                     None => {
                         let sql = "SELECT id FROM patient_authorization WHERE consent = ?1 ORDER BY ordinal";
                         let mut statement = connection.prepare_cached(sql)?;
@@ -76,19 +84,27 @@ impl Store {
                     consent,
                     gone: row.get(6)?,
                     failures: row.get(7)?,
+                    patient,
+                    job: row.get(9)?,
                 });
             }
             Ok(asked)
         })
     }
 
-    /// Notes that rows are gone from the lake.
-    pub fn erasures_done(&self, done: &[AskedErasure]) -> Result<(), Error> {
+    /// Notes that rows are gone from the lake, and what is known of it for the receipt.
+    pub fn erasures_done(&self, done: &[(AskedErasure, Proof)]) -> Result<(), Error> {
         let now = self.clock().now();
         self.write(|transaction| {
-            for asked in done {
-                let sql = "UPDATE erasure SET done_at = ?1 WHERE id = ?2 AND done_at IS NULL";
-                if transaction.execute(sql, params![now, asked.id])? > 0 {
+            for (asked, proof) in done {
+                // Texts and numbers always become JSON.
+                let proof = asked
+                    .job
+                    .as_ref()
+                    .map(|_| serde_json::to_string(proof).unwrap_or_default());
+                let sql =
+                    "UPDATE erasure SET done_at = ?1, patient = NULL, evidence = ?3 WHERE id = ?2 AND done_at IS NULL";
+                if transaction.execute(sql, params![now, asked.id, proof])? > 0 {
                     let about = About {
                         application: Some(&asked.application),
                         consent: Some(&asked.consent),

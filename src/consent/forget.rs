@@ -6,9 +6,9 @@ use std::path::Path;
 use rusqlite::params;
 
 use super::audit::{About, Actor, note};
-use super::cards::revoke_cards;
 use super::clock::Clock;
 use super::error::Error;
+use super::given_out::end_what_was_given_out;
 use super::store::Store;
 use super::token::PATIENT_SECONDS;
 use crate::lake::Mode;
@@ -47,7 +47,7 @@ impl Store {
                 // Servers remember tokens that they have checked; all of a consent's are refused by its id.
                 let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
                 transaction.execute(sql, params![id, now + PATIENT_SECONDS])?;
-                revoke_cards(transaction, now, id)?;
+                end_what_was_given_out(transaction, now, (Actor::Operator, "erased"), id)?;
                 transaction.execute("DELETE FROM consent WHERE id = ?1", [id])?;
                 let about = About {
                     application: Some(application),
@@ -59,6 +59,7 @@ impl Store {
             Ok(ids.len() as u64)
         })?;
         self.take_up_revocations()?;
+        self.wipe_ended_links()?;
         let busy: i64 =
             self.read(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?))?;
         Ok(Forgotten {

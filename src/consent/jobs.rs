@@ -157,7 +157,7 @@ impl Store {
             };
             let lost = || Error::Lost("patient authorization");
             let authorization = Authorization::get(transaction, &job.authorization)?.ok_or_else(lost)?;
-            if authorization.state != AuthorizationState::Exchanged {
+            if authorization.state != AuthorizationState::Exchanged || authorization.data_erased_at.is_some() {
                 job.step(transaction, now, JobEvent::Stopped)?;
                 set_failure(transaction, id, "the authorization has ended")?;
                 return Ok(None);
@@ -310,7 +310,7 @@ impl Store {
         let sql = "SELECT auth.id FROM patient_authorization AS auth
                    JOIN consent ON consent.id = auth.consent
                    JOIN application ON application.id = consent.application
-                   WHERE auth.state = 'EXCHANGED' AND auth.usage = 'MULTIPLE'
+                   WHERE auth.state = 'EXCHANGED' AND auth.usage = 'MULTIPLE' AND auth.data_erased_at IS NULL
                      AND application.sync_frequency <> 'off'
                      AND (SELECT max(created_at) FROM sync_job WHERE authorization = auth.id)
                          <= ?1 - CASE application.sync_frequency WHEN 'daily' THEN 86400 WHEN 'weekly' THEN 604800 ELSE 2592000 END

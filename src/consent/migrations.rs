@@ -73,6 +73,7 @@ const STEPS: &[&str] = &[
     ES256_KEYS,
     HEALTH_CARDS,
     HEALTH_LINKS,
+    ERASURE_JOBS,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -507,6 +508,38 @@ const TOKEN_ENDPOINT: &str = "
     ALTER TABLE endpoint ADD COLUMN token_endpoint TEXT;
     UPDATE endpoint SET token_endpoint = json_extract(configuration, '$.token_endpoint')
         WHERE client_secret IS NOT NULL AND json_valid(configuration);
+";
+
+/// Who asked that records be erased, and the proof that they were.
+const ERASURE_JOBS: &str = "
+    -- All rows of a consent that were asked for together. It names nobody and is kept.
+    CREATE TABLE erasure_job (
+        id TEXT PRIMARY KEY,
+        -- NULL for the operator's command.
+        consent TEXT,
+        application TEXT NOT NULL,
+        mode TEXT NOT NULL,
+        cause TEXT NOT NULL,
+        actor TEXT NOT NULL,
+        -- The request that asked.
+        request TEXT,
+        asked_at INTEGER NOT NULL,
+        done_at INTEGER,
+        -- A JWS in its compact form.
+        receipt TEXT
+    ) STRICT;
+    CREATE INDEX erasure_job_open ON erasure_job (id) WHERE done_at IS NULL;
+    CREATE INDEX erasure_job_by_consent ON erasure_job (consent);
+
+    -- NULL for what was asked for before there were receipts.
+    ALTER TABLE erasure ADD COLUMN job TEXT REFERENCES erasure_job (id);
+    -- Of imported rows: the Patient they are filed under, until they are gone.
+    ALTER TABLE erasure ADD COLUMN patient TEXT;
+    -- What the lake has erased, JSON, until the receipt is signed.
+    ALTER TABLE erasure ADD COLUMN evidence TEXT;
+    CREATE INDEX erasure_by_job ON erasure (job);
+    -- When the patient had all of its records erased.
+    ALTER TABLE consent ADD COLUMN expunged_at INTEGER;
 ";
 
 /// Keys that sign health cards and receipts. A key that signs no longer has no private half, and its public one stays.

@@ -8,9 +8,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
 use super::audit::{About, Actor, note};
-use super::cards::revoke_cards;
+use super::erasure_jobs::{ErasureCause, ErasureJob};
 use super::error::Error;
-use super::health_link::end_links;
+use super::given_out::end_what_was_given_out;
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
 use super::store::Store;
@@ -316,7 +316,15 @@ pub(super) fn end(
     authorization.source_patient = None;
     let why = format!("the authorization was {}", event.name());
     stop_jobs(connection, now, &authorization.id, &why)?;
-    ask_to_erase(connection, now, consent, authorization, event.name())
+    if consent.owner.is_none() || authorization.exchanged_at.is_none() || authorization.data_erased_at.is_some() {
+        return Ok(());
+    }
+    let cause = match event {
+        AuthorizationEvent::WindowElapsed => ErasureCause::Expiry,
+        _ => ErasureCause::Revoke,
+    };
+    let job = ErasureJob::of(connection, now, consent, cause, actor)?;
+    ask_to_erase(connection, now, consent, authorization, (event.name(), &job))
 }
 
 /// Forgets what opens a source, and what the source said when its first records did not come.
@@ -345,22 +353,21 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
     Ok(())
 }
 
-/// Asks that the rows of an authorization leave the lake, and ends the consent's links. One that was never exchanged
-/// has no rows.
+/// Asks that the rows of an authorization leave the lake, as a part of a job, and ends what was given out of them. One
+/// that was never exchanged has none, and of one whose rows were asked to leave nothing came since.
 pub(super) fn ask_to_erase(
     connection: &Connection,
     now: i64,
     consent: &Consent,
     authorization: &mut Authorization,
-    reason: &str,
+    (reason, job): (&str, &str),
 ) -> Result<(), Error> {
-    let Some(owner) = consent.owner.filter(|_| authorization.exchanged_at.is_some()) else {
+    let may_have = authorization.exchanged_at.is_some() && authorization.data_erased_at.is_none();
+    let Some(owner) = consent.owner.filter(|_| may_have) else {
         return Ok(());
     };
-    // They hold the records of all sources.
-    revoke_cards(connection, now, &consent.id)?;
-    let sql = "INSERT INTO erasure (consent, authorization, mode, application, owner, reason, asked_at)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let sql = "INSERT INTO erasure (consent, authorization, mode, application, owner, reason, asked_at, job)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
     let mode = consent.mode.schema();
     connection.execute(
         sql,
@@ -371,19 +378,25 @@ pub(super) fn ask_to_erase(
             consent.application,
             owner,
             reason,
-            now
+            now,
+            job
         ],
     )?;
+    // Cards and links hold the records of all sources.
+    end_what_was_given_out(connection, now, (Actor::Service, reason), &consent.id)?;
     let sql = "UPDATE patient_authorization SET data_erased_at = ?1 WHERE id = ?2";
     connection.execute(sql, params![now, authorization.id])?;
     authorization.data_erased_at = Some(now);
-    // Their files hold the rows.
-    end_links(connection, now, Actor::Service, &consent.id, reason)?;
     Ok(())
 }
 
-/// Makes every token, code and refresh token of a consent worthless.
-pub(super) fn kill_tokens(connection: &Connection, now: i64, consent: &str) -> Result<(), Error> {
+/// Makes every token, code, refresh token, card and link of a consent worthless; `ending` is who ends them, and why.
+pub(super) fn kill_tokens(
+    connection: &Connection,
+    now: i64,
+    ending: (Actor, &str),
+    consent: &str,
+) -> Result<(), Error> {
     connection.execute(
         "INSERT OR IGNORE INTO revoked_token (jti, expires_at)
          SELECT jti, expires_at FROM access_token WHERE consent = ?1 AND expires_at > ?2",
@@ -392,9 +405,7 @@ pub(super) fn kill_tokens(connection: &Connection, now: i64, consent: &str) -> R
     connection.execute("DELETE FROM access_token WHERE consent = ?1", [consent])?;
     let sql = "UPDATE refresh_token SET revoked_at = ?2 WHERE consent = ?1 AND revoked_at IS NULL";
     connection.execute(sql, params![consent, now])?;
-    let sql = "UPDATE authorization_code SET expires_at = min(expires_at, ?2) WHERE consent = ?1";
-    connection.execute(sql, params![consent, now])?;
-    Ok(())
+    end_what_was_given_out(connection, now, ending, consent)
 }
 
 impl Store {
@@ -454,7 +465,6 @@ impl Store {
                 return Ok(0);
             }
             consent.step(transaction, now, actor, ConsentEvent::Revoked)?;
-            revoke_cards(transaction, now, id)?;
             let mut count = 0;
             for mut authorization in Authorization::of(transaction, id)? {
                 if authorization.state.after(AuthorizationEvent::Revoked).is_ok() {
@@ -463,8 +473,7 @@ impl Store {
                     count += 1;
                 }
             }
-            end_links(transaction, now, actor, id, ConsentEvent::Revoked.name())?;
-            kill_tokens(transaction, now, id)?;
+            kill_tokens(transaction, now, (actor, ConsentEvent::Revoked.name()), id)?;
             Ok(count)
         })?;
         self.take_up_revocations()?;

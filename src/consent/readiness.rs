@@ -22,6 +22,8 @@ pub enum Readiness {
     Nothing,
     /// The records of every source are over. The patient has to authorize again.
     Expired,
+    /// The patient had all records erased.
+    Expunged,
 }
 
 /// Whether a consent's records can be read, and whose they are.
@@ -63,6 +65,9 @@ impl Store {
 impl Standing {
     /// Whether the consent's records can be read.
     pub fn readiness(&self, now: i64) -> Readiness {
+        if self.consent.expunged_at.is_some() {
+            return Readiness::Expunged;
+        }
         let first: Vec<&Source> = self.sources.iter().filter(|source| source.is_first(now)).collect();
         if !first.is_empty() {
             // One that is asked now is worth asking for soon, whatever the others want.

@@ -79,6 +79,8 @@ pub struct Consent {
     pub updated_at: Option<i64>,
     /// When the newest refresh token ends.
     pub refresh_until: Option<i64>,
+    /// When the patient had all of its records erased. Nothing brings them back but a new consent.
+    pub expunged_at: Option<i64>,
     /// Its Patients, the primary one first.
     pub patients: Vec<String>,
 }
@@ -159,7 +161,7 @@ pub struct Job {
 
 const CONSENT: &str =
     "SELECT id, application, mode, made_by, state, client, external_id, usage, scope, owner, created_at,
-                       updated_at, refresh_until FROM consent";
+                       updated_at, refresh_until, expunged_at FROM consent";
 const AUTHORIZATION: &str = "SELECT id, consent, ordinal, type, state, usage, endpoint, identity_provider, created_at,
                              authorized_at, exchanged_at, revoked_at, expired_at, patient, source_patient, scope_requested,
                              scope_granted, refreshable, refreshed_at, max_auth_until, data_until, data_erased_at
@@ -184,6 +186,7 @@ impl Consent {
             created_at: row.get(10)?,
             updated_at: row.get(11)?,
             refresh_until: row.get(12)?,
+            expunged_at: row.get(13)?,
             patients: Vec::new(),
         })
     }

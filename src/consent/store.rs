@@ -297,6 +297,7 @@ impl Store {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let sql = "SELECT consent.id FROM consent JOIN consent_patient ON consent_patient.consent = consent.id
                    WHERE application = ?1 AND mode = ?2 AND patient = ?3 AND made_by = 'operator'
+                     AND expunged_at IS NULL
                    ORDER BY created_at, consent.id LIMIT 1";
         let known = transaction
             .query_row(sql, [application, mode.schema(), patient], |row| row.get(0))

@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 
 use super::audit::Actor;
 use super::cards;
+use super::erasure_jobs::{ErasureCause, ErasureJob};
 use super::error::Error;
 use super::es256;
 use super::flow::KEPT;
@@ -16,6 +17,7 @@ use super::moves::{IDLE_SECONDS, ask_to_erase, end, forget_access, kill_tokens, 
 use super::record::{Authorization, Consent};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::store::Store;
+use super::token::PATIENT_SECONDS;
 use super::unbegun;
 
 /// How many consents one transaction looks at, so that others need not wait long.
@@ -114,6 +116,10 @@ impl Store {
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
             cards::forget_unsigned(transaction, now)?;
             es256::renew(transaction, self.sealer(), now)?;
+            // Of imported records that were expunged no token is left, and the consent still names the Patient.
+            let sql = "DELETE FROM consent WHERE made_by = 'operator' AND expunged_at < ?1
+                       AND NOT EXISTS (SELECT 1 FROM erasure WHERE consent = consent.id AND done_at IS NULL)";
+            transaction.execute(sql, [now - PATIENT_SECONDS])?;
             unbegun::note_counts(transaction, now)
         })?;
         // Lines that cannot be archived stay where they are, and nothing else waits for them.
@@ -172,7 +178,8 @@ fn expired(connection: &Connection, now: i64) -> Result<usize, Error> {
                 end(connection, now, Actor::Service, consent, &mut authorization, event)?;
             }
         }
-        kill_tokens(connection, now, &consent.id)?;
+        let ending = (Actor::Service, AuthorizationEvent::WindowElapsed.name());
+        kill_tokens(connection, now, ending, &consent.id)?;
     }
     Ok(consents.len())
 }
@@ -190,7 +197,8 @@ fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
             let why = "over after its one day";
             stop_jobs(connection, now, &authorization.id, why)?;
             forget_access(connection, &authorization.id)?;
-            ask_to_erase(connection, now, &consent, &mut authorization, why)?;
+            let job = ErasureJob::of(connection, now, &consent, ErasureCause::Expiry, Actor::Service)?;
+            ask_to_erase(connection, now, &consent, &mut authorization, (why, &job))?;
         }
     }
     Ok(authorizations.len())

@@ -39,26 +39,37 @@ impl FromRequestParts<Arc<Service>> for Caller {
 pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
     let store = &service.store;
     let presence = store.presence(&access.subject).map_err(Error::internal)?;
-    match presence.readiness {
-        Readiness::Ready => {}
-        Readiness::Syncing { again_at } => {
-            let wait = again_at.map_or(0, |again_at| again_at - store.clock().now());
-            return Err(Error::Syncing(SYNC_WAIT.max(wait)));
-        }
-        Readiness::Nothing => {
-            let said = store.source_outcomes(&access.subject).map_err(Error::internal)?;
-            return Err(Error::NothingSynced(issues(&said)));
-        }
-        Readiness::Expired => {
-            let reason = "the time for which the records were shared is over; the patient has to authorize again";
-            return Err(Error::Processing(reason.to_owned()));
-        }
+    if presence.readiness != Readiness::Ready {
+        return Err(not_ready(presence.readiness, &access, service));
     }
     // Of several sources some may be over; their Patients are not there any more.
     let changed = access.patients().is_some_and(|known| *known != *presence.patients);
     match changed && !presence.patients.is_empty() {
         true => Ok(Arc::new(access.narrowed_to(&presence.patients))),
         false => Ok(access),
+    }
+}
+
+/// Why there are no records to be read.
+pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service) -> Error {
+    let store = &service.store;
+    match readiness {
+        Readiness::Syncing { again_at } => {
+            let wait = again_at.map_or(0, |again_at| again_at - store.clock().now());
+            Error::Syncing(SYNC_WAIT.max(wait))
+        }
+        Readiness::Expunged => {
+            let reason = "the patient has had these records erased; a new authorization brings records again";
+            Error::Unknown(reason.to_owned())
+        }
+        Readiness::Expired | Readiness::Ready => {
+            let reason = "the time for which the records were shared is over; the patient has to authorize again";
+            Error::Processing(reason.to_owned())
+        }
+        Readiness::Nothing => match store.source_outcomes(&access.subject) {
+            Ok(said) => Error::NothingSynced(issues(&said)),
+            Err(error) => Error::internal(error),
+        },
     }
 }
 

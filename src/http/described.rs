@@ -92,6 +92,8 @@ pub(super) fn outcome() -> Value {
     );
     let properties = json!({
         "resourceType": {"type": "string", "const": "OperationOutcome"},
+        "id": text,
+        "extension": list(&json!({"type": "object", "additionalProperties": true})),
         "issue": {"type": "array", "minItems": 1, "items": named("OperationOutcomeIssue", issue)},
     });
     named("OperationOutcome", object(&["resourceType", "issue"], properties))

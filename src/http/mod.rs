@@ -36,6 +36,7 @@ mod pretty;
 mod protection;
 mod range;
 mod read;
+mod receipts;
 mod request_id;
 mod resource_type;
 mod rest;

@@ -1,6 +1,6 @@
 //! What every request of a server shares.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashSet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -19,6 +19,7 @@ use crate::fhir::search_parameter::SearchParameters;
 use crate::lake::Lake;
 use crate::search::Engine;
 use crate::sync::client::Client;
+use crate::sync::intent;
 use crate::terminology::Terminology;
 
 /// What a server is made of.
@@ -65,6 +66,8 @@ pub struct Service {
     /// Routes that the scripts of any page may read.
     pub(super) script_paths: FxHashSet<&'static str>,
     pub(super) workers: Workers,
+    /// How many erasures the lake hides at this service's request.
+    hidden: Mutex<usize>,
     queries: Arc<Semaphore>,
     views: Turns,
     records: Turns,
@@ -91,7 +94,7 @@ impl Service {
             explain,
             sources,
         } = options;
-        Ok(Arc::new(Service {
+        let service = Service {
             workers: Workers::start()?,
             tokens: Tokens::new(store.clone(), lake.clone(), &base_url),
             store,
@@ -106,6 +109,7 @@ impl Service {
             throttle: Throttle::new(&limits.rates),
             open_paths: open_paths(),
             script_paths: script_paths(),
+            hidden: Mutex::default(),
             queries: Arc::new(Semaphore::new(limits.queries)),
             views: Turns::new(limits.views),
             records: Turns::new(limits.records),
@@ -113,7 +117,9 @@ impl Service {
             explain,
             sources,
             lake,
-        }))
+        };
+        service.hide_what_is_erased().map_err(std::io::Error::other)?;
+        Ok(Arc::new(service))
     }
 
     /// Tells whether as many requests are being answered as there are processors: what can wait then does.
@@ -170,6 +176,18 @@ impl Service {
         working.await.map_err(Error::internal)
     }
 
+    /// Shows nobody what somebody has asked to erase, be it recorded in the lake or not.
+    pub(super) fn hide_what_is_erased(&self) -> Result<(), crate::consent::Error> {
+        // Held over both steps, so that of two requests the later one has the last word.
+        let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = self.store.open_erasures(0, usize::MAX >> 1)?;
+        if !asked.is_empty() || *hidden > 0 {
+            *hidden = asked.len();
+            self.lake.hide(&asked.iter().map(intent).collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
     /// Whether clients know the service by an encrypted address.
     pub(super) fn is_encrypted(&self) -> bool {
         self.base_url.starts_with("https:")
@@ -183,6 +201,9 @@ impl Service {
         }
         if let Err(error) = self.store.refresh() {
             tracing::error!(%error, "the service store could not be read again");
+        }
+        if let Err(error) = self.hide_what_is_erased() {
+            tracing::error!(%error, "what is to be erased could not be read; it is hidden once the lake has recorded it");
         }
     }
 }

@@ -36,7 +36,9 @@ pub use attachment::{
     Attached, AttachmentContent, AttachmentWriter, CONTENT_TAG, KeptAttachment, Range as AttachmentRange, Sums,
 };
 pub use catalog::Expired;
-pub use erase::{Erased, Intent};
+pub use erase::{
+    Erased, ErasedAttachment, ErasedFile, ErasedIds, Evidence, Intent, LakeStanding, ReplacingFile, Searched,
+};
 pub use error::LakeError;
 pub use folder::Folder;
 pub use info::{LakeInfo, TableInfo};

@@ -12,6 +12,7 @@ use rusqlite::Connection;
 use super::catalog;
 use super::clock::{Clock, SystemClock};
 use super::enclose::EnclosingKey;
+use super::erase::Intent;
 use super::error::LakeError;
 use super::folder::Folder;
 use super::owner::OwnerKey;
@@ -234,6 +235,12 @@ impl Lake {
     /// nothing may be erased.
     pub(crate) fn reader_apart(&self, limits: MemoryLimits) -> Arc<Reader> {
         Arc::new(self.0.data.apart(limits))
+    }
+
+    /// Hides what these intents mean from everybody who reads through this lake, from now on and until this is called without them: what
+    /// somebody has asked to erase, before a writer records it.
+    pub fn hide(&self, intents: &[Intent]) {
+        self.0.data.hide(intents);
     }
 
     /// Reads ahead what everybody who asks for the newest snapshot's rows needs first: footers and page indexes of its files, then

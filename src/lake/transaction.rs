@@ -163,9 +163,9 @@ impl<'w> Transaction<'w> {
         let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
         // The first half tells files of one owner from others' to whoever has the lake's key, the second one each from the next.
-        let whose = self.writer.lake().seal(&(mode.schema(), new.application, new.owner));
+        let whose = attachment::name_begin(self.writer.lake().owner_key(), mode, new.application, new.owner);
         let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
-        let path = dir.join(format!("{whose:016x}{number:016x}{}", attachment::SUFFIX));
+        let path = dir.join(format!("{whose}{number:016x}{}", attachment::SUFFIX));
         self.handed_out.push(path.clone());
         let trailer = Trailer {
             mode: mode.schema().to_owned(),

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use rustc_hash::FxHashSet;
 
 use super::catalog::{self, Expired};
-use super::erase::{Erased, Intent};
+use super::erase::{Erased, ErasedIds, Intent};
 use super::error::LakeError;
 use super::folder::Folder;
 use super::lock::WriteLock;
@@ -43,6 +43,8 @@ pub struct LakeWriter {
     pub(super) recorded: Option<Instant>,
     /// How long after that other processes are sure to know.
     pub(super) notice: Duration,
+    /// The ids of what this writer has erased.
+    pub(super) erased_ids: ErasedIds,
     /// Erasures that an earlier writer had begun.
     pub(super) resumed: Vec<(Intent, Erased)>,
     /// Dropped last: the connection closes under the lock.
@@ -84,6 +86,7 @@ impl LakeWriter {
             leaves_orphans: false,
             recorded: None,
             notice: Duration::ZERO,
+            erased_ids: ErasedIds::default(),
             resumed: Vec::new(),
             _lock: lock,
         };

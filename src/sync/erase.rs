@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::consent::{AskedErasure, Error, Store};
+use crate::consent::{AskedErasure, Error, Proof, Store};
 use crate::ingest::{self, Normalization, Options};
 use crate::lake::{Intent, Lake, LakeError, LakeWriter, PatientScope};
 
@@ -47,6 +47,7 @@ pub fn carry_out_erasures(
     loop {
         let asked = store.due_erasures(came.last, AT_ONCE)?;
         let Some(last) = asked.last() else {
+            store.sign_receipts(lake)?;
             return Ok(came);
         };
         came.last = last.id;
@@ -61,6 +62,9 @@ pub fn carry_out_erasures(
         let unfinished = writer.unfinished();
         let is_gone = |asked: &AskedErasure| asked.gone || !unfinished.contains(&intent(asked));
         let not_normalized = normalize_what_is_left(store, &mut writer, &asked, &is_gone, rules)?;
+        let is_done = |asked: &&AskedErasure| is_gone(asked) && !not_normalized.contains(&asked.owner);
+        let over: Vec<AskedErasure> = asked.iter().filter(is_done).cloned().collect();
+        take_down(store, &mut writer, over)?;
         drop(writer);
         for asked in asked.iter().filter(|asked| not_normalized.contains(&asked.owner)) {
             store.erasure_not_normalized(asked, is_gone(asked))?;
@@ -68,7 +72,6 @@ pub fn carry_out_erasures(
         let (done, left): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
             .into_iter()
             .partition(|asked| is_gone(asked) && !not_normalized.contains(&asked.owner));
-        store.erasures_done(&done)?;
         for asked in left.iter().filter(|asked| !is_gone(asked)) {
             // Which file it is, the lake has said.
             let authorization = asked.authorizations.first();
@@ -80,6 +83,33 @@ pub fn carry_out_erasures(
         came.done += done.len();
         came.left += left.len();
     }
+}
+
+/// Notes which rows are gone, and how that can be shown: first in the store, then it is forgotten in the lake.
+fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) -> Result<(), EraseError> {
+    if over.is_empty() {
+        return Ok(());
+    }
+    let intents: Vec<Intent> = over.iter().map(intent).collect();
+    let mut about = Vec::with_capacity(over.len());
+    for (asked, intent) in over.iter().zip(&intents) {
+        let mut patients: Vec<String> = asked.patient.iter().cloned().collect();
+        for authorization in &asked.authorizations {
+            let known = store.authorization(authorization)?;
+            patients.extend(known.and_then(|known| known.patient));
+        }
+        about.push((intent.clone(), patients));
+    }
+    let evidence = writer.evidence(&about)?;
+    let (ids, numbers) = writer.erased_ids(&intents);
+    let searched = store.search_ids(ids, &numbers)?;
+    let proofs = evidence
+        .into_iter()
+        .zip(searched)
+        .map(|(lake, store)| Proof { lake, store });
+    store.erasures_done(&over.into_iter().zip(proofs).collect::<Vec<_>>())?;
+    // What is taken down twice would be told twice; what is forgotten too early would not be told at all.
+    Ok(writer.forget_evidence(&intents)?)
 }
 
 /// Normalizes the rest of each person's records anew, and takes out earlier versions of them, which may have what the
@@ -94,7 +124,9 @@ fn normalize_what_is_left(
 ) -> Result<BTreeSet<i64>, EraseError> {
     let (mut done, mut failed) = (BTreeSet::new(), BTreeSet::new());
     let (mut whose, mut earlier) = (Vec::new(), Vec::new());
-    let due = asked.iter().filter(|asked| is_gone(asked) || asked.failures == 0);
+    // Imported records of a Patient go all at once: nothing of them is left to normalize.
+    let synced = asked.iter().filter(|asked| asked.patient.is_none());
+    let due = synced.filter(|asked| is_gone(asked) || asked.failures == 0);
     for asked in due.filter(|asked| done.insert(asked.owner)) {
         let options = Options {
             mode: asked.mode,
@@ -164,13 +196,13 @@ fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseErr
     Ok(Some(intent))
 }
 
-/// The rows that an authorization's syncs brought.
-fn intent(asked: &AskedErasure) -> Intent {
+/// The rows that an authorization's syncs brought, or that were imported for a Patient.
+pub fn intent(asked: &AskedErasure) -> Intent {
     Intent {
         mode: asked.mode,
         application: asked.application.clone(),
         patient: PatientScope {
-            patients: Vec::new(),
+            patients: asked.patient.iter().cloned().collect(),
             owners: vec![asked.owner],
             authorizations: asked.authorizations.clone(),
         },

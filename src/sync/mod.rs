@@ -11,6 +11,6 @@ mod settings;
 mod worker;
 
 pub use document::{Document, NotGiven, Shelf};
-pub use erase::{Erasing, carry_out_erasures};
+pub use erase::{Erasing, carry_out_erasures, intent};
 pub use settings::{Most, Pace, Settings};
 pub use worker::Worker;

@@ -188,9 +188,14 @@ impl Bench {
         }
         self.erased = self.erased.take().filter(|(_, at)| at.elapsed() < LATER);
         let after = self.erased.map_or(0, |(came, _)| came.last);
-        match self.shop.store.due_erasures(after, 1) {
-            Ok(open) if open.is_empty() => {}
-            Ok(_) => self.erasing = Some(tokio::spawn(erase(self.shop.clone(), after))),
+        let store = &self.shop.store;
+        let due = store.due_erasures(after, 1).and_then(|open| match open.is_empty() {
+            true => store.has_unreceipted_jobs(),
+            false => Ok(true),
+        });
+        match due {
+            Ok(false) => {}
+            Ok(true) => self.erasing = Some(tokio::spawn(erase(self.shop.clone(), after))),
             Err(error) => tracing::error!(%error, "erasures could not be looked for"),
         }
     }

@@ -295,6 +295,18 @@ const uses: { [Path in keyof paths]: () => Promise<void> } = {
     const [card] = data.parameter;
     expect(card?.name === "verifiableCredential" && card.valueString.split(".").length === 3, "it is a JWS");
   },
+  "/fhir/Patient/{id}/$expunge": async () => {
+    const { error, response } = await application.POST("/fhir/Patient/{id}/$expunge", { params: { path: { id: "anna" } } });
+    expect(response.status === 422 && error !== undefined, "an application cannot ask for it");
+  },
+  "/fhir/$expunge-status/{id}": async () => {
+    const { response } = await application.GET("/fhir/$expunge-status/{id}", { params: { path: { id: "none" } } });
+    expect(response.status === 404, "there is no such erasure");
+  },
+  "/receipts/.well-known/jwks.json": async () => {
+    const { data } = await open.GET("/receipts/.well-known/jwks.json");
+    expect(Array.isArray(data?.keys), "it is a key set");
+  },
   "/fhir/Patient/{id}/$pdf": async () => {
     const { response } = await patient.GET("/fhir/Patient/{id}/$pdf", { params: { path: { id: "$PATIENT_ID" } }, parseAs: "blob" });
     expect(response.headers.get("content-type") === "application/pdf", "it is a PDF");

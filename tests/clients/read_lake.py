@@ -79,7 +79,7 @@ def main():
         expect(third == second, "compaction changes no row")
         ask_duckdb(lake, "compaction")
         patient = min(id for table, id in third if table == "Patient")
-        run(program, "erase", "--data", lake, "--patient", patient)
+        run(program, "erase", "--yes", "--data", lake, "--patient", patient)
         ask_duckdb(lake, "erasure", lambda rows: rows < len(third))
         run(program, "compact", "--data", lake)
         ask_duckdb(lake, "compaction after it")

@@ -132,7 +132,7 @@ fn who_was_erased_does_not_come_back() {
                WHERE t.table_name = 'Patient' AND f.begin_snapshot = 1";
     let name: String = catalog.query_row(sql, [], |row| row.get(0)).unwrap();
     drop(catalog);
-    succeeds(&tabularium(lake.path(), &["erase", "--patient", "ann"]));
+    succeeds(&tabularium(lake.path(), &["erase", "--yes", "--patient", "ann"]));
     let expected = all(lake.path());
     assert_eq!(expected.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1, 0, 2, 0]);
     std::fs::remove_file(lake.catalog()).unwrap();
@@ -249,7 +249,7 @@ fn what_an_interrupted_writer_left_is_not_adopted() {
 fn a_new_catalog_counts_on() {
     let made = Made::new();
     let lake = made.copy();
-    succeeds(&tabularium(lake.path(), &["erase", "--patient", "ann"]));
+    succeeds(&tabularium(lake.path(), &["erase", "--yes", "--patient", "ann"]));
     let of = |lake: &Copy<'_>| {
         let lake = Lake::open(lake.path()).unwrap();
         (lake.picture().snapshot, lake.picture().erasures())
@@ -290,7 +290,7 @@ fn what_cannot_be_read_is_kept() {
     let after = all(lake.path());
     assert_eq!(after.iter().map(Vec::len).collect::<Vec<_>>(), [2, 3, 0, 1, 2, 1]);
     // It may hold something of hers as well, which an erasure says.
-    let erase = || tabularium(lake.path(), &["erase", "--patient", "ann"]);
+    let erase = || tabularium(lake.path(), &["erase", "--yes", "--patient", "ann"]);
     let done = erase();
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(3), "{said}");

@@ -106,7 +106,7 @@ impl Copy<'_> {
         for command in [
             vec!["import", &third],
             vec!["compact"],
-            vec!["erase", "--patient", "ann"],
+            vec!["erase", "--yes", "--patient", "ann"],
         ] {
             self.refuses(what, &command, &before);
         }

@@ -352,3 +352,14 @@ fn filed(lake: &Lake, resource: &serde_json::Value) -> Record {
         None => record,
     }
 }
+
+/// The rules of normalization, without a terminology.
+pub(crate) fn rules() -> tabularium::ingest::Normalization {
+    tabularium::ingest::Normalization {
+        knowledge: tabularium::normalize::Knowledge::default(),
+        today: tabularium::normalize::Day(0),
+        tag_system_base: "https://service.example/tags".to_owned(),
+        observer: None,
+        dangling: std::collections::BTreeMap::new(),
+    }
+}

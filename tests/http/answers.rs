@@ -395,6 +395,7 @@ fn open(walk: &Walk) {
         "/.well-known/smart-configuration",
         "/fhir/.well-known/smart-configuration",
         "/.well-known/jwks.json",
+        "/receipts/.well-known/jwks.json",
         "/openapi.json",
         "/",
         "/docs",
@@ -418,6 +419,36 @@ fn open(walk: &Walk) {
     }
 }
 
+/// What becomes of a patient's records at their request.
+fn erased(walk: &Walk) {
+    let server = &walk.server;
+    let token = server.patient_token("bert");
+    let bearer = [("authorization", format!("Bearer {token}"))];
+    let bearer = bearer.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let (expunge, status) = ("/fhir/Patient/{id}/$expunge", "/fhir/$expunge-status/{id}");
+    let accepted = walk.ask("post", expunge, "/fhir/Patient/bert/$expunge", &bearer, "");
+    walk.ask("post", expunge, "/fhir/Patient/anna/$expunge", &bearer, "");
+    let job = accepted["issue"][0]["diagnostics"]
+        .as_str()
+        .unwrap()
+        .rsplit('/')
+        .next()
+        .unwrap();
+    let path = format!("/fhir/$expunge-status/{job}");
+    assert_eq!(walk.get(status, &path, &token)["id"], "in-progress");
+    tabularium::sync::carry_out_erasures(&server.store, &server.lake, 0, &crate::harness::server::rules()).unwrap();
+    assert_eq!(walk.get(status, &path, &token)["id"], "completed");
+    assert_eq!(
+        server.get("/fhir/Patient/bert", &server.application_token()).status,
+        404
+    );
+    assert_eq!(
+        server.get("/fhir/Patient/anna", &server.application_token()).status,
+        200
+    );
+    walk.get("/oauth/introspect", "/oauth/introspect", &token);
+}
+
 #[test]
 fn answers_of_every_route_go_by_their_schemas() {
     let walk = Walk::new();
@@ -428,6 +459,7 @@ fn answers_of_every_route_go_by_their_schemas() {
     tokens(&walk);
     health_links(&walk);
     open(&walk);
+    erased(&walk);
     // Any route may refuse; here what the answer may be coded by.
     for (route, methods) in walk.document["paths"].as_object().unwrap() {
         let path = route
@@ -466,6 +498,7 @@ fn every_answer_with_a_body_says_what_it_is() {
         "OpenIdConfiguration",
         "SmartConfiguration",
         "JsonWebKeySet",
+        "ReceiptKeySet",
         "Resource",
         "Bundle",
         "OperationOutcome",

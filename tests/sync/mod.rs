@@ -5,6 +5,7 @@ mod attachments;
 mod dialects;
 mod doors;
 mod ended;
+mod expunge;
 mod journey;
 mod killed;
 mod many;

@@ -127,7 +127,8 @@ fn again(connection: &Connection, now: i64, authorization: &Authorization, resyn
     connection
         .prepare_cached(sql)?
         .execute(params![authorization.id, now])?;
-    if resync == Resync::Never {
+    // What was expunged comes back by a new authorization only.
+    if resync == Resync::Never || authorization.data_erased_at.is_some() {
         return Ok(());
     }
     let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE') LIMIT 1";

@@ -3,7 +3,6 @@
 use rusqlite::{Connection, params};
 
 use crate::consent::audit::Actor;
-use crate::consent::cards::revoke_cards;
 use crate::consent::error::Error;
 use crate::consent::moves::{end, kill_tokens};
 use crate::consent::record::{Authorization, Consent};
@@ -77,8 +76,8 @@ fn end_these(
     let is_left = Authorization::of(connection, &consent.id)?.iter().any(may_end);
     if !is_left && consent.state.after(ConsentEvent::Revoked).is_ok() {
         consent.step(connection, now, Actor::Application, ConsentEvent::Revoked)?;
-        revoke_cards(connection, now, &consent.id)?;
-        kill_tokens(connection, now, &consent.id)?;
+        let ending = (Actor::Application, ConsentEvent::Revoked.name());
+        kill_tokens(connection, now, ending, &consent.id)?;
     }
     if revoked.count > before {
         revoked.consents.push(consent.id);

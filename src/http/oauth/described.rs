@@ -47,6 +47,8 @@ pub(in crate::http) fn introspection() -> Value {
         "jti": text, "iat": time, "exp": time, "active": active, "iss": text, "aud": text, "sub": text,
         "client_id": text, "patient": text, "user": or_null(&user()), "state": text, "usage": usage(),
         "endpoint": or_null(&endpoint()), "sync": sync(), "timeUntilMaxAuth": max_auth(),
+        "expungedAt": {"type": "integer", "description": "when the patient had all records erased, in seconds since the Unix epoch; \
+                                                          left out otherwise"},
     });
     let mut schema = object(&["active"], properties);
     schema["description"] = json!("only active, which is false, where nothing is left of what the token stood for");

@@ -4,6 +4,7 @@
 mod away;
 pub(super) mod card;
 mod everything;
+mod expunge;
 mod pdf;
 mod sent;
 mod streamed;
@@ -19,6 +20,14 @@ pub(super) const OPERATIONS: [(&str, &str); 2] = [everything::DECLARED, summary:
 
 /// The routes of all of them.
 pub(super) fn routes() -> Vec<Route> {
-    let operations = [everything::routes(), pdf::routes(), summary::routes(), card::routes()];
-    operations.into_iter().flatten().collect()
+    [
+        everything::routes(),
+        pdf::routes(),
+        summary::routes(),
+        card::routes(),
+        expunge::routes(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -181,12 +181,7 @@ pub(in crate::http) async fn summary_of(
     drawn(service, made, turn).await
 }
 
-async fn read(
-    service: &Service,
-    access: &Access,
-    patients: &[String],
-    sections: Sections,
-) -> Result<Summary, Error> {
+async fn read(service: &Service, access: &Access, patients: &[String], sections: Sections) -> Result<Summary, Error> {
     let subject = Subject {
         scope: &access.scope,
         patients,

@@ -5,8 +5,8 @@ use rustc_hash::FxHashSet;
 use super::document;
 use super::route::Route;
 use crate::http::{
-    binary, capability, connect, directory, discovery, health_link, home, link, oauth, patient, read, rest, search,
-    view_run, view_validate,
+    binary, capability, connect, directory, discovery, health_link, home, link, oauth, patient, read, receipts, rest,
+    search, view_run, view_validate,
 };
 
 /// Routes that belong together.
@@ -72,7 +72,7 @@ pub(super) fn table() -> Vec<Family> {
         family(
             "Discovery",
             "What clients find out by themselves; readable by the scripts of any page",
-            discovery::routes(),
+            discovery::routes().into_iter().chain(receipts::routes()).collect(),
         ),
         family(
             "Directory",

@@ -34,7 +34,7 @@ pub(in crate::http) fn introspection(
         (Surface::Link, Some(source)) => &source.authorization.id,
         _ => &claims.sub,
     };
-    Ok(json!({
+    let mut answer = json!({
         "jti": claims.jti,
         "iat": claims.iat,
         "exp": claims.exp,
@@ -50,7 +50,12 @@ pub(in crate::http) fn introspection(
         "endpoint": primary.map(|source| Endpoint::from(&source.endpoint)),
         "sync": sync(service, standing, None, true)?,
         "timeUntilMaxAuth": max_auth(primary.map_or(MaxAuth::Unsupported, |source| source.max_auth(now))),
-    }))
+    });
+    // The token is accepted and finds nothing.
+    if let Some(at) = consent.expunged_at {
+        answer["expungedAt"] = at.into();
+    }
+    Ok(answer)
 }
 
 /// The state of an authorization; only the link API tells one that was refreshed.

@@ -14,6 +14,9 @@ pub use content::{AttachmentContent, Range};
 pub use door::{Attached, KeptAttachment};
 pub use write::{AttachmentWriter, Sums};
 
+use super::owner::OwnerKey;
+use super::scope::Mode;
+
 pub(super) use trailer::{Trailer, read_trailer};
 pub(super) use write::seal;
 
@@ -25,6 +28,11 @@ pub(super) const TABLE: &str = "Binary";
 pub const CONTENT_TAG: &str = "ContentSha256";
 /// Each piece of so many bytes has a checksum of its own.
 const BLOCK: usize = 64 << 10;
+
+/// How the names of an owner's files begin.
+pub(super) fn name_begin(key: OwnerKey, mode: Mode, application: &str, owner: i64) -> String {
+    format!("{:016x}", key.seal(&(mode.schema(), application, owner)))
+}
 
 /// Whether a path is that of such a file.
 pub(super) fn is_attachment(path: &std::path::Path) -> bool {

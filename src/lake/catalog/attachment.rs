@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::load::Head;
 use super::stamp;
 use crate::lake::attachment::{TABLE as FOLDER, Trailer};
-use crate::lake::erase::{Erasure, Intent};
+use crate::lake::erase::{ErasedAttachment, Erasure, Intent};
 use crate::lake::error::LakeError;
 use crate::lake::layout::ATTACHMENTS_LAYOUT_VERSION;
 use crate::lake::scope::Mode;
@@ -238,12 +238,12 @@ pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64
     Ok(files)
 }
 
-/// Takes out what erasures mean, of all snapshots, and schedules the files for deletion; says how many of each there were.
+/// Takes out what erasures mean, of all snapshots, and schedules the files for deletion; says of each which.
 pub(super) fn erase_attachments(
     transaction: &Connection,
     erasures: &[&Erasure],
     now: i64,
-) -> Result<Vec<(u64, u64)>, LakeError> {
+) -> Result<Vec<(u64, Vec<ErasedAttachment>)>, LakeError> {
     let mut erased = Vec::new();
     if erasures.is_empty() || !has_attachments(transaction)? {
         return Ok(erased);
@@ -251,11 +251,22 @@ pub(super) fn erase_attachments(
     for erasure in erasures {
         let Some(intent) = erasure.intent() else { continue };
         let meant = meant(transaction, &intent, Some(erasure.first_file))?;
+        let mut files = Vec::with_capacity(meant.len());
         for one in &meant {
             schedule(transaction, "attachment_id = ?1", *one, now)?;
-            transaction.execute("DELETE FROM tabularium_attachment WHERE attachment_id = ?", [one])?;
+            let sql = format!(
+                "DELETE FROM tabularium_attachment WHERE attachment_id = ?
+                 RETURNING mode || '/{FOLDER}/' || path, content_bytes, sha256"
+            );
+            files.push(transaction.prepare_cached(&sql)?.query_row([one], |row| {
+                Ok(ErasedAttachment {
+                    path: row.get(0)?,
+                    bytes: row.get(1)?,
+                    sha256: row.get(2)?,
+                })
+            })?);
         }
-        erased.push((erasure.id, meant.len() as u64));
+        erased.push((erasure.id, files));
     }
     Ok(erased)
 }

@@ -1,16 +1,18 @@
 //! Erasures in the catalog: the record of one, and the exchange of files that finishes it.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::attachment::erase_attachments;
+use super::evidence::keep_entries;
 use super::expire::schedule;
 use super::insert::write_statistics;
 use super::load::head;
 use super::statistics::recompute;
-use crate::lake::erase::{Erasure, Erasures, Intent};
+use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Erasures, Intent};
 use crate::lake::error::LakeError;
 use crate::lake::layout::Layout;
 use crate::lake::scope::{Mode, PatientScope, Scope};
@@ -115,6 +117,15 @@ pub(super) fn erasures(connection: &Connection) -> Result<Erasures, LakeError> {
     Ok(Erasures { epoch, pending })
 }
 
+/// The same by their numbers.
+pub(super) fn intents(connection: &Connection) -> Result<BTreeMap<u64, Intent>, LakeError> {
+    let pending = erasures(connection)?.pending;
+    let each = pending
+        .iter()
+        .filter_map(|erasure| Some((erasure.id, erasure.intent()?)));
+    Ok(each.collect())
+}
+
 /// What the erasures mean that are recorded and not finished.
 pub(in crate::lake) fn unfinished(connection: &Connection) -> Result<Vec<Intent>, LakeError> {
     let pending = erasures(connection)?.pending;
@@ -212,6 +223,7 @@ pub(in crate::lake) fn exchange(
     finished: &[u64],
     exchanges: &[Exchange<'_>],
     attached: &[&Erasure],
+    files: Vec<(u64, ErasedFile)>,
 ) -> Result<Vec<(u64, u64)>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let head = head(&transaction)?;
@@ -238,12 +250,21 @@ pub(in crate::lake) fn exchange(
         }
     }
     let attachments = erase_attachments(&transaction, attached, head.time)?;
+    let counts = attachments
+        .iter()
+        .map(|(id, erased)| (*id, erased.len() as u64))
+        .collect();
+    let files = files.into_iter().map(|(id, file)| (id, Entry::File(file)));
+    let of_erasure =
+        |(id, erased): (u64, Vec<ErasedAttachment>)| erased.into_iter().map(move |one| (id, Entry::Attachment(one)));
+    let entries: Vec<(u64, Entry)> = files.chain(attachments.into_iter().flat_map(of_erasure)).collect();
+    keep_entries(&transaction, head.snapshot, entries)?;
     for id in finished {
         transaction.execute("DELETE FROM tabularium_erasure WHERE erasure_id = ?", [id])?;
     }
     count(&transaction, 1)?;
     transaction.commit()?;
-    Ok(attachments)
+    Ok(counts)
 }
 
 /// Folds the write-ahead log into the catalog and empties it, so that no older page of the catalog is left. `false` while

@@ -3,14 +3,16 @@
 //! This room decides which rows stand in the catalog for a snapshot, and reads them back as a `Picture`. It does not
 //! write data files, take locks or decide what to commit (`lake::transaction`, `lake::writer`).
 //!
-//! Beside the DuckLake tables stand three of our own: `tabularium_file_bounds`, the bounds of `owner`, `version` and
+//! Beside the DuckLake tables stand four of our own: `tabularium_file_bounds`, the bounds of `owner`, `version` and
 //! `last_updated` per file as integers, so that a lake with 100,000 files opens without reading every statistics row;
-//! `tabularium_erasure`, the erasures that are not finished; and `tabularium_attachment`, the files of attachments.
+//! `tabularium_erasure`, the erasures that are not finished; `tabularium_evidence`, what finished ones have done; and
+//! `tabularium_attachment`, the files of attachments.
 
 mod attachment;
 mod connection;
 mod create;
 mod erasure;
+mod evidence;
 mod expire;
 mod insert;
 mod load;
@@ -27,6 +29,7 @@ pub(super) use create::{check_version, count_on, create, forget_first, make, own
 pub(super) use erasure::{
     Exchange, NewPeriod, StoredFile, empty_log, epoch, exchange, oldest_snapshot, reached, record, unfinished,
 };
+pub(super) use evidence::{entries, forget_entries, search};
 pub use expire::Expired;
 pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};

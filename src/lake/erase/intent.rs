@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lake::scope::{Mode, PatientScope, Scope};
 
@@ -42,6 +43,17 @@ pub(in crate::lake) struct Erasure {
 }
 
 impl Erasure {
+    /// One that no catalog has recorded: it means every file.
+    pub(super) fn unrecorded(intent: &Intent) -> Erasure {
+        // What is remembered of scopes goes by the numbers of erasures, and those of the catalog count from one.
+        static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
+        Erasure {
+            id: NEXT.fetch_sub(1, Ordering::Relaxed),
+            scope: Arc::new(intent.scope()),
+            first_file: u64::MAX,
+        }
+    }
+
     /// Under whom the rows lie.
     pub(in crate::lake) fn owners(&self) -> &[i64] {
         self.scope.patient.as_ref().map_or(&[], |patient| &patient.owners)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::intent::{Erasure, Erasures};
+use super::intent::{Erasure, Erasures, Intent};
 use crate::lake::picture::Picture;
 use crate::lake::scope::Scope;
 
@@ -12,6 +12,8 @@ use crate::lake::scope::Scope;
 pub(in crate::lake) struct Known {
     epoch: u64,
     list: Vec<One>,
+    /// What somebody has asked to erase and the catalog has not recorded yet.
+    asked: Vec<Arc<Erasure>>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,17 +45,37 @@ impl Known {
                 });
             }
         }
-        Some(Known { epoch: now.epoch, list })
+        Some(Known {
+            epoch: now.epoch,
+            list,
+            asked: self.asked.clone(),
+        })
+    }
+
+    /// The same where exactly these intents are hidden from everybody, recorded or not; `None` where they are already.
+    pub(in crate::lake) fn hiding(&self, intents: &[Intent]) -> Option<Known> {
+        let same = |erasure: &Arc<Erasure>, intent: &Intent| *erasure.scope == intent.scope();
+        if self.asked.len() == intents.len() && self.asked.iter().zip(intents).all(|(one, intent)| same(one, intent)) {
+            return None;
+        }
+        let asked = intents.iter().map(|intent| {
+            let known = self.asked.iter().find(|one| same(one, intent));
+            known.cloned().unwrap_or_else(|| Arc::new(Erasure::unrecorded(intent)))
+        });
+        Some(Known {
+            epoch: self.epoch,
+            list: self.list.clone(),
+            asked: asked.collect(),
+        })
     }
 
     /// The erasures that a scope's reading of a picture has to honour.
     pub(in crate::lake) fn of(&self, picture: &Picture, scope: &Scope) -> Box<[Arc<Erasure>]> {
-        let concerns = |one: &&One| {
-            one.finished.is_none_or(|finished| finished > picture.erasures.epoch)
-                && one.erasure.scope.mode == scope.mode
-                && one.erasure.scope.application == scope.application
+        let is_left = |one: &&One| one.finished.is_none_or(|finished| finished > picture.erasures.epoch);
+        let recorded = self.list.iter().filter(is_left).map(|one| &one.erasure);
+        let concerns = |erasure: &&Arc<Erasure>| {
+            erasure.scope.mode == scope.mode && erasure.scope.application == scope.application
         };
-        let list = self.list.iter().filter(concerns);
-        list.map(|one| Arc::clone(&one.erasure)).collect()
+        recorded.chain(&self.asked).filter(concerns).map(Arc::clone).collect()
     }
 }

@@ -8,13 +8,18 @@
 //! transactions the record goes, too (`run`). All that is recorded is carried out together, so that a file is rewritten once
 //! for all. The next writer finishes what a killed one began.
 
+mod evidence;
+mod identifiers;
 mod intent;
 mod known;
 mod prepare;
 mod rewrite;
 mod run;
+mod search;
 mod superseded;
 
+pub(super) use evidence::{Entry, subject};
+pub use evidence::{ErasedAttachment, ErasedFile, ErasedIds, Evidence, LakeStanding, ReplacingFile, Searched};
 pub use intent::Intent;
 pub(super) use intent::{Erasure, Erasures};
 pub(super) use known::Known;

@@ -1,13 +1,21 @@
 //! Writing the files that are to take another's place: a data file without what is erased, and its delete files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aws_lc_rs::digest;
+
+use super::evidence::{ErasedFile, ReplacingFile, Searched};
+use super::identifiers::Identifiers;
 use super::intent::Erasure;
 use super::rewrite::rewrite;
+use super::search::search_file;
 use crate::fhir::{TypeId, facts};
+use crate::lake::attachment::hexadecimal;
 use crate::lake::catalog::{Exchange, NewPeriod, StoredFile};
 use crate::lake::deletes;
 use crate::lake::error::LakeError;
@@ -59,8 +67,17 @@ pub(super) struct Found {
     pub(super) rows: u64,
     /// Resources of the newest one.
     pub(super) live: u64,
+    /// What becomes of the file; `None` where it held nothing but blank rows.
+    pub(super) file: Option<ErasedFile>,
     /// Whether something else is left of the file.
     pub(super) rewritten: bool,
+}
+
+/// The ids that new files are searched for, and the number of each erasure's among them.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) identifiers: &'a Identifiers,
+    pub(super) numbers: &'a BTreeMap<u64, u32>,
 }
 
 /// An exchange that only waits to be recorded.
@@ -101,14 +118,104 @@ pub(super) fn prepare<'p>(
     table: &'p Arc<TablePicture>,
     file: &StoredFile,
     erasures: &[&Erasure],
-    oldest: u64,
+    (wanted, oldest): (&Wanted<'_>, u64),
 ) -> Result<Option<Prepared<'p>>, Hindrance> {
     let scopes: Vec<&Scope> = erasures.iter().map(|erasure| &*erasure.scope).collect();
     let erased = meant(&path(folder, table, file), file.id, &scopes)?;
     if erased.all.is_empty() {
         return Ok(None);
     }
-    replace(folder, table, file, erasures, &erased, oldest).map(Some)
+    let mut prepared = replace(folder, table, file, erasures, &erased, oldest)?;
+    describe(folder, table, file, erasures, wanted, &mut prepared)?;
+    Ok(Some(prepared))
+}
+
+/// The ids of the rows that erasures mean in a file, each with its number.
+pub(super) fn collect_ids(
+    folder: &Folder,
+    table: &TablePicture,
+    file: &StoredFile,
+    erasures: &[(&Erasure, u32)],
+    identifiers: &mut Identifiers,
+) -> Result<(), Hindrance> {
+    let scopes: Vec<&Scope> = erasures.iter().map(|(erasure, _)| &*erasure.scope).collect();
+    let ty = facts().get(table.ty).name;
+    let rows = meant(&path(folder, table, file), file.id, &scopes)?;
+    for ((_, number), ids) in erasures.iter().zip(&rows.ids) {
+        ids.iter().for_each(|id| identifiers.add(*number, ty, id));
+    }
+    Ok(())
+}
+
+/// Says of each erasure what becomes of a file: what it was, what takes its place, and what a search finds in that.
+fn describe(
+    folder: &Folder,
+    table: &TablePicture,
+    file: &StoredFile,
+    erasures: &[&Erasure],
+    wanted: &Wanted<'_>,
+    prepared: &mut Prepared<'_>,
+) -> Result<(), Hindrance> {
+    let (data, ty) = (folder.data(), facts().get(table.ty).name);
+    let below = |path: &Path| path.strip_prefix(&data).unwrap_or(path).to_string_lossy().into_owned();
+    let old = path(folder, table, file);
+    let sha256 = sha256(&old)?;
+    let new = prepared.exchange.written.as_ref();
+    let new = new.map(|(name, _)| folder.table(table.mode, ty).join(name));
+    let of = |id: u64| erasures.iter().find(|erasure| erasure.id == id);
+    let asked: Vec<(&str, u32)> = prepared
+        .found
+        .iter()
+        .filter_map(|found| {
+            Some((
+                &*of(found.erasure)?.scope.application,
+                *wanted.numbers.get(&found.erasure)?,
+            ))
+        })
+        .collect();
+    let searched = match &new {
+        Some(new) => search_file(new, ty, wanted.identifiers, &asked)?,
+        None => vec![Searched::default(); asked.len()],
+    };
+    let new = new
+        .map(|new| Ok::<_, LakeError>((below(&new), self::sha256(&new)?)))
+        .transpose()?;
+    for (found, searched) in prepared
+        .found
+        .iter_mut()
+        .zip(searched)
+        .filter(|(found, _)| found.rows > 0)
+    {
+        found.file = Some(ErasedFile {
+            path: below(&old),
+            sha256: sha256.clone(),
+            replaced_by: new.clone().map(|(path, sha256)| ReplacingFile {
+                path,
+                sha256,
+                values: searched.values,
+                found: searched.found,
+            }),
+            ty: ty.to_owned(),
+            rows: found.rows,
+            resources: found.live,
+        });
+    }
+    Ok(())
+}
+
+/// The SHA-256 of a file's bytes, in hexadecimal digits.
+fn sha256(path: &Path) -> Result<String, LakeError> {
+    let mut file = File::open(path).map_err(LakeError::io("read", path))?;
+    let mut sum = digest::Context::new(&digest::SHA256);
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hexadecimal(sum.finish().as_ref())),
+            Ok(count) => sum.update(&buffer[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(LakeError::io("read", path)(error)),
+        }
+    }
 }
 
 /// The same for the rows of scopes that the newest snapshot has no more. Rows that are blank already are no reason.
@@ -182,6 +289,7 @@ fn replace<'p>(
                 ty: table.ty,
                 rows: real().count() as u64,
                 live: real().filter(|row| is_live(row)).count() as u64,
+                file: None,
                 rewritten,
             });
         }

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::evidence::subject;
+use super::identifiers::Identifiers;
 use super::intent::{Erasure, Intent};
-use super::prepare::{Found, Fresh, Hindrance, Prepared, meant, prepare, reasons};
+use super::prepare::{Found, Fresh, Hindrance, Prepared, Wanted, collect_ids, meant, prepare, reasons};
 use crate::fhir::{TypeId, facts};
 use crate::lake::catalog::{self, Exchange, StoredFile};
 use crate::lake::error::LakeError;
-use crate::lake::picture::TablePicture;
+use crate::lake::picture::{Picture, TablePicture};
 use crate::lake::scope::{Mode, PatientScope, Scope};
 use crate::lake::transaction::sync_files;
 use crate::lake::writer::LakeWriter;
@@ -281,6 +283,11 @@ impl LakeWriter {
     ) -> Result<(), LakeError> {
         let picture = self.lake().picture();
         let folder = self.lake().folder().clone();
+        let (numbers, identifiers) = self.collect_ids(&picture, pending)?;
+        let wanted = Wanted {
+            identifiers: &identifiers,
+            numbers: &numbers,
+        };
         let mut work = Work::default();
         for table in picture.tables.values() {
             let of_mode = || pending.iter().filter(|erasure| erasure.scope.mode == table.mode);
@@ -291,11 +298,11 @@ impl LakeWriter {
                 let may_reach = |erasure: &&Erasure| erasure.may_reach(file.id, &file.owners);
                 let erasures: Vec<&Erasure> = of_mode().map(|erasure| &**erasure).filter(may_reach).collect();
                 let oldest = catalog::oldest_snapshot(&self.connection)?;
-                let mut made = prepare(&folder, table, &file, &erasures, oldest);
+                let mut made = prepare(&folder, table, &file, &erasures, (&wanted, oldest));
                 let no_room = matches!(&made, Err(Hindrance::Error(error)) if error.is_of_writing());
                 if no_room && !work.exchanges.is_empty() {
                     self.exchange(std::mem::take(&mut work), &[], &[], progress)?;
-                    made = prepare(&folder, table, &file, &erasures, oldest);
+                    made = prepare(&folder, table, &file, &erasures, (&wanted, oldest));
                 }
                 match made {
                     Ok(Some(prepared)) => work.add(prepared),
@@ -326,6 +333,39 @@ impl LakeWriter {
         self.exchange(work, &finished, &attached, progress)
     }
 
+    /// The ids of all rows that erasures mean, and the number of each erasure's among them. What cannot be read is told when it is to be
+    /// rewritten.
+    fn collect_ids(
+        &mut self,
+        picture: &Picture,
+        pending: &[Arc<Erasure>],
+    ) -> Result<(BTreeMap<u64, u32>, Arc<Identifiers>), LakeError> {
+        let key = self.lake().owner_key();
+        let mut numbers = BTreeMap::new();
+        for erasure in pending {
+            if let Some(intent) = erasure.intent() {
+                numbers.insert(erasure.id, self.erased_ids.number(&subject(key, &intent)));
+            }
+        }
+        let folder = self.lake().folder().clone();
+        let identifiers = Arc::make_mut(&mut self.erased_ids.identifiers);
+        for table in picture.tables.values() {
+            let of_mode = || pending.iter().filter(|erasure| erasure.scope.mode == table.mode);
+            let reached = catalog::reached(&self.connection, table.table_id, |file, owners| {
+                of_mode().any(|erasure| erasure.may_reach(file, owners))
+            })?;
+            for file in reached {
+                let erasures: Vec<(&Erasure, u32)> = of_mode()
+                    .filter(|erasure| erasure.may_reach(file.id, &file.owners))
+                    .filter_map(|erasure| Some((&**erasure, *numbers.get(&erasure.id)?)))
+                    .collect();
+                // A file that hinders it is told of when it comes to rewriting it.
+                let _ = collect_ids(&folder, table, &file, &erasures, identifiers);
+            }
+        }
+        Ok((numbers, Arc::clone(&self.erased_ids.identifiers)))
+    }
+
     /// Whether attachments are there that erasures mean.
     fn have_attachments(&self, erasures: &[&Erasure]) -> Result<bool, LakeError> {
         for intent in erasures.iter().filter_map(|erasure| erasure.intent()) {
@@ -349,7 +389,11 @@ impl LakeWriter {
             std::thread::sleep(self.notice.saturating_sub(recorded.elapsed()));
         }
         let before = catalog::epoch(&self.connection)?;
-        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached);
+        let mut files = Vec::new();
+        for found in &mut work.found {
+            files.extend(found.file.take().map(|file| (found.erasure, file)));
+        }
+        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached, files);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
             // Even if an error is reported they may be part of a snapshot; the next writer sorts that out.
             work.fresh.keep();

@@ -20,6 +20,8 @@ pub(in crate::lake) struct OwnRows {
     pub(in crate::lake) of: Vec<Vec<u64>>,
     /// Of all scopes together.
     pub(in crate::lake) all: Vec<u64>,
+    /// The ids of each scope's rows.
+    pub(in crate::lake) ids: Vec<Vec<String>>,
     /// Those among them that an earlier erasure left blank. They look like their neighbour's, and repeat its id.
     pub(in crate::lake) blank: Vec<u64>,
 }
@@ -31,15 +33,19 @@ pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope]) -> Re
     let owners: Vec<OwnerSet> = scopes.iter().map(owners).collect();
     let mut rows = OwnRows {
         of: vec![Vec::new(); scopes.len()],
+        ids: vec![Vec::new(); scopes.len()],
         ..OwnRows::default()
     };
     for (at, group) in file.groups().iter().enumerate() {
-        let mut all = Ranges::default();
+        let (mut all, mut owned) = (Ranges::default(), Vec::new());
         for ((scope, owners), found) in scopes.iter().zip(&owners).zip(&mut rows.of) {
             if may_hold_owners(&file, at, owners) {
                 let own = file.directory(at)?.own(scope, Some(owners));
                 found.extend(own.rows().map(|row| u64::from(group.first + row)));
                 all = all.union(&own);
+                owned.push(own);
+            } else {
+                owned.push(Ranges::default());
             }
         }
         if all.is_empty() {
@@ -48,6 +54,11 @@ pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope]) -> Re
         let ids = read_root(&file, at, "id", &all)?;
         let id = texts(&file, &ids, "id")?;
         let blank = all.rows().enumerate().filter(|(at, _)| id(*at).is_none_or(is_blank));
+        let places: Vec<u32> = all.rows().collect();
+        for (own, ids) in owned.iter().zip(&mut rows.ids) {
+            let of_row = |row: u32| id(places.binary_search(&row).ok()?).filter(|id| !is_blank(id));
+            ids.extend(own.rows().filter_map(of_row).map(str::to_owned));
+        }
         rows.blank.extend(blank.map(|(_, row)| u64::from(group.first + row)));
         rows.all.extend(all.rows().map(|row| u64::from(group.first + row)));
     }

@@ -22,7 +22,7 @@ use super::shared::SharedRows;
 use super::watch::Watch;
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
-use crate::lake::erase::{Erasure, Erasures, Known};
+use crate::lake::erase::{Erasure, Erasures, Intent, Known};
 use crate::lake::layout::system_fields;
 use crate::lake::owner::SHARED;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
@@ -57,6 +57,16 @@ impl Reader {
     pub(in crate::lake) fn learn(&self, erasures: &Erasures, oldest: u64) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = known.learn(erasures, oldest) {
+            *known = Arc::new(now);
+            drop(known);
+            self.memory.forget();
+        }
+    }
+
+    /// Hides exactly what these intents mean, besides what the catalog has recorded.
+    pub(in crate::lake) fn hide(&self, intents: &[Intent]) {
+        let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(now) = known.hiding(intents) {
             *known = Arc::new(now);
             drop(known);
             self.memory.forget();

@@ -1,0 +1,116 @@
+//! What erasures have done, in the catalog until whoever asked takes it, so that a process which is killed loses none of it; and the
+//! search of the catalog itself.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, TransactionBehavior, params};
+
+use super::create::owner_key;
+use super::erasure::{epoch, intents};
+use crate::lake::erase::{Entry, ErasedIds, LakeStanding, subject};
+use crate::lake::error::LakeError;
+
+const TABLE: &str = "
+CREATE TABLE IF NOT EXISTS tabularium_evidence (evidence_id INTEGER PRIMARY KEY, subject VARCHAR NOT NULL, snapshot BIGINT NOT NULL, erasures BIGINT NOT NULL, entry VARCHAR NOT NULL)";
+
+/// How many texts of the catalog were looked at, and in how many of them ids stand, by whose they are.
+#[derive(Debug, Default)]
+pub(in crate::lake) struct FoundInTexts {
+    pub(in crate::lake) values: u64,
+    pub(in crate::lake) found: Vec<u64>,
+}
+
+/// Keeps what was done for erasures, by their numbers, in the transaction that does it.
+pub(super) fn keep_entries(
+    transaction: &Connection,
+    snapshot: u64,
+    entries: Vec<(u64, Entry)>,
+) -> Result<(), LakeError> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    transaction.execute_batch(TABLE)?;
+    let (key, erasures) = (owner_key(transaction)?, epoch(transaction)?);
+    let mut insert = transaction
+        .prepare_cached("INSERT INTO tabularium_evidence (subject, snapshot, erasures, entry) VALUES (?, ?, ?, ?)")?;
+    let intents = intents(transaction)?;
+    for (id, entry) in entries {
+        let Some(intent) = intents.get(&id) else {
+            continue;
+        };
+        // Texts and numbers always become JSON.
+        let text = serde_json::to_string(&entry).unwrap_or_default();
+        insert.execute(params![subject(key, intent), snapshot, erasures, text])?;
+    }
+    Ok(())
+}
+
+/// What was done for a subject, each with where the lake stood before.
+pub(in crate::lake) fn entries(
+    connection: &Connection,
+    subject: &str,
+) -> Result<Vec<(LakeStanding, Entry)>, LakeError> {
+    if !has_table(connection)? {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT snapshot, erasures, entry FROM tabularium_evidence WHERE subject = ? ORDER BY evidence_id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([subject])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let standing = LakeStanding {
+            snapshot: row.get(0)?,
+            erasures: row.get(1)?,
+        };
+        let entry = serde_json::from_str(&row.get::<_, String>(2)?);
+        let damaged = |_| LakeError::Damaged("tabularium_evidence has a row that is no evidence".to_owned());
+        found.push((standing, entry.map_err(damaged)?));
+    }
+    Ok(found)
+}
+
+/// Forgets what was done for subjects.
+pub(in crate::lake) fn forget_entries(connection: &mut Connection, subjects: &[String]) -> Result<(), LakeError> {
+    if !has_table(connection)? {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for subject in subjects {
+        transaction.execute("DELETE FROM tabularium_evidence WHERE subject = ?", [subject])?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Looks for ids in every text of the catalog.
+pub(in crate::lake) fn search(connection: &Connection, ids: &ErasedIds) -> Result<FoundInTexts, LakeError> {
+    let mut tables = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
+    let tables = tables
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<Vec<String>, _>>()?;
+    let mut searched = FoundInTexts::default();
+    for table in tables {
+        let mut statement = connection.prepare(&format!("SELECT * FROM \"{table}\""))?;
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            for (at, name) in names.iter().enumerate() {
+                let (ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = row.get_ref(at)? else {
+                    continue;
+                };
+                let text = String::from_utf8_lossy(bytes);
+                searched.values += 1;
+                for one in ids.in_cell(name, &text) {
+                    let at = one as usize;
+                    searched.found.resize(searched.found.len().max(at + 1), 0);
+                    searched.found[at] += 1;
+                }
+            }
+        }
+    }
+    Ok(searched)
+}
+
+fn has_table(connection: &Connection) -> Result<bool, LakeError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tabularium_evidence')";
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}

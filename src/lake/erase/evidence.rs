@@ -1,0 +1,230 @@
+//! What an erasure leaves behind to show that it was done: which files it replaced, and what a search for the erased ids found in the new
+//! ones. It names no person and is kept in the catalog from the exchange of the files on, until whoever asked takes it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::identifiers::Identifiers;
+use super::intent::Intent;
+use super::search::search_attachments;
+use crate::lake::catalog;
+use crate::lake::error::LakeError;
+use crate::lake::owner::OwnerKey;
+use crate::lake::writer::LakeWriter;
+
+/// Where a lake stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LakeStanding {
+    /// The newest snapshot.
+    pub snapshot: u64,
+    /// How many times an erasure was recorded or finished.
+    pub erasures: u64,
+}
+
+/// A data file that was written anew, or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErasedFile {
+    /// Its path below `data/`.
+    pub path: String,
+    /// The SHA-256 of its bytes, in hexadecimal digits.
+    pub sha256: String,
+    /// The file in its place; `None` where nothing was left.
+    pub replaced_by: Option<ReplacingFile>,
+    /// The type of its resources.
+    #[serde(rename = "type")]
+    pub ty: String,
+    /// Rows that went, of all snapshots.
+    pub rows: u64,
+    /// Resources of the newest snapshot among them.
+    pub resources: u64,
+}
+
+/// The file that took a file's place, read again from the disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplacingFile {
+    /// Its path below `data/`.
+    pub path: String,
+    /// The SHA-256 of its bytes, in hexadecimal digits.
+    pub sha256: String,
+    /// Texts in its decoded columns that were searched for the erased ids: those of the same application's rows.
+    pub values: u64,
+    /// How many of them have one.
+    pub found: u64,
+}
+
+/// The file of an attachment that was removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErasedAttachment {
+    /// Its path below `data/`.
+    pub path: String,
+    /// Length of the document.
+    pub bytes: u64,
+    /// The SHA-256 of the document, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// How many values were searched, and how many of them have an id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Searched {
+    /// Values that were looked at.
+    pub values: u64,
+    /// Values that have an id.
+    pub found: u64,
+}
+
+/// One thing that an exchange of files has done for an erasure, as the catalog keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::lake) enum Entry {
+    File(ErasedFile),
+    Attachment(ErasedAttachment),
+}
+
+/// All that is known of an erasure that is over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Where the lake stood when the first files were exchanged; `None` where there was nothing to erase.
+    pub before: Option<LakeStanding>,
+    /// Where it stood when this was put together.
+    pub after: LakeStanding,
+    /// The data files.
+    pub files: Vec<ErasedFile>,
+    /// The attachments.
+    pub attachments: Vec<ErasedAttachment>,
+    /// How many ids were searched for.
+    pub ids: u64,
+    /// What was found in the catalog's texts.
+    pub catalog: Searched,
+    /// What was found among the files of attachments: files looked at, and files of the person.
+    pub attachment_files: Searched,
+}
+
+impl Evidence {
+    /// Both together, where one erasure was carried out in several parts.
+    pub fn and(mut self, other: Evidence) -> Evidence {
+        self.before = match (self.before, other.before) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        self.after = self.after.max(other.after);
+        self.files.extend(other.files);
+        self.attachments.extend(other.attachments);
+        self.ids += other.ids;
+        // The same catalog was searched for each.
+        self.catalog.values = self.catalog.values.max(other.catalog.values);
+        self.catalog.found += other.catalog.found;
+        self.attachment_files.values = self.attachment_files.values.max(other.attachment_files.values);
+        self.attachment_files.found += other.attachment_files.found;
+        self
+    }
+
+    /// Rows that went, of all snapshots.
+    pub fn rows(&self) -> u64 {
+        self.files.iter().map(|file| file.rows).sum()
+    }
+}
+
+/// The name under which the catalog keeps what was done for an intent: nobody without the lake's key can tell whom it is about.
+pub(in crate::lake) fn subject(key: OwnerKey, intent: &Intent) -> String {
+    let Intent {
+        mode,
+        application,
+        patient,
+    } = intent;
+    format!("{:016x}", key.seal(&("erasure", mode, application, patient)))
+}
+
+/// The ids of a writer's erasures, by the subjects that they belong to.
+#[derive(Clone, Debug, Default)]
+pub struct ErasedIds {
+    pub(super) identifiers: Arc<Identifiers>,
+    subjects: Vec<String>,
+}
+
+impl ErasedIds {
+    /// The number under which a subject's ids are known.
+    pub(super) fn number(&mut self, subject: &str) -> u32 {
+        let known = self.subjects.iter().position(|known| known == subject);
+        known.unwrap_or_else(|| {
+            self.subjects.push(subject.to_owned());
+            self.subjects.len() - 1
+        }) as u32
+    }
+
+    /// Whose ids stand in a cell of a database, by number, each once. Where the column's name says that it holds Patients, a short id
+    /// counts without its type.
+    pub fn in_cell(&self, column: &str, text: &str) -> Vec<u32> {
+        let mut found = Vec::new();
+        self.identifiers.in_text(text, |whose| found.push(whose));
+        if column.contains("patient") {
+            let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && !"-.".contains(letter));
+            found.extend(words.filter_map(|word| self.identifiers.whose("Patient", word)));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+impl LakeWriter {
+    /// What was done for each of these intents, since it was last taken: each with the Patients that it is about, whose ids are searched
+    /// for, too. Call it when their erasures are over.
+    pub fn evidence(&mut self, intents: &[(Intent, Vec<String>)]) -> Result<Vec<Evidence>, LakeError> {
+        let key = self.lake().owner_key();
+        let subjects: Vec<String> = intents.iter().map(|(intent, _)| subject(key, intent)).collect();
+        let numbers: Vec<u32> = subjects.iter().map(|subject| self.erased_ids.number(subject)).collect();
+        for ((_, patients), number) in intents.iter().zip(&numbers) {
+            for id in patients {
+                Arc::make_mut(&mut self.erased_ids.identifiers).add(*number, "Patient", id);
+            }
+        }
+        let picture = self.lake().picture();
+        let after = LakeStanding {
+            snapshot: picture.snapshot,
+            erasures: picture.erasures(),
+        };
+        let in_catalog = catalog::search(&self.connection, &self.erased_ids)?;
+        let scopes: Vec<_> = intents.iter().map(|(intent, _)| intent.scope()).collect();
+        let files = search_attachments(self.lake().folder(), key, &scopes)?;
+        let mut all = Vec::with_capacity(intents.len());
+        for ((subject, number), attachment_files) in subjects.iter().zip(numbers).zip(files) {
+            let mut evidence = Evidence {
+                after,
+                ids: self.erased_ids.identifiers.count(number),
+                catalog: Searched {
+                    values: in_catalog.values,
+                    found: in_catalog.found.get(number as usize).copied().unwrap_or(0),
+                },
+                attachment_files,
+                ..Evidence::default()
+            };
+            for (standing, entry) in catalog::entries(&self.connection, subject)? {
+                let first = evidence.before.map_or(standing, |before| before.min(standing));
+                evidence.before = Some(first);
+                match entry {
+                    Entry::File(file) => evidence.files.push(file),
+                    Entry::Attachment(attachment) => evidence.attachments.push(attachment),
+                }
+            }
+            all.push(evidence);
+        }
+        Ok(all)
+    }
+
+    /// The ids that this writer has erased, for a search elsewhere, and the number of each intent's among them.
+    pub fn erased_ids(&mut self, intents: &[Intent]) -> (&ErasedIds, Vec<u32>) {
+        let key = self.lake().owner_key();
+        let numbers = intents
+            .iter()
+            .map(|intent| self.erased_ids.number(&subject(key, intent)));
+        let numbers = numbers.collect();
+        (&self.erased_ids, numbers)
+    }
+
+    /// Forgets what was done for these intents: whoever asked has taken it.
+    pub fn forget_evidence(&mut self, intents: &[Intent]) -> Result<(), LakeError> {
+        let key = self.lake().owner_key();
+        let subjects: Vec<String> = intents.iter().map(|intent| subject(key, intent)).collect();
+        catalog::forget_entries(&mut self.connection, &subjects)
+    }
+}

@@ -1,0 +1,165 @@
+//! Ids of erased resources, and whether a text still has one of them. What is kept of an id is a keyed hash: the ids of a million
+//! resources take few megabytes, and nothing here can say them again.
+
+use std::hash::{BuildHasher, RandomState};
+
+use rustc_hash::FxHashMap;
+
+/// An id of so many letters, as sources and this service make them, stands for itself wherever it stands. A shorter one may be any word,
+/// and counts behind its type and a slash, as references have it.
+const LONG: usize = 16;
+/// R4's ids and types are no longer.
+const LONGEST: usize = 64 + 1 + 64;
+
+/// Ids by whose they are: the number of an erasure among several.
+#[derive(Clone, Debug, Default)]
+pub(in crate::lake) struct Identifiers {
+    hasher: RandomState,
+    known: FxHashMap<u64, u32>,
+    /// How many were added for each.
+    counts: Vec<u64>,
+    /// The shortest and the longest text that counts by itself.
+    alone: Lengths,
+    /// The same of those with a type.
+    typed: Lengths,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lengths(usize, usize);
+
+impl Default for Lengths {
+    fn default() -> Lengths {
+        Lengths(usize::MAX, 0)
+    }
+}
+
+impl Lengths {
+    fn add(&mut self, length: usize) {
+        *self = Lengths(self.0.min(length), self.1.max(length));
+    }
+
+    fn has(self, length: usize) -> bool {
+        (self.0..=self.1).contains(&length)
+    }
+}
+
+impl Identifiers {
+    /// Adds the id of a resource that is whose.
+    pub(in crate::lake) fn add(&mut self, whose: u32, ty: &str, id: &str) {
+        let text = match id.len() >= LONG {
+            true => {
+                self.alone.add(id.len());
+                id.to_owned()
+            }
+            false => {
+                self.typed.add(ty.len() + 1 + id.len());
+                format!("{ty}/{id}")
+            }
+        };
+        if self
+            .known
+            .insert(self.hasher.hash_one(text.as_bytes()), whose)
+            .is_none()
+        {
+            let at = whose as usize;
+            self.counts.resize(self.counts.len().max(at + 1), 0);
+            self.counts[at] += 1;
+        }
+    }
+
+    /// How many are whose.
+    pub(in crate::lake) fn count(&self, whose: u32) -> u64 {
+        self.counts.get(whose as usize).copied().unwrap_or(0)
+    }
+
+    /// Whose ids stand in a text: each of them once for each time that one stands there.
+    pub(in crate::lake) fn in_text(&self, text: &str, mut found: impl FnMut(u32)) {
+        let bytes = text.as_bytes();
+        // Where the word before a slash begins.
+        let (mut at, mut before) = (0, None);
+        while at < bytes.len() {
+            if !is_of_id(bytes[at]) {
+                at += 1;
+                before = None;
+                continue;
+            }
+            let begin = at;
+            while at < bytes.len() && is_of_id(bytes[at]) {
+                at += 1;
+            }
+            let (alone, typed) = (&bytes[begin..at], before.map(|before: usize| &bytes[before..at]));
+            let whose = self.get(alone, self.alone);
+            if let Some(whose) = whose.or_else(|| self.get(typed?, self.typed)) {
+                found(whose);
+            }
+            before = (bytes.get(at) == Some(&b'/')).then_some(begin);
+            at += usize::from(before.is_some());
+        }
+    }
+
+    /// Whose this id of a resource of a type is.
+    pub(in crate::lake) fn whose(&self, ty: &str, id: &str) -> Option<u32> {
+        match id.len() >= LONG {
+            true => self.get(id.as_bytes(), self.alone),
+            false => self.get(format!("{ty}/{id}").as_bytes(), self.typed),
+        }
+    }
+
+    fn get(&self, text: &[u8], lengths: Lengths) -> Option<u32> {
+        let may_be = text.len() <= LONGEST && lengths.has(text.len());
+        may_be.then(|| self.known.get(&self.hasher.hash_one(text)).copied())?
+    }
+}
+
+/// The letters of R4's ids.
+fn is_of_id(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(identifiers: &Identifiers, text: &str) -> Vec<u32> {
+        let mut found = Vec::new();
+        identifiers.in_text(text, |whose| found.push(whose));
+        found
+    }
+
+    #[test]
+    fn long_ids_are_found_anywhere_and_short_ones_as_references() {
+        let mut ids = Identifiers::default();
+        ids.add(0, "Patient", "ann");
+        ids.add(1, "Observation", "0c7e0a52-0000-8000-8000-000000000001");
+        for (text, whose) in [
+            (r#"{"reference":"Patient/ann"}"#, vec![0]),
+            (
+                r#"{"reference":"https://a.example/fhir/Patient/ann/_history/1"}"#,
+                vec![0],
+            ),
+            ("Patient/ann,Patient/ann", vec![0, 0]),
+            (r#"{"reference":"Patient/anna"}"#, vec![]),
+            (r#"{"reference":"Practitioner/ann"}"#, vec![]),
+            ("ann", vec![]),
+            ("ann Patient ann", vec![]),
+            ("0c7e0a52-0000-8000-8000-000000000001", vec![1]),
+            ("urn:uuid:0c7e0a52-0000-8000-8000-000000000001#x", vec![1]),
+            ("x0c7e0a52-0000-8000-8000-000000000001", vec![]),
+            ("ä/ann Patient/", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(found(&ids, text), whose, "{text}");
+        }
+        assert_eq!(ids.whose("Patient", "ann"), Some(0));
+        assert_eq!(ids.whose("Goal", "ann"), None);
+        assert_eq!((ids.count(0), ids.count(1), ids.count(2)), (1, 1, 0));
+    }
+
+    #[test]
+    fn an_id_counts_once() {
+        let mut ids = Identifiers::default();
+        ids.add(0, "Patient", "ann");
+        ids.add(0, "Patient", "ann");
+        assert_eq!(ids.count(0), 1);
+    }
+}

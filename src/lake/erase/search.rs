@@ -1,0 +1,139 @@
+//! Looking for erased ids in what an erasure has left: every text of a rewritten file, read again from the disk, and the files of
+//! attachments.
+
+use std::path::Path;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::DataType;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::PageIndexPolicy;
+use rustc_hash::FxHashMap;
+
+use super::evidence::Searched;
+use super::identifiers::Identifiers;
+use crate::lake::attachment::{TABLE, is_attachment, name_begin, read_trailer};
+use crate::lake::error::LakeError;
+use crate::lake::file::{CheckedFile, row_bytes};
+use crate::lake::folder::Folder;
+use crate::lake::owner::OwnerKey;
+use crate::lake::scope::Scope;
+use crate::lake::survey::files_below;
+
+/// Bytes of decoded rows held, about; a single row may be larger.
+const BATCH_BYTES: u64 = 8 << 20;
+
+/// Searches every text of a data file for ids. `asked` has the application whose rows count and the number of the ids; gives as many
+/// answers, in that order.
+pub(super) fn search_file(
+    path: &Path,
+    ty: &str,
+    identifiers: &Identifiers,
+    asked: &[(&str, u32)],
+) -> Result<Vec<Searched>, LakeError> {
+    let failed = || LakeError::parquet("read", path);
+    let file = CheckedFile::open(path)?;
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
+    let metadata = file.metadata(path, options)?;
+    let groups = 0..metadata.metadata().num_row_groups();
+    let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
+    let rows = (BATCH_BYTES / heaviest.unwrap_or(1).max(1)).clamp(1, 1_024) as usize;
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata).with_batch_size(rows);
+    let mut applications: Vec<&str> = asked.iter().map(|(application, _)| *application).collect();
+    applications.sort_unstable();
+    applications.dedup();
+    let mut searched = vec![Searched::default(); asked.len()];
+    for batch in reader.build().map_err(failed())? {
+        let batch = batch.map_err(LakeError::parquet("read", path))?;
+        for application in &applications {
+            let own = of_application(&batch, application).map_err(LakeError::parquet("read", path))?;
+            let (mut values, mut found, mut here) = (0, FxHashMap::<u32, u64>::default(), Vec::new());
+            for (field, column) in own.schema().fields().iter().zip(own.columns()) {
+                let is_id = field.name() == "id";
+                each_text(column, &mut |text| {
+                    values += 1;
+                    here.clear();
+                    identifiers.in_text(text, |whose| here.push(whose));
+                    if is_id {
+                        here.extend(identifiers.whose(ty, text));
+                    }
+                    // A value counts once for each whose ids it has.
+                    here.sort_unstable();
+                    here.dedup();
+                    here.iter().for_each(|whose| *found.entry(*whose).or_default() += 1);
+                });
+            }
+            for ((asked, number), searched) in asked.iter().zip(&mut searched) {
+                if asked == application {
+                    searched.values += values;
+                    searched.found += found.get(number).copied().unwrap_or(0);
+                }
+            }
+        }
+    }
+    Ok(searched)
+}
+
+/// The rows of a batch that belong to an application: another one may have given the same ids.
+fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let column = batch.column_by_name("application");
+    let Some(column) = column.and_then(|column| column.as_string_opt::<i32>()) else {
+        return Ok(batch.clone());
+    };
+    let own: BooleanArray = column.iter().map(|value| Some(value == Some(application))).collect();
+    match own.true_count() == batch.num_rows() {
+        true => Ok(batch.clone()),
+        false => filter_record_batch(batch, &own),
+    }
+}
+
+/// Every text of a column, however deep it lies.
+fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
+    match column.data_type() {
+        DataType::Utf8 => column.as_string::<i32>().iter().flatten().for_each(found),
+        DataType::LargeUtf8 => column.as_string::<i64>().iter().flatten().for_each(found),
+        DataType::Utf8View => column.as_string_view().iter().flatten().for_each(found),
+        DataType::Struct(_) => column
+            .as_struct()
+            .columns()
+            .iter()
+            .for_each(|child| each_text(child, found)),
+        DataType::List(_) => {
+            let list = column.as_list::<i32>();
+            let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
+            each_text(&list.values().slice(first as usize, (last - first) as usize), found);
+        }
+        _ => {}
+    }
+}
+
+/// How many files of attachments there are, and how many of them are a scope's.
+pub(super) fn search_attachments(folder: &Folder, key: OwnerKey, scopes: &[Scope]) -> Result<Vec<Searched>, LakeError> {
+    let mut searched = vec![Searched::default(); scopes.len()];
+    let mut modes: Vec<_> = scopes.iter().map(|scope| scope.mode).collect();
+    modes.sort_unstable();
+    modes.dedup();
+    for mode in modes {
+        let mut paths = Vec::new();
+        files_below(&folder.table(mode, TABLE), &mut |path, _| {
+            paths.extend(Some(path).filter(|path| is_attachment(path)));
+        })?;
+        for (scope, searched) in scopes.iter().zip(&mut searched).filter(|(scope, _)| scope.mode == mode) {
+            searched.values += paths.len() as u64;
+            let owners = scope.patient.iter().flat_map(|patient| &patient.owners);
+            let begins: Vec<String> = owners
+                .map(|owner| name_begin(key, mode, &scope.application, *owner))
+                .collect();
+            let may_be = |path: &&std::path::PathBuf| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                begins.iter().any(|begin| name.starts_with(begin))
+            };
+            let own = paths.iter().filter(may_be).filter(|path| match read_trailer(path) {
+                Ok((trailer, _)) => trailer.is_of(scope),
+                Err(_) => path.exists(),
+            });
+            searched.found += own.count() as u64;
+        }
+    }
+    Ok(searched)
+}
