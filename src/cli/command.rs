@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::{
-    app, audit, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import, info,
-    keys, normalize, pdf, plans, run as run_view, sandbox, search, serve, summary, sync, terminology, token,
-    validate_view,
+    app, audit, backup, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import,
+    info, keys, normalize, pdf, plans, restore, run as run_view, sandbox, search, serve, summary, sync, terminology,
+    token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -41,6 +41,8 @@ enum Command {
     Check(check::Args),
     Compact(compact::Args),
     Erase(erase::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     App(app::Args),
     Endpoint(endpoint::Args),
     Keys(keys::Args),
@@ -74,6 +76,8 @@ pub fn run() -> ExitCode {
         Command::Check(arguments) => check::run(arguments),
         Command::Compact(arguments) => compact::run(arguments),
         Command::Erase(arguments) => erase::run(arguments),
+        Command::Backup(arguments) => backup::run(arguments),
+        Command::Restore(arguments) => restore::run(arguments),
         Command::App(arguments) => app::run(arguments),
         Command::Endpoint(arguments) => endpoint::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),

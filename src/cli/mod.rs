@@ -16,6 +16,7 @@ macro_rules! println {
 
 mod app;
 mod audit;
+mod backup;
 mod base_url;
 mod bench;
 mod check;
@@ -46,6 +47,7 @@ mod plans;
 mod playground;
 mod progress;
 mod rates;
+mod restore;
 mod run;
 mod sandbox;
 mod search;

@@ -45,6 +45,8 @@ pub struct LakeWriter {
     pub(super) notice: Duration,
     /// Erasures that an earlier writer had begun.
     pub(super) resumed: Vec<(Intent, Erased)>,
+    /// Whether it erases what the ledger of erasures has told it.
+    pub(super) erases_again: bool,
     /// Dropped last: the connection closes under the lock.
     _lock: WriteLock,
 }
@@ -85,6 +87,7 @@ impl LakeWriter {
             recorded: None,
             notice: Duration::ZERO,
             resumed: Vec::new(),
+            erases_again: false,
             _lock: lock,
         };
         writer.go_on_erasing()?;

@@ -13,6 +13,7 @@ mod normalized;
 mod outgoing;
 mod over;
 mod races;
+mod restored;
 mod rogue;
 mod service;
 mod trouble;

@@ -25,7 +25,8 @@ pub(super) use attachment::{
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
 pub(super) use create::{check_version, count_on, create, forget_first, make, owner_key};
 pub(super) use erasure::{
-    Exchange, NewPeriod, StoredFile, empty_log, epoch, exchange, oldest_snapshot, reached, record, unfinished,
+    Exchange, NewPeriod, StoredFile, count_on as count_erasures_on, empty_log, epoch, exchange, oldest_snapshot,
+    reached, record, unfinished,
 };
 pub use expire::Expired;
 pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
