@@ -4,9 +4,10 @@
 //! DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between them.
 //! A room imports only rooms below it: `fhir`, `lake`, `published`, `terminology` and `plans`, `normalize`, `fhirpath` (which opens
 //! resources that lie in columns as JSON, with `lake::json` and `lake::shred`), then `ingest`, `search` and `views`, `patient`, `consent`,
-//! `sync`, `http`, `cli`. `bench`, which
+//! `sync`, `backup` and `http`, `cli`. `bench`, which
 //! measures servers, stands aside: it imports rooms up to `consent`, and only `cli` imports it.
 
+pub mod backup;
 pub mod bench;
 pub mod cli;
 pub mod consent;

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
 mod attachments;
+mod backup;
 mod bench;
 mod bit_rot;
 mod catalog;

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use super::{
-    app, audit, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import, info,
-    keys, normalize, pdf, plans, receipt, run as run_view, sandbox, search, serve, summary, sync, terminology, token,
-    validate_view,
+    app, audit, backup, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import,
+    info, keys, normalize, pdf, plans, receipt, restore, run as run_view, sandbox, search, serve, summary, sync,
+    terminology, token, validate_view,
 };
 
 /// Health records in columns: a FHIR R4 engine over Parquet.
@@ -42,6 +42,8 @@ enum Command {
     Compact(compact::Args),
     Erase(erase::Args),
     Receipt(receipt::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     App(app::Args),
     Endpoint(endpoint::Args),
     Keys(keys::Args),
@@ -76,6 +78,8 @@ pub fn run() -> ExitCode {
         Command::Compact(arguments) => compact::run(arguments),
         Command::Erase(arguments) => erase::run(arguments),
         Command::Receipt(arguments) => receipt::run(arguments),
+        Command::Backup(arguments) => backup::run(arguments),
+        Command::Restore(arguments) => restore::run(arguments),
         Command::App(arguments) => app::run(arguments),
         Command::Endpoint(arguments) => endpoint::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),

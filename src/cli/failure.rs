@@ -67,6 +67,11 @@ impl Failure {
         together.map_or(Ok(()), Err)
     }
 
+    /// What is wrong, in one line.
+    pub(super) fn to_text(&self) -> String {
+        self.message.clone()
+    }
+
     /// Says it on standard error and gives the exit code.
     pub(super) fn report(self) -> ExitCode {
         for message in std::iter::once(&self.message).chain(&self.others) {

@@ -16,6 +16,7 @@ macro_rules! println {
 
 mod app;
 mod audit;
+mod backup;
 mod base_url;
 mod bench;
 mod check;
@@ -48,6 +49,7 @@ mod progress;
 mod rates;
 mod receipt;
 mod record;
+mod restore;
 mod run;
 mod sandbox;
 mod search;

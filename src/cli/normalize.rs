@@ -59,6 +59,13 @@ pub(super) fn rules(knowledge: Knowledge) -> Normalization {
     rules_of(TAG_SYSTEM_BASE.to_owned(), knowledge)
 }
 
+/// The rules of the server of a data folder.
+pub(super) fn rules_in(data: &Path) -> Result<Normalization, Failure> {
+    let base = Store::last_base_url(data);
+    let base = base.map_or_else(|| TAG_SYSTEM_BASE.to_owned(), |base| format!("{base}/tags"));
+    Ok(rules_of(base, knowledge(data)?))
+}
+
 /// What a data folder knows: the terminology and the plans that were loaded beside its lake, and HL7's own terminology.
 pub(super) fn knowledge(data: &Path) -> Result<Knowledge, Failure> {
     Ok(Knowledge {
@@ -121,12 +128,10 @@ fn files(arguments: &Args, observer: Option<Observer>) -> Result<Report, Failure
 
 /// Applies the rules to consents' records, each in a snapshot of its own.
 fn consents(arguments: &Args, store: &Store, lake: &Lake, observer: Option<Observer>) -> Result<Report, Failure> {
-    let base = store.base_url().map_err(Failure::other)?;
-    let base = base.map_or_else(|| TAG_SYSTEM_BASE.to_owned(), |base| format!("{base}/tags"));
     let data = arguments.data.as_deref().unwrap_or(Path::new("."));
     let rules = Normalization {
         observer,
-        ..rules_of(base, knowledge(data)?)
+        ..rules_in(data)?
     };
     let mut writer = arguments.wait.writer(lake)?;
     let mut report = Report::default();

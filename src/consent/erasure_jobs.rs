@@ -26,6 +26,8 @@ named! {
         Expiry = "expiry",
         /// `tabularium erase`.
         Command = "tabularium erase",
+        /// `tabularium restore`, of what was erased after the backup was taken.
+        Restore = "tabularium restore",
     }
 }
 

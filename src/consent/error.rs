@@ -24,6 +24,9 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// The store could not be copied.
+    #[error("the service store was not copied: {0}")]
+    Copy(String),
     /// A file of archived audit lines could not be read or written.
     #[error("cannot read or write the archived audit log {path}: {source}")]
     Archive {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use super::audit::{About, Actor, note};
 use super::clock::Clock;
@@ -36,28 +36,7 @@ impl Store {
     /// names the person.
     pub fn forget_imported(&self, application: &str, mode: Mode, patient: &str) -> Result<Forgotten, Error> {
         let now = self.clock().now();
-        let consents = self.write(|transaction| {
-            let sql =
-                "SELECT DISTINCT consent.id FROM consent JOIN consent_patient ON consent_patient.consent = consent.id
-                       WHERE application = ?1 AND mode = ?2 AND patient = ?3 AND made_by = 'operator'";
-            let mut statement = transaction.prepare(sql)?;
-            let ids = statement.query_map(params![application, mode.schema(), patient], |row| row.get(0))?;
-            let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
-            for id in &ids {
-                // Servers remember tokens that they have checked; all of a consent's are refused by its id.
-                let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-                transaction.execute(sql, params![id, now + PATIENT_SECONDS])?;
-                end_what_was_given_out(transaction, now, (Actor::Operator, "erased"), id)?;
-                transaction.execute("DELETE FROM consent WHERE id = ?1", [id])?;
-                let about = About {
-                    application: Some(application),
-                    consent: Some(id),
-                    authorization: None,
-                };
-                note(transaction, now, Actor::Operator, "consent.erased", about, "")?;
-            }
-            Ok(ids.len() as u64)
-        })?;
+        let consents = self.write(|transaction| forget_person(transaction, now, application, mode, patient))?;
         self.take_up_revocations()?;
         self.wipe_ended_links()?;
         let busy: i64 =
@@ -67,4 +46,33 @@ impl Store {
             log_stays: busy != 0,
         })
     }
+}
+
+/// Takes the operator's consents for one person's imported records out of a store; gives how many there were.
+pub(super) fn forget_person(
+    connection: &Connection,
+    now: i64,
+    application: &str,
+    mode: Mode,
+    patient: &str,
+) -> Result<u64, Error> {
+    let sql = "SELECT DISTINCT consent.id FROM consent JOIN consent_patient ON consent_patient.consent = consent.id
+               WHERE application = ?1 AND mode = ?2 AND patient = ?3 AND made_by = 'operator'";
+    let mut statement = connection.prepare(sql)?;
+    let ids = statement.query_map(params![application, mode.schema(), patient], |row| row.get(0))?;
+    let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
+    for id in &ids {
+        // Servers remember tokens that they have checked; all of a consent's are refused by its id.
+        let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        connection.execute(sql, params![id, now + PATIENT_SECONDS])?;
+        end_what_was_given_out(connection, now, (Actor::Operator, "erased"), id)?;
+        connection.execute("DELETE FROM consent WHERE id = ?1", [id])?;
+        let about = About {
+            application: Some(application),
+            consent: Some(id),
+            authorization: None,
+        };
+        note(connection, now, Actor::Operator, "consent.erased", about, "")?;
+    }
+    Ok(ids.len() as u64)
 }

@@ -12,7 +12,9 @@ use super::error::Error;
 use super::store::Store;
 use crate::lake::private;
 
-const FILE: &str = "service.key";
+/// The name of the key's file in the data folder.
+pub const KEY_FILE: &str = "service.key";
+const FILE: &str = KEY_FILE;
 const VARIABLE: &str = "TABULARIUM_KEY";
 /// The first byte of everything sealed: how the rest is to be read.
 const VERSION: u8 = 1;
@@ -57,6 +59,11 @@ impl Sealer {
         let plain = self.0.open_in_place(nonce, Aad::from(purpose.as_bytes()), &mut text);
         Ok(plain.map_err(|_| bad())?.to_vec())
     }
+}
+
+/// Whether the environment has the key, so that none lies beside the store.
+pub fn has_key_variable() -> bool {
+    std::env::var_os(VARIABLE).is_some()
 }
 
 impl Store {

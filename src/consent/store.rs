@@ -27,9 +27,11 @@ use super::seal::Sealer;
 use super::secret;
 use super::token::PATIENT_SECONDS;
 use crate::ingest::LOCAL_APPLICATION;
-use crate::lake::{Mode, private};
+use crate::lake::{LakeError, Mode, private};
 
-pub(super) const FILE: &str = "service.sqlite";
+/// The store's name in the data folder.
+pub const STORE_FILE: &str = "service.sqlite";
+pub(super) const FILE: &str = STORE_FILE;
 const BASE_URL: &str = "base_url";
 /// Of how many consents it is remembered whether their records are there.
 const REMEMBERED_PRESENCE: usize = 65_536;
@@ -63,6 +65,24 @@ pub struct Store {
     sealer: Sealer,
     kept_house_at: AtomicI64,
     guesses: Guesses,
+}
+
+/// Copies the store of a folder to a file where nothing is yet, while others use it; `false` where there is no store.
+pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
+    let path = folder.join(FILE);
+    if !path.exists() {
+        return Ok(false);
+    }
+    let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(&path, only_reading).map_err(|error| Error::from(error).at(&path))?;
+    connection
+        .busy_timeout(Duration::from_secs(10))
+        .map_err(|error| Error::from(error).at(&path))?;
+    crate::lake::image::copy_sqlite(&connection, to).map_err(|error| match error {
+        LakeError::Sqlite(error) => Error::from(error).at(&path),
+        error => Error::Copy(error.to_string()),
+    })?;
+    Ok(true)
 }
 
 /// What every request asks for.

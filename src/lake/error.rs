@@ -57,6 +57,14 @@ pub enum LakeError {
     /// The catalog contradicts itself.
     #[error("the catalog is damaged: {0}")]
     Damaged(String),
+    /// The ledger of erasures cannot be used.
+    #[error("the ledger of erasures {} {what}", .path.display())]
+    Ledger {
+        /// The ledger's file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A file could not be read, written or removed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {

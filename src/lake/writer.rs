@@ -47,6 +47,8 @@ pub struct LakeWriter {
     pub(super) erased_ids: ErasedIds,
     /// Erasures that an earlier writer had begun.
     pub(super) resumed: Vec<(Intent, Erased)>,
+    /// Whether it erases what the ledger of erasures has told it.
+    pub(super) erases_again: bool,
     /// Dropped last: the connection closes under the lock.
     _lock: WriteLock,
 }
@@ -88,6 +90,7 @@ impl LakeWriter {
             notice: Duration::ZERO,
             erased_ids: ErasedIds::default(),
             resumed: Vec::new(),
+            erases_again: false,
             _lock: lock,
         };
         writer.go_on_erasing()?;

@@ -15,6 +15,7 @@ mod outgoing;
 mod over;
 mod pdf;
 mod races;
+mod restored;
 mod rogue;
 mod service;
 mod trouble;

@@ -349,8 +349,8 @@ fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writ
     })
 }
 
-/// Has a catalog that has recorded no erasure yet count on from another's.
-pub(super) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
+/// Has a catalog count on by so many erasures that another one has recorded.
+pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
     make_table(transaction)?;
     count(transaction, erasures).map(drop)
 }

@@ -27,7 +27,8 @@ pub(super) use attachment::{
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
 pub(super) use create::{check_version, count_on, create, forget_first, make, owner_key};
 pub(super) use erasure::{
-    Exchange, NewPeriod, StoredFile, empty_log, epoch, exchange, oldest_snapshot, reached, record, unfinished,
+    Exchange, NewPeriod, StoredFile, count_on as count_erasures_on, empty_log, epoch, exchange, oldest_snapshot,
+    reached, record, unfinished,
 };
 pub(super) use evidence::{entries, forget_entries, search};
 pub use expire::Expired;

@@ -17,3 +17,4 @@ mod stored;
 pub use adopt::{Adopted, adopt};
 pub use report::{Finding, Problem, Report};
 pub use run::check;
+pub(super) use run::inspect;

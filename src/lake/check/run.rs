@@ -53,26 +53,7 @@ fn look(connection: &Connection, folder: &Folder, report: &mut Report) -> Result
         report.find(folder.catalog(), Problem::Catalog(what));
     }
     let data = folder.data();
-    let mut findings = Vec::new();
-    for stored in stored::data_files(connection, &data)? {
-        report.files += 1;
-        report.bytes += stored.bytes;
-        let problem = file::data_file(&stored);
-        findings.extend(problem.map(|problem| (stored.path, problem)));
-    }
-    for stored in stored::delete_files(connection, &data)? {
-        report.files += 1;
-        report.bytes += stored.bytes;
-        let problem = file::delete_file(&stored);
-        findings.extend(problem.map(|problem| (stored.path, problem)));
-    }
-    for stored in catalog::all_attachments(connection)? {
-        report.files += 1;
-        report.bytes += stored.file_bytes;
-        let path = folder.table(stored.mode, TABLE).join(&stored.name);
-        let problem = attachments::attachment(&path, &stored);
-        findings.extend(problem.map(|problem| (path, problem)));
-    }
+    let mut findings = files(connection, folder, &|_| true, report)?;
     // A writer may have given files up meanwhile: what counts is what the catalog names now.
     let now = catalog::named(connection, &data)?;
     findings.retain(|(path, _)| now.contains_key(path));
@@ -97,6 +78,48 @@ fn look(connection: &Connection, folder: &Folder, report: &mut Report) -> Result
     let findings = findings.into_iter().map(|(path, problem)| Finding { path, problem });
     report.findings.extend(findings);
     Ok(())
+}
+
+/// Holds some of the files that the catalog names against what it records of them.
+pub(in crate::lake) fn inspect(
+    connection: &Connection,
+    folder: &Folder,
+    is_asked: &dyn Fn(&Path) -> bool,
+) -> Result<Vec<Finding>, LakeError> {
+    let found = files(connection, folder, is_asked, &mut Report::default())?;
+    Ok(found
+        .into_iter()
+        .map(|(path, problem)| Finding { path, problem })
+        .collect())
+}
+
+/// The same; counts the files.
+fn files(
+    connection: &Connection,
+    folder: &Folder,
+    is_asked: &dyn Fn(&Path) -> bool,
+    report: &mut Report,
+) -> Result<Vec<(PathBuf, Problem)>, LakeError> {
+    let data = folder.data();
+    let mut findings = Vec::new();
+    let mut looked_at = |path: PathBuf, bytes: u64, look: &dyn Fn(&Path) -> Option<Problem>| {
+        if is_asked(&path) {
+            report.files += 1;
+            report.bytes += bytes;
+            findings.extend(look(&path).map(|problem| (path, problem)));
+        }
+    };
+    for stored in stored::data_files(connection, &data)? {
+        looked_at(stored.path.clone(), stored.bytes, &|_| file::data_file(&stored));
+    }
+    for stored in stored::delete_files(connection, &data)? {
+        looked_at(stored.path.clone(), stored.bytes, &|_| file::delete_file(&stored));
+    }
+    for stored in catalog::all_attachments(connection)? {
+        let path = folder.table(stored.mode, TABLE).join(&stored.name);
+        looked_at(path, stored.file_bytes, &|path| attachments::attachment(path, &stored));
+    }
+    Ok(findings)
 }
 
 /// Files that the catalog neither names nor has given up.

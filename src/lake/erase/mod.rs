@@ -8,6 +8,7 @@
 //! transactions the record goes, too (`run`). All that is recorded is carried out together, so that a file is rewritten once
 //! for all. The next writer finishes what a killed one began.
 
+mod again;
 mod evidence;
 mod identifiers;
 mod intent;

@@ -12,6 +12,7 @@ use super::prepare::{Found, Fresh, Hindrance, Prepared, Wanted, collect_ids, mea
 use crate::fhir::{TypeId, facts};
 use crate::lake::catalog::{self, Exchange, StoredFile};
 use crate::lake::error::LakeError;
+use crate::lake::ledger;
 use crate::lake::picture::{Picture, TablePicture};
 use crate::lake::scope::{Mode, PatientScope, Scope};
 use crate::lake::transaction::sync_files;
@@ -74,6 +75,8 @@ pub(super) struct Progress {
     done: BTreeMap<u64, Erased>,
     /// Those that some file keeps from being finished.
     hindered: BTreeSet<u64>,
+    /// The ledger does not tell of them yet, so none is finished.
+    is_unlisted: bool,
     /// What keeps bytes of any of them: old files that could not be removed, errors of the disk.
     pub(super) left: Vec<String>,
 }
@@ -241,6 +244,10 @@ impl LakeWriter {
         }
         let scopes: Vec<&Scope> = pending.iter().map(|erasure| &*erasure.scope).collect();
         progress.left = self.remove_orphans_of(&scopes);
+        if let Err(error) = self.enter_in_ledger(&pending) {
+            progress.is_unlisted = true;
+            progress.left.push(format!("backups, because {error}"));
+        }
         if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
             // There may be no room to hold so much twice, which one file after the other needs less of.
             tracing::debug!(%error, "erasing goes on file by file");
@@ -272,6 +279,15 @@ impl LakeWriter {
             tracing::warn!("records that were to be erased are hidden, but bytes of them may stand in {left}");
         }
         progress.done
+    }
+
+    /// Tells the ledger of erasures what is recorded: once it is finished nobody else knows.
+    fn enter_in_ledger(&self, pending: &[Arc<Erasure>]) -> Result<(), LakeError> {
+        if self.erases_again {
+            return Ok(());
+        }
+        let (lake, now) = (self.lake(), self.lake().clock().now());
+        ledger::enter(lake.folder().path(), lake.owner_key(), pending, now)
     }
 
     /// Rewrites every file that is reached, and exchanges the new ones for the old ones whenever there are `at_once` bytes of them.
@@ -325,7 +341,8 @@ impl LakeWriter {
             }
         }
         let ids = pending.iter().map(|erasure| erasure.id);
-        let finished: Vec<u64> = ids.filter(|id| !progress.hindered.contains(id)).collect();
+        let is_finished = |id: &u64| !progress.is_unlisted && !progress.hindered.contains(id);
+        let finished: Vec<u64> = ids.filter(is_finished).collect();
         let attached: Vec<&Erasure> = pending.iter().map(|erasure| &**erasure).collect();
         if work.exchanges.is_empty() && finished.is_empty() && !self.have_attachments(&attached)? {
             return Ok(());

@@ -1,0 +1,78 @@
+//! Erasing in a copy of a data folder what was erased since the copy was taken: its rows and attachments in the lake,
+//! and in the store of the service what gives access to it.
+
+use std::path::Path;
+
+use crate::consent::{Clock, ErasedElsewhere, KEY_FILE, Store, end_erased, has_key_variable};
+use crate::ingest::Normalization;
+use crate::lake::image::settle_image;
+use crate::lake::ledger::{ErasedSince, Whose};
+use crate::lake::{Lake, Mode, OwnerKey};
+use crate::sync::carry_out_erasures;
+
+use super::error::BackupError;
+
+/// The rules that the records of a data folder are normalized by. What a person's other sources say is normalized anew
+/// once one source's records are gone, since it may have got something from them.
+pub type Rules<'r> = &'r dyn Fn(&Path) -> Result<Normalization, String>;
+
+/// What was erased in a copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Applied {
+    /// Owners of whom rows or attachments were erased.
+    pub(super) owners: u64,
+    /// Consents and authorizations that ended.
+    pub(super) ended: u64,
+    /// Where bytes may be left, a clause each.
+    pub(super) left: Vec<String>,
+}
+
+struct Elsewhere<'s> {
+    since: &'s ErasedSince,
+    key: OwnerKey,
+}
+
+impl ErasedElsewhere for Elsewhere<'_> {
+    fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool {
+        self.since.has(mode, application, owner, whose)
+    }
+
+    fn owners_of(&self, application: &str, patient: &str) -> Vec<i64> {
+        self.key.owners_of(application, patient)
+    }
+}
+
+/// Erases in the data folder `dir`, which nobody else has open, and finishes what was being erased in it.
+pub(super) fn apply(dir: &Path, key: OwnerKey, since: &ErasedSince, rules: Rules<'_>) -> Result<Applied, BackupError> {
+    let mut applied = Applied::default();
+    let lake = Lake::open(dir)?;
+    let mut writer = lake.writer()?;
+    let done = writer.erase_again(since)?;
+    applied.owners = done
+        .iter()
+        .filter(|erased| erased.rows + erased.attachments > 0)
+        .count() as u64;
+    applied.left = done.into_iter().flat_map(|erased| erased.left).collect();
+    if !writer.unfinished().is_empty() {
+        applied.left.push("files that cannot be read".to_owned());
+    }
+    drop(writer);
+    applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
+    // Without its key the store does not open; then the server does this when it begins.
+    if applied.ended > 0 && (dir.join(KEY_FILE).exists() || has_key_variable()) {
+        let store = Store::open(dir, Clock::System)?;
+        let rules = rules(dir).map_err(BackupError::Rules)?;
+        let came = carry_out_erasures(&store, &lake, 0, &rules);
+        let came = came.map_err(|error| BackupError::Rules(error.to_string()))?;
+        if came.left > 0 {
+            applied
+                .left
+                .push("records that could not be normalized anew".to_owned());
+        }
+    }
+    applied.left.sort_unstable();
+    applied.left.dedup();
+    drop(lake);
+    settle_image(dir, Some(since))?;
+    Ok(applied)
+}

@@ -1,0 +1,104 @@
+//! Taking what was erased from the lake out of the snapshots that were taken before.
+//!
+//! A snapshot is laid out as the data folder that it is a copy of, what was erased since is erased in it, and its new
+//! files take the places of the old ones, which go once no snapshot has them. Nobody sees a snapshot in between: its
+//! new manifest replaces the old one in one step.
+
+use std::path::Path;
+
+use super::apply::{Rules, apply};
+use super::contents::Contents;
+use super::error::BackupError;
+use super::files::{Files, How};
+use super::manifest::Manifest;
+use super::place::Place;
+use super::take::{CATALOG, slashed};
+use crate::consent::STORE_FILE;
+use crate::lake::image::{LakeImage, settle_image};
+use crate::lake::ledger::Ledger;
+
+/// What became of erasures in the snapshots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Snapshots that lost something.
+    pub snapshots: u64,
+    /// Snapshots of another ledger: nobody knows what was erased since.
+    pub unknown: Vec<String>,
+    /// Where bytes may be left, a clause each.
+    pub left: Vec<String>,
+}
+
+/// Has every snapshot lose what was erased since it was taken.
+pub(super) fn clean(place: &Place, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
+    let mut cleaned = Cleaned::default();
+    for id in place.ids()? {
+        let manifest = Manifest::read(&place.path(&id))?;
+        if !ledger.goes_on_from(&manifest.ledger) {
+            cleaned.unknown.push(id);
+        } else if manifest.is_erasing || ledger.has_later(&manifest.lake, manifest.erasures) {
+            clean_one(place, ledger, manifest, rules, &mut cleaned)?;
+        }
+    }
+    Ok(cleaned)
+}
+
+fn clean_one(
+    place: &Place,
+    ledger: &Ledger,
+    mut manifest: Manifest,
+    rules: Rules<'_>,
+    cleaned: &mut Cleaned,
+) -> Result<(), BackupError> {
+    place.clear_work()?;
+    let dir = place.work().join("lake");
+    lay_out(place, &manifest, &dir)?;
+    let key = settle_image(&dir, None)?;
+    let since = ledger.since(key, manifest.erasures);
+    let applied = apply(&dir, key, &since, rules)?;
+    let has_lost = manifest.is_erasing || applied.owners + applied.ended > 0;
+    if has_lost {
+        let mut contents = Contents::new(place, &[&manifest]);
+        for file in &manifest.files {
+            let is_of_lake = file.path.starts_with("data/") || file.path == CATALOG || file.path == STORE_FILE;
+            if !is_of_lake && !contents.take_known(&file.path, file.bytes) {
+                return Err(BackupError::damaged(&place.file(&file.sha256), "is missing"));
+            }
+        }
+        contents.add_if_there(&dir.join(STORE_FILE), STORE_FILE, How::Copy)?;
+        let catalog = contents.draft(CATALOG);
+        let image = LakeImage::take(&dir, &catalog)?;
+        for file in &image.files {
+            let path = slashed(&file.path);
+            if !contents.take_known(&path, file.bytes) {
+                contents.add(&dir.join(&file.path), &path, How::Move)?;
+            }
+        }
+        contents.add(&catalog, CATALOG, How::Move)?;
+        manifest.is_erasing = image.is_erasing;
+        manifest.snapshot = image.snapshot;
+        manifest.files = contents.finish()?;
+        cleaned.snapshots += 1;
+    }
+    if applied.left.is_empty() {
+        manifest.erasures = since.newest().max(manifest.erasures);
+        manifest.ledger = ledger.state();
+    }
+    place.publish(&manifest)?;
+    let left = applied.left.into_iter();
+    cleaned
+        .left
+        .extend(left.map(|left| format!("snapshot {}: {left}", manifest.id)));
+    place.clear_work()
+}
+
+/// Lays a snapshot out for a run's own use. What is written to is copied.
+fn lay_out(place: &Place, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
+    let files = Files::new(place);
+    for file in &manifest.files {
+        match file.path.starts_with("data/") {
+            true => files.lay_out_unread(file, dir)?,
+            false => files.lay_out(file, dir, How::Copy)?,
+        }
+    }
+    Ok(())
+}

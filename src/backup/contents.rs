@@ -1,0 +1,88 @@
+//! The contents of a snapshot in the making: files that an earlier snapshot has are taken from there, others are added.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
+
+use super::error::BackupError;
+use super::files::{Files, How};
+use super::manifest::{Manifest, ManifestFile};
+use super::place::Place;
+
+/// Files by their path in the data folder.
+#[derive(Debug)]
+pub(super) struct Contents<'p> {
+    place: &'p Place,
+    pub(super) files: Files<'p>,
+    /// Of earlier snapshots, and of earlier attempts at this one. Their names are never another file's.
+    known: FxHashMap<String, ManifestFile>,
+    taken: BTreeMap<String, ManifestFile>,
+}
+
+impl<'p> Contents<'p> {
+    /// Nothing yet; files of these snapshots are known.
+    pub(super) fn new(place: &'p Place, earlier: &[&Manifest]) -> Contents<'p> {
+        let files = earlier.iter().flat_map(|manifest| &manifest.files);
+        Contents {
+            place,
+            files: Files::new(place),
+            known: files.map(|file| (file.path.clone(), file.clone())).collect(),
+            taken: BTreeMap::new(),
+        }
+    }
+
+    /// Begins anew: what was added by now is known.
+    pub(super) fn begin_again(&mut self) {
+        self.known.extend(std::mem::take(&mut self.taken));
+    }
+
+    /// A path at which the run may make a file of its own.
+    pub(super) fn draft(&self, name: &str) -> PathBuf {
+        let path = self.place.work().join(name);
+        let _ = std::fs::remove_file(&path);
+        path
+    }
+
+    /// Takes a file that is known under this name and with this length.
+    pub(super) fn take_known(&mut self, path: &str, bytes: u64) -> bool {
+        let known = self.known.get(path).filter(|known| known.bytes == bytes);
+        let Some(known) = known.filter(|known| self.files.has(known)).cloned() else {
+            return false;
+        };
+        self.taken.insert(path.to_owned(), known);
+        true
+    }
+
+    /// Adds a file that has to be there.
+    pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<(), BackupError> {
+        match self.add_if_there(source, path, how)? {
+            true => Ok(()),
+            false => Err(BackupError::io("read", source)(std::io::ErrorKind::NotFound.into())),
+        }
+    }
+
+    /// Adds a file; `false` where it is not there.
+    pub(super) fn add_if_there(&mut self, source: &Path, path: &str, how: How) -> Result<bool, BackupError> {
+        let added = self.files.add(source, path, how)?;
+        let is_there = added.is_some();
+        self.taken.extend(added.map(|file| (path.to_owned(), file)));
+        Ok(is_there)
+    }
+
+    /// The length of a file that was taken.
+    pub(super) fn bytes(&self, path: &str) -> Option<u64> {
+        self.taken.get(path).map(|file| file.bytes)
+    }
+
+    /// Forgets a file: it is not what it should be.
+    pub(super) fn forget(&mut self, path: &str) {
+        self.taken.remove(path);
+    }
+
+    /// Makes everything durable and gives the files, by path.
+    pub(super) fn finish(&mut self) -> Result<Vec<ManifestFile>, BackupError> {
+        self.files.sync()?;
+        Ok(std::mem::take(&mut self.taken).into_values().collect())
+    }
+}

@@ -1,0 +1,128 @@
+//! Why a backup was not made, or not restored.
+
+use std::path::{Path, PathBuf};
+
+use crate::consent;
+use crate::lake::LakeError;
+use crate::lake::check::Finding;
+
+/// Why a backup was not made, or not restored. Snapshots that were there are as they were.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The lake.
+    #[error(transparent)]
+    Lake(#[from] LakeError),
+    /// The store of the service.
+    #[error(transparent)]
+    Service(#[from] consent::Error),
+    /// A file or folder of the backups.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The folders that were named do not go.
+    #[error("{} {what}", .path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Another process makes a backup there.
+    #[error("another process is at work in {}; try again later", .0.display())]
+    Busy(PathBuf),
+    /// Files of the lake are damaged or missing. A backup of them would be none.
+    #[error("{}", damaged(.0))]
+    LakeDamaged(Vec<Finding>),
+    /// The lake's files changed all the time.
+    #[error("the lake at {} changed faster than it could be copied; try again later", .0.display())]
+    Changing(PathBuf),
+    /// There is no such snapshot.
+    #[error("{} has no snapshot {wanted}{}", .path.display(), list(.known))]
+    NoSnapshot {
+        /// The folder of backups.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A file of the backup is missing or is not what it was.
+    #[error("the backup is damaged: {} {what}", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// People who were erased since would come back.
+    #[error(
+        "the ledger of erasures {} {what}, so people who were erased since the backup would come back; name the right one with --erasures, or accept that with --accept-resurrection",
+        .path.display()
+    )]
+    NoLedger {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// What the rules of normalization need cannot be read.
+    #[error("{0}")]
+    Rules(String),
+}
+
+impl BackupError {
+    /// For `map_err` on file system calls.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> BackupError {
+        let path = path.to_owned();
+        move |source| BackupError::Io { action, path, source }
+    }
+
+    pub(super) fn damaged(path: &Path, what: impl Into<String>) -> BackupError {
+        BackupError::Damaged {
+            path: path.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    /// Whether what was asked for is at fault.
+    pub fn is_of_input(&self) -> bool {
+        match self {
+            BackupError::Lake(error) => matches!(
+                error,
+                LakeError::Missing(_) | LakeError::Version { .. } | LakeError::Ledger { .. }
+            ),
+            BackupError::Folder { .. } | BackupError::NoSnapshot { .. } | BackupError::NoLedger { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether files are not what they should be.
+    pub fn is_of_damage(&self) -> bool {
+        matches!(self, BackupError::LakeDamaged(_) | BackupError::Damaged { .. })
+    }
+}
+
+fn damaged(findings: &[Finding]) -> String {
+    let first = findings.first();
+    let first = first.map_or_else(String::new, |one| format!("{}: {}", one.path.display(), one.problem));
+    let more = match findings.len() {
+        0 | 1 => String::new(),
+        more => format!(" and {} more", more - 1),
+    };
+    format!(
+        "no backup was made, because the lake is damaged: {first}{more}; `tabularium check` says what is wrong, and the snapshots that are there stay"
+    )
+}
+
+fn list(known: &[String]) -> String {
+    match known {
+        [] => String::new(),
+        known => format!("; it has {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,195 @@
+//! Files into a folder of backups and out of it: linked where both are on one file system, else copied; named by their
+//! SHA-256.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use aws_lc_rs::digest;
+
+use super::error::BackupError;
+use super::manifest::{ManifestFile, hexadecimal};
+use super::place::{Place, sync_folder};
+use crate::lake::private;
+
+const CHUNK: usize = 1 << 20;
+
+/// How a file gets to another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// A second name of the same file, where the file system can; else a copy. For files that nobody ever changes.
+    Link,
+    /// A file of its own.
+    Copy,
+    /// The file itself, which is the run's own.
+    Move,
+}
+
+/// The files of a folder of backups.
+#[derive(Debug)]
+pub(super) struct Files<'p> {
+    place: &'p Place,
+    /// Folders whose names are not durable yet.
+    touched: BTreeSet<PathBuf>,
+    /// Files that were not there before, and their bytes.
+    pub(super) added: u64,
+    pub(super) added_bytes: u64,
+}
+
+impl<'p> Files<'p> {
+    pub(super) fn new(place: &'p Place) -> Files<'p> {
+        Files {
+            place,
+            touched: BTreeSet::new(),
+            added: 0,
+            added_bytes: 0,
+        }
+    }
+
+    /// Whether a file is there, with its length.
+    pub(super) fn has(&self, file: &ManifestFile) -> bool {
+        let facts = std::fs::metadata(self.place.file(&file.sha256));
+        facts.is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes)
+    }
+
+    /// Adds a file under `path`, read once. `None` where it is not there.
+    pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<Option<ManifestFile>, BackupError> {
+        let draft = self.place.work().join("file");
+        let (sha256, bytes) = match transfer(source, &draft, how) {
+            Err(BackupError::Io {
+                source: error, path, ..
+            }) if error.kind() == ErrorKind::NotFound && path == source => {
+                return Ok(None);
+            }
+            done => done?,
+        };
+        let file = ManifestFile {
+            path: path.to_owned(),
+            bytes,
+            sha256,
+        };
+        let to = self.place.file(&file.sha256);
+        if self.has(&file) {
+            std::fs::remove_file(&draft).map_err(BackupError::io("remove", &draft))?;
+            return Ok(Some(file));
+        }
+        let folder = to.parent().unwrap_or(self.place.root()).to_owned();
+        private::folder(&folder).map_err(BackupError::io("make", &folder))?;
+        std::fs::rename(&draft, &to).map_err(BackupError::io("write", &to))?;
+        // Two names of one file stay as they are in a rename.
+        let _ = std::fs::remove_file(&draft);
+        self.touched.insert(folder);
+        self.added += 1;
+        self.added_bytes += bytes;
+        Ok(Some(file))
+    }
+
+    /// Makes all that was added durable.
+    pub(super) fn sync(&mut self) -> Result<(), BackupError> {
+        if !self.touched.is_empty() {
+            self.touched.insert(self.place.files());
+        }
+        for folder in std::mem::take(&mut self.touched) {
+            sync_folder(&folder)?;
+        }
+        Ok(())
+    }
+
+    /// Lays a file out below `dir`; an error where it is not what the manifest says.
+    pub(super) fn lay_out(&self, file: &ManifestFile, dir: &Path, how: How) -> Result<(), BackupError> {
+        let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
+        let folder = to.parent().unwrap_or(dir);
+        private::folder(folder).map_err(BackupError::io("make", folder))?;
+        let (sha256, bytes) = match transfer(&from, &to, how) {
+            Err(BackupError::Io { source, path, .. }) if source.kind() == ErrorKind::NotFound && path == from => {
+                return Err(BackupError::damaged(
+                    &from,
+                    format!("is missing, which is {}", file.path),
+                ));
+            }
+            done => done?,
+        };
+        match (&sha256, bytes) == (&file.sha256, file.bytes) {
+            true => Ok(()),
+            false => Err(differs(&from, file)),
+        }
+    }
+
+    /// The same for a run's own use: nothing is read.
+    pub(super) fn lay_out_unread(&self, file: &ManifestFile, dir: &Path) -> Result<(), BackupError> {
+        let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
+        let folder = to.parent().unwrap_or(dir);
+        private::folder(folder).map_err(BackupError::io("make", folder))?;
+        if std::fs::hard_link(&from, &to).is_ok() {
+            return Ok(());
+        }
+        transfer(&from, &to, How::Copy).map(drop)
+    }
+
+    /// Reads a file and says what is wrong with it.
+    pub(super) fn check(&self, file: &ManifestFile) -> Result<(), BackupError> {
+        let path = self.place.file(&file.sha256);
+        let read = File::open(&path).and_then(|mut from| pour(&mut from, None));
+        match read {
+            Ok(found) if found == (file.sha256.clone(), file.bytes) => Ok(()),
+            Ok(_) => Err(differs(&path, file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(BackupError::damaged(
+                &path,
+                format!("is missing, which is {}", file.path),
+            )),
+            Err(error) => Err(BackupError::io("read", &path)(error)),
+        }
+    }
+}
+
+fn differs(path: &Path, file: &ManifestFile) -> BackupError {
+    BackupError::damaged(path, format!("differs from its SHA-256, which is {}", file.path))
+}
+
+/// Brings a file to a place where nothing is yet, durably; gives its SHA-256 and its length.
+fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
+    let _ = std::fs::remove_file(to);
+    let named = match how {
+        How::Link => std::fs::hard_link(from, to).is_ok(),
+        How::Move => std::fs::rename(from, to).is_ok(),
+        How::Copy => false,
+    };
+    if named {
+        let mut file = File::open(to).map_err(BackupError::io("read", to))?;
+        return pour(&mut file, None).map_err(BackupError::io("read", to));
+    }
+    // Why there could be no link does not matter, if a copy can be made.
+    let mut source = File::open(from).map_err(BackupError::io("read", from))?;
+    let mut copied = || -> std::io::Result<(String, u64)> {
+        let mut copy = private::options().write(true).create_new(true).open(to)?;
+        let poured = pour(&mut source, Some(&mut copy))?;
+        copy.sync_all()?;
+        Ok(poured)
+    };
+    copied().map_err(|error| {
+        let _ = std::fs::remove_file(to);
+        BackupError::io("write", to)(error)
+    })
+}
+
+/// Reads to the end, into a copy where there is one.
+fn pour(from: &mut File, mut to: Option<&mut File>) -> std::io::Result<(String, u64)> {
+    let mut context = digest::Context::new(&digest::SHA256);
+    let mut chunk = vec![0; CHUNK];
+    let mut bytes = 0;
+    loop {
+        let read = match from.read(&mut chunk) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        if read == 0 {
+            return Ok((hexadecimal(context.finish().as_ref()), bytes));
+        }
+        context.update(&chunk[..read]);
+        bytes += read as u64;
+        if let Some(to) = &mut to {
+            to.write_all(&chunk[..read])?;
+        }
+    }
+}

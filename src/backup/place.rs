@@ -1,0 +1,225 @@
+//! A folder of backups: where things lie in it, who may change it, and which snapshots it has.
+//!
+//! ```text
+//! BACKUPS/snapshots/20261123T120102.345Z.json   the manifest of a snapshot
+//! BACKUPS/files/3f/3f9a...                      a file of any of them, by its SHA-256
+//! BACKUPS/work/                                 what a run is at
+//! BACKUPS/lock                                  held by a run
+//! ```
+
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+
+use super::error::BackupError;
+use super::manifest::Manifest;
+use crate::lake::private;
+
+/// How a snapshot's id is written: its time.
+const ID: &str = "%Y%m%dT%H%M%S%.3fZ";
+
+/// An open folder of backups.
+#[derive(Debug)]
+pub struct Place {
+    root: PathBuf,
+    /// `None` where the folder is on a medium that cannot be written to.
+    _lock: Option<File>,
+}
+
+impl Place {
+    /// Opens a folder to add to it; makes it where it is not there.
+    pub(super) fn open_or_create(root: &Path) -> Result<Place, BackupError> {
+        let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
+        let place = Place { root, _lock: None };
+        let is_filled = match std::fs::read_dir(&place.root) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(BackupError::io("read", &place.root)(error)),
+        };
+        if is_filled && !place.snapshots().is_dir() {
+            return Err(BackupError::Folder {
+                path: place.root,
+                what: "is no folder of backups: other files lie in it",
+            });
+        }
+        for folder in [place.root.clone(), place.snapshots(), place.files()] {
+            private::folder(&folder).map_err(BackupError::io("make", &folder))?;
+        }
+        let path = place.root.join("lock");
+        let lock = private::options().write(true).create(true).truncate(false).open(&path);
+        let lock = lock.map_err(BackupError::io("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(BackupError::Busy(place.root)),
+            Err(TryLockError::Error(error)) => return Err(BackupError::io("lock", &path)(error)),
+        }
+        let place = Place {
+            _lock: Some(lock),
+            ..place
+        };
+        place.clear_work()?;
+        Ok(place)
+    }
+
+    /// Opens a folder to read it. Others may read it as well.
+    pub fn open(root: &Path) -> Result<Place, BackupError> {
+        let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
+        let mut place = Place { root, _lock: None };
+        if !place.snapshots().is_dir() {
+            return Err(BackupError::Folder {
+                path: place.root,
+                what: "is no folder of backups",
+            });
+        }
+        if let Ok(lock) = File::open(place.root.join("lock")) {
+            match lock.try_lock_shared() {
+                Err(TryLockError::WouldBlock) => return Err(BackupError::Busy(place.root)),
+                _ => place._lock = Some(lock),
+            }
+        }
+        Ok(place)
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn snapshots(&self) -> PathBuf {
+        self.root.join("snapshots")
+    }
+
+    pub(super) fn files(&self) -> PathBuf {
+        self.root.join("files")
+    }
+
+    /// Where a file of this SHA-256 lies.
+    pub(super) fn file(&self, sha256: &str) -> PathBuf {
+        self.files().join(sha256.get(..2).unwrap_or_default()).join(sha256)
+    }
+
+    /// A folder for what a run is at, which it may fill.
+    pub(super) fn work(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    pub(super) fn clear_work(&self) -> Result<(), BackupError> {
+        let work = self.work();
+        match std::fs::remove_dir_all(&work) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(BackupError::io("remove", &work)(error)),
+            _ => private::folder(&work).map_err(BackupError::io("make", &work)),
+        }
+    }
+
+    /// The ids of all snapshots, the oldest first.
+    pub fn ids(&self) -> Result<Vec<String>, BackupError> {
+        let folder = self.snapshots();
+        let mut ids = BTreeSet::new();
+        for entry in std::fs::read_dir(&folder).map_err(BackupError::io("read", &folder))? {
+            let name = entry.map_err(BackupError::io("read", &folder))?.file_name();
+            if let Some(id) = name.to_str().and_then(|name| name.strip_suffix(".json")) {
+                ids.insert(id.to_owned());
+            }
+        }
+        Ok(ids.into_iter().collect())
+    }
+
+    /// An id for a snapshot that is taken now: later than all others, whatever the clock does.
+    pub(super) fn next_id(&self) -> Result<String, BackupError> {
+        let mut time: DateTime<Utc> = Utc::now();
+        let last = self.ids()?.pop();
+        if let Some(last) = last.and_then(|id| NaiveDateTime::parse_from_str(&id, ID).ok()) {
+            time = time.max(last.and_utc() + TimeDelta::milliseconds(1));
+        }
+        Ok(time.format(ID).to_string())
+    }
+
+    /// The manifest of a snapshot; the newest one's where none is named.
+    pub fn manifest(&self, id: Option<&str>) -> Result<Manifest, BackupError> {
+        let known = self.ids()?;
+        let wanted = id.or(known.last().map(String::as_str));
+        match wanted.filter(|wanted| known.iter().any(|known| known == wanted)) {
+            Some(id) => Manifest::read(&self.path(id)),
+            None => Err(BackupError::NoSnapshot {
+                path: self.root.clone(),
+                wanted: id.unwrap_or("yet").to_owned(),
+                known,
+            }),
+        }
+    }
+
+    pub(super) fn path(&self, id: &str) -> PathBuf {
+        self.snapshots().join(format!("{id}.json"))
+    }
+
+    /// Makes a snapshot visible, or puts another manifest in the place of one.
+    pub(super) fn publish(&self, manifest: &Manifest) -> Result<(), BackupError> {
+        let path = self.path(&manifest.id);
+        let draft = self.work().join("manifest");
+        let write = || -> std::io::Result<()> {
+            let mut file = private::options()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(&draft)?;
+            file.write_all(&manifest.to_bytes()?)?;
+            file.sync_all()?;
+            std::fs::rename(&draft, &path)
+        };
+        write().map_err(BackupError::io("write", &path))?;
+        sync_folder(&self.snapshots())
+    }
+
+    /// Removes all snapshots but the newest ones. Those whose manifest cannot be read stay. Gives how many went.
+    pub(super) fn keep(&self, newest: usize) -> Result<u64, BackupError> {
+        let mut ids = self.ids()?;
+        ids.retain(|id| Manifest::read(&self.path(id)).is_ok());
+        let gone = ids.len().saturating_sub(newest);
+        for id in &ids[..gone] {
+            let path = self.path(id);
+            std::fs::remove_file(&path).map_err(BackupError::io("remove", &path))?;
+        }
+        sync_folder(&self.snapshots())?;
+        Ok(gone as u64)
+    }
+
+    /// Removes the files that no snapshot has. Nothing is removed where a manifest cannot be read: nobody knows what it
+    /// names.
+    pub(super) fn sweep(&self) -> Result<u64, BackupError> {
+        let mut named = rustc_hash::FxHashSet::default();
+        for id in self.ids()? {
+            let manifest = Manifest::read(&self.path(&id))?;
+            named.extend(manifest.files.into_iter().map(|file| file.sha256));
+        }
+        let mut removed = 0;
+        let read = |folder: &Path| -> Result<Vec<PathBuf>, BackupError> {
+            let entries = std::fs::read_dir(folder).map_err(BackupError::io("read", folder))?;
+            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+            paths.collect::<Result<_, _>>().map_err(BackupError::io("read", folder))
+        };
+        for folder in read(&self.files())? {
+            let before = removed;
+            for path in read(&folder)? {
+                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+                if !named.contains(name) {
+                    std::fs::remove_file(&path).map_err(BackupError::io("remove", &path))?;
+                    removed += 1;
+                }
+            }
+            if removed > before {
+                sync_folder(&folder)?;
+            }
+        }
+        Ok(removed)
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(path: &Path) -> Result<(), BackupError> {
+    File::open(path)
+        .and_then(|folder| folder.sync_all())
+        .map_err(BackupError::io("sync", path))
+}

@@ -1,0 +1,227 @@
+//! A snapshot back into an empty folder.
+//!
+//! It is built in a folder of its own inside, read as it is laid out, held against its manifest, and loses what was
+//! erased since. Then its parts move to their places, the catalog last: before that there is no lake. What a killed
+//! restore leaves, the next one removes.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::apply::{Rules, apply};
+use super::error::BackupError;
+use super::files::{Files, How};
+use super::manifest::Manifest;
+use super::place::{Place, sync_folder};
+use super::take::{CATALOG, slashed};
+use crate::lake::image::{LakeImage, Reserved, settle_image};
+use crate::lake::ledger::{self, Ledger};
+use crate::lake::private;
+
+/// Where a restored folder is built.
+const BUILDING: &str = "restoring";
+const LOCK: &str = "lock";
+
+/// How a snapshot is restored.
+#[derive(Clone, Debug, Default)]
+pub struct Restoring {
+    /// Which one; the newest where it is not said.
+    pub snapshot: Option<String>,
+    /// The ledger of erasures; where the data folder's own lies if it is not said.
+    pub erasures: Option<PathBuf>,
+    /// Restores without the ledger as well.
+    pub accept_resurrection: bool,
+    /// Copies files even where a second name would do.
+    pub copy: bool,
+}
+
+/// What a restore did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// The snapshot.
+    pub id: String,
+    /// Its files, and their bytes.
+    pub files: u64,
+    /// See above.
+    pub bytes: u64,
+    /// Owners of whom rows were erased again.
+    pub owners: u64,
+    /// Consents and authorizations that ended.
+    pub ended: u64,
+    /// Whether nobody could say what was erased since.
+    pub without_ledger: bool,
+    /// Where bytes may be left, a clause each.
+    pub left: Vec<String>,
+}
+
+/// Restores a snapshot of the folder of backups `from` into `data`, which is made or is empty.
+pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) -> Result<Restored, BackupError> {
+    let place = Place::open(from)?;
+    let manifest = place.manifest(options.snapshot.as_deref())?;
+    let ledger = find_ledger(&place, &manifest, data, options)?;
+    private::folder(data).map_err(BackupError::io("make", data))?;
+    let reserved = Reserved::take(data)?;
+    let building = data.join(BUILDING);
+    clear(data)?;
+    let built = build(&place, &manifest, &building, ledger.as_ref(), options, rules);
+    let restored = match built {
+        Ok(restored) => restored,
+        Err(error) => {
+            // Nothing of it is anybody's.
+            let _ = std::fs::remove_dir_all(&building);
+            return Err(error);
+        }
+    };
+    if let Some(ledger) = &ledger {
+        ledger.carry_to(&ledger::place(data))?;
+    }
+    show(&building, data)?;
+    drop(reserved);
+    Ok(restored)
+}
+
+/// The ledger, if it is the one that the backups go with.
+fn find_ledger(
+    place: &Place,
+    manifest: &Manifest,
+    data: &Path,
+    options: &Restoring,
+) -> Result<Option<Ledger>, BackupError> {
+    let path = options.erasures.clone().unwrap_or_else(|| ledger::place(data));
+    // A later backup knows how far the ledger has come since.
+    let newest = place.manifest(None).unwrap_or_else(|_| manifest.clone());
+    let states = [&manifest.ledger, &newest.ledger];
+    let of_same = |ledger: &Ledger| states.iter().all(|state| ledger.goes_on_from(state));
+    let refused = match Ledger::read(&path) {
+        Ok(Some(ledger)) if of_same(&ledger) => return Ok(Some(ledger)),
+        _ if options.accept_resurrection => return Ok(None),
+        Ok(Some(_)) => "is an older copy, or not the one of this backup",
+        Ok(None) => "is missing",
+        Err(error) => return Err(error.into()),
+    };
+    Err(BackupError::NoLedger { path, what: refused })
+}
+
+/// Makes sure that the folder is empty, but for what a killed restore has left, which goes.
+fn clear(data: &Path) -> Result<(), BackupError> {
+    let entries = std::fs::read_dir(data).map_err(BackupError::io("read", data))?;
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+    let mut names: Vec<_> = names.collect::<Result<_, _>>().map_err(BackupError::io("read", data))?;
+    names.retain(|name| name != LOCK);
+    let was_restoring = names.iter().any(|name| name == BUILDING) && !names.iter().any(|name| name == CATALOG);
+    if !names.is_empty() && !was_restoring {
+        return Err(BackupError::Folder {
+            path: data.to_owned(),
+            what: "is not empty; a backup is restored into an empty folder",
+        });
+    }
+    // The mark of a restore goes last.
+    names.sort_by_key(|name| name == BUILDING);
+    for name in names {
+        let path = data.join(name);
+        let removed = match path.is_dir() {
+            true => std::fs::remove_dir_all(&path),
+            false => std::fs::remove_file(&path),
+        };
+        removed.map_err(BackupError::io("remove", &path))?;
+    }
+    Ok(())
+}
+
+fn build(
+    place: &Place,
+    manifest: &Manifest,
+    dir: &Path,
+    ledger: Option<&Ledger>,
+    options: &Restoring,
+    rules: Rules<'_>,
+) -> Result<Restored, BackupError> {
+    private::folder(dir).map_err(BackupError::io("make", dir))?;
+    sync_folder(dir.parent().unwrap_or(dir))?;
+    let files = Files::new(place);
+    for file in &manifest.files {
+        let is_shared = file.path.starts_with("data/") && !options.copy;
+        files.lay_out(file, dir, if is_shared { How::Link } else { How::Copy })?;
+    }
+    let data = dir.join("data");
+    private::folder(&data).map_err(BackupError::io("make", &data))?;
+    is_whole(manifest, dir)?;
+    let key = settle_image(dir, None)?;
+    let mut restored = Restored {
+        id: manifest.id.clone(),
+        files: manifest.files.len() as u64,
+        bytes: manifest.bytes(),
+        without_ledger: ledger.is_none(),
+        ..Restored::default()
+    };
+    if let Some(ledger) = ledger {
+        let since = ledger.since(key, manifest.erasures);
+        if manifest.is_erasing || !since.is_empty() {
+            let applied = apply(dir, key, &since, rules)?;
+            restored.owners = applied.owners;
+            restored.ended = applied.ended;
+            restored.left = applied.left;
+        }
+    }
+    sync_all(dir)?;
+    Ok(restored)
+}
+
+/// Whether the files are those that the catalog names.
+fn is_whole(manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
+    let copy = dir.join("check.sqlite");
+    let image = LakeImage::take(dir, &copy)?;
+    let files = manifest.files.iter().filter(|file| file.path.starts_with("data/"));
+    let laid_out: BTreeMap<&str, u64> = files.map(|file| (file.path.as_str(), file.bytes)).collect();
+    for file in &image.files {
+        if laid_out.get(slashed(&file.path).as_str()) != Some(&file.bytes) {
+            let path = place_of(manifest);
+            let what = format!("has not the file {} that its catalog names", file.path.display());
+            return Err(BackupError::damaged(&path, what));
+        }
+    }
+    drop(image);
+    std::fs::remove_file(&copy).map_err(BackupError::io("remove", &copy))
+}
+
+fn place_of(manifest: &Manifest) -> PathBuf {
+    PathBuf::from(format!("snapshot {}", manifest.id))
+}
+
+/// Makes all files and folders below one durable, links of data files aside, which were so before.
+fn sync_all(dir: &Path) -> Result<(), BackupError> {
+    for entry in std::fs::read_dir(dir).map_err(BackupError::io("read", dir))? {
+        let entry = entry.map_err(BackupError::io("read", dir))?;
+        let path = entry.path();
+        let is_table = path
+            .extension()
+            .is_some_and(|ending| ending == "parquet" || ending == "attachment");
+        if path.is_dir() {
+            sync_all(&path)?;
+        } else if !is_table {
+            sync_folder(&path)?;
+        }
+    }
+    sync_folder(dir)
+}
+
+/// Moves the parts of a built folder to their places, the catalog last.
+fn show(building: &Path, data: &Path) -> Result<(), BackupError> {
+    let entries = std::fs::read_dir(building).map_err(BackupError::io("read", building))?;
+    for entry in entries {
+        let name = entry.map_err(BackupError::io("read", building))?.file_name();
+        if name == LOCK || name.to_string_lossy().starts_with(CATALOG) {
+            continue;
+        }
+        let (from, to) = (building.join(&name), data.join(&name));
+        std::fs::rename(&from, &to).map_err(BackupError::io("write", &to))?;
+    }
+    sync_folder(data)?;
+    let to = data.join(CATALOG);
+    std::fs::rename(building.join(CATALOG), &to).map_err(BackupError::io("write", &to))?;
+    sync_folder(data)?;
+    match std::fs::remove_dir_all(building) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(BackupError::io("remove", building)(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,227 @@
+//! Making a backup: a snapshot of a data folder that others read and write meanwhile.
+//!
+//! The store of the service is copied first, then the catalog, then what the catalog's copy names. So a sync that ends
+//! in between is done once more by a restored server, and none is taken for done whose records are missing. Data files
+//! never change, but an erasure or an expiry may take one away that the copy names: then the catalog is copied anew.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::apply::Rules;
+use super::beside::{add_service, add_tables};
+use super::clean::{Cleaned, clean};
+use super::contents::Contents;
+use super::error::BackupError;
+use super::files::How;
+use super::manifest::Manifest;
+use super::place::Place;
+use crate::lake::LakeError;
+use crate::lake::check::{Finding, Problem};
+use crate::lake::image::{LakeImage, Reserved};
+use crate::lake::ledger::{self, Ledger};
+
+/// Attempts while others may write. The next one has little left to copy, and lets nobody write.
+const ATTEMPTS: u32 = 5;
+/// How long that one waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(60);
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// The catalog's file.
+pub(super) const CATALOG: &str = "catalog.sqlite";
+
+/// How a backup is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// How many snapshots stay, this one included; all where it is not said.
+    pub keep: Option<usize>,
+    /// Copies files even where a second name would do.
+    pub copy: bool,
+    /// Leaves the key of the service's store out.
+    pub without_key: bool,
+}
+
+/// What a backup did.
+#[derive(Clone, Debug, Default)]
+pub struct Backed {
+    /// The snapshot's id.
+    pub id: String,
+    /// Its files, and their bytes.
+    pub files: u64,
+    /// See above.
+    pub bytes: u64,
+    /// Files that no snapshot had before, and their bytes.
+    pub added: u64,
+    /// See above.
+    pub added_bytes: u64,
+    /// Snapshots that were removed because enough newer ones are there.
+    pub removed: u64,
+    /// What became of erasures in earlier snapshots.
+    pub cleaned: Cleaned,
+}
+
+/// Makes a backup of a data folder, and has earlier ones lose what was erased since.
+pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Result<Backed, BackupError> {
+    refuse_overlap(data, to)?;
+    if !data.join(CATALOG).is_file() {
+        return Err(LakeError::Missing(data.to_owned()).into());
+    }
+    let place = Place::open_or_create(to)?;
+    let ledger_path = ledger::place(data);
+    let ledger = Ledger::read_or_create(&ledger_path)?;
+    let made = take(&place, data, options, &ledger);
+    let removed = match (&made, options.keep) {
+        (Ok(_), Some(keep)) => place.keep(keep)?,
+        _ => 0,
+    };
+    // Even where no backup could be made, what was erased leaves the earlier ones.
+    let ledger = Ledger::read_or_create(&ledger_path)?;
+    let cleaned = clean(&place, &ledger, rules)?;
+    place.sweep()?;
+    place.clear_work()?;
+    made.map(|made| Backed {
+        removed,
+        cleaned,
+        ..made
+    })
+}
+
+/// A folder of backups in the data folder would be a part of it, and the other way round.
+fn refuse_overlap(data: &Path, to: &Path) -> Result<(), BackupError> {
+    let whole = |path: &Path| -> PathBuf {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        // What is not there yet lies in the first folder above that is.
+        let there = absolute.ancestors().find_map(|above| {
+            let rest = absolute.strip_prefix(above).ok()?;
+            Some(std::fs::canonicalize(above).ok()?.join(rest))
+        });
+        there.unwrap_or(absolute)
+    };
+    let (data, to) = (whole(data), whole(to));
+    if to.starts_with(&data) || data.starts_with(&to) {
+        return Err(BackupError::Folder {
+            path: to,
+            what: "cannot hold backups: it lies in the data folder, or the data folder in it",
+        });
+    }
+    Ok(())
+}
+
+fn take(place: &Place, data: &Path, options: Options, ledger: &Ledger) -> Result<Backed, BackupError> {
+    let earlier = match place.manifest(None) {
+        Ok(newest) => Some(newest),
+        Err(BackupError::NoSnapshot { .. } | BackupError::Damaged { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let earlier: Vec<&Manifest> = earlier.iter().collect();
+    let mut contents = Contents::new(place, &earlier);
+    for attempt in 0..=ATTEMPTS {
+        let reserved = match attempt {
+            ATTEMPTS => Some(reserve(data)?),
+            _ => None,
+        };
+        if let Some(image) = attempt_at(&mut contents, data, options)? {
+            drop(reserved);
+            return publish(place, contents, &image, ledger, &earlier);
+        }
+        contents.begin_again();
+    }
+    Err(BackupError::Changing(data.to_owned()))
+}
+
+/// Waits until nobody writes the lake, and keeps everybody from it.
+fn reserve(data: &Path) -> Result<Reserved, BackupError> {
+    let begun = Instant::now();
+    loop {
+        match Reserved::take(data) {
+            Err(LakeError::Busy { .. }) if begun.elapsed() < PATIENCE => std::thread::sleep(MOMENT),
+            taken => return Ok(taken?),
+        }
+    }
+}
+
+/// Takes everything in; `None` where the lake has let go of a file meanwhile.
+fn attempt_at(contents: &mut Contents<'_>, data: &Path, options: Options) -> Result<Option<LakeImage>, BackupError> {
+    add_service(contents, data, !options.without_key)?;
+    add_tables(contents, data)?;
+    let catalog = contents.draft(CATALOG);
+    let image = LakeImage::take(data, &catalog)?;
+    let how = if options.copy { How::Copy } else { How::Link };
+    let mut fresh = BTreeSet::new();
+    let mut damaged = Vec::new();
+    for file in &image.files {
+        let path = slashed(&file.path);
+        if contents.take_known(&path, file.bytes) {
+            continue;
+        }
+        let source = data.join(&file.path);
+        if !contents.add_if_there(&source, &path, how)? {
+            if !image.is_still_named(&file.path)? {
+                return Ok(None);
+            }
+            damaged.push(finding(&source, Problem::Missing));
+            continue;
+        }
+        fresh.insert(file.path.clone());
+        let found = contents.bytes(&path).unwrap_or_default();
+        if found != file.bytes {
+            let recorded = file.bytes;
+            damaged.push(finding(&source, Problem::Size { recorded, found }));
+            contents.forget(&path);
+            fresh.remove(&file.path);
+        }
+    }
+    for found in image.inspect(|path| fresh.contains(path))? {
+        let below = found.path.strip_prefix(data).unwrap_or(&found.path);
+        if found.problem == Problem::Missing && !image.is_still_named(below)? {
+            return Ok(None);
+        }
+        damaged.push(found);
+    }
+    if !damaged.is_empty() {
+        return Err(BackupError::LakeDamaged(damaged));
+    }
+    contents.add(&catalog, CATALOG, How::Move)?;
+    Ok(Some(image))
+}
+
+fn finding(path: &Path, problem: Problem) -> Finding {
+    let path = path.to_owned();
+    Finding { path, problem }
+}
+
+fn publish(
+    place: &Place,
+    mut contents: Contents<'_>,
+    image: &LakeImage,
+    ledger: &Ledger,
+    earlier: &[&Manifest],
+) -> Result<Backed, BackupError> {
+    let lake = ledger::lake_id(image.owner_key());
+    if earlier.iter().any(|earlier| earlier.lake != lake) {
+        return Err(BackupError::Folder {
+            path: place.root().to_owned(),
+            what: "holds backups of another lake",
+        });
+    }
+    let mut manifest = Manifest::new(place.next_id()?, lake, ledger.state());
+    manifest.snapshot = image.snapshot;
+    manifest.erasures = image.erasures;
+    manifest.is_erasing = image.is_erasing;
+    manifest.files = contents.finish()?;
+    place.publish(&manifest)?;
+    Ok(Backed {
+        files: manifest.files.len() as u64,
+        bytes: manifest.bytes(),
+        id: manifest.id,
+        added: contents.files.added,
+        added_bytes: contents.files.added_bytes,
+        ..Backed::default()
+    })
+}
+
+/// A path with `/` between its parts.
+pub(super) fn slashed(path: &Path) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}

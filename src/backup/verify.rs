@@ -1,0 +1,51 @@
+//! Reading a folder of backups from beginning to end.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::error::BackupError;
+use super::files::Files;
+use super::manifest::{Manifest, ManifestFile};
+use super::place::Place;
+
+/// What was read, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Snapshots.
+    pub snapshots: u64,
+    /// Files, each read once, and their bytes.
+    pub files: u64,
+    /// See above.
+    pub bytes: u64,
+    /// What is wrong, a sentence each.
+    pub problems: Vec<String>,
+}
+
+/// Reads every file of every snapshot and holds it against its SHA-256.
+pub fn verify(at: &Path) -> Result<Verified, BackupError> {
+    let place = Place::open(at)?;
+    let mut verified = Verified::default();
+    let mut files: BTreeMap<String, (ManifestFile, Vec<String>)> = BTreeMap::new();
+    for id in place.ids()? {
+        verified.snapshots += 1;
+        match Manifest::read(&place.path(&id)) {
+            Ok(manifest) => {
+                for file in manifest.files {
+                    let sum = file.sha256.clone();
+                    files.entry(sum).or_insert((file, Vec::new())).1.push(id.clone());
+                }
+            }
+            Err(error) => verified.problems.push(error.to_string()),
+        }
+    }
+    let stored = Files::new(&place);
+    for (file, snapshots) in files.into_values() {
+        verified.files += 1;
+        verified.bytes += file.bytes;
+        if let Err(error) = stored.check(&file) {
+            let snapshots = snapshots.join(", ");
+            verified.problems.push(format!("{error} (of {snapshots})"));
+        }
+    }
+    Ok(verified)
+}

@@ -1,0 +1,141 @@
+//! Erasing again what was erased since a copy of the lake was taken: the ledger of erasures knows rows by hashes only,
+//! so every owner of rows in the copy is held against it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::Path;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::intent::Intent;
+use super::run::Erased;
+use crate::lake::catalog;
+use crate::lake::error::LakeError;
+use crate::lake::ledger::{ErasedSince, Whose};
+use crate::lake::scope::{Mode, PatientScope};
+use crate::lake::writer::LakeWriter;
+
+/// Erasures that are carried out together.
+const AT_ONCE: usize = 1_000;
+
+/// Patients and authorizations of one owner.
+#[derive(Debug, Default)]
+struct Means {
+    patients: BTreeSet<String>,
+    authorizations: BTreeSet<String>,
+}
+
+/// By mode, application and owner.
+type Meant = BTreeMap<(Mode, String, i64), Means>;
+
+impl LakeWriter {
+    /// Erases rows that were erased since from the lake that this one is a copy of. Says of each owner what was erased.
+    pub fn erase_again(&mut self, since: &ErasedSince) -> Result<Vec<Erased>, LakeError> {
+        self.erases_again = true;
+        let mut meant = Meant::new();
+        let picture = self.lake().picture();
+        for table in picture.tables.values() {
+            let folder = self
+                .lake()
+                .folder()
+                .table(table.mode, crate::fhir::facts().get(table.ty).name);
+            for file in catalog::reached(&self.connection, table.table_id, |_, _| true)? {
+                let path = folder.join(&file.name);
+                look(&path, table.mode, since, &mut meant).map_err(LakeError::parquet("read", &path))?;
+            }
+        }
+        for one in catalog::all_attachments(&self.connection)? {
+            if since.has(
+                one.mode,
+                &one.application,
+                one.owner,
+                Whose::Authorization(&one.authorization),
+            ) {
+                let means = meant.entry((one.mode, one.application, one.owner));
+                means.or_default().authorizations.insert(one.authorization);
+            }
+        }
+        let intents: Vec<Intent> = meant.into_iter().map(intent).collect();
+        let mut done = Vec::with_capacity(intents.len());
+        for some in intents.chunks(AT_ONCE) {
+            done.extend(self.erase_all(some)?);
+        }
+        Ok(done)
+    }
+}
+
+fn intent(((mode, application, owner), means): ((Mode, String, i64), Means)) -> Intent {
+    Intent {
+        mode,
+        application,
+        patient: PatientScope {
+            patients: means.patients.into_iter().collect(),
+            owners: vec![owner],
+            authorizations: means.authorizations.into_iter().collect(),
+        },
+    }
+}
+
+/// Adds whose rows of a file were erased.
+fn look(path: &Path, mode: Mode, since: &ErasedSince, meant: &mut Meant) -> Result<(), parquet::errors::ParquetError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
+    let columns = ["owner", "patient", "application", "authorization"];
+    let mask = ProjectionMask::columns(builder.parquet_schema(), columns);
+    for batch in builder.with_projection(mask).build()? {
+        look_at_rows(&batch?, mode, since, meant)?;
+    }
+    Ok(())
+}
+
+fn look_at_rows(
+    batch: &RecordBatch,
+    mode: Mode,
+    since: &ErasedSince,
+    meant: &mut Meant,
+) -> Result<(), parquet::errors::ParquetError> {
+    let missing = || parquet::errors::ParquetError::General("a system column is missing".to_owned());
+    let text = |name: &str| {
+        batch
+            .column_by_name(name)
+            .map(|column| column.as_string_opt::<i32>().ok_or_else(missing))
+    };
+    let owners = batch
+        .column_by_name("owner")
+        .and_then(|owners| owners.as_primitive_opt::<Int64Type>());
+    let owners = owners.ok_or_else(missing)?;
+    let applications = text("application").ok_or_else(missing)??;
+    // A file has only the columns that have a value in it.
+    let (patients, authorizations) = (text("patient").transpose()?, text("authorization").transpose()?);
+    let value = |column: Option<&'_ arrow::array::StringArray>, row: usize| {
+        column
+            .filter(|column| column.is_valid(row))
+            .map(|column| column.value(row).to_owned())
+    };
+    let mut last = None;
+    for row in 0..batch.num_rows() {
+        let (patient, authorization) = (value(patients, row), value(authorizations, row));
+        let now = (owners.value(row), applications.value(row), patient, authorization);
+        // Rows lie by owner: the next one is mostly the same person's.
+        if last.as_ref() == Some(&now) {
+            continue;
+        }
+        let (owner, application) = (now.0, now.1);
+        let whose = match (&now.2, &now.3) {
+            (_, Some(authorization)) => Some(Whose::Authorization(authorization)),
+            (Some(patient), None) => Some(Whose::Patient(patient)),
+            (None, None) => None,
+        };
+        if let Some(whose) = whose.filter(|whose| since.has(mode, application, owner, *whose)) {
+            let means = meant.entry((mode, application.to_owned(), owner)).or_default();
+            match whose {
+                Whose::Patient(id) => means.patients.insert(id.to_owned()),
+                Whose::Authorization(id) => means.authorizations.insert(id.to_owned()),
+            };
+        }
+        last = Some(now);
+    }
+    Ok(())
+}

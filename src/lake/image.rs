@@ -1,0 +1,164 @@
+//! A copy of the catalog beside a lake that goes on changing, with the files that belong to it, and the way back: a
+//! folder with such a catalog and its files becomes a lake.
+//!
+//! It copies no data files and decides nothing about where they go (`backup`). An image holds nothing back: a file that
+//! it names may be gone when somebody comes for it, because an erasure has replaced it. Then a newer image is due.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, backup};
+
+use super::catalog;
+use super::check::{self, Finding};
+use super::error::LakeError;
+use super::folder::Folder;
+use super::ledger::ErasedSince;
+use super::lock::WriteLock;
+use super::mark::Mark;
+use super::owner::OwnerKey;
+use super::private;
+
+/// How long SQLite waits before it tries again where somebody writes.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A file that an image names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ImageFile {
+    /// Where it lies, below the lake's folder: `data/live/Patient/0123456789abcdef.parquet`.
+    pub path: PathBuf,
+    /// Its length, as the catalog records it.
+    pub bytes: u64,
+}
+
+/// The catalog of a lake at one moment.
+#[derive(Debug)]
+pub struct LakeImage {
+    folder: Folder,
+    connection: Connection,
+    owner_key: OwnerKey,
+    /// The newest snapshot.
+    pub snapshot: u64,
+    /// How often an erasure was recorded or finished.
+    pub erasures: u64,
+    /// Whether erasures are recorded and not finished: files hold rows that are shown to nobody.
+    pub is_erasing: bool,
+    /// Every data file, delete file and attachment of all snapshots, by path.
+    pub files: Vec<ImageFile>,
+}
+
+impl LakeImage {
+    /// Copies the catalog of the lake in `dir` to `to`, where nothing is yet, durably. Nobody is kept from reading or
+    /// writing the lake.
+    pub fn take(dir: &Path, to: &Path) -> Result<LakeImage, LakeError> {
+        let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+        let reader = catalog::open_reader(&folder)?;
+        if let Some(what) = catalog::cut_off(&folder.catalog())? {
+            return Err(LakeError::Damaged(what).of_catalog(folder.path()));
+        }
+        let copied = copy_sqlite(&reader, to).and_then(|()| LakeImage::of(&folder, to));
+        copied.map_err(|error| error.of_catalog(folder.path()))
+    }
+
+    fn of(folder: &Folder, copy: &Path) -> Result<LakeImage, LakeError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(copy, flags)?;
+        let broken = catalog::broken_pages(&connection, true)?;
+        if let Some(what) = broken.into_iter().next() {
+            return Err(LakeError::Damaged(what));
+        }
+        catalog::check_version(&connection, folder)?;
+        let standing = catalog::standing(&connection)?;
+        let mut files = Vec::new();
+        for (path, bytes) in catalog::named(&connection, &folder.data())? {
+            let path = path.strip_prefix(folder.path()).unwrap_or(&path).to_owned();
+            files.push(ImageFile { path, bytes });
+        }
+        files.sort_unstable();
+        Ok(LakeImage {
+            owner_key: catalog::owner_key(&connection)?,
+            snapshot: standing.newest,
+            erasures: standing.erasures,
+            is_erasing: !catalog::unfinished(&connection)?.is_empty(),
+            folder: folder.clone(),
+            connection,
+            files,
+        })
+    }
+
+    /// The secret under which owners are hashed.
+    pub(crate) fn owner_key(&self) -> OwnerKey {
+        self.owner_key
+    }
+
+    /// Reads some of the files, given below the lake's folder, from beginning to end and holds them against the
+    /// catalog's copy.
+    pub fn inspect(&self, is_asked: impl Fn(&Path) -> bool) -> Result<Vec<Finding>, LakeError> {
+        let below = |path: &Path| is_asked(path.strip_prefix(self.folder.path()).unwrap_or(path));
+        check::inspect(&self.connection, &self.folder, &below)
+    }
+
+    /// Whether the lake still names this file. One that is missing was replaced meanwhile if it does not.
+    pub fn is_still_named(&self, path: &Path) -> Result<bool, LakeError> {
+        let reader = catalog::open_reader(&self.folder)?;
+        let named = catalog::named(&reader, &self.folder.data())?;
+        Ok(named.contains_key(&self.folder.path().join(path)))
+    }
+}
+
+/// Copies a SQLite database that others may be writing to a file where nothing is yet, whole, without a log, and
+/// durably.
+pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeError> {
+    private::options()
+        .write(true)
+        .create_new(true)
+        .open(to)
+        .map_err(LakeError::io("make", to))?;
+    let mut copy = Connection::open(to)?;
+    // Nobody knows of the file before it is whole; it is synced once at its end.
+    copy.pragma_update(None, "synchronous", "off")?;
+    let pages = i32::MAX;
+    backup::Backup::new(reader, &mut copy)?.run_to_completion(pages, PAUSE, None)?;
+    copy.pragma_update(None, "journal_mode", "delete")?;
+    drop(copy);
+    std::fs::File::open(to)
+        .and_then(|file| file.sync_all())
+        .map_err(LakeError::io("sync", to))
+}
+
+/// Makes a lake of a folder that has a copied catalog and its files: gives the catalog its mark, and has it count its
+/// erasures on from those that were carried out again. Gives the secret under which owners are hashed.
+pub fn settle_image(dir: &Path, carried_out: Option<&ErasedSince>) -> Result<OwnerKey, LakeError> {
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    let settle = || {
+        let mut connection = catalog::open_writer(&folder.catalog())?;
+        let known = catalog::epoch(&connection)?;
+        let more = carried_out.map_or(0, |since| since.newest().saturating_sub(known));
+        if more > 0 {
+            // Of the lake that goes on from here nothing is to be taken for erased before it began.
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            catalog::count_erasures_on(&transaction, more)?;
+            transaction.commit()?;
+        }
+        let key = catalog::owner_key(&connection)?;
+        let digest = catalog::digest(&connection)?;
+        Mark::take(&connection, digest, None)?.write(&folder, None)?;
+        catalog::empty_log(&connection)?;
+        Ok(key)
+    };
+    settle().map_err(|error: LakeError| error.of_catalog(folder.path()))
+}
+
+/// The right to make a lake in a folder: whoever wants to write or make one there is told that it is busy.
+#[derive(Debug)]
+pub struct Reserved {
+    _lock: WriteLock,
+}
+
+impl Reserved {
+    /// Takes the lock of a folder that is there; [`LakeError::Busy`] where somebody has it.
+    pub fn take(dir: &Path) -> Result<Reserved, LakeError> {
+        let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+        WriteLock::take(&folder).map(|lock| Reserved { _lock: lock })
+    }
+}

@@ -1,0 +1,512 @@
+//! The ledger of erasures: a file outside of the data folder that says what was erased from it, so that a restored
+//! backup does not bring erased people back.
+//!
+//! The first backup makes the ledger. From then on each erasure is entered before the catalog forgets it ([`enter`]).
+//! An entry holds hashes and no ids: each is keyed with the ledger's salt and the lake's owner key together. Whoever
+//! has the ledger alone cannot test a guess, and neither can who has a backup alone.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use aws_lc_rs::{digest, hmac};
+use chrono::{DateTime, SecondsFormat, Utc};
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+
+use super::erase::Erasure;
+use super::error::LakeError;
+use super::owner::OwnerKey;
+use super::private;
+use super::scope::Mode;
+use super::writer::sync_folder;
+
+/// The environment variable that names the ledger's file.
+pub const VARIABLE: &str = "TABULARIUM_ERASURES";
+/// What is appended to the name of the data folder for the ledger's.
+const SUFFIX: &str = ".erasures";
+/// The version of the file's form.
+const LAYOUT: u32 = 1;
+/// Bytes of a hash that are kept.
+const HASH_BYTES: usize = 16;
+/// How far back it is looked whether an erasure is entered already. An entry that stands twice does no harm.
+const LOOK_BACK: u64 = 1 << 20;
+
+/// Where the ledger of the lake in `dir` lies: where [`VARIABLE`] says, else beside the folder, under its name and
+/// `.erasures`.
+pub fn place(dir: &Path) -> PathBuf {
+    if let Some(named) = named() {
+        return named;
+    }
+    let dir = std::fs::canonicalize(dir)
+        .or_else(|_| std::path::absolute(dir))
+        .unwrap_or_else(|_| dir.to_owned());
+    let mut name = dir.into_os_string();
+    name.push(SUFFIX);
+    PathBuf::from(name)
+}
+
+fn named() -> Option<PathBuf> {
+    let named = std::env::var_os(VARIABLE).filter(|named| !named.is_empty())?;
+    std::path::absolute(named).ok()
+}
+
+/// Whose rows an erasure means, of one owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Whose<'a> {
+    /// Imported rows that are filed under this Patient.
+    Patient(&'a str),
+    /// Rows that the syncs of this authorization brought.
+    Authorization(&'a str),
+}
+
+/// The state of a ledger at one moment. A later state begins with the same bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerState {
+    /// The ledger's id.
+    pub ledger: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The SHA-256 of so many bytes, as hexadecimal digits.
+    pub sha256: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    layout: u32,
+    ledger: String,
+    salt: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Entry {
+    lake: String,
+    number: u64,
+    at: String,
+    rows: Vec<String>,
+}
+
+/// A ledger as it was read.
+#[derive(Debug)]
+pub struct Ledger {
+    head: Head,
+    salt: Vec<u8>,
+    entries: Vec<Entry>,
+    /// The whole lines of the file.
+    bytes: Vec<u8>,
+}
+
+impl Ledger {
+    /// The ledger in a file; `None` where there is none.
+    pub fn read(path: &Path) -> Result<Option<Ledger>, LakeError> {
+        let mut bytes = match std::fs::read(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            read => read.map_err(LakeError::io("read", path))?,
+        };
+        // A line that was not written to its end was never relied on.
+        bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |end| end + 1));
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let (head, salt) = head(lines.next().unwrap_or_default()).ok_or_else(|| unreadable(path, 1))?;
+        let mut entries = Vec::new();
+        for (at, line) in lines.enumerate() {
+            entries.push(serde_json::from_slice(line).map_err(|_| unreadable(path, at + 2))?);
+        }
+        Ok(Some(Ledger {
+            head,
+            salt,
+            entries,
+            bytes,
+        }))
+    }
+
+    /// The ledger in a file, which is made where there is none. Whoever makes one at the same time makes the same.
+    pub fn read_or_create(path: &Path) -> Result<Ledger, LakeError> {
+        if let Some(ledger) = Ledger::read(path)? {
+            return Ok(ledger);
+        }
+        let mut salt = [0u8; 32];
+        aws_lc_rs::rand::fill(&mut salt).map_err(|_| no_random(path))?;
+        let head = Head {
+            layout: LAYOUT,
+            ledger: uuid::Uuid::new_v4().to_string(),
+            salt: hexadecimal(&salt),
+        };
+        let mut line = serde_json::to_vec(&head).map_err(|error| LakeError::io("write", path)(error.into()))?;
+        line.push(b'\n');
+        publish(path, &line)?;
+        Ledger::read(path)?.ok_or_else(|| unreadable(path, 1))
+    }
+
+    /// Writes the ledger to another place where there is none yet. Where there is one it has to be the same ledger, and
+    /// gets the lines that it lacks.
+    pub fn carry_to(&self, path: &Path) -> Result<(), LakeError> {
+        let Some(there) = Ledger::read(path)? else {
+            return publish(path, &self.bytes);
+        };
+        if there.bytes.starts_with(&self.bytes) {
+            return Ok(());
+        }
+        if !self.bytes.starts_with(&there.bytes) {
+            return Err(LakeError::Ledger {
+                path: path.to_owned(),
+                what: "is the ledger of something else".to_owned(),
+            });
+        }
+        let mut file = open(path)?;
+        append(&mut file, there.bytes.len() as u64, &self.bytes[there.bytes.len()..])
+            .map_err(LakeError::io("write", path))
+    }
+
+    /// How far it has come.
+    pub fn state(&self) -> LedgerState {
+        LedgerState {
+            ledger: self.head.ledger.clone(),
+            bytes: self.bytes.len() as u64,
+            sha256: sha256(&self.bytes),
+        }
+    }
+
+    /// Whether this is the ledger that was in such a state once.
+    pub fn goes_on_from(&self, state: &LedgerState) -> bool {
+        let length = usize::try_from(state.bytes).ok();
+        let begun = length.and_then(|length| self.bytes.get(..length));
+        self.head.ledger == state.ledger && begun.is_some_and(|begun| sha256(begun) == state.sha256)
+    }
+
+    /// Whether anything was erased from a lake ([`lake_id`]) after it had recorded and finished `number` erasures.
+    pub(crate) fn has_later(&self, lake: &str, number: u64) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| entry.lake == lake && entry.number > number)
+    }
+
+    /// The same, by its hashes.
+    pub fn since(&self, key: OwnerKey, number: u64) -> ErasedSince {
+        let keyer = Keyer::new(key, &self.salt);
+        let own = self.entries.iter().filter(|entry| entry.lake == keyer.lake);
+        let later: Vec<&Entry> = own.filter(|entry| entry.number > number).collect();
+        ErasedSince {
+            rows: later.iter().flat_map(|entry| entry.rows.iter().cloned()).collect(),
+            newest: later.iter().map(|entry| entry.number).max().unwrap_or(number),
+            keyer,
+        }
+    }
+}
+
+/// By what a lake is known in ledgers and backups, which tells nothing of its owner key.
+pub(crate) fn lake_id(key: OwnerKey) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, &key.bytes());
+    hexadecimal(&hmac::sign(&key, b"lake").as_ref()[..HASH_BYTES])
+}
+
+/// What was erased after some moment, by its hashes.
+#[derive(Debug)]
+pub struct ErasedSince {
+    keyer: Keyer,
+    rows: FxHashSet<String>,
+    newest: u64,
+}
+
+impl ErasedSince {
+    /// Whether nothing was.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The number of the newest such erasure, else the number that was asked with.
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// Whether such rows were erased.
+    pub fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool {
+        !self.is_empty() && self.rows.contains(&self.keyer.hash(mode, application, owner, whose))
+    }
+}
+
+/// Enters erasures that a lake has recorded, durably and each once. Nothing is entered where no ledger is kept: without
+/// a backup there is nothing that could bring anybody back.
+pub(super) fn enter(dir: &Path, key: OwnerKey, erasures: &[Arc<Erasure>], now: i64) -> Result<(), LakeError> {
+    let path = place(dir);
+    if !path.try_exists().map_err(LakeError::io("find", &path))? {
+        if named().is_none() {
+            return Ok(());
+        }
+        Ledger::read_or_create(&path)?;
+    }
+    let mut file = open(&path)?;
+    let failed = |error| LakeError::io("write", &path)(error);
+    let salt = salt(&mut file).map_err(failed)?.ok_or_else(|| unreadable(&path, 1))?;
+    let (recent, length) = recent(&mut file).map_err(failed)?;
+    let keyer = Keyer::new(key, &salt);
+    let at = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
+    let mut lines = Vec::new();
+    for erasure in erasures {
+        let begin = format!(r#"{{"lake":"{}","number":{},"#, keyer.lake, erasure.id);
+        if memchr::memmem::find(&recent, begin.as_bytes()).is_none() {
+            serde_json::to_writer(&mut lines, &keyer.entry(erasure, at)).map_err(|error| failed(error.into()))?;
+            lines.push(b'\n');
+        }
+    }
+    match lines.is_empty() {
+        true => Ok(()),
+        false => append(&mut file, length, &lines).map_err(failed),
+    }
+}
+
+/// Opens a ledger for writing, once nobody else does.
+fn open(path: &Path) -> Result<File, LakeError> {
+    let file = private::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(LakeError::io("open", path))?;
+    file.lock().map_err(LakeError::io("lock", path))?;
+    Ok(file)
+}
+
+fn salt(file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
+    file.rewind()?;
+    let mut begun = Vec::new();
+    (&mut *file).take(1_024).read_to_end(&mut begun)?;
+    let line = begun.split_inclusive(|byte| *byte == b'\n').next();
+    Ok(line.and_then(head).map(|(_, salt)| salt))
+}
+
+/// The last lines, and the length of all whole lines: one that a killed process has left unfinished does not count.
+fn recent(file: &mut File) -> std::io::Result<(Vec<u8>, u64)> {
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(LOOK_BACK);
+    file.seek(SeekFrom::Start(from))?;
+    let mut recent = Vec::new();
+    (&mut *file).take(length - from).read_to_end(&mut recent)?;
+    recent.truncate(memchr::memrchr(b'\n', &recent).map_or(0, |end| end + 1));
+    let end = from + recent.len() as u64;
+    Ok((recent, end))
+}
+
+fn append(file: &mut File, length: u64, lines: &[u8]) -> std::io::Result<()> {
+    file.set_len(length)?;
+    file.seek(SeekFrom::Start(length))?;
+    let written = file.write_all(lines).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // What did not fit is not to stand there half.
+        file.set_len(length)?;
+    }
+    written
+}
+
+/// Makes the file with these bytes, whole or not at all, unless there is one.
+fn publish(path: &Path, bytes: &[u8]) -> Result<(), LakeError> {
+    let draft = path.with_added_extension(format!("{:016x}", uuid::Uuid::new_v4().as_u64_pair().0));
+    let write = || -> std::io::Result<()> {
+        let mut file = private::options().write(true).create_new(true).open(&draft)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        match std::fs::hard_link(&draft, path) {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => std::fs::rename(&draft, path),
+            _ => Ok(()),
+        }
+    };
+    let written = write();
+    let _ = std::fs::remove_file(&draft);
+    written.map_err(LakeError::io("write", path))?;
+    sync_folder(path.parent().unwrap_or(Path::new("/")))
+}
+
+fn head(line: &[u8]) -> Option<(Head, Vec<u8>)> {
+    let head: Head = serde_json::from_slice(line).ok()?;
+    let digit = |at: usize| u8::from_str_radix(head.salt.get(at..at + 2)?, 16).ok();
+    let salt: Option<Vec<u8>> = (0..head.salt.len()).step_by(2).map(digit).collect();
+    let salt = salt.filter(|salt| head.layout == LAYOUT && salt.len() == 32)?;
+    Some((head, salt))
+}
+
+/// Hashes under the keys of a ledger and a lake.
+#[derive(Debug)]
+struct Keyer {
+    key: hmac::Key,
+    /// By what the lake is known in the ledger.
+    lake: String,
+}
+
+impl Keyer {
+    fn new(key: OwnerKey, salt: &[u8]) -> Keyer {
+        let bytes = [key.bytes().as_slice(), salt].concat();
+        Keyer {
+            key: hmac::Key::new(hmac::HMAC_SHA256, &bytes),
+            lake: lake_id(key),
+        }
+    }
+
+    fn hash(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> String {
+        let (kind, id) = match whose {
+            Whose::Patient(id) => ("patient", id),
+            Whose::Authorization(id) => ("authorization", id),
+        };
+        let mut context = hmac::Context::with_key(&self.key);
+        for text in [mode.schema(), application, kind, id] {
+            context.update(&(text.len() as u64).to_le_bytes());
+            context.update(text.as_bytes());
+        }
+        context.update(&owner.to_le_bytes());
+        hexadecimal(&context.sign().as_ref()[..HASH_BYTES])
+    }
+
+    fn entry(&self, erasure: &Erasure, at: DateTime<Utc>) -> Entry {
+        let scope = &erasure.scope;
+        let mut rows = Vec::new();
+        if let Some(patient) = scope.patient.as_deref() {
+            for owner in &patient.owners {
+                let patients = patient.patients.iter().map(|id| Whose::Patient(id));
+                let authorizations = patient.authorizations.iter().map(|id| Whose::Authorization(id));
+                let whose = patients.chain(authorizations);
+                rows.extend(whose.map(|whose| self.hash(scope.mode, &scope.application, *owner, whose)));
+            }
+        }
+        Entry {
+            lake: self.lake.clone(),
+            number: erasure.id,
+            at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
+            rows,
+        }
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(digest::digest(&digest::SHA256, bytes).as_ref())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unreadable(path: &Path, line: usize) -> LakeError {
+    LakeError::Ledger {
+        path: path.to_owned(),
+        what: format!("cannot be read: line {line} is none of a ledger"),
+    }
+}
+
+fn no_random(path: &Path) -> LakeError {
+    LakeError::io("make", path)(std::io::Error::other("the system gave no random numbers"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lake::scope::{PatientScope, Scope};
+
+    fn erasure(id: u64, patients: &[&str], authorizations: &[&str]) -> Arc<Erasure> {
+        let list = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+        Arc::new(Erasure {
+            id,
+            scope: Arc::new(Scope {
+                mode: Mode::Live,
+                application: "local".into(),
+                patient: Some(Arc::new(PatientScope {
+                    patients: list(patients),
+                    owners: vec![7, 8],
+                    authorizations: list(authorizations),
+                })),
+            }),
+            first_file: 1,
+        })
+    }
+
+    fn has(since: &ErasedSince, owner: i64, whose: Whose<'_>) -> bool {
+        since.has(Mode::Live, "local", owner, whose)
+    }
+
+    #[test]
+    fn what_is_entered_is_known_again_and_stands_nowhere_in_clear() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (dir, key) = (scratch.path().join("lake"), OwnerKey::random());
+        let path = place(&dir);
+        enter(&dir, key, &[erasure(1, &["nobody"], &[])], 0).unwrap();
+        assert!(!path.exists(), "no backup was made yet");
+        let empty = Ledger::read_or_create(&path).unwrap();
+        let first = [
+            erasure(5, &["ann-of-athlone"], &[]),
+            erasure(6, &[], &["auth-one", "auth-two"]),
+        ];
+        enter(&dir, key, &first, 1_700_000_000_000_000).unwrap();
+        enter(&dir, key, &first, 1_800_000_000_000_000).unwrap();
+        let ledger = Ledger::read(&path).unwrap().unwrap();
+        assert_eq!(ledger.entries.len(), 2, "each once");
+        assert!(ledger.goes_on_from(&empty.state()) && !empty.goes_on_from(&ledger.state()));
+        let text = String::from_utf8(std::fs::read(&path).unwrap()).unwrap();
+        assert!(!text.contains("ann-of") && !text.contains("auth-"), "{text}");
+
+        let since = ledger.since(key, 4);
+        assert_eq!(since.newest(), 6);
+        assert!(has(&since, 7, Whose::Patient("ann-of-athlone")) && has(&since, 8, Whose::Authorization("auth-two")));
+        assert!(
+            !has(&since, 9, Whose::Patient("ann-of-athlone"))
+                && !has(&since, 7, Whose::Authorization("ann-of-athlone"))
+        );
+        assert!(!since.has(Mode::Test, "local", 7, Whose::Patient("ann-of-athlone")));
+        assert!(!since.has(Mode::Live, "other", 7, Whose::Patient("ann-of-athlone")));
+        let later = ledger.since(key, 5);
+        assert!(!has(&later, 7, Whose::Patient("ann-of-athlone")) && has(&later, 7, Whose::Authorization("auth-one")));
+        let other = ledger.since(OwnerKey::random(), 0);
+        assert!(other.is_empty() && other.newest() == 0, "of another lake");
+    }
+
+    #[test]
+    fn half_a_line_is_written_anew() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (dir, key) = (scratch.path().join("lake"), OwnerKey::random());
+        let path = place(&dir);
+        Ledger::read_or_create(&path).unwrap();
+        enter(&dir, key, &[erasure(1, &["a"], &[])], 0).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let state = Ledger::read(&path).unwrap().unwrap().state();
+        for cut in 1..40 {
+            std::fs::write(
+                &path,
+                [&whole[..], &whole[whole.len() - 90..whole.len() - cut]].concat(),
+            )
+            .unwrap();
+            enter(&dir, key, &[erasure(2, &["b"], &[])], 0).unwrap();
+            let ledger = Ledger::read(&path).unwrap().unwrap();
+            assert!(ledger.entries.len() == 2 && ledger.goes_on_from(&state), "cut {cut}");
+            assert!(has(&ledger.since(key, 1), 8, Whose::Patient("b")));
+        }
+    }
+
+    #[test]
+    fn a_ledger_is_carried_to_another_place_and_not_over_another_one() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (one, other) = (scratch.path().join("one"), scratch.path().join("other"));
+        let key = OwnerKey::random();
+        Ledger::read_or_create(&place(&one))
+            .unwrap()
+            .carry_to(&place(&other))
+            .unwrap();
+        enter(&one, key, &[erasure(1, &["a"], &[])], 0).unwrap();
+        let ledger = Ledger::read(&place(&one)).unwrap().unwrap();
+        ledger.carry_to(&place(&other)).unwrap();
+        ledger.carry_to(&place(&other)).unwrap();
+        assert_eq!(Ledger::read(&place(&other)).unwrap().unwrap().state(), ledger.state());
+        let third = scratch.path().join("third");
+        Ledger::read_or_create(&place(&third)).unwrap();
+        assert!(matches!(ledger.carry_to(&place(&third)), Err(LakeError::Ledger { .. })));
+    }
+
+    #[test]
+    fn what_is_no_ledger_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("lake");
+        for text in ["", "no ledger\n", "{\"layout\":2,\"ledger\":\"x\",\"salt\":\"00\"}\n"] {
+            std::fs::write(place(&dir), text).unwrap();
+            assert!(
+                matches!(Ledger::read(&place(&dir)), Err(LakeError::Ledger { .. })),
+                "{text}"
+            );
+            let entered = enter(&dir, OwnerKey::random(), &[erasure(1, &["a"], &[])], 0);
+            assert!(matches!(entered, Err(LakeError::Ledger { .. })), "{text}");
+        }
+    }
+}

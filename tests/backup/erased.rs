@@ -1,0 +1,288 @@
+//! Who was erased is neither in the backups after the next one, nor in what is restored.
+
+use std::path::{Path, PathBuf};
+
+use arrow::array::AsArray;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::{PEOPLE, Scene, all, program, said, succeeds};
+use crate::harness::lake::files_below;
+use crate::harness::server::Server;
+
+/// Files in which a text stands: in their bytes, or in a value of a column of text once it is decoded.
+fn files_with(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let holds = |path: &PathBuf| {
+        let bytes = std::fs::read(path).unwrap();
+        memchr::memmem::find(&bytes, text.as_bytes()).is_some() || has_value(path, text)
+    };
+    files_below(folder).into_iter().filter(holds).collect()
+}
+
+fn has_value(path: &Path, text: &str) -> bool {
+    let file = std::fs::File::open(path).unwrap();
+    let Ok(reader) = ParquetRecordBatchReaderBuilder::try_new(file) else {
+        return false;
+    };
+    reader.build().unwrap().any(|batch| {
+        let batch = batch.unwrap();
+        let texts = batch
+            .columns()
+            .iter()
+            .filter_map(|column| column.as_string_opt::<i32>());
+        let mut values = texts.flat_map(|column| column.iter().flatten().map(str::to_owned).collect::<Vec<_>>());
+        values.any(|value| value.contains(text))
+    })
+}
+
+#[test]
+fn the_next_backup_takes_an_erased_person_out_of_all_snapshots() {
+    let scene = Scene::with(PEOPLE);
+    let first = scene.backup(&[]);
+    scene.import(r#"{"resourceType":"Patient","id":"ann-of-athlone","birthDate":"1971"}"#);
+    let second = scene.backup(&[]);
+    assert!(
+        files_with(&scene.backups(), "ann-of-athlone").len() >= 2,
+        "it would be found"
+    );
+    let rest = |id: &str| {
+        let restored = scene.restore(&format!("before-{id}"), &["--snapshot", id]);
+        all(&restored)
+            .into_iter()
+            .filter(|text| !text.contains("athlone"))
+            .collect::<Vec<_>>()
+    };
+    let expected = [rest(&first), rest(&second)];
+    scene.erase("ann-of-athlone");
+    let said = succeeds(&scene.run_backup(&[]));
+    assert!(
+        said.contains("what was erased since was taken out of 2 snapshots"),
+        "{said}"
+    );
+    assert_eq!(files_with(&scene.backups(), "athlone"), Vec::<PathBuf>::new());
+    succeeds(&scene.verify());
+    for (id, expected) in [first, second].iter().zip(expected) {
+        let restored = scene.restore(&format!("after-{id}"), &["--snapshot", id]);
+        assert_eq!(all(&restored), expected, "others are as they were");
+        assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
+    }
+    let again = succeeds(&scene.run_backup(&[]));
+    assert!(!again.contains("taken out"), "{again}");
+}
+
+#[test]
+fn an_erased_person_does_not_come_back() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    scene.erase("ann-of-athlone");
+    // The ledger tells nobody who it was.
+    let ledger = std::fs::read_to_string(scene.ledger()).unwrap();
+    assert!(ledger.lines().count() == 2 && !ledger.contains("athlone"), "{ledger}");
+    let to = scene.path("restored");
+    let said = succeeds(&scene.run_restore(&to, &[]));
+    assert!(said.contains("erased again what was erased since"), "{said}");
+    assert_eq!(files_with(&to, "athlone"), Vec::<PathBuf>::new());
+    assert_eq!(all(&to), all(&scene.data()));
+    // The ledger goes with the folder, so that what is restored of it later knows, too.
+    assert_eq!(
+        std::fs::read_to_string(scene.path("restored.erasures")).unwrap(),
+        ledger
+    );
+    // The backup was not touched by that.
+    succeeds(&scene.verify());
+    assert!(!files_with(&scene.backups(), "athlone").is_empty());
+}
+
+/// Whoever comes back by an import after the erasure is in later snapshots, and stays in what is restored of them.
+#[test]
+fn who_came_back_by_an_import_stays() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    scene.erase("ann-of-athlone");
+    scene.import(PEOPLE);
+    let expected = all(&scene.data());
+    let later = scene.backup(&[]);
+    let restored = scene.restore("restored", &["--snapshot", &later]);
+    assert_eq!(all(&restored), expected);
+    // The restored lake counts on: what is erased in it is erased in what is restored of it, and nothing else.
+    let (again, to) = (scene.path("again"), scene.path("again-backups"));
+    let backup = || {
+        program([
+            "backup",
+            "--data",
+            restored.to_str().unwrap(),
+            "--to",
+            to.to_str().unwrap(),
+        ])
+    };
+    succeeds(&backup());
+    succeeds(&program([
+        "erase",
+        "--data",
+        restored.to_str().unwrap(),
+        "--patient",
+        "ben-of-belfast",
+    ]));
+    let ledger = scene.path("restored.erasures");
+    let arguments = [
+        "restore",
+        "--from",
+        to.to_str().unwrap(),
+        "--data",
+        again.to_str().unwrap(),
+        "--erasures",
+    ];
+    succeeds(&program(arguments.iter().chain(&[ledger.to_str().unwrap()])));
+    let left = expected.into_iter().filter(|text| !text.contains("belfast"));
+    assert_eq!(all(&again), left.collect::<Vec<_>>());
+}
+
+#[test]
+fn without_the_ledger_nothing_is_restored_unless_that_is_accepted() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    let early = std::fs::read(scene.ledger()).unwrap();
+    scene.erase("ann-of-athlone");
+    scene.backup(&[]);
+    let to = scene.path("restored");
+    let older = scene.path("older.erasures");
+    std::fs::write(&older, &early).unwrap();
+    let other = scene.path("other.erasures");
+    let foreign = Scene::with(PEOPLE);
+    foreign.backup(&[]);
+    std::fs::copy(foreign.ledger(), &other).unwrap();
+    for (ledger, why) in [
+        (scene.path("nowhere"), "is missing"),
+        (older, "is an older copy, or not the one of this backup"),
+        (other, "is an older copy, or not the one of this backup"),
+    ] {
+        let refused = scene.run_restore(&to, &["--erasures", ledger.to_str().unwrap()]);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        let said = said(&refused);
+        assert!(said.contains(why) && said.contains("--accept-resurrection"), "{said}");
+        assert!(said.lines().count() == 1 && !to.exists(), "{said}");
+    }
+    let broken = scene.path("broken.erasures");
+    std::fs::write(&broken, "no ledger\n").unwrap();
+    let refused = scene.run_restore(&to, &["--erasures", broken.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    let nowhere = scene.path("nowhere");
+    let more = ["--accept-resurrection", "--erasures", nowhere.to_str().unwrap()];
+    let accepted = succeeds(&scene.run_restore(&to, &more));
+    assert!(accepted.contains("may be back"), "{accepted}");
+}
+
+/// A ledger that cannot be written keeps the erasure from being forgotten: nobody is shown the records, and the next
+/// writer enters it.
+#[test]
+fn an_erasure_is_not_over_before_the_ledger_tells_of_it() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    let ledger = std::fs::read(scene.ledger()).unwrap();
+    std::fs::write(scene.ledger(), "no ledger\n").unwrap();
+    let data = scene.data();
+    let done = program(["erase", "--data", data.to_str().unwrap(), "--patient", "ann-of-athlone"]);
+    assert_eq!(done.status.code(), Some(3), "{}", said(&done));
+    assert!(
+        said(&done).contains("backups, because the ledger of erasures"),
+        "{}",
+        said(&done)
+    );
+    assert!(all(&data).iter().all(|text| !text.contains("athlone")));
+    std::fs::write(scene.ledger(), &ledger).unwrap();
+    scene.import(r#"{"resourceType":"Patient","id":"cid"}"#);
+    let entered = std::fs::read(scene.ledger()).unwrap();
+    assert!(entered.starts_with(&ledger) && entered.len() > ledger.len());
+    let restored = scene.restore("restored", &[]);
+    assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
+}
+
+/// A ledger that the environment names is used by all commands, and made by the first of them.
+#[test]
+fn the_ledger_lies_where_the_environment_says() {
+    let scene = Scene::with(PEOPLE);
+    let ledger = scene.path("elsewhere");
+    let (data, to, restored) = (scene.data(), scene.backups(), scene.path("restored"));
+    let (data, to, restored) = (data.to_str().unwrap(), to.to_str().unwrap(), restored.to_str().unwrap());
+    for arguments in [
+        vec!["backup", "--data", data, "--to", to],
+        vec!["erase", "--data", data, "--patient", "ann-of-athlone"],
+        vec!["restore", "--from", to, "--data", restored],
+    ] {
+        let mut command = std::process::Command::new(crate::harness::process::PROGRAM);
+        let done = command
+            .args(&arguments)
+            .env("TABULARIUM_ERASURES", &ledger)
+            .output()
+            .unwrap();
+        succeeds(&done);
+    }
+    assert!(ledger.exists() && !scene.ledger().exists() && !scene.path("restored.erasures").exists());
+    assert_eq!(files_with(Path::new(restored), "athlone"), Vec::<PathBuf>::new());
+}
+
+/// An erasure that was recorded when the backup was made, and not finished: its rows lie in the backup's files.
+#[test]
+fn an_erasure_that_was_under_way_is_finished_in_the_snapshot() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    let lake = tabularium::lake::Lake::open(scene.data()).unwrap();
+    let intent = tabularium::lake::Intent {
+        mode: tabularium::lake::Mode::Live,
+        application: "local".to_owned(),
+        patient: tabularium::lake::PatientScope {
+            patients: vec!["ann-of-athlone".to_owned()],
+            owners: lake.owners_of("local", "ann-of-athlone"),
+            authorizations: Vec::new(),
+        },
+    };
+    lake.writer().unwrap().record_erasures(&[intent]).unwrap();
+    drop(lake);
+    let said = succeeds(&scene.run_backup(&[]));
+    assert!(
+        said.contains("taken out of 1 snapshots"),
+        "the one that was under way: {said}"
+    );
+    let newest = scene.snapshots().pop().unwrap();
+    let restored = scene.restore("restored", &["--snapshot", &newest]);
+    assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
+    // Once it is over, the first snapshot loses it as well.
+    scene.import(r#"{"resourceType":"Patient","id":"cid"}"#);
+    scene.backup(&[]);
+    assert_eq!(files_with(&scene.backups(), "athlone"), Vec::<PathBuf>::new());
+}
+
+/// Tokens for an erased person's records are in the restored store no more.
+#[test]
+fn the_store_of_the_service_forgets_the_person_again() {
+    let resources: Vec<serde_json::Value> = PEOPLE.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let server = Server::imported_at(&resources, tabularium::consent::Clock::System);
+    server.patient_token("ann-of-athlone");
+    server.patient_token("ben-of-belfast");
+    let data = server.folder().to_str().unwrap().to_owned();
+    let scratch = tempfile::tempdir().unwrap();
+    let (to, restored) = (scratch.path().join("backups"), scratch.path().join("restored"));
+    let ledger = format!("{data}.erasures");
+    let backup = ["backup", "--data", &data, "--to", to.to_str().unwrap()];
+    succeeds(&program(backup));
+    succeeds(&program(["erase", "--data", &data, "--patient", "ann-of-athlone"]));
+    let arguments = [
+        "restore",
+        "--from",
+        to.to_str().unwrap(),
+        "--data",
+        restored.to_str().unwrap(),
+    ];
+    succeeds(&program(arguments.iter().chain(&["--erasures", &ledger])));
+    let named = |folder: &Path| {
+        let store = rusqlite::Connection::open(folder.join("service.sqlite")).unwrap();
+        let mut patients = store.prepare("SELECT patient FROM consent_patient").unwrap();
+        let rows = patients.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        rows.collect::<Result<Vec<_>, _>>().unwrap()
+    };
+    assert_eq!(named(&restored), ["ben-of-belfast"]);
+    assert_eq!(files_with(&restored, "athlone"), Vec::<PathBuf>::new());
+    // The snapshot's own copy of the store loses the name with the next backup.
+    succeeds(&program(backup));
+    assert_eq!(files_with(&to, "athlone"), Vec::<PathBuf>::new());
+    std::fs::remove_file(ledger).unwrap();
+}

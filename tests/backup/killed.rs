@@ -1,0 +1,188 @@
+//! A backup and a restore killed at any point: snapshots are whole or not there, and a folder is no lake or all of it.
+//!
+//! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set).
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::{Scene, all, is_good, said, succeeds};
+use crate::harness::lake::files_below;
+use crate::harness::process::PROGRAM;
+
+fn kills() -> usize {
+    let kills = std::env::var("TABULARIUM_KILLS").ok();
+    kills.and_then(|kills| kills.parse().ok()).unwrap_or(16)
+}
+
+fn start(arguments: &[&str]) -> Child {
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Kills it once a folder has so many files, and a moment later. `false` where it came to its end before.
+fn kill_at(mut child: Child, folder: &Path, files: usize, moment: Duration) -> bool {
+    let begun = Instant::now();
+    let mut is_over = false;
+    while !is_over && files_seen(folder) < files {
+        is_over = child.try_wait().unwrap().is_some();
+        assert!(
+            begun.elapsed() < Duration::from_secs(300),
+            "it neither ends nor goes on"
+        );
+    }
+    let reached = Instant::now();
+    while reached.elapsed() < moment {
+        std::hint::spin_loop();
+    }
+    child.kill().unwrap();
+    !child.wait().unwrap().success()
+}
+
+/// Files come and go while it is looked.
+fn files_seen(folder: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return 0;
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths
+        .map(|path| if path.is_dir() { files_seen(&path) } else { 1 })
+        .sum()
+}
+
+fn population(scene: &Scene) -> String {
+    let out = scene.path("population");
+    let made = super::program(["generate", "--patients", "2", "--out", out.to_str().unwrap()]);
+    succeeds(&made);
+    let texts = files_below(&out)
+        .into_iter()
+        .map(|file| std::fs::read_to_string(file).unwrap());
+    texts.collect::<Vec<_>>().concat()
+}
+
+#[test]
+fn a_killed_backup_is_none_and_the_next_one_is_whole() {
+    let scene = Scene::new();
+    let population = population(&scene);
+    scene.import(&population);
+    let first = scene.backup(&["--copy"]);
+    let first_state = all(&scene.data());
+    let (data, to) = (scene.data(), scene.backups());
+    let arguments = [
+        "backup",
+        "--copy",
+        "--keep",
+        "2",
+        "--data",
+        data.to_str().unwrap(),
+        "--to",
+        to.to_str().unwrap(),
+    ];
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let mut killed = 0;
+    for round in 0..kills() {
+        // All of it is new to the backups: each file is written again under another name.
+        scene.import(&population.replace(
+            r#""resourceType":"#,
+            &format!(r#""implicitRules":"urn:round:{round}","resourceType":"#),
+        ));
+        if round % 4 == 3 {
+            let patient = first_state
+                .iter()
+                .find_map(|text| text.split(r#""subject":{"reference":"Patient/"#).nth(1));
+            scene.erase(patient.unwrap().split('"').next().unwrap());
+        }
+        let before = scene.snapshots();
+        let files = files_seen(&to);
+        let within = random.random_range(0..60);
+        let moment = Duration::from_micros(random.random_range(0..20_000));
+        killed += usize::from(kill_at(start(&arguments), &to, files + within, moment));
+        // Whatever is visible is whole.
+        let after = scene.snapshots();
+        assert!(
+            before.iter().all(|id| after.contains(id)) || after.len() >= 2,
+            "{before:?} {after:?}"
+        );
+        succeeds(&scene.verify());
+        // Nobody writes meanwhile, so a new snapshot is of the lake as it is.
+        if let Some(new) = after.iter().find(|id| !before.contains(id)) {
+            let restored = scene.restore(&format!("round{round}"), &["--snapshot", new]);
+            assert_eq!(all(&restored), all(&data));
+        }
+    }
+    println!("{killed} of {} were killed", kills());
+    assert!(kills() < 16 || killed > 4);
+    assert!(!scene.snapshots().is_empty());
+    let last = scene.backup(&["--keep", "1"]);
+    assert_ne!(first, last);
+    let restored = scene.restore("last", &[]);
+    assert_eq!(all(&restored), all(&data));
+    let manifest = std::fs::read_to_string(to.join(format!("snapshots/{last}.json"))).unwrap();
+    for path in scene.stored() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(manifest.contains(name), "killed runs leave no files behind");
+    }
+    assert_eq!(files_below(&to.join("work")).len(), 0);
+}
+
+#[test]
+fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
+    let scene = Scene::new();
+    let population = population(&scene);
+    scene.import(&population);
+    scene.backup(&[]);
+    let patient = all(&scene.data()).iter().find_map(|text| {
+        text.split(r#""subject":{"reference":"Patient/"#)
+            .nth(1)
+            .map(str::to_owned)
+    });
+    let patient = patient.unwrap().split('"').next().unwrap().to_owned();
+    scene.erase(&patient);
+    let expected = all(&scene.data());
+    let (from, ledger, to) = (scene.backups(), scene.ledger(), scene.path("restored"));
+    let mut arguments = vec![
+        "restore",
+        "--from",
+        from.to_str().unwrap(),
+        "--data",
+        to.to_str().unwrap(),
+    ];
+    arguments.extend(["--erasures", ledger.to_str().unwrap()]);
+    let most = files_below(&scene.backups()).len();
+    let mut random = ChaCha8Rng::seed_from_u64(12);
+    let (mut before, mut after) = (0, 0);
+    for round in 0..kills() {
+        let files = random.random_range(0..most + 60);
+        let moment = Duration::from_micros(random.random_range(0..60_000));
+        kill_at(start(&arguments), &to, files, moment);
+        if to.join("catalog.sqlite").exists() {
+            // All of it is there, and nobody who was erased.
+            let found = all(&to);
+            assert!(found == expected, "round {round}: {} resources", found.len());
+            succeeds(&super::program(["check", "--data", to.to_str().unwrap()]));
+            after += 1;
+        } else {
+            // Nobody takes it for a lake, or makes one over it.
+            let info = super::program(["info", "--data", to.to_str().unwrap()]);
+            assert_ne!(info.status.code(), Some(0), "{}", said(&info));
+            succeeds(&super::program(&arguments));
+            is_good(&to);
+            assert_eq!(all(&to), expected);
+            before += 1;
+        }
+        std::fs::remove_dir_all(&to).unwrap();
+        let _ = std::fs::remove_file(scene.path("restored.erasures"));
+    }
+    println!("{before} kills before there was a lake, {after} after");
+    assert!(kills() < 16 || before > 0);
+    succeeds(&scene.verify());
+}
