@@ -146,18 +146,6 @@ impl Store {
         Ok(jobs.len())
     }
 
-    /// Takes older pages out of the store's log, which may name what was erased. Whoever reads at the moment holds that up; then it is left
-    /// to SQLite.
-    fn empty_log(&self) -> Result<(), Error> {
-        self.read(|connection| {
-            let usual: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
-            connection.pragma_update(None, "busy_timeout", 0)?;
-            let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            connection.pragma_update(None, "busy_timeout", usual)?;
-            Ok(emptied?)
-        })
-    }
-
     /// What is known of all parts of a job.
     fn proof(&self, job: &ErasureJob) -> Result<Proof, Error> {
         self.read(|connection| {

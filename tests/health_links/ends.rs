@@ -154,11 +154,11 @@ fn whoever_erases_a_consents_records_ends_its_links() {
     let (one, two) = (made(&server, &json!({})), made(&server, &json!({"flag": "U"})));
     let consent = server.store.consent_for(LOCAL_APPLICATION, Mode::Live, "anna").unwrap();
     ends(&server, &one, || {
-        assert_eq!(server.store.revoke_links(&consent, Actor::Service).unwrap(), 2);
+        assert_eq!(server.store.revoke_health_links(&consent, Actor::Service).unwrap(), 2);
     });
     let direct = server.send("GET", &format!("{}?recipient=x", Link::of(&server, &two).path), &[], "");
     assert_eq!(over(&direct), never(&server));
-    assert_eq!(server.store.revoke_links(&consent, Actor::Service).unwrap(), 0);
+    assert_eq!(server.store.revoke_health_links(&consent, Actor::Service).unwrap(), 0);
 }
 
 /// Records that are revoked while a file is made of them would otherwise live on in the link.
@@ -202,7 +202,7 @@ fn while_another_process_reads_the_log_waits_and_the_link_is_over_all_the_same()
         .execute_batch("BEGIN; SELECT count(*) FROM health_link;")
         .unwrap();
     let consent = server.store.consent_for(LOCAL_APPLICATION, Mode::Live, "anna").unwrap();
-    assert_eq!(server.store.revoke_links(&consent, Actor::Operator).unwrap(), 1);
+    assert_eq!(server.store.revoke_health_links(&consent, Actor::Operator).unwrap(), 1);
     assert!(!server.store.wipe_ended_links().unwrap());
     assert_eq!(over(&link.manifest(&server, &json!({}))), never(&server));
     reader.execute_batch("COMMIT").unwrap();

@@ -86,7 +86,7 @@ impl Store {
 
     /// Ends all links of a consent with the bytes of their files, and says how many there were; for whatever takes
     /// the consent's records away without ending an authorization.
-    pub fn revoke_links(&self, consent: &str, actor: Actor) -> Result<u64, Error> {
+    pub fn revoke_health_links(&self, consent: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.clock().now();
         let ended = self.write(|transaction| end_links(transaction, now, actor, consent, "the records are erased"))?;
         self.wipe_ended_links()?;
@@ -110,5 +110,103 @@ impl Store {
             transaction.execute(sql, params![newest])?;
             Ok(true)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::consent::health_link::{Guess, HealthLink, LinkContent, LinkRefusal, NewHealthLink, PASSCODE_ATTEMPTS};
+    use crate::consent::{Clock, LOCAL_APPLICATION};
+    use crate::lake::Mode;
+
+    const MARK: &str = "a file that only its holders can read";
+
+    struct World {
+        folder: tempfile::TempDir,
+        store: Store,
+        consent: String,
+    }
+
+    impl World {
+        fn new() -> World {
+            let folder = tempfile::tempdir().unwrap();
+            let store = Store::open(folder.path(), Clock::at(1_000)).unwrap();
+            let consent = store.consent_for(LOCAL_APPLICATION, Mode::Live, "anna").unwrap();
+            World { folder, store, consent }
+        }
+
+        fn link(&self, passcode: Option<&str>) -> Result<(HealthLink, String), LinkRefusal> {
+            let terms = self.store.link_terms(&self.consent).unwrap().unwrap();
+            // So long that it does not fit into one page.
+            let file = MARK.repeat(1_000);
+            let new = NewHealthLink {
+                consent: &self.consent,
+                terms: &terms,
+                content: LinkContent::Summary,
+                label: None,
+                passcode,
+                is_direct: false,
+                expires_at: 2_000,
+                file: &file,
+            };
+            self.store.create_health_link(&new).unwrap()
+        }
+
+        fn is_on_disk(&self) -> bool {
+            ["service.sqlite", "service.sqlite-wal"].iter().any(|name| {
+                let bytes = std::fs::read(self.folder.path().join(name)).unwrap();
+                memchr::memmem::find(&bytes, MARK.as_bytes()).is_some()
+            })
+        }
+
+        /// Does what ends a link, whose bytes are then gone.
+        fn ends(&self, address: &str, end: impl FnOnce(&Store)) {
+            assert!(self.store.health_link_file(address).unwrap().is_some());
+            assert!(self.is_on_disk());
+            end(&self.store);
+            assert!(self.store.health_link_at(address).unwrap().is_none());
+            assert!(self.store.use_health_link(address, "somebody").unwrap().is_none());
+            assert!(!self.is_on_disk());
+        }
+    }
+
+    #[test]
+    fn whatever_ends_a_link_takes_its_bytes() {
+        let world = World::new();
+        let (link, address) = world.link(None).unwrap();
+        assert!(!world.store.revoke_health_link("another", &link.id).unwrap());
+        world.ends(&address, |store| {
+            assert!(store.revoke_health_link(&world.consent, &link.id).unwrap());
+        });
+        let (_, address) = world.link(None).unwrap();
+        world.ends(&address, |store| {
+            assert_eq!(store.revoke_health_links(&world.consent, Actor::Service).unwrap(), 1);
+        });
+        let (_, address) = world.link(None).unwrap();
+        world.ends(&address, |store| {
+            store.clock().advance(1_000);
+            assert_eq!(store.sweep().unwrap().links, 1);
+        });
+    }
+
+    #[test]
+    fn the_tenth_wrong_passcode_ends_a_link_for_all() {
+        let world = World::new();
+        let (link, address) = world.link(Some("2468")).unwrap();
+        let guess = |passcode| world.store.guess_passcode(&link, passcode).unwrap();
+        assert_eq!(
+            guess("1111"),
+            Guess::Wrong {
+                remaining: PASSCODE_ATTEMPTS - 1
+            }
+        );
+        assert_eq!(guess("2468"), Guess::Right);
+        world.ends(&address, |_| {
+            for remaining in (0..PASSCODE_ATTEMPTS - 1).rev() {
+                assert_eq!(guess("1111"), Guess::Wrong { remaining });
+            }
+        });
+        assert_eq!(guess("2468"), Guess::Over);
     }
 }
