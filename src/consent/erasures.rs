@@ -92,19 +92,33 @@ impl Store {
         })
     }
 
-    /// Notes that rows are gone from the lake, and what is known of it for the receipt.
-    pub fn erasures_done(&self, done: &[(AskedErasure, Proof)]) -> Result<(), Error> {
+    /// Keeps what is known of rows that are gone from the lake, for the receipt.
+    pub fn keep_proofs(&self, proofs: Vec<(AskedErasure, Proof)>) -> Result<(), Error> {
+        self.write(|transaction| {
+            for (asked, proof) in proofs.into_iter().filter(|(asked, _)| asked.job.is_some()) {
+                let sql = "SELECT evidence FROM erasure WHERE id = ?1";
+                let kept: Option<String> = transaction.query_row(sql, [asked.id], |row| row.get(0))?;
+                let kept = kept.and_then(|text| serde_json::from_str::<Proof>(&text).ok());
+                let proof = match kept {
+                    Some(kept) => kept.again(proof),
+                    None => proof,
+                };
+                // Texts and numbers always become JSON.
+                let text = serde_json::to_string(&proof).unwrap_or_default();
+                let sql = "UPDATE erasure SET evidence = ?1 WHERE id = ?2 AND done_at IS NULL";
+                transaction.execute(sql, params![text, asked.id])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Notes that rows are gone from the lake.
+    pub fn erasures_done(&self, done: &[AskedErasure]) -> Result<(), Error> {
         let now = self.clock().now();
         self.write(|transaction| {
-            for (asked, proof) in done {
-                // Texts and numbers always become JSON.
-                let proof = asked
-                    .job
-                    .as_ref()
-                    .map(|_| serde_json::to_string(proof).unwrap_or_default());
-                let sql =
-                    "UPDATE erasure SET done_at = ?1, patient = NULL, evidence = ?3 WHERE id = ?2 AND done_at IS NULL";
-                if transaction.execute(sql, params![now, asked.id, proof])? > 0 {
+            for asked in done {
+                let sql = "UPDATE erasure SET done_at = ?1, patient = NULL WHERE id = ?2 AND done_at IS NULL";
+                if transaction.execute(sql, params![now, asked.id])? > 0 {
                     let about = About {
                         application: Some(&asked.application),
                         consent: Some(&asked.consent),

@@ -40,6 +40,14 @@ pub struct Proof {
 }
 
 impl Proof {
+    /// What is known of one part once it was looked at again.
+    pub(super) fn again(self, newer: Proof) -> Proof {
+        Proof {
+            lake: self.lake.again(newer.lake),
+            store: newer.store,
+        }
+    }
+
     /// Both together.
     fn and(self, other: Proof) -> Proof {
         let mut store = self.store;

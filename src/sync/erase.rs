@@ -72,6 +72,8 @@ pub fn carry_out_erasures(
         let (done, left): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
             .into_iter()
             .partition(|asked| is_gone(asked) && !not_normalized.contains(&asked.owner));
+        // Behind the writer: whoever hears that it is done finds the lake free.
+        store.erasures_done(&done)?;
         for asked in left.iter().filter(|asked| !is_gone(asked)) {
             // Which file it is, the lake has said.
             let authorization = asked.authorizations.first();
@@ -85,7 +87,7 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Notes which rows are gone, and how that can be shown: first in the store, then it is forgotten in the lake.
+/// Takes down how it can be shown that rows are gone: first it is kept in the store, then forgotten in the lake.
 fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) -> Result<(), EraseError> {
     if over.is_empty() {
         return Ok(());
@@ -107,8 +109,8 @@ fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) ->
         .into_iter()
         .zip(searched)
         .map(|(lake, store)| Proof { lake, store });
-    store.erasures_done(&over.into_iter().zip(proofs).collect::<Vec<_>>())?;
-    // What is taken down twice would be told twice; what is forgotten too early would not be told at all.
+    // What is forgotten too early would not be told at all; what is taken down twice is told once.
+    store.keep_proofs(over.into_iter().zip(proofs).collect())?;
     Ok(writer.forget_evidence(&intents)?)
 }
 

@@ -80,11 +80,11 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
 #[test]
 fn all_records_of_the_consent_are_hidden_at_once_and_then_gone() {
     let world = World::new(2, Mode::Live);
-    world.payer.turn("riverbend", &json!({"attachments": ["pdf", "text"]}));
+    world.payer.turn("lakeshore", &json!({"attachments": ["pdf", "text"]}));
     world.work();
-    let gone = world.connect("riverbend", 0);
+    let gone = world.connect("lakeshore", 0);
     assert_eq!(world.end_of(&gone), JobState::Completed);
-    let stays = world.synced("riverbend", 1);
+    let stays = world.synced("lakeshore", 1);
     let (own, others) = (world.all_rows(&gone), world.all_rows(&stays));
     let types: BTreeSet<&str> = own.iter().map(|(identity, _)| &*identity.2).collect();
     for ty in ["Organization", "Practitioner", "Binary"] {

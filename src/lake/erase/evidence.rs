@@ -118,6 +118,24 @@ impl Evidence {
         self
     }
 
+    /// What is known of one erasure once it was looked at again: what an interrupted look had taken down is not told twice.
+    pub fn again(mut self, newer: Evidence) -> Evidence {
+        let known = |file: &ErasedFile| self.files.contains(file);
+        let files: Vec<ErasedFile> = newer.files.into_iter().filter(|file| !known(file)).collect();
+        let known = |one: &ErasedAttachment| self.attachments.contains(one);
+        let attachments: Vec<ErasedAttachment> = newer.attachments.into_iter().filter(|one| !known(one)).collect();
+        self.files.extend(files);
+        self.attachments.extend(attachments);
+        Evidence {
+            before: self.before.or(newer.before),
+            after: newer.after,
+            ids: self.ids.max(newer.ids),
+            catalog: newer.catalog,
+            attachment_files: newer.attachment_files,
+            ..self
+        }
+    }
+
     /// Rows that went, of all snapshots.
     pub fn rows(&self) -> u64 {
         self.files.iter().map(|file| file.rows).sum()
