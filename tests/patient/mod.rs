@@ -5,6 +5,7 @@ mod everything_doors;
 mod everything_pages;
 mod everything_plain;
 mod pdf;
+mod plain_model;
 
 use serde_json::Value;
 
