@@ -4,6 +4,8 @@
 //! parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` lies under that patient's
 //! owner and nowhere else, and so does the Patient itself.
 
+use std::sync::Arc;
+
 use super::criterion::{Condition, Criterion, Test};
 use super::matcher::Matcher;
 use super::query::Query;
@@ -55,6 +57,30 @@ pub(super) fn of(query: &Query, table: &ScopedTable, lake: &Lake) -> Bound {
     Bound {
         person,
         owners: Some(owners).filter(|_| person.is_none()),
+    }
+}
+
+/// Patients whose compartments are asked for, and under whom their own rows lie.
+#[derive(Clone, Debug)]
+pub(super) struct Filed {
+    patients: Arc<[String]>,
+    owners: Arc<[i64]>,
+}
+
+impl Filed {
+    pub(super) fn of(lake: &Lake, application: &str, patients: &[impl AsRef<str>]) -> Filed {
+        let ids: Vec<&str> = patients.iter().map(AsRef::as_ref).collect();
+        Filed {
+            owners: ids.iter().flat_map(|id| lake.owners_of(application, id)).collect(),
+            patients: ids.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// The owners under whom all rows lie that meet a criterion; `None` where it may be met by others' rows.
+    pub(super) fn owners(&self, ty: TypeId, criterion: &Criterion) -> Option<Arc<[i64]>> {
+        let mut is_theirs = true;
+        named(ty, criterion)?.each(|id| is_theirs &= self.patients.iter().any(|patient| patient == id));
+        is_theirs.then(|| self.owners.clone())
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::answer::{Answer, Occasion};
-use super::binding::{self, Bound};
+use super::binding::{self, Bound, Filed};
 use super::contained::Which;
 use super::course::Course;
 use super::include::Include;
@@ -278,6 +278,7 @@ impl Engine {
             query
                 .criteria
                 .push(compartment::criterion(&resolver, request.ty, patient)?);
+            query.filed = Some(Filed::of(&self.lake, &request.scope.application, &[patient]));
         }
         Ok(query)
     }

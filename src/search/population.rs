@@ -15,7 +15,7 @@ use datafusion::prelude::ident;
 use futures::StreamExt;
 use tokio::task::JoinSet;
 
-use super::criterion::Criterion;
+use super::criterion::{Condition, Criterion};
 use super::matches::Found;
 use super::merge::{Keyed, Order};
 use super::ordered::{self, Limit};
@@ -24,7 +24,7 @@ use super::tag::{Place, Side};
 use super::{SearchError, boundary, filter, key_function, pushdown};
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{
-    FILE, IdSet, Keep, LakeProvider, Locator, Prune, ROW, RowPredicate, ScanRequest, ScopedTable, Stretch,
+    Alternative, FILE, IdSet, Keep, LakeProvider, Locator, Prune, ROW, RowPredicate, ScanRequest, ScopedTable, Stretch,
 };
 
 /// The most parts of a table that is walked through.
@@ -338,10 +338,10 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
         if sessions.pushes_down() {
             necessary.push(pushdown::necessary(criterion));
         }
-        match pushdown::exact(query.ty, criterion) {
-            Some(mut exact) if sessions.pushes_down() => match exact.len() {
-                1 => request.items.append(&mut exact),
-                _ => request.either.push(exact),
+        match alternatives(query, criterion) {
+            Some(found) if sessions.pushes_down() => match <[Alternative; 1]>::try_from(found) {
+                Ok([only]) => request.items.push(only.condition),
+                Err(several) => request.either.push(several),
             },
             _ => others.push(criterion.clone()),
         }
@@ -351,6 +351,24 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
         request.predicates.push(predicate(others, sessions.pushes_down()));
     }
     request
+}
+
+/// The criterion as conditions that the scan decides exactly, one of which must hold, each with the owners that its rows lie under.
+fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>> {
+    let parts = match &criterion.condition {
+        Condition::Any(parts) => parts.as_slice(),
+        _ => std::slice::from_ref(criterion),
+    };
+    let mut found = Vec::new();
+    for part in parts {
+        let owners = query.filed.as_ref().and_then(|filed| filed.owners(query.ty, part));
+        let exact = pushdown::exact(query.ty, part)?.into_iter();
+        found.extend(exact.map(|condition| Alternative {
+            condition,
+            owners: owners.clone(),
+        }));
+    }
+    (!found.is_empty()).then_some(found)
 }
 
 /// The same scan, but only of the rows that lie where the page does.

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::binding::Filed;
 use super::contained::{Contained, Which};
 use super::criterion::Criterion;
 use super::include::Include;
@@ -82,6 +83,8 @@ pub(super) struct Query {
     pub(super) erased_since: bool,
     /// What the answer says about how the query was taken.
     pub(super) remarks: Vec<Issue>,
+    /// Whose compartments are asked for.
+    pub(super) filed: Option<Filed>,
     /// Notes how the search goes, where that is asked.
     pub(super) trace: Trace,
     /// Understood parameters but for `_count`, `_offset`, `_included` and the tag.
@@ -106,6 +109,7 @@ impl Query {
             place: None,
             erased_since: false,
             remarks: Vec::new(),
+            filed: None,
             trace: Trace::default(),
             understood: Vec::new(),
         }

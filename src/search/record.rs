@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::SearchError;
+use super::binding::Filed;
 use super::compartment;
 use super::course::Course;
 use super::criterion::{Condition, Criterion, Test};
@@ -77,6 +78,7 @@ pub enum Extent<'a> {
 struct Sources<'a> {
     request: &'a RecordRequest<'a>,
     picture: Arc<Picture>,
+    filed: Filed,
     /// Whether records may have been erased since the link was made that led here.
     erased_since: bool,
 }
@@ -105,6 +107,7 @@ impl Engine {
         let (mut lead, course) = self.lead(request)?;
         let sources = Sources {
             picture: self.picture(course.tag.as_ref())?,
+            filed: Filed::of(self.lake(), &request.scope.application, request.patients),
             erased_since: lead.erased_since,
             request,
         };
@@ -228,7 +231,11 @@ impl Engine {
         for parameter in member.parameters.iter().chain(since) {
             criteria.extend(resolver.criterion(member.ty, parameter)?);
         }
-        Ok(Some(Part::new(sources.query(member.ty, criteria), table)))
+        let query = Query {
+            filed: Some(sources.filed.clone()),
+            ..sources.query(member.ty, criteria)
+        };
+        Ok(Some(Part::new(query, table)))
     }
 
     /// How many members there are, if that is to be said.

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use super::SearchError;
 use super::answer::{Answer, Occasion};
+use super::binding::Filed;
 use super::compartment;
 use super::engine::{Engine, Handling};
 use super::include::each_once;
@@ -91,6 +92,7 @@ impl Engine {
             let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
             if let Some(patient) = request.compartment {
                 query.criteria.push(compartment::criterion(&resolver, ty, patient)?);
+                query.filed = Some(Filed::of(self.lake(), &request.scope.application, &[patient]));
             }
             understood.append(&mut query.understood);
             includes.append(&mut query.includes);

@@ -366,3 +366,59 @@ fn whatever_is_not_read_is_accounted_for() {
         }
     }
 }
+
+/// A compartment was looked for in every row group of the lake, so that what it costs grew with everybody else's records.
+#[test]
+fn a_compartment_is_looked_for_where_the_patients_own_rows_lie() {
+    let seen = |patient: &str, performer: &str| {
+        let mut json = observation(&format!("seen-{patient}"), patient, "8867-4", "2020");
+        json["performer"] = json!([{"reference": performer}, {"reference": "Organization/clinic"}]);
+        json
+    };
+    // Each person's records are a file.
+    let others = ["ben", "cid", "dora", "eve", "finn", "gus"];
+    let server = |others: &[&str], performer: &str| {
+        let (folder, lake) = records::lake();
+        for patient in ["anna"].iter().chain(others) {
+            let performer = if *patient == "ben" {
+                performer
+            } else {
+                "Practitioner/doc"
+            };
+            let rows = [
+                json!({"resourceType": "Patient", "id": patient}),
+                seen(patient, performer),
+            ];
+            records::commit(&lake, &rows.map(|json| Record::new(json).of(&lake, patient)));
+        }
+        Server::explaining(folder, lake)
+    };
+    let told = |server: &Server, query: &str| {
+        let path = format!("/fhir/Patient/anna/Observation{query}");
+        let mut bundle = explained(server, &server.application_token(), &path, "json").json();
+        let plan: Value = serde_json::from_str(&plan(&mut bundle)).unwrap();
+        let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
+        let ids = entries
+            .iter()
+            .map(|entry| entry["resource"]["id"].as_str().unwrap().to_owned());
+        let mut ids: Vec<String> = ids.collect();
+        ids.sort();
+        let steps = plan["steps"].as_array().unwrap();
+        let matched = steps.iter().find(|step| step["step"] == "match").unwrap();
+        (ids, matched["scans"][0]["bytesByLeaf"].clone())
+    };
+    let (ids, alone) = told(&server(&[], ""), "");
+    assert_eq!(ids, ["seen-anna"]);
+    assert!(alone["subject.reference__id"].as_u64().unwrap() > 0);
+    let (ids, among) = told(&server(&others, "Practitioner/doc"), "");
+    assert_eq!(ids, ["seen-anna"]);
+    assert_eq!(among["subject.reference__id"], alone["subject.reference__id"]);
+    // That no Patient performs anything is said by the dictionaries of types.
+    assert!(among["performer.reference__type"].as_u64().unwrap() > 0);
+    assert!(among["performer.reference__id"].is_null(), "{among}");
+    // What she observed of another is hers, too.
+    let by_anna = server(&others, "Patient/anna");
+    assert_eq!(told(&by_anna, "").0, ["seen-anna", "seen-ben"]);
+    assert_eq!(told(&by_anna, "?subject=Patient/ben,Patient/cid").0, ["seen-ben"]);
+    assert_eq!(told(&by_anna, "?performer=Patient/ben").0, [""; 0]);
+}

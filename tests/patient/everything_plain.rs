@@ -1,255 +1,76 @@
-//! `$everything` against a plain reading of the lake: every patient of the real records, with every parameter. The model reads JSON and knows
-//! of compartments, references and dates what stands here.
+//! `$everything` against a plain reading of the lake: every patient of the real records, with every parameter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
-use tabularium::fhir::compartment::patient_params;
-use tabularium::fhir::facts;
-use tabularium::fhir::search_parameter::SearchParameters;
-use tabularium::fhir::temporal::Temporal;
 use tabularium::http::Limits;
 use tabularium::ingest::{Options, import};
-use tabularium::lake::Lake;
-use tabularium::patient::REFERRED;
-use tabularium::patient::everything::CLINICAL_DATES;
+use tabularium::lake::clock::ManualClock;
+use tabularium::lake::{Lake, LakeOptions};
 
-use super::{all, name, names};
+use super::plain_model::{Asked, Plain, Read, ty};
+use super::{all, entries, names, ok, walk};
 use crate::harness;
 use crate::harness::server::Server;
 use crate::harness::stored::stored;
 
-/// All resources, by `Type/id`.
-struct Plain {
-    records: BTreeMap<String, Value>,
-}
+/// 2027-01-15T08:00:00Z, when the first half of the records is imported; the second half follows an hour later.
+const FIRST: i64 = 1_800_000_000_000_000;
+const LATER: i64 = FIRST + 3_600_000_000;
 
-/// What is asked for.
-#[derive(Clone, Debug, Default)]
-struct Asked {
+/// Each with the size of its pages: they cut through types, and through what is referred to.
+const ASKED: [(Asked, usize); 10] = [
+    (asked(None, None, &[], None), 1_000),
+    (asked(Some("2015"), None, &[], None), 97),
+    (asked(None, Some("2018-06"), &[], None), 1_000),
+    (asked(Some("2010-03-15"), Some("2019-12-31T23:59:59Z"), &[], None), 31),
+    (
+        asked(None, None, &["ExplanationOfBenefit", "Organization", "Patient"], None),
+        5,
+    ),
+    (
+        asked(Some("2019"), None, &["Practitioner", "Encounter", "Location"], None),
+        500,
+    ),
+    (
+        asked(None, Some("1990"), &["Observation", "Medication", "Condition"], None),
+        7,
+    ),
+    (asked(None, None, &[], Some(LATER)), 61),
+    (
+        asked(
+            Some("2012"),
+            Some("2021"),
+            &["Condition", "Claim", "Organization", "Practitioner"],
+            Some(LATER),
+        ),
+        11,
+    ),
+    (asked(None, None, &[], Some(LATER + 1_000_000)), 10),
+];
+
+const fn asked(
     start: Option<&'static str>,
     end: Option<&'static str>,
     types: &'static [&'static str],
-}
-
-impl Asked {
-    fn query(&self) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in [("start", self.start), ("end", self.end)] {
-            if let Some(value) = value {
-                query.append_pair(name, value);
-            }
-        }
-        if !self.types.is_empty() {
-            query.append_pair("_type", &self.types.join(","));
-        }
-        query.finish()
-    }
-
-    fn shows(&self, name: &str) -> bool {
-        self.types.is_empty() || self.types.contains(&ty(name))
-    }
-}
-
-fn ty(name: &str) -> &str {
-    name.split('/').next().unwrap()
-}
-
-/// What stands at an expression's paths, which are those of one type: `Type.a.b`, `(Type.a as X)`, `Type.a.where(...)`.
-fn at<'v>(resource: &'v Value, expression: &str) -> Vec<(&'v str, &'v Value)> {
-    let own = format!("{}.", resource["resourceType"].as_str().unwrap());
-    let mut found = Vec::new();
-    for part in expression.split('|') {
-        let part = part.trim().trim_start_matches('(').trim_end_matches(')');
-        let part = part.split(".where(").next().unwrap().split(".as(").next().unwrap();
-        let part = part.split(" as ").next().unwrap().trim();
-        let Some(path) = part.strip_prefix(&own) else { continue };
-        let mut items = vec![("", resource)];
-        for step in path.split('.') {
-            items = items.into_iter().flat_map(|(_, item)| children(item, step)).collect();
-        }
-        found.extend(items);
-    }
-    found
-}
-
-/// The children of a name, of a choice those of any type.
-fn children<'v>(item: &'v Value, step: &str) -> Vec<(&'v str, &'v Value)> {
-    let object = item.as_object().into_iter().flatten();
-    let is = |key: &str| {
-        key.strip_prefix(step)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(|first: char| first.is_ascii_uppercase()))
-    };
-    let named = object.filter(|(key, _)| is(key));
-    named
-        .flat_map(|(key, value)| match value {
-            Value::Array(items) => items.iter().map(|item| (key.as_str(), item)).collect::<Vec<_>>(),
-            value => vec![(key.as_str(), value)],
-        })
-        .collect()
-}
-
-/// All relative references in a resource, as `Type/id`.
-fn references(value: &Value, found: &mut BTreeSet<String>) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
-        Value::Object(members) => {
-            if let Some(text) = members.get("reference").and_then(Value::as_str)
-                && !text.contains(':')
-            {
-                let parts: Vec<&str> = text.split('/').take(2).collect();
-                found.insert(parts.join("/"));
-            }
-            members.values().for_each(|member| references(member, found));
-        }
-        _ => {}
-    }
-}
-
-/// The time that a date or period stands for.
-fn interval(key: &str, value: &Value) -> Option<(i64, i64)> {
-    let of = |text: &str| Temporal::date_time(text).ok().map(|time| (time.start, time.end));
-    match value {
-        // Of a choice, what is no date is no date however it looks.
-        Value::String(text) if !key.ends_with("String") => of(text),
-        Value::Object(period) => {
-            let end = |name: &str| period.get(name).and_then(Value::as_str);
-            let (start, until) = (end("start"), end("end"));
-            if start.is_none() && until.is_none() {
-                return None;
-            }
-            let start = start.map_or(Some(i64::MIN), |text| of(text).map(|time| time.0))?;
-            Some((start, until.map_or(Some(i64::MAX), |text| of(text).map(|time| time.1))?))
-        }
-        _ => None,
-    }
-}
-
-impl Plain {
-    fn is_member(&self, resource: &Value, patient: &str) -> bool {
-        if name(resource) == format!("Patient/{patient}") {
-            return true;
-        }
-        let ty = facts().lookup(resource["resourceType"].as_str().unwrap()).unwrap();
-        patient_params(ty).iter().any(|code| {
-            let parameter = SearchParameters::builtin().get(ty, code).unwrap().clone();
-            let found = at(resource, parameter.expression.as_deref().unwrap());
-            let wanted = format!("Patient/{patient}");
-            found.iter().any(|(_, reference)| {
-                let text = reference["reference"].as_str().unwrap_or_default();
-                text == wanted || text.starts_with(&format!("{wanted}/"))
-            })
-        })
-    }
-
-    fn is_then(&self, resource: &Value, asked: &Asked) -> bool {
-        let name = resource["resourceType"].as_str().unwrap();
-        let Some(date) = CLINICAL_DATES.iter().find(|date| date.resource == name) else {
-            return true;
-        };
-        let parameter = SearchParameters::builtin()
-            .get(facts().lookup(name).unwrap(), date.code)
-            .unwrap()
-            .clone();
-        let found = at(resource, parameter.expression.as_deref().unwrap());
-        let times: Vec<(i64, i64)> = found.iter().filter_map(|(key, value)| interval(key, value)).collect();
-        let bound = |text: &str| Temporal::date_time(text).map(|time| (time.start, time.end)).unwrap();
-        let within = |(start, end): (i64, i64), (from, until): (i64, i64)| start >= from && end <= until;
-        let from = asked
-            .start
-            .map(bound)
-            .is_none_or(|bound| times.iter().any(|time| time.1 > bound.1 || within(*time, bound)));
-        let until = asked
-            .end
-            .map(bound)
-            .is_none_or(|bound| times.iter().any(|time| time.0 < bound.0 || within(*time, bound)));
-        from && until
-    }
-
-    /// What belongs to a patient's record: members and what is referred to.
-    fn everything(&self, patient: &str, asked: &Asked) -> (BTreeSet<String>, BTreeSet<String>) {
-        let members = self
-            .records
-            .iter()
-            .filter(|(_, record)| self.is_member(record, patient) && self.is_then(record, asked));
-        let members: BTreeMap<&String, &Value> = members.collect();
-        let mut referred = BTreeSet::new();
-        let mut next: Vec<&Value> = members.values().copied().collect();
-        while let Some(record) = next.pop() {
-            let mut found = BTreeSet::new();
-            references(record, &mut found);
-            for name in found {
-                if REFERRED.contains(&ty(&name))
-                    && let Some(record) = self.records.get(&name)
-                    && referred.insert(name)
-                {
-                    next.push(record);
-                }
-            }
-        }
-        let shown = |names: Vec<String>| names.into_iter().filter(|name| asked.shows(name)).collect();
-        (
-            shown(members.into_keys().cloned().collect()),
-            shown(referred.into_iter().collect()),
-        )
-    }
-}
-
-const ASKED: [Asked; 7] = [
+    since: Option<i64>,
+) -> Asked {
     Asked {
-        start: None,
-        end: None,
-        types: &[],
-    },
-    Asked {
-        start: Some("2015"),
-        end: None,
-        types: &[],
-    },
-    Asked {
-        start: None,
-        end: Some("2018-06"),
-        types: &[],
-    },
-    Asked {
-        start: Some("2010-03-15"),
-        end: Some("2019-12-31T23:59:59Z"),
-        types: &[],
-    },
-    Asked {
-        start: None,
-        end: None,
-        types: &["ExplanationOfBenefit", "Organization", "Patient"],
-    },
-    Asked {
-        start: Some("2019"),
-        end: None,
-        types: &["Practitioner", "Encounter", "Location"],
-    },
-    Asked {
-        start: None,
-        end: Some("1990"),
-        types: &["Observation", "Medication", "Condition"],
-    },
-];
+        start,
+        end,
+        types,
+        since,
+    }
+}
 
 #[test]
 fn every_patient_of_the_real_records_gets_what_a_plain_reading_finds() {
     let Some(shared) = harness::shared("every_patient_of_the_real_records_gets_what_a_plain_reading_finds") else {
         return;
     };
-    let folders = ["synthea", "synthea-2021", "uscore", "carin/ig-2.0.0", "carin/inferno"];
-    let paths: Vec<_> = folders.iter().map(|folder| shared.join("data").join(folder)).collect();
-    let folder = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(folder.path()).unwrap();
-    import(&mut lake.writer().unwrap(), Options::default(), &paths).unwrap();
-    let read = stored(&lake)
-        .into_iter()
-        .map(|((_, _, ty, id), row)| (format!("{ty}/{id}"), serde_json::from_str(&row.resource).unwrap()));
-    let plain = Plain {
-        records: read.collect(),
-    };
-    let server = Server::over(folder, lake, Limits::default());
+    let (plain, server) = world(&shared.join("data"));
     let application = server.application_token();
     let patients: Vec<String> = plain
         .records
@@ -257,60 +78,120 @@ fn every_patient_of_the_real_records_gets_what_a_plain_reading_finds() {
         .filter_map(|name| Some(name.strip_prefix("Patient/")?.to_owned()))
         .collect();
     assert!(patients.len() > 20);
-    let (mut members, mut brought, mut narrowed) = (0, 0, 0);
+    let (mut members, mut brought, mut narrowed, mut new) = (0, 0, 0, 0);
     for patient in &patients {
-        let path = format!("/fhir/Patient/{patient}/$everything");
-        for (at, asked) in ASKED.iter().enumerate() {
-            // Pages that cut through types, and through what is referred to.
-            let count = [1_000, 97, 1_000, 13, 5, 500, 7][at];
-            let found = all(
+        for (at, (asked, count)) in ASKED.iter().enumerate() {
+            let (matches, includes) = plain.everything(patient, asked);
+            check(
                 &server,
                 &application,
-                &format!("{path}?{}&_count={count}", asked.query()),
+                (patient.as_str(), asked, *count),
+                &matches,
+                &includes,
             );
-            let (matches, includes) = plain.everything(patient, asked);
-            let set = |mode: &str| names(&found, mode).into_iter().collect::<BTreeSet<_>>();
-            for (mode, expected) in [("match", &matches), ("include", &includes)] {
-                let found = set(mode);
-                let differing: Vec<_> = found.symmetric_difference(expected).collect();
-                assert!(differing.is_empty(), "{patient} {asked:?}: {differing:?}");
-            }
-            assert_eq!(
-                found.len(),
-                matches.len() + includes.len(),
-                "{patient} {asked:?}: each once"
-            );
-            let order: Vec<(bool, bool, &str)> = found
-                .iter()
-                .map(|(mode, name)| (mode == "include", ty(name) != "Patient", ty(name)))
-                .collect();
-            assert!(
-                order.is_sorted(),
-                "{patient}: Patient first, then by name, what is referred to last"
-            );
-            match at {
-                0 => (members, brought) = (members + matches.len(), brought + includes.len()),
-                _ => narrowed += matches.len(),
+            match asked.since {
+                _ if at == 0 => (members, brought) = (members + matches.len(), brought + includes.len()),
+                None => narrowed += matches.len(),
+                Some(_) => new += matches.len(),
             }
         }
-        // A patient's token has the same, but for others' records that speak of the patient.
-        let token = server.patient_token(patient);
-        let (matches, includes) = plain.everything(patient, &ASKED[0]);
-        let found = all(&server, &token, "/fhir/Patient/$PATIENT_ID/$everything");
-        let found: BTreeSet<String> = found.into_iter().map(|(_, name)| name).collect();
-        let expected: BTreeSet<String> = matches.union(&includes).cloned().collect();
-        assert!(found.is_subset(&expected), "{patient}");
-        for missing in expected.difference(&found) {
-            assert_eq!(
-                server.get(&format!("/fhir/{missing}"), &token).status,
-                404,
-                "{patient}: {missing}"
-            );
-        }
+        check_own(&plain, &server, patient);
     }
     println!(
-        "{} patients: {members} members, {brought} referred to, {narrowed} of narrowed records",
+        "{} patients: {members} members, {brought} referred to, {narrowed} of narrowed records, {new} new",
         patients.len()
     );
-    assert!(members > 4_000 && brought > 100 && narrowed > 4_000);
+    assert!(members > 4_000 && brought > 100 && narrowed > 4_000 && new > 1_000);
+}
+
+/// The real records in a lake, half of the sets later than the other half, and what a plain reading of it finds.
+fn world(data: &std::path::Path) -> (Plain, Server) {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::at(FIRST));
+    let options = LakeOptions {
+        clock: clock.clone(),
+        ..LakeOptions::default()
+    };
+    let lake = Lake::create_with(folder.path(), options).unwrap();
+    let halves = [
+        ["synthea", "carin/ig-2.0.0", "pdex/inferno"],
+        ["synthea-2021", "uscore", "carin/inferno"],
+    ];
+    for half in halves {
+        let paths: Vec<_> = half.iter().map(|folder| data.join(folder)).collect();
+        import(&mut lake.writer().unwrap(), Options::default(), &paths).unwrap();
+        clock.advance(Duration::from_secs(3_600));
+    }
+    let read = stored(&lake).into_iter().map(|((_, _, ty, id), row)| {
+        let read = Read {
+            resource: serde_json::from_str(&row.resource).unwrap(),
+            last_updated: row.last_updated,
+        };
+        (format!("{ty}/{id}"), read)
+    });
+    let plain = Plain {
+        records: read.collect(),
+    };
+    (plain, Server::over(folder, lake, Limits::default()))
+}
+
+/// What a request gives is what was expected: each once, in the order that there is, on pages of the size asked for, counted.
+fn check(
+    server: &Server,
+    token: &str,
+    (patient, asked, count): (&str, &Asked, usize),
+    matches: &BTreeSet<String>,
+    includes: &BTreeSet<String>,
+) {
+    let path = format!("/fhir/Patient/{patient}/$everything?{}", asked.query());
+    let pages = walk(server, token, &format!("{path}&_count={count}&_total=accurate"), "next");
+    let of_pages: Vec<_> = pages.iter().map(|page| entries(server, page)).collect();
+    for (page, found) in pages.iter().zip(&of_pages) {
+        assert_eq!(page["total"], matches.len(), "{patient} {asked:?}");
+        assert!(found.len() <= count, "{patient} {asked:?}");
+    }
+    let full = of_pages.iter().rev().skip(1).all(|found| found.len() == count);
+    assert!(full, "{patient} {asked:?}: only the last page has fewer");
+    let found = of_pages.concat();
+    for (mode, expected) in [("match", matches), ("include", includes)] {
+        let found = names(&found, mode).into_iter().collect::<BTreeSet<_>>();
+        let differing: Vec<_> = found.symmetric_difference(expected).collect();
+        assert!(differing.is_empty(), "{patient} {asked:?}: {differing:?}");
+    }
+    assert_eq!(
+        found.len(),
+        matches.len() + includes.len(),
+        "{patient} {asked:?}: each once"
+    );
+    let order: Vec<(bool, bool, &str)> = found
+        .iter()
+        .map(|(mode, name)| (mode == "include", ty(name) != "Patient", ty(name)))
+        .collect();
+    assert!(
+        order.is_sorted(),
+        "{patient}: Patient first, then by name, what is referred to last"
+    );
+    let counted = ok(&server.get(&format!("{path}&_count=0"), token));
+    assert_eq!(
+        (&counted["total"], counted.get("entry")),
+        (&Value::from(matches.len()), None),
+        "{patient} {asked:?}"
+    );
+}
+
+/// A patient's token has the same, but for others' records that speak of the patient.
+fn check_own(plain: &Plain, server: &Server, patient: &str) {
+    let token = server.patient_token(patient);
+    let (matches, includes) = plain.everything(patient, &ASKED[0].0);
+    let found = all(server, &token, "/fhir/Patient/$PATIENT_ID/$everything");
+    let found: BTreeSet<String> = found.into_iter().map(|(_, name)| name).collect();
+    let expected: BTreeSet<String> = matches.union(&includes).cloned().collect();
+    assert!(found.is_subset(&expected), "{patient}");
+    for missing in expected.difference(&found) {
+        assert_eq!(
+            server.get(&format!("/fhir/{missing}"), &token).status,
+            404,
+            "{patient}: {missing}"
+        );
+    }
 }

@@ -117,6 +117,37 @@ fn the_text_of_records_is_written_through() {
     assert_eq!(person.summary().rows("results")[0][1], "1.50 g");
 }
 
+/// What a source wrote for people stood in the document as it came, and a viewer that trusts R4's rules would have run its scripts.
+#[test]
+fn narratives_that_r4_does_not_admit_are_left_out() {
+    let told = |id: &str, content: &str| {
+        let div = format!(r#"<div xmlns="http://www.w3.org/1999/xhtml">{content}</div>"#);
+        problem(id, json!({"text": {"status": "generated", "div": div}}))
+    };
+    let mut holder = told("holder", "<p>Holds another</p>");
+    holder["contained"] = json!([told("inside", r#"<img src="javascript:alert(1)"/>"#)]);
+    let mut no_div = problem("no-div", json!({}));
+    no_div["text"] = json!({"status": "generated"});
+    let summary = Person::new()
+        .with(told("plain", "<p>Asthma since <b>2020</b></p>"))
+        .with(told("script", "<p>Asthma<script>alert(1)</script></p>"))
+        .with(told("handler", r#"<p onclick="alert(1)">Asthma</p>"#))
+        .with(told("broken", "<p>Asthma"))
+        .with(told("blank", "<p> </p>"))
+        .with(no_div)
+        .with(holder)
+        .summary();
+    let has_text = |id: &str| summary.get(&format!("Condition/{id}")).unwrap()["text"].is_object();
+    assert!(has_text("plain") && has_text("holder"));
+    for id in ["script", "handler", "broken", "blank", "no-div"] {
+        assert!(!has_text(id), "{id}");
+        assert_eq!(summary.get(&format!("Condition/{id}")).unwrap()["code"]["text"], id);
+    }
+    let holder = summary.get("Condition/holder").unwrap();
+    assert_eq!(holder["contained"][0]["id"], "inside");
+    assert!(holder["contained"][0]["text"].is_null());
+}
+
 #[test]
 fn what_ips_requires_and_a_record_lacks_is_unknown() {
     let mut person = Person::new();

@@ -258,6 +258,9 @@ impl Document {
         for entry in entries {
             let id = entry["resource"]["id"].as_str().unwrap();
             assert!(entry["fullUrl"].as_str().unwrap().ends_with(id), "{entry}");
+            if let Some(div) = entry["resource"]["text"]["div"].as_str() {
+                assert_eq!(narrative::check(div), Ok(()), "{div}");
+            }
         }
         self.check_references(&addresses);
         self.check_sections(&addresses);

@@ -56,6 +56,14 @@ const TEXTS: [&str; 6] = [
     " ",
     "ünïcode 💊 \"'",
 ];
+const NARRATIVES: [&str; 6] = [
+    r#"<div xmlns="http://www.w3.org/1999/xhtml"><p>Fine</p></div>"#,
+    r#"<div xmlns="http://www.w3.org/1999/xhtml"><script>alert(1)</script>x</div>"#,
+    r#"<div xmlns="http://www.w3.org/1999/xhtml"><a href="javascript:x()">x</a></div>"#,
+    "<div>no namespace</div>",
+    "plain text & <p>",
+    "",
+];
 const SUBJECTS: [&str; 5] = [
     "Patient/p",
     "Patient/q",
@@ -128,6 +136,9 @@ fn record(at: usize, mut seed: u64, records: usize) -> (Value, bool) {
         2 => json["component"] = json!([{"code": concept, "valueInteger": 3}, 7]),
         3 => json["meta"] = json!({"profile": [], "tag": [{"system": "https://x/GeneratedBy", "code": ty}]}),
         _ => json["performer"] = json!([]),
+    }
+    if draw(4) == 0 {
+        json["text"] = json!({"status": "generated", "div": NARRATIVES[draw(NARRATIVES.len())]});
     }
     (json, draw(6) > 0)
 }

@@ -1,6 +1,6 @@
 //! Records that come again: what changed has a new version, what did not keeps its own, and nothing is there twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use tabularium::consent::{JobState, Usage};
@@ -140,4 +140,63 @@ fn a_worker_takes_up_what_another_left_behind() {
     seen.dedup();
     assert_eq!(seen.len(), world.rows(&connected).len());
     assert!(!text(&serde_json::from_str(&seen[0]).unwrap(), "id").is_empty());
+}
+
+/// The entries of a page of a record, each with mode, address and version, and the path of its `next` link.
+fn record_page(world: &World, path: &str, token: &str) -> (Vec<[String; 3]>, Option<String>) {
+    let answer = world.get(path, token);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+    let page = answer.json();
+    let entries = page["entry"].as_array().unwrap().iter().map(|entry| {
+        let meta = &entry["resource"]["meta"];
+        [&entry["search"]["mode"], &entry["fullUrl"], &meta["versionId"]].map(|part| part.as_str().unwrap().to_owned())
+    });
+    let links = page["link"].as_array().unwrap();
+    let next = links.iter().find(|link| link["relation"] == "next");
+    let next = next.map(|link| format!("/fhir/{}", text(link, "url").split_once("/fhir/").unwrap().1));
+    (entries.collect(), next)
+}
+
+#[test]
+fn a_walk_through_a_record_is_of_one_moment_whatever_syncs_bring() {
+    let world = World::working(8);
+    let connected = world.synced("lakeshore", 0);
+    let user = world.payer.person(0).user;
+    let whole = |count: usize| {
+        let path = format!("/fhir/Patient/$PATIENT_ID/$everything?_count={count}");
+        record_page(&world, &path, &connected.token)
+    };
+    let (before, more) = whole(1_000);
+    assert!(more.is_none() && before.len() > 60);
+    let (mut found, mut next) = whole(before.len().div_ceil(5));
+    let mut pages = 1;
+    while let Some(path) = next {
+        // Another version of one record, a new one, and another person's.
+        world.payer.bump("lakeshore", &user, None);
+        let added = json!({"resourceType": "Coverage", "id": format!("added-{pages}"), "status": "active",
+                           "beneficiary": {"reference": format!("Patient/{}", connected.source_patient)},
+                           "payor": [{"display": "somebody"}]});
+        world.payer.put("lakeshore", &user, &added);
+        world.store().create_job(&connected.authorization, "refresh").unwrap();
+        world.synced("lakeshore", pages);
+        assert_eq!(world.end_of(&connected), JobState::Completed);
+        let (entries, further) = record_page(&world, &path, &connected.token);
+        found.extend(entries);
+        (next, pages) = (further, pages + 1);
+    }
+    assert_eq!(pages, 5);
+    assert_eq!(found, before, "each once, in its order, as it was when the walk began");
+    let (after, _) = whole(1_000);
+    let names =
+        |entries: &[[String; 3]]| -> BTreeSet<String> { entries.iter().map(|[_, name, _]| name.clone()).collect() };
+    let (old, new) = (names(&before), names(&after));
+    assert!(new.is_superset(&old));
+    assert_eq!(
+        new.difference(&old).filter(|name| name.contains("/Coverage/")).count(),
+        4
+    );
+    assert!(
+        before.iter().any(|entry| !after.contains(entry)),
+        "one has another version"
+    );
 }

@@ -36,27 +36,27 @@ fn matching_by<W: Word>(
     read: &Arc<ReadBytes>,
     word: impl Fn(u64) -> W,
 ) -> Result<Option<Ranges>, ParquetError> {
-    let mut everywhere = word(u64::MAX);
+    // Most row groups lack most codes, and their dictionaries say so: the leaves behind such a one need not be opened.
+    let mut possible = word(u64::MAX);
     let mut chunks = Vec::new();
     for (at, path) in condition.leaves.iter().enumerate() {
         let word = &word;
         let allowed = move |value: Option<&[u8]>| word(condition.allowed(at, value));
-        let Some(leaf) = file.leaf(path) else {
-            everywhere = everywhere & allowed(None);
-            continue;
-        };
-        match Chunk::open(file, group, leaf, read, allowed)? {
-            Some(chunk) => chunks.push(chunk),
-            None => return Ok(None),
+        match file.leaf(path) {
+            None => possible = possible & allowed(None),
+            Some(leaf) => {
+                let Some(chunk) = Chunk::open(file, group, leaf, read, allowed)? else {
+                    return Ok(None);
+                };
+                if let Some(kinds) = chunk.kinds() {
+                    possible = possible & kinds.fold(W::default(), |all, allowed| all | allowed);
+                }
+                chunks.push(chunk);
+            }
         }
-    }
-    // Most row groups lack most codes, and their dictionaries say so.
-    let possible = chunks.iter().fold(everywhere, |left, chunk| match chunk.kinds() {
-        Some(kinds) => left & kinds.fold(W::default(), |all, allowed| all | allowed),
-        None => left,
-    });
-    if possible == W::default() {
-        return Ok(Some(Ranges::default()));
+        if possible == W::default() {
+            return Ok(Some(Ranges::default()));
+        }
     }
     // What all items allow tells none from another; one leaf at least says where items are.
     let tells = |chunk: &Chunk<W, _>| {

@@ -118,14 +118,16 @@ impl Filtering {
                 report.filtered(&condition.label, (count, rows.count()), started.elapsed());
             }
         }
-        for conditions in &scan.either {
+        for choices in &scan.either {
             let (started, count) = (Instant::now(), rows.count());
             let mut found = Ranges::default();
-            for condition in conditions.iter().filter(|_| !rows.is_empty()) {
-                found = found.union(&condition.matching(&scan.table, file, group, &rows, &read)?);
+            for choice in choices.iter().filter(|choice| choice.may_hold(file, group)) {
+                if !rows.is_empty() {
+                    found = found.union(&choice.condition.matching(&scan.table, file, group, &rows, &read)?);
+                }
             }
             rows = found;
-            let mut labels: Vec<&str> = conditions.iter().map(|condition| &*condition.label).collect();
+            let mut labels: Vec<&str> = choices.iter().map(|choice| &*choice.condition.label).collect();
             labels.dedup();
             if !labels.is_empty() {
                 report.filtered(&labels.join(" or ").into(), (count, rows.count()), started.elapsed());

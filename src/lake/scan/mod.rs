@@ -62,7 +62,7 @@ pub use person::PersonRows;
 pub use provider::LakeProvider;
 pub use prune::Prune;
 pub use report::{FilterStep, ScanReport};
-pub use request::{Keep, Person, RowPredicate, ScanRequest};
+pub use request::{Alternative, Keep, Person, RowPredicate, ScanRequest};
 pub use stretch::Stretch;
 pub use table::{Reader, Row, ScopedTable};
 pub use warm::Warmed;

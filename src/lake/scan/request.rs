@@ -45,7 +45,7 @@ pub struct ScanRequest {
     /// Exact conditions that the scan decides itself, before any predicate; all of them must hold.
     pub items: Vec<ItemMatch>,
     /// The same with a choice: of each of these lists one condition must hold.
-    pub either: Vec<Vec<ItemMatch>>,
+    pub either: Vec<Vec<Alternative>>,
     /// What can be told from statistics alone.
     pub prune: Prune,
     /// Whether the text of a decimal is wanted only where the number beside it is missing: `value` beside `value__number`.
@@ -56,6 +56,15 @@ pub struct ScanRequest {
     pub owners: Option<Vec<i64>>,
     /// Only rows of this part of the table.
     pub stretch: Stretch,
+}
+
+/// One of several conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    /// The condition.
+    pub condition: ItemMatch,
+    /// The owners under whom all rows lie that meet it, where that is known: no other row is asked.
+    pub owners: Option<Arc<[i64]>>,
 }
 
 /// Whose rows a person's batch holds.

@@ -12,8 +12,8 @@ use super::items::ItemMatch;
 use super::order::Order;
 use super::owner_set::OwnerSet;
 use super::prune::Prune;
-use super::pruning::refutation;
-use super::request::{RowPredicate, ScanRequest};
+use super::pruning::{may_hold_owners, refutation};
+use super::request::{Alternative, RowPredicate, ScanRequest};
 use super::stretch::{Ends, Stretch};
 use super::table::ScopedTable;
 use crate::fhir::storage::LeafSet;
@@ -37,10 +37,32 @@ pub(super) struct Scan {
     pub(super) numbers_suffice: bool,
     pub(super) order: Option<Order>,
     pub(super) owners: Option<OwnerSet>,
-    pub(super) either: Vec<Vec<ItemMatch>>,
+    pub(super) either: Vec<Vec<Choice>>,
     stretch: Stretch,
     files: OnceLock<Vec<(Arc<DataFile>, u64)>>,
     pub(super) account: Account,
+}
+
+/// One of several conditions, with the owners under whom all rows lie that meet it, where that is known.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub(super) condition: ItemMatch,
+    owners: Option<OwnerSet>,
+}
+
+impl Choice {
+    fn of(alternative: Alternative) -> Choice {
+        Choice {
+            condition: alternative.condition,
+            owners: alternative.owners.map(|owners| OwnerSet::of(&owners)),
+        }
+    }
+
+    /// Whether a row group may hold rows that meet it, as far as owners tell.
+    pub(super) fn may_hold(&self, file: &OpenFile, group: usize) -> bool {
+        let owners = self.owners.as_ref();
+        owners.is_none_or(|owners| may_hold_owners(file, group, owners))
+    }
 }
 
 impl Scan {
@@ -87,7 +109,10 @@ impl Scan {
             numbers_suffice,
             order,
             owners: owners.map(|owners| OwnerSet::of(&owners)),
-            either,
+            either: either
+                .into_iter()
+                .map(|choices| choices.into_iter().map(Choice::of).collect())
+                .collect(),
             stretch,
             files: OnceLock::new(),
             account: Account::default(),
@@ -154,11 +179,8 @@ impl Scan {
 
     /// The labels of its predicates, for `explain`.
     pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
-        let items = self
-            .items
-            .iter()
-            .chain(self.either.iter().flatten())
-            .map(|condition| &*condition.label);
+        let either = self.either.iter().flatten().map(|choice| &choice.condition);
+        let items = self.items.iter().chain(either).map(|condition| &*condition.label);
         items.chain(self.predicates.iter().map(|(_, predicate)| &*predicate.label))
     }
 }

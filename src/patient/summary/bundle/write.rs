@@ -6,6 +6,7 @@ use super::super::json::{quoted, reference};
 use super::super::record::{Chart, Entry};
 use super::super::references::settle;
 use super::complete::{PROFILES, complete};
+use crate::fhir::narrative;
 use crate::lake::json::{Edits, Value, write_compact};
 
 /// Types that refer to the patient they are about, as IPS asks.
@@ -56,6 +57,7 @@ impl Writer<'_, '_> {
             // The Patients of other sources: this one stands for all.
             edits.omit(links);
         }
+        narratives(entry, &mut edits);
         profile(entry, completion.profile, &mut edits);
         out.extend_from_slice(format!(r#"{{"fullUrl":{},"resource":"#, quoted(&chart.full_url(at))).as_bytes());
         write_compact(entry.json, out, &edits);
@@ -80,6 +82,18 @@ impl Writer<'_, '_> {
             None => edits.append(entry.json, name, &reference(&patient)),
         }
         true
+    }
+}
+
+/// Leaves out narratives that R4 does not admit, of the record and of what it contains: viewers show them as they are.
+fn narratives(entry: &Entry<'_>, edits: &mut Edits) {
+    let contained = entry.get("contained").into_iter().flat_map(|list| list.items());
+    for resource in contained.chain([entry.json]) {
+        let Some(text) = resource.get("text") else { continue };
+        let div = text.get_str("div");
+        if div.is_none_or(|div| narrative::check(&div).is_err()) {
+            edits.omit(text);
+        }
     }
 }
 
