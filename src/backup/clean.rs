@@ -9,7 +9,7 @@ use std::path::Path;
 use super::apply::{Rules, apply};
 use super::contents::Contents;
 use super::error::BackupError;
-use super::files::{Files, How};
+use super::files::{Files, How, is_never_changed};
 use super::manifest::Manifest;
 use super::place::Place;
 use super::take::{CATALOG, slashed};
@@ -26,13 +26,21 @@ pub struct Cleaned {
     pub unknown: Vec<String>,
     /// Where bytes may be left, a clause each.
     pub left: Vec<String>,
+    /// Manifests that cannot be read, a sentence each. Nobody knows what they name, so no file is removed.
+    pub damaged: Vec<String>,
 }
 
 /// Has every snapshot lose what was erased since it was taken.
 pub(super) fn clean(place: &Place, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
     let mut cleaned = Cleaned::default();
     for id in place.ids()? {
-        let manifest = Manifest::read(&place.path(&id))?;
+        let manifest = match Manifest::read(&place.path(&id)) {
+            Err(error @ BackupError::Damaged { .. }) => {
+                cleaned.damaged.push(error.to_string());
+                continue;
+            }
+            read => read?,
+        };
         if !ledger.goes_on_from(&manifest.ledger) {
             cleaned.unknown.push(id);
         } else if manifest.is_erasing || ledger.has_later(&manifest.lake, manifest.erasures) {
@@ -95,7 +103,7 @@ fn clean_one(
 fn lay_out(place: &Place, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let files = Files::new(place);
     for file in &manifest.files {
-        match file.path.starts_with("data/") {
+        match is_never_changed(&file.path) {
             true => files.lay_out_unread(file, dir)?,
             false => files.lay_out(file, dir, How::Copy)?,
         }

@@ -32,6 +32,11 @@ impl<'p> Contents<'p> {
         }
     }
 
+    /// The folder of backups.
+    pub(super) fn place(&self) -> &'p Place {
+        self.place
+    }
+
     /// Begins anew: what was added by now is known.
     pub(super) fn begin_again(&mut self) {
         self.known.extend(std::mem::take(&mut self.taken));

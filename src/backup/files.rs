@@ -26,6 +26,11 @@ pub(super) enum How {
     Move,
 }
 
+/// Whether a file of a data folder is one that nobody ever changes, by its name: a table's, or an attachment.
+pub(super) fn is_never_changed(path: &str) -> bool {
+    path.ends_with(".parquet") || path.ends_with(".attachment")
+}
+
 /// The files of a folder of backups.
 #[derive(Debug)]
 pub(super) struct Files<'p> {

@@ -5,12 +5,13 @@
 //! restore leaves, the next one removes.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::apply::{Rules, apply};
 use super::error::BackupError;
-use super::files::{Files, How};
+use super::files::{Files, How, is_never_changed};
 use super::manifest::Manifest;
 use super::place::{Place, sync_folder};
 use super::take::{CATALOG, slashed};
@@ -59,10 +60,16 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let place = Place::open(from)?;
     let manifest = place.manifest(options.snapshot.as_deref())?;
     let ledger = find_ledger(&place, &manifest, data, options)?;
+    left_behind(data)?;
     private::folder(data).map_err(BackupError::io("make", data))?;
     let reserved = Reserved::take(data)?;
     let building = data.join(BUILDING);
     clear(data)?;
+    if let Some(ledger) = &ledger {
+        // What is restored of the new folder later has to know, too. Whose ledger lies there already is asked before
+        // anything is done.
+        ledger.carry_to(&ledger::place(data))?;
+    }
     let built = build(&place, &manifest, &building, ledger.as_ref(), options, rules);
     let restored = match built {
         Ok(restored) => restored,
@@ -72,9 +79,6 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
             return Err(error);
         }
     };
-    if let Some(ledger) = &ledger {
-        ledger.carry_to(&ledger::place(data))?;
-    }
     show(&building, data)?;
     drop(reserved);
     Ok(restored)
@@ -102,9 +106,12 @@ fn find_ledger(
     Err(BackupError::NoLedger { path, what: refused })
 }
 
-/// Makes sure that the folder is empty, but for what a killed restore has left, which goes.
-fn clear(data: &Path) -> Result<(), BackupError> {
-    let entries = std::fs::read_dir(data).map_err(BackupError::io("read", data))?;
+/// What is in the folder, but for the lock. Refuses one that is not empty, unless a killed restore has left it so.
+fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
+    let entries = match std::fs::read_dir(data) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(BackupError::io("read", data))?,
+    };
     let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
     let mut names: Vec<_> = names.collect::<Result<_, _>>().map_err(BackupError::io("read", data))?;
     names.retain(|name| name != LOCK);
@@ -115,7 +122,13 @@ fn clear(data: &Path) -> Result<(), BackupError> {
             what: "is not empty; a backup is restored into an empty folder",
         });
     }
-    // The mark of a restore goes last.
+    Ok(names)
+}
+
+/// Removes what a killed restore has left.
+fn clear(data: &Path) -> Result<(), BackupError> {
+    let mut names = left_behind(data)?;
+    // By this it is known.
     names.sort_by_key(|name| name == BUILDING);
     for name in names {
         let path = data.join(name);
@@ -140,7 +153,7 @@ fn build(
     sync_folder(dir.parent().unwrap_or(dir))?;
     let files = Files::new(place);
     for file in &manifest.files {
-        let is_shared = file.path.starts_with("data/") && !options.copy;
+        let is_shared = is_never_changed(&file.path) && !options.copy;
         files.lay_out(file, dir, if is_shared { How::Link } else { How::Copy })?;
     }
     let data = dir.join("data");

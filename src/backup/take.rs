@@ -16,10 +16,10 @@ use super::error::BackupError;
 use super::files::How;
 use super::manifest::Manifest;
 use super::place::Place;
-use crate::lake::LakeError;
 use crate::lake::check::{Finding, Problem};
-use crate::lake::image::{LakeImage, Reserved};
+use crate::lake::image::{LakeImage, Reserved, erasures};
 use crate::lake::ledger::{self, Ledger};
+use crate::lake::{Lake, LakeError};
 
 /// Attempts while others may write. The next one has little left to copy, and lets nobody write.
 const ATTEMPTS: u32 = 5;
@@ -63,9 +63,7 @@ pub struct Backed {
 /// Makes a backup of a data folder, and has earlier ones lose what was erased since.
 pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Result<Backed, BackupError> {
     refuse_overlap(data, to)?;
-    if !data.join(CATALOG).is_file() {
-        return Err(LakeError::Missing(data.to_owned()).into());
-    }
+    Lake::open(data)?;
     let place = Place::open_or_create(to)?;
     let ledger_path = ledger::place(data);
     let ledger = Ledger::read_or_create(&ledger_path)?;
@@ -77,7 +75,9 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
     // Even where no backup could be made, what was erased leaves the earlier ones.
     let ledger = Ledger::read_or_create(&ledger_path)?;
     let cleaned = clean(&place, &ledger, rules)?;
-    place.sweep()?;
+    if cleaned.damaged.is_empty() {
+        place.sweep()?;
+    }
     place.clear_work()?;
     made.map(|made| Backed {
         removed,
@@ -115,14 +115,15 @@ fn take(place: &Place, data: &Path, options: Options, ledger: &Ledger) -> Result
     };
     let earlier: Vec<&Manifest> = earlier.iter().collect();
     let mut contents = Contents::new(place, &earlier);
+    let mut fresh = BTreeSet::new();
     for attempt in 0..=ATTEMPTS {
         let reserved = match attempt {
             ATTEMPTS => Some(reserve(data)?),
             _ => None,
         };
-        if let Some(image) = attempt_at(&mut contents, data, options)? {
+        if let Some(image) = attempt_at(&mut contents, &mut fresh, data, options, &earlier)? {
             drop(reserved);
-            return publish(place, contents, &image, ledger, &earlier);
+            return publish(place, contents, &image, ledger);
         }
         contents.begin_again();
     }
@@ -140,14 +141,33 @@ fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     }
 }
 
-/// Takes everything in; `None` where the lake has let go of a file meanwhile.
-fn attempt_at(contents: &mut Contents<'_>, data: &Path, options: Options) -> Result<Option<LakeImage>, BackupError> {
+/// Takes everything in; `None` where the lake has let go of a file meanwhile. `fresh` are files that were added and not
+/// read yet.
+fn attempt_at(
+    contents: &mut Contents<'_>,
+    fresh: &mut BTreeSet<PathBuf>,
+    data: &Path,
+    options: Options,
+    earlier: &[&Manifest],
+) -> Result<Option<LakeImage>, BackupError> {
+    // What is erased from here on may be out of the lake's copy and not of the store's: it counts as missing from
+    // neither.
+    let before = erasures(data)?;
     add_service(contents, data, !options.without_key)?;
     add_tables(contents, data)?;
     let catalog = contents.draft(CATALOG);
-    let image = LakeImage::take(data, &catalog)?;
+    let mut image = LakeImage::take(data, &catalog)?;
+    image.erasures = image.erasures.min(before);
+    if earlier
+        .iter()
+        .any(|earlier| earlier.lake != ledger::lake_id(image.owner_key()))
+    {
+        return Err(BackupError::Folder {
+            path: contents.place().root().to_owned(),
+            what: "holds backups of another lake",
+        });
+    }
     let how = if options.copy { How::Copy } else { How::Link };
-    let mut fresh = BTreeSet::new();
     let mut damaged = Vec::new();
     for file in &image.files {
         let path = slashed(&file.path);
@@ -195,15 +215,8 @@ fn publish(
     mut contents: Contents<'_>,
     image: &LakeImage,
     ledger: &Ledger,
-    earlier: &[&Manifest],
 ) -> Result<Backed, BackupError> {
     let lake = ledger::lake_id(image.owner_key());
-    if earlier.iter().any(|earlier| earlier.lake != lake) {
-        return Err(BackupError::Folder {
-            path: place.root().to_owned(),
-            what: "holds backups of another lake",
-        });
-    }
     let mut manifest = Manifest::new(place.next_id()?, lake, ledger.state());
     manifest.snapshot = image.snapshot;
     manifest.erasures = image.erasures;

@@ -100,7 +100,8 @@ fn make(data: &Path, to: &Path, options: Options) -> Result<Vec<Failure>, Failur
     let left = done.cleaned.left.into_iter();
     let left =
         left.map(|left| format!("bytes of erased records may still stand in {left}; the next backup tries again"));
-    Ok(left.map(Failure::partial).collect())
+    let failed = done.cleaned.damaged.into_iter().chain(left);
+    Ok(failed.map(Failure::partial).collect())
 }
 
 /// The rules of a data folder.

@@ -1,24 +1,28 @@
 //! `tabularium check`: whether a lake is as its catalog says.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::failure::Failure;
 use super::info::bytes;
 use super::wait::Wait;
-use crate::lake::check::{Adopted, Finding, Problem, Report, adopt, check};
+use crate::lake::check::{Adopted, Depth, Finding, Problem, Report, adopt, check_to};
 
 /// How many findings are printed.
 const PRINTED: usize = 1_000;
 
 /// Check a lake: the catalog, and every file that it names
 ///
-/// Says which files are missing, damaged, other than recorded, or unknown to the catalog, a line each. Changes nothing, and runs beside
-/// a server.
+/// Says which files are missing, damaged, other than recorded, or unknown to the catalog, a line each. Every byte is
+/// read and held against the file's checksums, and what the catalog says of a file and of all files of a table against
+/// the files; with --rows each resource is held against its digest as well, which takes much longer. Changes nothing,
+/// and runs beside a server.
 ///
-/// With --adopt, where the catalog is missing or does not fit the files, a new one is made from the data files: of each resource the
-/// newest version, less what was deleted and erased. The old catalog stays in the folder as catalog.sqlite.damaged-TIME, and data files that
-/// cannot be read as data.damaged-TIME; remove them when they are not needed any more. Stop servers on the folder before. Where there is a
-/// backup, put that back instead: it may hold what is lost here.
+/// With --adopt, where the catalog is missing or does not fit the files, a new one is made from the data files: of each
+/// resource the newest version, less what was deleted and erased. The old catalog stays in the folder as
+/// catalog.sqlite.damaged-TIME, and data files that cannot be read as data.damaged-TIME; remove them when they are not
+/// needed any more. Stop servers on the folder before. Where there is a backup, put that back instead: it may hold what
+/// is lost here.
 ///
 /// Exit codes: 0 all is as it should be, or was adopted; 3 something is not; 2 there is no lake; 1 another failure.
 #[derive(Debug, clap::Args)]
@@ -26,6 +30,9 @@ pub(super) struct Args {
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Decode every row, too, and hold each resource against its digest
+    #[arg(long)]
+    rows: bool,
     /// Make a new catalog from the data files, if the lake needs one
     #[arg(long)]
     adopt: bool,
@@ -35,8 +42,10 @@ pub(super) struct Args {
 
 /// Checks and says what is wrong.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
-    let report = check(&arguments.data).map_err(Failure::from_lake)?;
-    print(&report);
+    let depth = if arguments.rows { Depth::Rows } else { Depth::Checksums };
+    let begun = Instant::now();
+    let report = check_to(&arguments.data, depth).map_err(Failure::from_lake)?;
+    print(&report, begun.elapsed());
     let needs_catalog = |finding: &Finding| match finding.problem {
         Problem::Catalog(_) | Problem::Missing => true,
         // An interrupted writer has left it. What was not committed is not to become a part of the lake.
@@ -94,14 +103,15 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
     )))
 }
 
-fn print(report: &Report) {
+fn print(report: &Report, took: Duration) {
     for finding in report.findings.iter().take(PRINTED) {
         println!("{}: {}", finding.path.display(), finding.problem);
     }
     if let Some(more) = report.findings.len().checked_sub(PRINTED).filter(|more| *more > 0) {
         println!("... and {more} more");
     }
-    println!("{} files of {} checked", report.files, bytes(report.bytes));
+    let (files, seconds) = (report.files, took.as_secs_f64());
+    println!("{files} files of {} checked in {seconds:.2} s", bytes(report.bytes));
     if report.moved_aside > 0 {
         println!(
             "{} files of interrupted writers lie in data/.orphans and go after a day",

@@ -106,6 +106,13 @@ impl LakeImage {
     }
 }
 
+/// How often the lake in `dir` has recorded or finished an erasure.
+pub fn erasures(dir: &Path) -> Result<u64, LakeError> {
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    let counted = catalog::open_reader(&folder).and_then(|reader| catalog::epoch(&reader));
+    counted.map_err(|error| error.of_catalog(folder.path()))
+}
+
 /// Copies a SQLite database that others may be writing to a file where nothing is yet, whole, without a log, and
 /// durably.
 pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeError> {

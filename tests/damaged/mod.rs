@@ -321,3 +321,32 @@ fn a_check_names_what_is_wrong_and_changes_nothing() {
     let nothing = tempfile::tempdir().unwrap();
     assert_eq!(tabularium(nothing.path(), &["check"]).status.code(), Some(2));
 }
+
+/// What the catalog says of values and of tables decides what readers skip and what DuckDB answers from it alone.
+#[test]
+fn a_check_holds_statistics_against_the_files() {
+    let made = Made::new();
+    for (sql, expected) in [
+        (
+            "UPDATE ducklake_file_column_stats SET null_count = null_count + 1 WHERE column_id = 2",
+            "counts of nulls",
+        ),
+        (
+            "UPDATE ducklake_table_stats SET record_count = record_count + 1",
+            "its statistics of live.",
+        ),
+        (
+            "UPDATE ducklake_table_column_stats SET max_value = min_value WHERE min_value <> max_value",
+            "its statistics of live.",
+        ),
+    ] {
+        let lake = made.copy();
+        lake.sql(sql);
+        for arguments in [vec!["check"], vec!["check", "--rows"]] {
+            let done = tabularium(lake.path(), &arguments);
+            let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+            assert_eq!(done.status.code(), Some(3), "{sql}: {said}");
+            assert!(said.contains(expected), "{sql}: {said}");
+        }
+    }
+}

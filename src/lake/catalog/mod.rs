@@ -39,4 +39,4 @@ pub(super) use named::{broken_pages, contradictions, named};
 pub(super) use standing::{
     Standing, digest, find_owner_key, standing, watch, watch_anew, watch_attachments, watch_erasures, watched,
 };
-pub(super) use statistics::mend;
+pub(super) use statistics::{mend, wrong_statistics};

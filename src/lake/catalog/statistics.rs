@@ -1,16 +1,20 @@
-//! What the catalog knows of values: bounds of `owner`, `version` and `last_updated`, and for every other top-level column
-//! only whether it has nulls. Bounds of other columns would keep personal data after an erasure; leaf statistics stand in
-//! the files' footers.
+//! What the catalog knows of values: bounds of `owner`, `version` and `last_updated`, and for every other top-level
+//! column only whether it has nulls. Bounds of other columns would keep personal data after an erasure; leaf statistics
+//! stand in the files' footers.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, backup, params};
 
 use super::insert::TableCommit;
 use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::layout::{Layout, field_id};
 use crate::lake::written::WrittenFile;
+
+/// How long SQLite waits before it tries again where somebody writes.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The bounds of an integer or time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,10 +142,40 @@ pub(in crate::lake) fn mend(connection: &mut Connection) -> Result<(), LakeError
     Ok(())
 }
 
+/// Tables of which the catalog says something else than follows from what it says of their files, a clause each.
+/// Changes nothing.
+pub(in crate::lake) fn wrong_statistics(connection: &Connection) -> Result<Vec<String>, LakeError> {
+    let mut copy = Connection::open_in_memory()?;
+    backup::Backup::new(connection, &mut copy)?.run_to_completion(i32::MAX, PAUSE, None)?;
+    let before = of_tables(&copy)?;
+    recompute(&copy, None)?;
+    let after = of_tables(&copy)?;
+    let wrong = before.iter().filter(|(table, said)| after.get(*table) != Some(*said));
+    Ok(wrong
+        .map(|(table, _)| format!("its statistics of {table} are not those of the files"))
+        .collect())
+}
+
+/// What is said of each table: rows and bytes, then of each column whether it has nulls, and its bounds.
+fn of_tables(connection: &Connection) -> Result<BTreeMap<String, String>, LakeError> {
+    let mut statement = connection.prepare(
+        "SELECT p.schema_name || '.' || t.table_name,
+                concat_ws(' ', s.record_count, s.file_size_bytes,
+                    (SELECT group_concat(concat_ws(',', c.column_id, c.contains_null, c.min_value, c.max_value), ' ')
+                     FROM (SELECT * FROM ducklake_table_column_stats WHERE table_id = t.table_id ORDER BY column_id) c))
+         FROM ducklake_table_stats s
+         JOIN ducklake_table t ON t.table_id = s.table_id
+         JOIN ducklake_schema p ON p.schema_id = t.schema_id",
+    )?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Works the statistics of one table, or of all, out anew from those of its files, and writes what differs.
 ///
-/// Readers take `record_count` for all rows of the live files, deleted ones included, as DuckDB's writer counts them. Where it is
-/// the number of rows that are left they take the bounds for exact. So the bounds are those of the live files and of no others.
+/// Readers take `record_count` for all rows of the live files, deleted ones included, as DuckDB's writer counts them.
+/// Where it is the number of rows that are left they take the bounds for exact. So the bounds are those of the live
+/// files and of no others.
 pub(super) fn recompute(transaction: &Connection, table: Option<u64>) -> Result<(), LakeError> {
     for table in totals(transaction, table)? {
         transaction

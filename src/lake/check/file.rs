@@ -9,14 +9,14 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
-use super::report::Problem;
+use super::report::{Depth, Problem};
 use super::stored::{StoredData, StoredDeletes};
 use crate::lake::deletes;
-use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify};
+use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
 use crate::lake::layout::LAYOUT_VERSION;
 
 /// What is wrong with a data file, the first thing that is.
-pub(super) fn data_file(stored: &StoredData) -> Option<Problem> {
+pub(super) fn data_file(stored: &StoredData, depth: Depth) -> Option<Problem> {
     let file = match sized(&stored.path, stored.bytes, stored.footer_size) {
         Ok(file) => file,
         Err(problem) => return Some(problem),
@@ -28,9 +28,11 @@ pub(super) fn data_file(stored: &StoredData) -> Option<Problem> {
     if let Some(differs) = contents(stored, reader.metadata()) {
         return Some(Problem::Contents(differs));
     }
-    verify(&stored.path)
-        .err()
-        .map(|error| Problem::Unreadable(error.to_string()))
+    let verified = match depth {
+        Depth::Checksums => verify_checksums(&stored.path),
+        Depth::Rows => verify(&stored.path),
+    };
+    verified.err().map(|error| Problem::Unreadable(error.to_string()))
 }
 
 fn contents(stored: &StoredData, metadata: &ParquetMetaData) -> Option<String> {
@@ -56,6 +58,13 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData) -> Option<String> {
     recorded.sort_unstable();
     if ids != recorded {
         return Some("has other columns than are recorded".to_owned());
+    }
+    if stored
+        .columns
+        .iter()
+        .any(|(id, recorded)| nulls(metadata, *id).is_some_and(|found| found != *recorded))
+    {
+        return Some("has other counts of nulls than are recorded".to_owned());
     }
     for (column, bounds) in ["owner", "version", "last_updated"].iter().zip(&stored.bounds) {
         let (Some(bounds), Some(found)) = (bounds, range(metadata, column)) else {
@@ -130,6 +139,22 @@ fn footer_value<'m>(metadata: &'m ParquetMetaData, key: &str) -> Option<&'m Stri
 fn id(root: &parquet::schema::types::TypePtr) -> Option<i32> {
     let info = root.get_basic_info();
     info.has_id().then(|| info.id())
+}
+
+/// In how many rows a top-level column is null, by the statistics of its row groups; `None` for one that is not a
+/// single leaf of one value a row, or without statistics.
+fn nulls(metadata: &ParquetMetaData, id: i32) -> Option<u64> {
+    let schema = metadata.file_metadata().schema_descr();
+    let is_it = |leaf: &parquet::schema::types::ColumnDescPtr| {
+        let info = leaf.self_type().get_basic_info();
+        leaf.path().parts().len() == 1 && leaf.max_rep_level() == 0 && info.has_id() && info.id() == id
+    };
+    let at = schema.columns().iter().position(is_it)?;
+    let counts = metadata
+        .row_groups()
+        .iter()
+        .map(|group| group.column(at).statistics()?.null_count_opt());
+    counts.sum()
 }
 
 /// Least and greatest value of an integer column, by the statistics of its row groups.

@@ -1,8 +1,8 @@
-//! Holding a lake against itself: the catalog against its own rules and its mark, every file against what the catalog records of it,
-//! and the data folder against the files that are named.
+//! Holding a lake against itself: the catalog against its own rules and its mark, every file against what the catalog
+//! records of it, and the data folder against the files that are named.
 //!
-//! A check changes nothing and needs no lock. It says what is wrong, file by file ([`Finding`]); what to do about it is the operator's.
-//! [`adopt()`] makes a new catalog from the files.
+//! A check changes nothing and needs no lock. It says what is wrong, file by file ([`Finding`]); what to do about it is
+//! the operator's. [`adopt()`] makes a new catalog from the files.
 
 mod adopt;
 mod attachments;
@@ -15,6 +15,6 @@ mod run;
 mod stored;
 
 pub use adopt::{Adopted, adopt};
-pub use report::{Finding, Problem, Report};
-pub use run::check;
+pub use report::{Depth, Finding, Problem, Report};
 pub(super) use run::inspect;
+pub use run::{check, check_to};

@@ -3,6 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 
+/// How much a check does with each data file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// Holds every byte against the file's checksums.
+    Checksums,
+    /// Decodes it as well, and holds each resource against its digest.
+    Rows,
+}
+
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -14,10 +23,11 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Files of interrupted writers, moved aside to `data/.orphans/`. They are no part of the lake.
     pub moved_aside: u64,
-    /// Whether the catalog's mark is there and nothing in it contradicts the catalog: files that the catalog does not name are then left
-    /// by interrupted writers.
+    /// Whether the catalog's mark is there and nothing in it contradicts the catalog: files that the catalog does not
+    /// name are then left by interrupted writers.
     pub is_as_marked: bool,
-    /// Whether somebody was writing meanwhile. Files that the catalog does not name were not looked for then: they may be in the making.
+    /// Whether somebody was writing meanwhile. Files that the catalog does not name were not looked for then: they may
+    /// be in the making.
     pub being_written: bool,
 }
 
@@ -35,6 +45,9 @@ pub struct Finding {
 pub enum Problem {
     /// The catalog: a clause that says how.
     Catalog(String),
+    /// What the catalog says of a table's files together: a clause that says how it differs from them. The next writer
+    /// puts it right.
+    Statistics(String),
     /// The catalog names it, and it is not there.
     Missing,
     /// It has another size than the catalog records.
@@ -55,7 +68,7 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::Catalog(what) => f.write_str(what),
+            Problem::Catalog(what) | Problem::Statistics(what) => f.write_str(what),
             Problem::Missing => f.write_str("is missing"),
             Problem::Size { recorded, found } => write!(f, "has {found} bytes, {recorded} are recorded"),
             Problem::Unreadable(why) => write!(f, "cannot be read: {why}"),

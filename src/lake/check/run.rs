@@ -1,33 +1,40 @@
 //! A check from the catalog to the last file.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 
 use super::attachments;
 use super::file;
-use super::report::{Finding, Problem, Report};
-use super::stored;
+use super::report::{Depth, Finding, Problem, Report};
+use super::stored::{self, StoredData, StoredDeletes};
 use crate::lake::attachment::TABLE;
-use crate::lake::catalog;
+use crate::lake::catalog::{self, StoredAttachment};
 use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
 use crate::lake::lock::WriteLock;
 use crate::lake::mark::Mark;
 use crate::lake::survey::{files_below, holds_files, survey};
 
-/// Checks the lake in a folder: the catalog, every file that it names, and what else lies in the data folder. Changes nothing.
+/// Checks the lake in a folder: the catalog, every file that it names down to its rows, and what else lies in the data
+/// folder. Changes nothing.
 ///
 /// What is wrong with the lake is in the report; [`LakeError::Missing`] where there is none.
 pub fn check(dir: impl AsRef<Path>) -> Result<Report, LakeError> {
-    let dir = dir.as_ref();
+    check_to(dir.as_ref(), Depth::Rows)
+}
+
+/// The same to some depth.
+pub fn check_to(dir: &Path, depth: Depth) -> Result<Report, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     if !folder.has_catalog() && !holds_files(&folder)? {
         return Err(LakeError::Missing(folder.path().to_owned()));
     }
     let mut report = Report::default();
     files_below(&folder.orphans(), &mut |_, _| report.moved_aside += 1)?;
-    let outcome = catalog::open_reader(&folder).and_then(|connection| look(&connection, &folder, &mut report));
+    let outcome = catalog::open_reader(&folder).and_then(|connection| look(&connection, &folder, depth, &mut report));
     match outcome {
         Ok(()) => {}
         Err(error @ (LakeError::Version { .. } | LakeError::Io { .. })) => return Err(error),
@@ -48,12 +55,17 @@ pub fn check(dir: impl AsRef<Path>) -> Result<Report, LakeError> {
     Ok(report)
 }
 
-fn look(connection: &Connection, folder: &Folder, report: &mut Report) -> Result<(), LakeError> {
+fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Report) -> Result<(), LakeError> {
     for what in catalog_findings(connection, folder, report)? {
         report.find(folder.catalog(), Problem::Catalog(what));
     }
+    if report.findings.is_empty() {
+        for what in catalog::wrong_statistics(connection)? {
+            report.find(folder.catalog(), Problem::Statistics(what));
+        }
+    }
     let data = folder.data();
-    let mut findings = files(connection, folder, &|_| true, report)?;
+    let mut findings = files(connection, folder, &|_| true, depth, report)?;
     // A writer may have given files up meanwhile: what counts is what the catalog names now.
     let now = catalog::named(connection, &data)?;
     findings.retain(|(path, _)| now.contains_key(path));
@@ -86,40 +98,86 @@ pub(in crate::lake) fn inspect(
     folder: &Folder,
     is_asked: &dyn Fn(&Path) -> bool,
 ) -> Result<Vec<Finding>, LakeError> {
-    let found = files(connection, folder, is_asked, &mut Report::default())?;
+    let found = files(connection, folder, is_asked, Depth::Checksums, &mut Report::default())?;
     Ok(found
         .into_iter()
         .map(|(path, problem)| Finding { path, problem })
         .collect())
 }
 
-/// The same; counts the files.
+/// A file with what the catalog records of it.
+enum Stored {
+    Data(StoredData),
+    Deletes(StoredDeletes),
+    Attachment(PathBuf, StoredAttachment),
+}
+
+impl Stored {
+    fn path(&self) -> &Path {
+        match self {
+            Stored::Data(stored) => &stored.path,
+            Stored::Deletes(stored) => &stored.path,
+            Stored::Attachment(path, _) => path,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Stored::Data(stored) => stored.bytes,
+            Stored::Deletes(stored) => stored.bytes,
+            Stored::Attachment(_, stored) => stored.file_bytes,
+        }
+    }
+
+    fn problem(&self, depth: Depth) -> Option<Problem> {
+        match self {
+            Stored::Data(stored) => file::data_file(stored, depth),
+            Stored::Deletes(stored) => file::delete_file(stored),
+            Stored::Attachment(path, stored) => attachments::attachment(path, stored),
+        }
+    }
+}
+
+/// The same, on every core; counts the files.
 fn files(
     connection: &Connection,
     folder: &Folder,
     is_asked: &dyn Fn(&Path) -> bool,
+    depth: Depth,
     report: &mut Report,
 ) -> Result<Vec<(PathBuf, Problem)>, LakeError> {
     let data = folder.data();
-    let mut findings = Vec::new();
-    let mut looked_at = |path: PathBuf, bytes: u64, look: &dyn Fn(&Path) -> Option<Problem>| {
-        if is_asked(&path) {
-            report.files += 1;
-            report.bytes += bytes;
-            findings.extend(look(&path).map(|problem| (path, problem)));
+    let mut all: Vec<Stored> = Vec::new();
+    all.extend(stored::data_files(connection, &data)?.into_iter().map(Stored::Data));
+    all.extend(
+        stored::delete_files(connection, &data)?
+            .into_iter()
+            .map(Stored::Deletes),
+    );
+    for one in catalog::all_attachments(connection)? {
+        let path = folder.table(one.mode, TABLE).join(&one.name);
+        all.push(Stored::Attachment(path, one));
+    }
+    all.retain(|stored| is_asked(stored.path()));
+    report.files += all.len() as u64;
+    report.bytes += all.iter().map(Stored::bytes).sum::<u64>();
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(stored) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Some(problem) = stored.problem(depth) {
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.push((stored.path().to_owned(), problem));
+            }
         }
     };
-    for stored in stored::data_files(connection, &data)? {
-        looked_at(stored.path.clone(), stored.bytes, &|_| file::data_file(&stored));
-    }
-    for stored in stored::delete_files(connection, &data)? {
-        looked_at(stored.path.clone(), stored.bytes, &|_| file::delete_file(&stored));
-    }
-    for stored in catalog::all_attachments(connection)? {
-        let path = folder.table(stored.mode, TABLE).join(&stored.name);
-        looked_at(path, stored.file_bytes, &|path| attachments::attachment(path, &stored));
-    }
-    Ok(findings)
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 1..cores.min(all.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Files that the catalog neither names nor has given up.

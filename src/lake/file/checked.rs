@@ -17,6 +17,8 @@ use crate::lake::error::LakeError;
 
 /// What stands before the first page.
 const MAGIC: &[u8] = b"PAR1";
+/// Bytes of pages that are read in one go where all of them are.
+const READ_AT_ONCE: usize = 1 << 20;
 
 /// An open file. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -76,8 +78,15 @@ impl CheckedFile {
         let Some((_, pages)) = &self.0.checked else {
             return Ok(0);
         };
-        for at in 0..pages.len() {
-            let (start, length) = pages.page(at);
+        let mut at = 0;
+        while at < pages.len() {
+            let (start, mut length) = pages.page(at);
+            at += 1;
+            // Small pages are read together: a call for each would cost more than comparing them.
+            while at < pages.len() && length + pages.page(at).1 <= READ_AT_ONCE {
+                length += pages.page(at).1;
+                at += 1;
+            }
             pages.read(start, length, |start, length| self.0.plain(start, length))?;
         }
         Ok(pages.len() as u64)

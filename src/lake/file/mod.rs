@@ -20,6 +20,6 @@ pub(crate) use digest::digest;
 pub use digest::stored_digest;
 pub use properties::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
 pub(in crate::lake) use verify::check_digests;
-pub use verify::{Verified, verify};
+pub use verify::{Verified, verify, verify_checksums};
 pub(in crate::lake) use weight::row_bytes;
 pub use writer::{FileWriter, write_file};
