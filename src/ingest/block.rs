@@ -158,6 +158,11 @@ impl Block {
         });
     }
 
+    /// Whether a resource with a text that long fits without more memory, about. One always fits into an empty block.
+    pub(super) fn has_room(&self, length: usize) -> bool {
+        self.texts.is_empty() || self.texts.capacity() - self.texts.len() > length
+    }
+
     fn append(&mut self, text: &str) -> Range<u32> {
         let start = self.texts.len() as u32;
         self.texts.push_str(text);

@@ -66,7 +66,7 @@ impl Editor {
             Rewrite::Anew => return self.normalized(),
         }
         // What refers to something else is looked at again as a whole.
-        if self.edits.may_write(record.json, "reference") {
+        if self.edits.may_write(record.json, "\"reference\"") {
             return self.rewritten(record.json);
         }
         self.edited.clear();
@@ -134,10 +134,10 @@ pub(super) struct Whose<'p> {
     pub(super) source: Option<RowSource>,
 }
 
-/// Rows that wait to be written: a block for each type, file and source.
+/// Rows that wait to be written: blocks for each type, file and source.
 #[derive(Default)]
 pub(super) struct Blocks {
-    blocks: BTreeMap<(TypeId, u32, Option<RowSource>), Block>,
+    blocks: BTreeMap<(TypeId, u32, Option<RowSource>), Vec<Block>>,
     /// Rows beside the input's, by type.
     pub(super) beside: BTreeMap<TypeId, u64>,
     weight: usize,
@@ -151,6 +151,9 @@ pub(super) const BEHIND_INPUT: u64 = u64::MAX;
 
 /// Stands for the file of rows that are not of the input.
 const NO_FILE: u32 = u32::MAX;
+/// Bytes of text that a block has room for. Another is begun when they are taken: a block that grows is copied, into
+/// pages that the system has to clear first.
+const ROOM: usize = 128 << 10;
 
 impl Blocks {
     /// Bytes of texts.
@@ -161,9 +164,25 @@ impl Blocks {
     /// Takes out all blocks.
     pub(super) fn take(&mut self) -> Vec<Block> {
         self.weight = 0;
-        let mut blocks: Vec<Block> = std::mem::take(&mut self.blocks).into_values().collect();
+        let mut blocks: Vec<Block> = std::mem::take(&mut self.blocks).into_values().flatten().collect();
         blocks.iter_mut().for_each(Block::shrink);
         blocks
+    }
+
+    /// The block of a type, file and source for a text that long.
+    fn block(
+        &mut self,
+        (ty, number, source): (TypeId, u32, &Option<RowSource>),
+        length: usize,
+        file: impl FnOnce() -> Arc<Path>,
+    ) -> &mut Block {
+        self.weight += length;
+        let blocks = self.blocks.entry((ty, number, source.clone())).or_default();
+        if blocks.last().is_none_or(|block| !block.has_room(length)) {
+            blocks.push(Block::new(ty, file(), ROOM).with_source(source.clone()));
+        }
+        let last = blocks.len() - 1;
+        &mut blocks[last]
     }
 
     /// Adds a record of the input, as it came or as it is edited.
@@ -185,11 +204,7 @@ impl Blocks {
             None => SharedRefs::Lines(record.shared_refs),
         };
         let ty = record.resource_type;
-        let block = self
-            .blocks
-            .entry((ty, record.file, source.clone()))
-            .or_insert_with(|| Block::new(ty, file(), 0).with_source(source.clone()));
-        self.weight += text.len();
+        let block = self.block((ty, record.file, source), text.len(), file);
         block.push(&Content {
             ordinal: record.ordinal,
             owner: record.owner,
@@ -216,13 +231,9 @@ impl Blocks {
         shared_refs: &[String],
     ) {
         *self.beside.entry(ty).or_default() += 1;
-        self.weight += text.len();
         let Whose { owner, patient, source } = whose;
         let is_synced = source.is_some();
-        let block = self
-            .blocks
-            .entry((ty, NO_FILE, source.clone()))
-            .or_insert_with(|| Block::new(ty, Path::new("").into(), 0).with_source(source));
+        let block = self.block((ty, NO_FILE, &source), text.len(), || Path::new("").into());
         block.push(&Content {
             ordinal,
             owner,

@@ -143,10 +143,10 @@ impl Edits {
         self.add(item, Way::Before, |text| text.extend_from_slice(json.as_bytes()));
     }
 
-    /// Whether some edit may write a property of this name, or its value. It may say so of others, too.
-    pub fn may_write(&self, root: Value<'_>, name: &str) -> bool {
-        let quoted = format!("\"{name}\"");
-        let is_value = |edit: &Edit| edit.way == Way::Instead && root.follows(edit.node, &quoted);
+    /// Whether some edit may write a property of this name, given in its quotes, or its value. It may say so of others,
+    /// too.
+    pub fn may_write(&self, root: Value<'_>, quoted: &str) -> bool {
+        let is_value = |edit: &Edit| edit.way == Way::Instead && root.follows(edit.node, quoted);
         memchr::memmem::find(&self.text, quoted.as_bytes()).is_some() || self.edits.iter().any(is_value)
     }
 
@@ -348,7 +348,7 @@ mod tests {
         let mut edits = Edits::new();
         edits.replace_str(root.get("a").unwrap(), "longer");
         edits.append(root, "z", "1");
-        assert!(!edits.may_write(root, "reference"));
+        assert!(!edits.may_write(root, "\"reference\""));
         let mut places = Vec::new();
         let mut out = Vec::new();
         write_object(root, &mut out, &edits, |from, to| {
@@ -367,10 +367,10 @@ mod tests {
         );
         assert_eq!(places[1].0, r#""x""#);
         edits.replace_str(reference.get("reference").unwrap(), "A/2");
-        assert!(edits.may_write(root, "reference"));
+        assert!(edits.may_write(root, "\"reference\""));
         edits.clear();
         edits.append(root, "other", r#"[{"reference":"A/3"}]"#);
-        assert!(edits.may_write(root, "reference"));
+        assert!(edits.may_write(root, "\"reference\""));
     }
 
     #[test]

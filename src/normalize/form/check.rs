@@ -157,7 +157,8 @@ impl Check {
                 name: &name,
                 at: None,
             };
-            let bare = name.strip_prefix('_');
+            // Asked of every property: `strip_prefix` costs a call.
+            let bare = (name.as_bytes().first() == Some(&b'_')).then(|| &name[1..]);
             let child = facts.child(ty, bare.unwrap_or(&name));
             let Some(child) = child.filter(|child| bare.is_none() || is_primitive(child.ty)) else {
                 self.fault(&path, Fault::UnknownElement);

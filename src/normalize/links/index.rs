@@ -55,8 +55,9 @@ enum Id {
 
 impl Id {
     fn new(text: &str) -> Id {
-        let uuid = uuid::Uuid::parse_str(text).ok();
-        match uuid.filter(|uuid| text.len() == 36 && uuid.hyphenated().to_string() == text) {
+        let uuid = (text.len() == 36).then(|| uuid::Uuid::parse_str(text).ok()).flatten();
+        let mut buffer = uuid::Uuid::encode_buffer();
+        match uuid.filter(|uuid| *uuid.hyphenated().encode_lower(&mut buffer) == *text) {
             Some(uuid) => Id::Uuid(*uuid.as_bytes()),
             None => Id::Text(text.into()),
         }
