@@ -115,7 +115,7 @@ fn a_damaged_lake_is_not_backed_up_over_a_good_backup() {
             None => std::fs::remove_file(file).unwrap(),
         }
         fails(&scene.run_backup(&["--keep", "1"]), 3, file.to_str().unwrap());
-        assert_eq!(scene.snapshots(), [first.clone()]);
+        assert_eq!(scene.snapshots(), std::slice::from_ref(&first));
     }
     let restored = scene.restore("restored", &[]);
     assert_eq!(all(&restored), before);

@@ -86,7 +86,7 @@ fn all_records_of_the_consent_are_hidden_at_once_and_then_gone() {
     assert_eq!(world.end_of(&gone), JobState::Completed);
     let stays = world.synced("lakeshore", 1);
     let (own, others) = (world.all_rows(&gone), world.all_rows(&stays));
-    let types: BTreeSet<&str> = own.iter().map(|(identity, _)| &*identity.2).collect();
+    let types: BTreeSet<&str> = own.iter().map(|(identity, _)| identity.2).collect();
     for ty in ["Organization", "Practitioner", "Binary"] {
         assert!(types.contains(ty), "{types:?}");
     }
@@ -176,7 +176,7 @@ fn all_records_of_the_consent_are_hidden_at_once_and_then_gone() {
     }
     assert!(claims["search"]["files"]["values"].as_u64().unwrap() > 0);
     // The same id may be that of several versions.
-    let ids: BTreeSet<(&str, &str)> = own.iter().map(|(identity, _)| (&*identity.2, &*identity.3)).collect();
+    let ids: BTreeSet<(&str, &str)> = own.iter().map(|(identity, _)| (identity.2, &*identity.3)).collect();
     assert_eq!(claims["search"]["ids"].as_u64().unwrap(), ids.len() as u64);
     let (before, after) = (&claims["snapshots"]["before"], &claims["snapshots"]["after"]);
     assert!(before["erasures"].as_u64() < after["erasures"].as_u64(), "{claims}");
