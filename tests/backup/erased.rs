@@ -117,6 +117,7 @@ fn who_came_back_by_an_import_stays() {
     succeeds(&backup());
     succeeds(&program([
         "erase",
+        "--yes",
         "--data",
         restored.to_str().unwrap(),
         "--patient",
@@ -180,7 +181,14 @@ fn an_erasure_is_not_over_before_the_ledger_tells_of_it() {
     let ledger = std::fs::read(scene.ledger()).unwrap();
     std::fs::write(scene.ledger(), "no ledger\n").unwrap();
     let data = scene.data();
-    let done = program(["erase", "--data", data.to_str().unwrap(), "--patient", "ann-of-athlone"]);
+    let done = program([
+        "erase",
+        "--yes",
+        "--data",
+        data.to_str().unwrap(),
+        "--patient",
+        "ann-of-athlone",
+    ]);
     assert_eq!(done.status.code(), Some(3), "{}", said(&done));
     assert!(
         said(&done).contains("backups, because the ledger of erasures"),
@@ -205,7 +213,7 @@ fn the_ledger_lies_where_the_environment_says() {
     let (data, to, restored) = (data.to_str().unwrap(), to.to_str().unwrap(), restored.to_str().unwrap());
     for arguments in [
         vec!["backup", "--data", data, "--to", to],
-        vec!["erase", "--data", data, "--patient", "ann-of-athlone"],
+        vec!["erase", "--yes", "--data", data, "--patient", "ann-of-athlone"],
         vec!["restore", "--from", to, "--data", restored],
     ] {
         let mut command = std::process::Command::new(crate::harness::process::PROGRAM);
@@ -264,7 +272,14 @@ fn the_store_of_the_service_forgets_the_person_again() {
     let ledger = format!("{data}.erasures");
     let backup = ["backup", "--data", &data, "--to", to.to_str().unwrap()];
     succeeds(&program(backup));
-    succeeds(&program(["erase", "--data", &data, "--patient", "ann-of-athlone"]));
+    succeeds(&program([
+        "erase",
+        "--yes",
+        "--data",
+        &data,
+        "--patient",
+        "ann-of-athlone",
+    ]));
     let arguments = [
         "restore",
         "--from",

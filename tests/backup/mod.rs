@@ -73,6 +73,7 @@ impl Scene {
         let data = self.data();
         succeeds(&program([
             "erase",
+            "--yes",
             "--data",
             data.to_str().unwrap(),
             "--patient",

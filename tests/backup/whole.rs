@@ -54,7 +54,7 @@ fn a_restored_lake_is_written_and_backed_up_like_any_other() {
     for command in [
         vec!["import", third.to_str().unwrap()],
         vec!["compact"],
-        vec!["erase", "--patient", "ben-of-belfast"],
+        vec!["erase", "--yes", "--patient", "ben-of-belfast"],
     ] {
         let done = program(command.iter().chain(&["--data", restored.to_str().unwrap()]));
         succeeds(&done);

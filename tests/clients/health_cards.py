@@ -61,7 +61,7 @@ def walk(program, lake, base, npm, ids):
     for card in cards:
         expect(run(npm, {"step": "verify", "base": base, **card})["verdict"] == "good", "a card is good")
     print(f"npm kill-the-clipboard verifies cards of {cards[0]['entries']} and {cards[1]['entries']} entries")
-    output(program, "erase", "--data", lake, "--patient", ids[0])
+    output(program, "erase", "--yes", "--data", lake, "--patient", ids[0])
     listed = [card["rid"] in revoked(base, card["kid"]) for card in cards]
     expect(listed == [True, False, True], f"the erased person's cards are on the lists when the command ends: {listed}")
     verdicts = [verdict(npm, base, card) for card in cards]

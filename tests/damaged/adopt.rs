@@ -296,6 +296,11 @@ fn what_cannot_be_read_is_kept() {
     assert_eq!(done.status.code(), Some(3), "{said}");
     assert!(said.contains("data.damaged-"), "{said}");
     std::fs::remove_dir_all(&folder).unwrap();
+    let done = erase();
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    // The receipt: what the first one erased.
+    assert_eq!(said.lines().last().unwrap().split('.').count(), 3, "{said}");
     assert_eq!(erase().status.code(), Some(2), "there is nothing left");
 }
 

@@ -1,6 +1,10 @@
 //! Making documents, and reading files back with a library that did not write their pages.
 
+use std::collections::BTreeMap;
+
 use chrono::{TimeZone, Utc};
+use lopdf::content::Content;
+use lopdf::{Encoding, Object, ObjectId};
 use tabularium::pdf::{Document, Properties};
 
 /// A document with a head that is easily told from what is under test.
@@ -15,12 +19,62 @@ pub(crate) fn document() -> Document {
     .unwrap()
 }
 
-/// A file as its pages' texts, white space made one space.
+/// A file as its pages' texts, without white space.
 pub(crate) fn pages(file: &[u8]) -> Vec<String> {
     let file = lopdf::Document::load_mem(file).unwrap();
-    let numbers: Vec<u32> = file.get_pages().into_keys().collect();
-    let text = |number: u32| file.extract_text(&[number]).unwrap();
-    numbers.into_iter().map(|number| squeezed(&text(number))).collect()
+    let pages = file.get_pages().into_values();
+    pages.map(|page| squeezed(&page_text(&file, page))).collect()
+}
+
+/// A page's text. Where `ActualText` says what some glyphs stand for, it is that (PDF 32000-1, 14.9.4): a glyph for what
+/// the font lacks stands for any character. What is in a font whose encoding the library does not know is left out.
+pub(crate) fn page_text(file: &lopdf::Document, page: ObjectId) -> String {
+    let Ok(content) = Content::decode(&file.get_page_content(page)) else {
+        return String::new();
+    };
+    let fonts = file.get_page_fonts(page).unwrap_or_default();
+    let encodings: BTreeMap<_, _> = fonts
+        .iter()
+        .filter_map(|(name, font)| Some((name.as_slice(), font.get_font_encoding(file).ok()?)))
+        .collect();
+    let (mut text, mut encoding, mut replaced) = (String::new(), None, Vec::new());
+    for operation in &content.operations {
+        let operands = operation.operands.as_slice();
+        match operation.operator.as_str() {
+            "Tf" => {
+                let name = operands.first().and_then(|name| name.as_name().ok());
+                encoding = name.and_then(|name| encodings.get(name));
+            }
+            "BMC" => replaced.push(false),
+            "BDC" => {
+                let properties = operands.last().and_then(|properties| properties.as_dict().ok());
+                let actual = properties.and_then(|properties| properties.get(b"ActualText").ok());
+                let actual = actual.and_then(|actual| lopdf::decode_text_string(actual).ok());
+                replaced.push(actual.is_some());
+                text.extend(actual);
+            }
+            "EMC" => {
+                replaced.pop();
+            }
+            "Tj" | "TJ" | "'" | "\"" if !replaced.contains(&true) => {
+                let Some(encoding) = encoding else { continue };
+                operands.iter().for_each(|shown| add_shown(shown, encoding, &mut text));
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Adds what a string, or an array of strings and distances, shows.
+fn add_shown(shown: &Object, encoding: &Encoding<'_>, text: &mut String) {
+    match shown {
+        Object::String(bytes, _) => {
+            text.extend(lopdf::Document::decode_text(encoding, bytes));
+        }
+        Object::Array(parts) => parts.iter().for_each(|part| add_shown(part, encoding, text)),
+        _ => {}
+    }
 }
 
 /// A file's text.

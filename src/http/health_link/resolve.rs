@@ -172,11 +172,11 @@ impl Asked {
 
 /// The recipient's name, on one line.
 fn named(recipient: Option<String>) -> Result<String, Error> {
-    let named = recipient.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let printed = |text: String| text.replace(|letter: char| letter.is_control() && !letter.is_whitespace(), "");
+    let named = recipient.map(|text| printed(text).split_whitespace().collect::<Vec<_>>().join(" "));
     let named = named.filter(|name| !name.is_empty());
     let named = named.ok_or_else(|| Error::Invalid("recipient must say who is asking".to_owned()))?;
-    let letters = named.chars().filter(|letter| !letter.is_control());
-    Ok(letters.take(LONGEST_RECIPIENT).collect())
+    Ok(named.chars().take(LONGEST_RECIPIENT).collect())
 }
 
 /// What no cache keeps.
