@@ -2,9 +2,14 @@
 //! disk.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -13,6 +18,7 @@ use tabularium::consent::{
     verify_receipt,
 };
 use tabularium::lake::Mode;
+use tabularium::lake::compact::{self, CompactOptions, Effort};
 
 use super::service::{Service, is_erased, lasting_address};
 use super::world::{Connected, World, text};
@@ -67,7 +73,7 @@ fn verified(world: &World, receipt: &str) -> Value {
 
 /// Files of the whole folder in which a text stands.
 fn files_with(folder: &Path, text: &str) -> Vec<String> {
-    let has = |path: &std::path::PathBuf| {
+    let has = |path: &PathBuf| {
         let bytes = std::fs::read(path).unwrap_or_default();
         memchr::memmem::find(&bytes, text.as_bytes()).is_some()
     };
@@ -100,7 +106,13 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     let gone = world.connect(organization, 0);
     assert_eq!(world.end_of(&gone), JobState::Completed);
     let stays = world.synced(organization, 1);
+    // From now on files hold rows of both.
+    let mut writer = world.lake().writer().unwrap();
+    compact::run(&mut writer, &CompactOptions::new(Effort::Thorough), |_, _, _| {}).unwrap();
+    drop(writer);
     let (own, others) = (world.all_rows(&gone), world.all_rows(&stays));
+    let rows = rows_in_files(&world, gone.owner);
+    assert!(rows > own.len() as u64, "files of earlier snapshots hold them, too");
     let stored: BTreeSet<&str> = own.iter().map(|(identity, _)| identity.2).collect();
     assert!(types.iter().all(|ty| stored.contains(ty)), "{stored:?}");
     assert_eq!(!world.generated(&gone).is_empty(), has_generated);
@@ -175,7 +187,7 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     assert_eq!(claims["asked"]["how"], "$expunge");
     assert_eq!(claims["asked"]["request"], accepted.header("x-request-id"));
     assert!(is_about(&claims, &gone.patient) && !is_about(&claims, &stays.patient));
-    assert_eq!(claims["rows"].as_u64().unwrap(), own.len() as u64);
+    assert_eq!(claims["rows"].as_u64().unwrap(), rows);
     assert_eq!(
         claims["attachments"].as_array().unwrap().len() as u64,
         before - attachments(&world)
@@ -211,6 +223,26 @@ fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     }
     assert_eq!(files_with(folder, &gone.source_patient), [""; 0]);
     assert_eq!(files_with(folder, &family), [""; 0]);
+}
+
+/// Rows of an owner in all data files, those of earlier snapshots among them.
+fn rows_in_files(world: &World, owner: i64) -> u64 {
+    let is_data = |path: &PathBuf| {
+        let path = path.to_string_lossy();
+        path.ends_with(".parquet") && !path.ends_with("-delete.parquet")
+    };
+    let files = files_below(&world.server.folder().join("data"));
+    let rows = files.iter().filter(|path| is_data(path)).map(|path| {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+        let mask = ProjectionMask::columns(builder.parquet_schema(), ["owner"]);
+        let batches = builder.with_projection(mask).build().unwrap();
+        let own = |batch: RecordBatch| {
+            let owners = batch.column(0).as_primitive::<Int64Type>();
+            owners.iter().filter(|of| *of == Some(owner)).count() as u64
+        };
+        batches.map(|batch| own(batch.unwrap())).sum::<u64>()
+    });
+    rows.sum()
 }
 
 /// What a receipt says of files is so on the disk: those that were replaced are gone, and what is named in their place has that sum.
