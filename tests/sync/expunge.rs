@@ -520,7 +520,11 @@ fn a_killed_service_finishes_every_expunge() {
         let receipt = || world.store().erasure_job(job).unwrap().unwrap().receipt;
         world.until("the receipt", || receipt().is_some());
         let claims = verified(&world, &receipt().unwrap());
-        assert_eq!(claims["rows"].as_u64().unwrap(), rows as u64, "{claims}");
+        let resources = claims["resources"].as_object().unwrap().values();
+        let resources: u64 = resources.map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(resources, rows as u64, "{claims}");
+        // The service merges files meanwhile, and those of earlier snapshots hold the rows, too.
+        assert!(claims["rows"].as_u64().unwrap() >= resources, "{claims}");
         assert_eq!(claims["search"]["files"]["found"], 0);
         assert!(!claims["attachments"].as_array().unwrap().is_empty());
         world.lake().refresh().unwrap();
