@@ -1,7 +1,7 @@
 //! The ledger of erasures: a file outside of the data folder that says what was erased from it, so that a restored
 //! backup does not bring erased people back.
 //!
-//! The first backup makes the ledger. From then on each erasure is entered before the catalog forgets it ([`enter`]).
+//! The first backup makes the ledger. From then on each erasure is entered before the catalog forgets it (`enter`).
 //! An entry holds hashes and no ids: each is keyed with the ledger's salt and the lake's owner key together. Whoever
 //! has the ledger alone cannot test a guess, and neither can who has a backup alone.
 
