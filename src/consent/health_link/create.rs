@@ -54,7 +54,7 @@ pub enum LinkRefusal {
 }
 
 impl Store {
-    /// The terms of a link that would be made now; `None` where there is no such consent any more.
+    /// The terms of a link that would be made now; `None` where there is no such consent any more, or none of its records.
     pub fn link_terms(&self, consent: &str) -> Result<Option<LinkTerms>, Error> {
         let now = self.clock().now();
         self.read(|connection| terms(connection, consent, now))
@@ -111,7 +111,7 @@ fn terms(connection: &Connection, consent: &str, now: i64) -> Result<Option<Link
     let Some(consent) = Consent::get(connection, consent)? else {
         return Ok(None);
     };
-    if consent.state == ConsentState::Revoked {
+    if consent.state == ConsentState::Revoked || consent.expunged_at.is_some() {
         return Ok(None);
     }
     let mut terms = LinkTerms {

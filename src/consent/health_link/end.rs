@@ -117,7 +117,7 @@ impl Store {
 mod tests {
     use super::*;
     use crate::consent::health_link::{Guess, HealthLink, LinkContent, LinkRefusal, NewHealthLink, PASSCODE_ATTEMPTS};
-    use crate::consent::{Clock, LOCAL_APPLICATION};
+    use crate::consent::{Clock, Expunge, Expunged, LOCAL_APPLICATION};
     use crate::lake::Mode;
 
     const MARK: &str = "a file that only its holders can read";
@@ -188,6 +188,33 @@ mod tests {
             store.clock().advance(1_000);
             assert_eq!(store.sweep().unwrap().links, 1);
         });
+    }
+
+    /// Imported records have no sources whose end would tell. The file would outlive them in the link.
+    #[test]
+    fn no_link_is_made_of_records_that_are_expunged_meanwhile() {
+        let world = World::new();
+        let terms = world.store.link_terms(&world.consent).unwrap().unwrap();
+        let asked = Expunge {
+            consent: &world.consent,
+            request: "r",
+            imported: &[("anna".to_owned(), vec![1])],
+        };
+        assert!(matches!(world.store.expunge(&asked).unwrap(), Expunged::Accepted(_)));
+        assert!(world.store.link_terms(&world.consent).unwrap().is_none());
+        let new = NewHealthLink {
+            consent: &world.consent,
+            terms: &terms,
+            content: LinkContent::Summary,
+            label: None,
+            passcode: None,
+            is_direct: false,
+            expires_at: 2_000,
+            file: MARK,
+        };
+        let refused = world.store.create_health_link(&new).unwrap();
+        assert_eq!(refused.unwrap_err(), LinkRefusal::Changed);
+        assert!(!world.is_on_disk());
     }
 
     #[test]
