@@ -19,20 +19,22 @@ const NOTICED: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 
 /// Erase a person's records: every resource filed under one Patient, with all earlier versions
 ///
-/// When it ends they are gone for all readers, a running server's page links included, and their bytes have left the data folder:
-/// the files that hold them are rewritten without them. What belongs to nobody in particular stays (organizations,
-/// practitioners, records that name several people), and so do other people's records that speak of the person; of the former it says
-/// how many name them. Tokens that were made for the Patient on the command line end, and files of interrupted imports that hold such
-/// records go from data/.orphans. What a patient's consent has brought goes with the consent, not with this. Importing the
-/// person again brings the records back. If it is interrupted, the next command that writes finishes it. Backups and copies
-/// of the folder are not touched.
+/// When it ends they are gone for all readers, a running server's page links included, and their bytes have left the
+/// data folder: the files that hold them are rewritten without them. What belongs to nobody in particular stays
+/// (organizations, practitioners, records that name several people), and so do other people's records that speak of
+/// the person; of the former it says how many name them. Tokens that were made for the Patient on the command line
+/// end, and files of interrupted imports that hold such records go from data/.orphans. What a patient's consent has
+/// brought goes with the consent, not with this. Importing the person again brings the records back. If it is
+/// interrupted, the next command that writes finishes it. Copies of the folder are not touched; the next `tabularium
+/// backup` takes the person out of its snapshots.
 ///
-/// The last line printed is the receipt: a JWS, signed by a key in the folder's service.sqlite, which is made where there is none.
-/// `tabularium receipt verify` checks it. On a terminal you are asked first; elsewhere --yes is needed.
+/// The last line printed is the receipt: a JWS, signed by a key in the folder's service.sqlite, which is made where
+/// there is none. `tabularium receipt verify` checks it. On a terminal you are asked first; elsewhere --yes is
+/// needed.
 ///
-/// Exit codes: 0 erased; 2 there is no lake, nothing is filed under this Patient, or it was not confirmed; 3 erased for all readers, but bytes are left
-/// where it says, which the next command that writes tries again; 1 another failure, no records are erased, as when another process goes
-/// on writing the lake.
+/// Exit codes: 0 erased; 2 there is no lake, nothing is filed under this Patient, or it was not confirmed; 3 erased
+/// for all readers, but bytes are left where it says, which the next command that writes tries again; 1 another
+/// failure, no records are erased, as when another process goes on writing the lake.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder

@@ -7,8 +7,9 @@ use crate::cli::failure::Failure;
 
 /// List, print or check the signed receipts of erasures
 ///
-/// Every erasure ends with a receipt, whoever asked for it: $expunge, a revocation, the end of a window, `tabularium erase`. It says
-/// which files were rewritten, what was in them by number, and what a search for the erased ids found afterwards. It names nobody.
+/// Every erasure ends with a receipt, whoever asked for it: $expunge, a revocation, the end of a window, `tabularium
+/// erase`. It says which files were rewritten, what was in them by number, and what a search for the erased ids found
+/// afterwards. It names nobody.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]

@@ -14,11 +14,12 @@ const LONGEST: u64 = 1 << 30;
 
 /// Check a receipt: its signature, and what it says was found
 ///
-/// The keys are those of a data folder, or of a JSON Web Key Set as a service publishes it at /receipts/.well-known/jwks.json. With
-/// --data it is also looked whether a file that was replaced is back.
+/// The keys are those of a data folder, or of a JSON Web Key Set as a service publishes it at
+/// /receipts/.well-known/jwks.json. With --data it is also looked whether a file that was replaced is back.
 ///
-/// Exit codes: 0 the receipt is good and the search found nothing; 3 it is good, but says that something was found, or a replaced file
-/// is back; 1 it is not good: changed, or signed by another key; 2 the file or the keys cannot be read, or are something else.
+/// Exit codes: 0 the receipt is good and the search found nothing; 3 it is good, but says that something was found,
+/// or a replaced file is back; 1 it is not good: changed, or signed by another key; 2 the file or the keys cannot be
+/// read, or are something else.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("keys").required(true).args(["data", "jwks"]))]
 pub(super) struct Args {
