@@ -21,6 +21,7 @@ mod erase_command;
 mod facts;
 mod fhirpath;
 mod flow_walk;
+mod guards;
 mod harness;
 mod health_links;
 mod http;
