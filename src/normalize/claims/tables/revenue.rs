@@ -1,19 +1,19 @@
 //! NUBC's revenue codes.
 
-use super::services::Service;
+use super::super::read::services::Service;
 
 /// Whether the code means an emergency room, or an emergency physician's fee.
-pub(super) fn is_emergency(code: &str) -> bool {
+pub(in crate::normalize::claims) fn is_emergency(code: &str) -> bool {
     matches!(number(code), Some(450..=459 | 981))
 }
 
 /// Whether the code means hospice care to an inpatient: respite or general.
-pub(super) fn is_inpatient_hospice(code: &str) -> bool {
+pub(in crate::normalize::claims) fn is_inpatient_hospice(code: &str) -> bool {
     matches!(number(code), Some(655 | 656))
 }
 
 /// What a line without a service code is for.
-pub(super) fn service(code: &str) -> Service {
+pub(in crate::normalize::claims) fn service(code: &str) -> Service {
     match number(code) {
         Some(270..=279 | 290..=299 | 600..=609 | 620..=629) => Service::Supply,
         Some(300..=319) => Service::Laboratory,

@@ -3,12 +3,12 @@
 //! The dialects are CARIN Blue Button 1.1 to 2.1, CMS Blue Button's own systems and Synthea's claims. Which resources come of a claim
 //! is not decided here.
 
-use super::bill_type::{Bill, Setting};
+use super::super::out::Origin;
+use super::super::tables::bill_type::{Bill, Setting};
+use super::super::tables::place_of_service::LABORATORY;
+use super::super::tables::revenue;
 use super::code::{CDT, CPT, Code, Concept, NDC};
-use super::out::Origin;
 use super::party::{Directory, Party, contained};
-use super::place_of_service::LABORATORY;
-use super::revenue;
 use super::services::{Service, service};
 use super::text::{Name, Names, Span, When};
 use crate::lake::json::{Edits, Value, write_compact};
@@ -17,7 +17,7 @@ use crate::normalize::record::{Record, SourceId};
 
 /// What sort of claim it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(in crate::normalize::claims) enum Kind {
     /// From a pharmacy.
     Pharmacy,
     /// From a facility.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
 
 /// A part that somebody plays in a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Role {
+pub(in crate::normalize::claims) enum Role {
     /// Rendered the service.
     Rendering,
     /// Operated.
@@ -55,47 +55,47 @@ pub(super) enum Role {
 
 /// One of the care team.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Member {
+pub(in crate::normalize::claims) struct Member {
     /// Its sequence.
-    pub(super) sequence: u32,
+    pub(in crate::normalize::claims) sequence: u32,
     /// Its role.
-    pub(super) role: Role,
+    pub(in crate::normalize::claims) role: Role,
     /// Who it is.
-    pub(super) party: Party,
+    pub(in crate::normalize::claims) party: Party,
 }
 
 /// A service line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Line {
+pub(in crate::normalize::claims) struct Line {
     /// When it was served.
-    pub(super) served: Span,
+    pub(in crate::normalize::claims) served: Span,
     /// The place of service.
-    pub(super) place: Option<Name>,
+    pub(in crate::normalize::claims) place: Option<Name>,
     /// The revenue code.
-    pub(super) revenue: Option<Name>,
+    pub(in crate::normalize::claims) revenue: Option<Name>,
     /// The product or service.
-    pub(super) service: Concept,
+    pub(in crate::normalize::claims) service: Concept,
     /// Modifiers.
-    pub(super) modifiers: Vec<Name>,
+    pub(in crate::normalize::claims) modifiers: Vec<Name>,
     /// The body site.
-    pub(super) body_site: Option<Concept>,
+    pub(in crate::normalize::claims) body_site: Option<Concept>,
     /// Sequences of the care team.
-    pub(super) team: Vec<u32>,
+    pub(in crate::normalize::claims) team: Vec<u32>,
     /// Sequences of diagnoses.
-    pub(super) diagnoses: Vec<u32>,
+    pub(in crate::normalize::claims) diagnoses: Vec<u32>,
     /// The quantity, as JSON.
-    pub(super) quantity: Option<Name>,
+    pub(in crate::normalize::claims) quantity: Option<Name>,
     /// Products of a compound.
-    pub(super) ingredients: Vec<Concept>,
+    pub(in crate::normalize::claims) ingredients: Vec<Concept>,
     /// Whether nothing of it was paid because it was denied.
-    pub(super) denied: bool,
+    pub(in crate::normalize::claims) denied: bool,
     /// The source's Encounter.
-    pub(super) encounter: Option<Name>,
+    pub(in crate::normalize::claims) encounter: Option<Name>,
 }
 
 impl Line {
     /// The coding that tells what the line is for, if it is of CPT, HCPCS or CDT.
-    pub(super) fn code(&self) -> Option<&Code> {
+    pub(in crate::normalize::claims) fn code(&self) -> Option<&Code> {
         let of = |code: &&Code| {
             let system = code.system.as_deref().unwrap_or_default();
             system == CPT || system == CDT || system.ends_with("/HCPCSReleaseCodeSets")
@@ -104,12 +104,12 @@ impl Line {
     }
 
     /// The NDC of the product.
-    pub(super) fn ndc(&self) -> Option<&Code> {
+    pub(in crate::normalize::claims) fn ndc(&self) -> Option<&Code> {
         self.service.codes.iter().find(|code| code.is_of(NDC))
     }
 
     /// What the line is for.
-    pub(super) fn purpose(&self) -> Service {
+    pub(in crate::normalize::claims) fn purpose(&self) -> Service {
         if self.place.as_deref() == Some(LABORATORY) {
             return Service::Laboratory;
         }
@@ -123,17 +123,17 @@ impl Line {
 
 /// A diagnosis.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Diagnosis {
+pub(in crate::normalize::claims) struct Diagnosis {
     /// Its sequence.
-    pub(super) sequence: u32,
+    pub(in crate::normalize::claims) sequence: u32,
     /// Its code.
-    pub(super) code: Option<Code>,
+    pub(in crate::normalize::claims) code: Option<Code>,
     /// What the source calls it in its own words.
-    pub(super) text: Option<Name>,
+    pub(in crate::normalize::claims) text: Option<Name>,
     /// The source's Condition.
-    pub(super) condition: Option<Name>,
+    pub(in crate::normalize::claims) condition: Option<Name>,
     /// Its types, such as `principal`.
-    pub(super) types: Vec<Name>,
+    pub(in crate::normalize::claims) types: Vec<Name>,
 }
 
 /// As a concept: its text is no part of what a claim says.
@@ -145,73 +145,77 @@ impl std::hash::Hash for Diagnosis {
 
 /// A procedure of the claim as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Performed {
+pub(in crate::normalize::claims) struct Performed {
     /// The procedure.
-    pub(super) concept: Concept,
+    pub(in crate::normalize::claims) concept: Concept,
     /// When.
-    pub(super) date: Option<When>,
+    pub(in crate::normalize::claims) date: Option<When>,
 }
 
 /// The facts of a claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Claim {
+pub(in crate::normalize::claims) struct Claim {
     /// Whose it is.
-    pub(super) source: SourceId,
+    pub(in crate::normalize::claims) source: SourceId,
     /// Its id.
-    pub(super) id: Name,
+    pub(in crate::normalize::claims) id: Name,
     /// The reference to its patient.
-    pub(super) patient: Name,
+    pub(in crate::normalize::claims) patient: Name,
     /// Its sort.
-    pub(super) kind: Kind,
+    pub(in crate::normalize::claims) kind: Kind,
     /// Its type in words.
-    pub(super) title: Option<Name>,
+    pub(in crate::normalize::claims) title: Option<Name>,
     /// A claim for equipment.
-    pub(super) equipment: bool,
+    pub(in crate::normalize::claims) equipment: bool,
     /// The sort of Encounter that its type, not its type of bill, tells.
-    pub(super) said: Option<Setting>,
+    pub(in crate::normalize::claims) said: Option<Setting>,
     /// The type of bill.
-    pub(super) bill: Bill,
+    pub(in crate::normalize::claims) bill: Bill,
     /// The period of the claim.
-    pub(super) billable: Span,
+    pub(in crate::normalize::claims) billable: Span,
     /// When it was made.
-    pub(super) created: Option<When>,
+    pub(in crate::normalize::claims) created: Option<When>,
     /// Who bills.
-    pub(super) provider: Option<Party>,
+    pub(in crate::normalize::claims) provider: Option<Party>,
     /// Where it was.
-    pub(super) facility: Option<Party>,
+    pub(in crate::normalize::claims) facility: Option<Party>,
     /// Who else was there.
-    pub(super) team: Vec<Member>,
+    pub(in crate::normalize::claims) team: Vec<Member>,
     /// Coverages that paid.
-    pub(super) coverages: Vec<Name>,
+    pub(in crate::normalize::claims) coverages: Vec<Name>,
     /// The source's MedicationRequest.
-    pub(super) prescription: Option<Name>,
+    pub(in crate::normalize::claims) prescription: Option<Name>,
     /// The prescription's number and its system.
-    pub(super) number: Option<(Option<Name>, Name)>,
+    pub(in crate::normalize::claims) number: Option<(Option<Name>, Name)>,
     /// When the prescription was written.
-    pub(super) written: Option<When>,
+    pub(in crate::normalize::claims) written: Option<When>,
     /// From admission to discharge.
-    pub(super) admission: Span,
+    pub(in crate::normalize::claims) admission: Span,
     /// Where the patient came from.
-    pub(super) origin: Option<Concept>,
+    pub(in crate::normalize::claims) origin: Option<Concept>,
     /// How the patient left.
-    pub(super) discharge: Option<Concept>,
+    pub(in crate::normalize::claims) discharge: Option<Concept>,
     /// For how many days the drug lasts.
-    pub(super) days_supply: Option<Name>,
+    pub(in crate::normalize::claims) days_supply: Option<Name>,
     /// How many refills the prescriber allowed.
-    pub(super) refills: Option<Name>,
+    pub(in crate::normalize::claims) refills: Option<Name>,
     /// Whether the product may be substituted.
-    pub(super) daw: Option<Code>,
+    pub(in crate::normalize::claims) daw: Option<Code>,
     /// Diagnoses.
-    pub(super) diagnoses: Vec<Diagnosis>,
+    pub(in crate::normalize::claims) diagnoses: Vec<Diagnosis>,
     /// Procedures.
-    pub(super) procedures: Vec<Performed>,
+    pub(in crate::normalize::claims) procedures: Vec<Performed>,
     /// Service lines.
-    pub(super) lines: Vec<Line>,
+    pub(in crate::normalize::claims) lines: Vec<Line>,
 }
 
 impl Claim {
     /// Reads an ExplanationOfBenefit. One that tells of nothing that happened is none: cancelled, in error, an authorization.
-    pub(super) fn read(record: &Record<'_>, names: &mut Names, codes: &dyn Codes) -> Option<Claim> {
+    pub(in crate::normalize::claims) fn read(
+        record: &Record<'_>,
+        names: &mut Names,
+        codes: &dyn Codes,
+    ) -> Option<Claim> {
         let root = record.json;
         let is = |name: &str, values: &[&str]| root.get_str(name).is_some_and(|value| values.contains(&&*value));
         if is("status", &["cancelled", "entered-in-error"])
@@ -266,17 +270,17 @@ impl Claim {
     }
 
     /// The sort of Encounter an institutional claim tells of.
-    pub(super) fn setting(&self) -> Setting {
+    pub(in crate::normalize::claims) fn setting(&self) -> Setting {
         self.bill.setting().or(self.said).unwrap_or(Setting::Visit)
     }
 
     /// The facility of an institutional claim, the pharmacy of a pharmacy's.
-    pub(super) fn place(&self) -> Option<&Party> {
+    pub(in crate::normalize::claims) fn place(&self) -> Option<&Party> {
         self.facility.as_ref().or(self.provider.as_ref())
     }
 
     /// The care team of a line, or of the whole claim where the line names none.
-    pub(super) fn team_of(&self, line: Option<&Line>) -> impl Iterator<Item = &Member> {
+    pub(in crate::normalize::claims) fn team_of(&self, line: Option<&Line>) -> impl Iterator<Item = &Member> {
         let chosen = line.map_or(&[][..], |line| &line.team);
         let known = self.team.iter().any(|member| chosen.contains(&member.sequence));
         self.team
@@ -285,7 +289,7 @@ impl Claim {
     }
 
     /// Who of the care team has the first of the roles.
-    pub(super) fn with_role(&self, line: Option<&Line>, roles: &[Role]) -> Option<&Party> {
+    pub(in crate::normalize::claims) fn with_role(&self, line: Option<&Line>, roles: &[Role]) -> Option<&Party> {
         roles.iter().find_map(|role| {
             let mut team = self.team_of(line);
             team.find(|member| member.role == *role).map(|member| &member.party)
@@ -293,7 +297,7 @@ impl Claim {
     }
 
     /// The record it was read from.
-    pub(super) fn origin(&self) -> Origin {
+    pub(in crate::normalize::claims) fn origin(&self) -> Origin {
         Origin {
             source: self.source,
             resource_type: "ExplanationOfBenefit",
@@ -302,13 +306,13 @@ impl Claim {
     }
 
     /// Everybody the claim names.
-    pub(super) fn everybody(&self) -> impl Iterator<Item = &Party> {
+    pub(in crate::normalize::claims) fn everybody(&self) -> impl Iterator<Item = &Party> {
         let team = self.team.iter().map(|member| &member.party);
         self.provider.iter().chain(&self.facility).chain(team)
     }
 
     /// A number that is another when the claim says something else.
-    pub(super) fn fingerprint(&self, directory: &Directory) -> u64 {
+    pub(in crate::normalize::claims) fn fingerprint(&self, directory: &Directory) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = siphasher::sip::SipHasher24::new();
         // The place in the list of sources is no part of what the claim says.
@@ -745,17 +749,17 @@ fn set(slot: &mut Option<Concept>, concept: Concept) {
 }
 
 /// The items of a list.
-pub(super) fn list<'t>(value: Value<'t>, name: &str) -> impl Iterator<Item = Value<'t>> {
+pub(in crate::normalize::claims) fn list<'t>(value: Value<'t>, name: &str) -> impl Iterator<Item = Value<'t>> {
     value.get(name).into_iter().flat_map(|list| list.items())
 }
 
 /// A date of an object.
-pub(super) fn when(value: Value<'_>, name: &str, names: &mut Names) -> Option<When> {
+pub(in crate::normalize::claims) fn when(value: Value<'_>, name: &str, names: &mut Names) -> Option<When> {
     When::read(&value.get_str(name)?, names)
 }
 
 /// A Period.
-pub(super) fn span(value: Option<Value<'_>>, names: &mut Names) -> Span {
+pub(in crate::normalize::claims) fn span(value: Option<Value<'_>>, names: &mut Names) -> Span {
     let Some(value) = value else { return Span::default() };
     Span {
         start: when(value, "start", names),
@@ -764,7 +768,12 @@ pub(super) fn span(value: Option<Value<'_>>, names: &mut Names) -> Span {
 }
 
 /// A reference of an object.
-pub(super) fn party(value: Value<'_>, name: &str, root: Value<'_>, names: &mut Names) -> Option<Party> {
+pub(in crate::normalize::claims) fn party(
+    value: Value<'_>,
+    name: &str,
+    root: Value<'_>,
+    names: &mut Names,
+) -> Option<Party> {
     Party::read(value.get(name)?, root, names)
 }
 

@@ -12,30 +12,30 @@ use crate::normalize::record::{Day, Record, SourceId};
 
 /// A source's MedicationRequest.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(in crate::normalize::claims) struct Order {
     /// Whose it is.
-    pub(super) source: SourceId,
+    pub(in crate::normalize::claims) source: SourceId,
     /// Its id.
-    pub(super) id: Name,
+    pub(in crate::normalize::claims) id: Name,
     /// Whom it is for.
-    pub(super) patient: Name,
+    pub(in crate::normalize::claims) patient: Name,
     /// Its identifiers: system and value.
-    pub(super) numbers: Vec<(Name, Name)>,
+    pub(in crate::normalize::claims) numbers: Vec<(Name, Name)>,
     /// The codes of the drug.
-    pub(super) drug: Vec<Code>,
+    pub(in crate::normalize::claims) drug: Vec<Code>,
     /// The Medication, if the drug is there.
-    pub(super) medication: Option<Name>,
+    pub(in crate::normalize::claims) medication: Option<Name>,
     /// Who asked for it.
-    pub(super) requester: Option<Party>,
+    pub(in crate::normalize::claims) requester: Option<Party>,
     /// When.
-    pub(super) authored: Option<Day>,
+    pub(in crate::normalize::claims) authored: Option<Day>,
     /// What it refers to as supporting information by itself.
-    pub(super) supporting: Vec<Name>,
+    pub(in crate::normalize::claims) supporting: Vec<Name>,
 }
 
 /// A source's Encounter.
 #[derive(Debug)]
-pub(super) struct Encounter {
+pub(in crate::normalize::claims) struct Encounter {
     source: SourceId,
     id: Name,
     patient: Name,
@@ -56,9 +56,9 @@ struct Procedure {
 
 /// The own records of the sources.
 #[derive(Debug, Default)]
-pub(super) struct Own {
+pub(in crate::normalize::claims) struct Own {
     /// MedicationRequests.
-    pub(super) orders: Vec<Order>,
+    pub(in crate::normalize::claims) orders: Vec<Order>,
     medications: FxHashMap<(SourceId, Name), Vec<Code>>,
     encounters: Vec<Encounter>,
     known: FxHashSet<(SourceId, Name)>,
@@ -68,7 +68,13 @@ pub(super) struct Own {
 
 impl Own {
     /// Takes in a MedicationRequest. `mark` is the URL of the extension on what rules added.
-    pub(super) fn order(&mut self, record: &Record<'_>, mark: &str, names: &mut Names, codes: &dyn Codes) {
+    pub(in crate::normalize::claims) fn order(
+        &mut self,
+        record: &Record<'_>,
+        mark: &str,
+        names: &mut Names,
+        codes: &dyn Codes,
+    ) {
         let root = record.json;
         if root.get_str("status").as_deref() == Some("entered-in-error") {
             return;
@@ -118,7 +124,12 @@ impl Own {
     }
 
     /// Takes in a Medication.
-    pub(super) fn medication(&mut self, record: &Record<'_>, names: &mut Names, codes: &dyn Codes) {
+    pub(in crate::normalize::claims) fn medication(
+        &mut self,
+        record: &Record<'_>,
+        names: &mut Names,
+        codes: &dyn Codes,
+    ) {
         if let Some(code) = record.json.get("code") {
             let own = names.keep(&format!("Medication/{}", record.id));
             let concept = Concept::read(code, names, codes);
@@ -127,7 +138,7 @@ impl Own {
     }
 
     /// Takes in an Encounter.
-    pub(super) fn encounter(&mut self, record: &Record<'_>, names: &mut Names) {
+    pub(in crate::normalize::claims) fn encounter(&mut self, record: &Record<'_>, names: &mut Names) {
         let root = record.json;
         let id = names.keep(&format!("Encounter/{}", record.id));
         self.known.insert((record.source, id.clone()));
@@ -159,7 +170,12 @@ impl Own {
     }
 
     /// Takes in a Condition of an Encounter; one of the problem list stops nothing.
-    pub(super) fn condition(&mut self, record: &Record<'_>, names: &mut Names, codes: &dyn Codes) {
+    pub(in crate::normalize::claims) fn condition(
+        &mut self,
+        record: &Record<'_>,
+        names: &mut Names,
+        codes: &dyn Codes,
+    ) {
         let root = record.json;
         let encounter = root.get("encounter").and_then(|value| value.get_str("reference"));
         let (Some(encounter), Some(code)) = (encounter, root.get("code")) else {
@@ -176,7 +192,12 @@ impl Own {
     }
 
     /// Takes in a Procedure.
-    pub(super) fn procedure(&mut self, record: &Record<'_>, names: &mut Names, codes: &dyn Codes) {
+    pub(in crate::normalize::claims) fn procedure(
+        &mut self,
+        record: &Record<'_>,
+        names: &mut Names,
+        codes: &dyn Codes,
+    ) {
         let root = record.json;
         let status = root.get_str("status");
         if matches!(status.as_deref(), Some("not-done" | "entered-in-error")) {
@@ -203,7 +224,7 @@ impl Own {
     }
 
     /// The codes of an order's drug.
-    pub(super) fn drug<'o>(&'o self, order: &'o Order) -> &'o [Code] {
+    pub(in crate::normalize::claims) fn drug<'o>(&'o self, order: &'o Order) -> &'o [Code] {
         match &order.medication {
             Some(medication) => self
                 .medications
@@ -214,18 +235,18 @@ impl Own {
     }
 
     /// Whether the source has the Encounter that a claim refers to.
-    pub(super) fn has_encounter(&self, source: SourceId, encounter: &Name) -> bool {
+    pub(in crate::normalize::claims) fn has_encounter(&self, source: SourceId, encounter: &Name) -> bool {
         self.known.contains(&(source, encounter.clone()))
     }
 
     /// Whether a source's Condition says the code of its Encounter.
-    pub(super) fn is_diagnosed(&self, encounter: &(SourceId, Name), code: &Name) -> bool {
+    pub(in crate::normalize::claims) fn is_diagnosed(&self, encounter: &(SourceId, Name), code: &Name) -> bool {
         let (source, encounter) = encounter;
         self.diagnosed.contains(&(*source, encounter.clone(), code.clone()))
     }
 
     /// Encounters by the keys of those who took part.
-    pub(super) fn encounters<'o>(&'o self, directory: &Directory) -> Encounters<'o> {
+    pub(in crate::normalize::claims) fn encounters<'o>(&'o self, directory: &Directory) -> Encounters<'o> {
         let mut by_party: FxHashMap<String, Vec<&Encounter>> = FxHashMap::default();
         for encounter in &self.encounters {
             for party in &encounter.parties {
@@ -240,7 +261,7 @@ impl Own {
     }
 
     /// Procedures by code and day.
-    pub(super) fn procedures(&self, directory: &Directory) -> Procedures {
+    pub(in crate::normalize::claims) fn procedures(&self, directory: &Directory) -> Procedures {
         let mut done: FxHashMap<(Name, Day), Vec<Done>> = FxHashMap::default();
         for procedure in &self.procedures {
             let keys = procedure.performers.iter();
@@ -258,11 +279,11 @@ impl Own {
 }
 
 /// The sources' Encounters, to look for one.
-pub(super) struct Encounters<'o>(FxHashMap<String, Vec<&'o Encounter>>);
+pub(in crate::normalize::claims) struct Encounters<'o>(FxHashMap<String, Vec<&'o Encounter>>);
 
 impl Encounters<'_> {
     /// The source's Encounter that has the days and one of the parties; the first by start, source and id.
-    pub(super) fn find(
+    pub(in crate::normalize::claims) fn find(
         &self,
         source: SourceId,
         patient: &Name,
@@ -288,11 +309,18 @@ struct Done {
 }
 
 /// The sources' Procedures, to look for one.
-pub(super) struct Procedures(FxHashMap<(Name, Day), Vec<Done>>);
+pub(in crate::normalize::claims) struct Procedures(FxHashMap<(Name, Day), Vec<Done>>);
 
 impl Procedures {
     /// Whether a source tells of the procedure on the day, by the performer or by nobody.
-    pub(super) fn has(&self, source: SourceId, patient: &Name, code: &Name, day: Day, performer: &str) -> bool {
+    pub(in crate::normalize::claims) fn has(
+        &self,
+        source: SourceId,
+        patient: &Name,
+        code: &Name,
+        day: Day,
+        performer: &str,
+    ) -> bool {
         let done = self.0.get(&(code.clone(), day));
         done.into_iter().flatten().any(|done| {
             (done.source != source || done.patient == *patient)
@@ -302,7 +330,7 @@ impl Procedures {
 }
 
 /// Whether a rule added the value.
-pub(super) fn is_marked(value: Value<'_>, mark: &str) -> bool {
+pub(in crate::normalize::claims) fn is_marked(value: Value<'_>, mark: &str) -> bool {
     list(value, "extension").any(|extension| extension.get_str("url").as_deref() == Some(mark))
 }
 

@@ -12,17 +12,17 @@ use crate::normalize::record::{Record, SourceId};
 
 /// Who is referred to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Party {
+pub(in crate::normalize::claims) struct Party {
     /// A reference that another record can use too: not to a contained resource.
-    pub(super) reference: Option<Name>,
+    pub(in crate::normalize::claims) reference: Option<Name>,
     /// The NPI that the reference or the contained resource names.
-    pub(super) npi: Option<Name>,
+    pub(in crate::normalize::claims) npi: Option<Name>,
     /// An identifier that is no NPI.
-    pub(super) identifier: Option<(Name, Name)>,
+    pub(in crate::normalize::claims) identifier: Option<(Name, Name)>,
     /// Its name.
-    pub(super) display: Option<Name>,
+    pub(in crate::normalize::claims) display: Option<Name>,
     /// Its type, where that is known.
-    pub(super) kind: Option<TypeId>,
+    pub(in crate::normalize::claims) kind: Option<TypeId>,
 }
 
 /// How a party is written may change between two runs. [`Directory::key`] says who it is.
@@ -32,7 +32,7 @@ impl std::hash::Hash for Party {
 
 impl Party {
     /// Reads a Reference of the record `root`. One that says nothing is none; neither is a placeholder, which an earlier run put there.
-    pub(super) fn read(value: Value<'_>, root: Value<'_>, names: &mut Names) -> Option<Party> {
+    pub(in crate::normalize::claims) fn read(value: Value<'_>, root: Value<'_>, names: &mut Names) -> Option<Party> {
         let mut party = Party {
             display: said(value.get_str("display"), names),
             kind: value.get_str("type").and_then(|name| facts().lookup(&name)),
@@ -91,23 +91,23 @@ impl Party {
     }
 
     /// Whether it is, or may be, of one of the types.
-    pub(super) fn may_be(&self, types: &[&str]) -> bool {
+    pub(in crate::normalize::claims) fn may_be(&self, types: &[&str]) -> bool {
         self.kind.is_none_or(|kind| types.contains(&facts().get(kind).name))
     }
 
     /// Whether it is known to be of the type.
-    pub(super) fn is(&self, resource_type: &str) -> bool {
+    pub(in crate::normalize::claims) fn is(&self, resource_type: &str) -> bool {
         self.kind.is_some_and(|kind| facts().get(kind).name == resource_type)
     }
 }
 
 /// The Reference to somebody whom the source does not tell.
-pub(super) fn undefined() -> String {
+pub(in crate::normalize::claims) fn undefined() -> String {
     Object::new().text("display", PLACEHOLDER).json()
 }
 
 /// A contained resource of `root`.
-pub(super) fn contained<'t>(root: Value<'t>, id: &str) -> Option<Value<'t>> {
+pub(in crate::normalize::claims) fn contained<'t>(root: Value<'t>, id: &str) -> Option<Value<'t>> {
     let mut list = root.get("contained")?.items();
     list.find(|resource| resource.get_str("id").as_deref() == Some(id))
 }
@@ -160,7 +160,7 @@ fn name_of(resource: Value<'_>) -> Option<String> {
 
 /// Who has which NPI.
 #[derive(Debug, Default)]
-pub(super) struct Directory {
+pub(in crate::normalize::claims) struct Directory {
     npi: FxHashMap<(SourceId, Name), Name>,
     holders: FxHashMap<Name, FxHashSet<(SourceId, Name)>>,
     roles: FxHashMap<(SourceId, Name), Party>,
@@ -168,7 +168,7 @@ pub(super) struct Directory {
 
 impl Directory {
     /// Takes in a Practitioner, Organization, Location or PractitionerRole.
-    pub(super) fn see(&mut self, record: &Record<'_>, names: &mut Names) {
+    pub(in crate::normalize::claims) fn see(&mut self, record: &Record<'_>, names: &mut Names) {
         let resource_type = facts().get(record.resource_type).name;
         let own = names.keep(&format!("{resource_type}/{}", record.id));
         if resource_type == "PractitionerRole" {
@@ -189,7 +189,7 @@ impl Directory {
     }
 
     /// The NPI of a party, by its own words or by what it refers to.
-    pub(super) fn npi(&self, source: SourceId, party: &Party) -> Option<Name> {
+    pub(in crate::normalize::claims) fn npi(&self, source: SourceId, party: &Party) -> Option<Name> {
         if party.npi.is_some() {
             return party.npi.clone();
         }
@@ -206,7 +206,7 @@ impl Directory {
 
     /// A text that is the same for the same party: its NPI, else what the source calls it. Ids are made of it, so it does not hold the
     /// source's place in the list of sources.
-    pub(super) fn key(&self, source: SourceId, party: &Party) -> String {
+    pub(in crate::normalize::claims) fn key(&self, source: SourceId, party: &Party) -> String {
         if let Some(npi) = self.npi(source, party) {
             return format!("npi:{npi}");
         }
@@ -220,7 +220,7 @@ impl Directory {
     }
 
     /// As a Reference: the source's own; else the one resource of the source with the NPI; else by identifier.
-    pub(super) fn json(&self, source: SourceId, party: &Party) -> String {
+    pub(in crate::normalize::claims) fn json(&self, source: SourceId, party: &Party) -> String {
         let mut json = Object::new();
         if let Some(text) = self.reference(source, party) {
             json.text("reference", &text);

@@ -2,7 +2,7 @@
 
 /// A class of Encounter in HL7's v3 ActCode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Class {
+pub(in crate::normalize::claims) enum Class {
     /// An inpatient stay.
     Inpatient,
     /// A visit to an emergency department.
@@ -19,7 +19,7 @@ pub(super) enum Class {
 
 impl Class {
     /// The class of a place of service of two digits.
-    pub(super) fn of_place(place: &str) -> Class {
+    pub(in crate::normalize::claims) fn of_place(place: &str) -> Class {
         match place {
             "21" | "31" | "51" | "61" => Class::Inpatient,
             "23" => Class::Emergency,
@@ -31,7 +31,7 @@ impl Class {
     }
 
     /// Code and display.
-    pub(super) fn code(self) -> (&'static str, &'static str) {
+    pub(in crate::normalize::claims) fn code(self) -> (&'static str, &'static str) {
         match self {
             Class::Inpatient => ("IMP", "inpatient encounter"),
             Class::Emergency => ("EMER", "emergency"),
@@ -44,7 +44,7 @@ impl Class {
 }
 
 /// Inpatient hospital: services there belong to a stay.
-pub(super) const INPATIENT_HOSPITAL: &str = "21";
+pub(in crate::normalize::claims) const INPATIENT_HOSPITAL: &str = "21";
 
 /// Independent laboratory.
-pub(super) const LABORATORY: &str = "81";
+pub(in crate::normalize::claims) const LABORATORY: &str = "81";

@@ -2,7 +2,7 @@
 
 /// What sort of Encounter an institutional claim tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Setting {
+pub(in crate::normalize::claims) enum Setting {
     /// A stay.
     Stay,
     /// Services to inpatients under Part B: they join a stay that covers them.
@@ -17,18 +17,18 @@ pub(super) enum Setting {
 
 /// A type of bill, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Bill {
+pub(in crate::normalize::claims) struct Bill {
     /// The first digit of three: the facility.
-    pub(super) facility: Option<u8>,
+    pub(in crate::normalize::claims) facility: Option<u8>,
     /// The second: the kind of care.
-    pub(super) care: Option<u8>,
+    pub(in crate::normalize::claims) care: Option<u8>,
     /// The third: the frequency.
-    pub(super) frequency: Option<u8>,
+    pub(in crate::normalize::claims) frequency: Option<u8>,
 }
 
 impl Bill {
     /// Reads `131`, `0131`, `13` or a frequency alone. Other texts tell nothing.
-    pub(super) fn take(&mut self, text: &str) {
+    pub(in crate::normalize::claims) fn take(&mut self, text: &str) {
         let text = text.trim();
         let digits = match text.len() {
             4 => text.strip_prefix('0').unwrap_or_default(),
@@ -50,7 +50,7 @@ impl Bill {
     }
 
     /// The sort of Encounter, if facility and kind of care are known.
-    pub(super) fn setting(self) -> Option<Setting> {
+    pub(in crate::normalize::claims) fn setting(self) -> Option<Setting> {
         Some(match (self.facility?, self.care?) {
             (b'1' | b'2' | b'4', b'1') | (b'1' | b'2', b'8') => Setting::Stay,
             (b'1' | b'2', b'2') => Setting::InpatientPartB,
@@ -61,7 +61,7 @@ impl Bill {
     }
 
     /// Whether another bill follows: the first and the continuing ones of a series.
-    pub(super) fn interim(self) -> Option<bool> {
+    pub(in crate::normalize::claims) fn interim(self) -> Option<bool> {
         self.frequency.map(|frequency| matches!(frequency, b'2' | b'3'))
     }
 }

@@ -2,7 +2,7 @@
 
 /// What a line of a claim is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Service {
+pub(in crate::normalize::claims) enum Service {
     /// An evaluation and management service: the visit itself.
     Visit,
     /// A procedure.
@@ -17,7 +17,7 @@ pub(super) enum Service {
 
 /// What a code is for. The form of the code tells the system: payers send HCPCS codes in CPT's system, and CMS all in
 /// HCPCS's.
-pub(super) fn service(code: &str) -> Service {
+pub(in crate::normalize::claims) fn service(code: &str) -> Service {
     let bytes = code.as_bytes();
     let [first, .., last] = *bytes else {
         return Service::Other;

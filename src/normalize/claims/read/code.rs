@@ -6,29 +6,29 @@ use crate::normalize::codes::Codes;
 use crate::normalize::form::{canonical_code, canonical_system};
 
 /// ICD-10-CM.
-pub(super) const ICD_10_CM: &str = "http://hl7.org/fhir/sid/icd-10-cm";
+pub(in crate::normalize::claims) const ICD_10_CM: &str = "http://hl7.org/fhir/sid/icd-10-cm";
 /// ICD-9-CM.
-pub(super) const ICD_9_CM: &str = "http://hl7.org/fhir/sid/icd-9-cm";
+pub(in crate::normalize::claims) const ICD_9_CM: &str = "http://hl7.org/fhir/sid/icd-9-cm";
 /// NDC.
-pub(super) const NDC: &str = "http://hl7.org/fhir/sid/ndc";
+pub(in crate::normalize::claims) const NDC: &str = "http://hl7.org/fhir/sid/ndc";
 /// RxNorm.
-pub(super) const RXNORM: &str = "http://www.nlm.nih.gov/research/umls/rxnorm";
+pub(in crate::normalize::claims) const RXNORM: &str = "http://www.nlm.nih.gov/research/umls/rxnorm";
 /// CPT.
-pub(super) const CPT: &str = "http://www.ama-assn.org/go/cpt";
+pub(in crate::normalize::claims) const CPT: &str = "http://www.ama-assn.org/go/cpt";
 /// CDT.
-pub(super) const CDT: &str = "http://www.ada.org/cdt";
+pub(in crate::normalize::claims) const CDT: &str = "http://www.ada.org/cdt";
 /// NPI.
-pub(super) const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
+pub(in crate::normalize::claims) const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
 
 /// A coding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Code {
+pub(in crate::normalize::claims) struct Code {
     /// The canonical system.
-    pub(super) system: Option<Name>,
+    pub(in crate::normalize::claims) system: Option<Name>,
     /// The code in the form of its system.
-    pub(super) code: Name,
+    pub(in crate::normalize::claims) code: Name,
     /// What the source calls it.
-    pub(super) display: Option<Name>,
+    pub(in crate::normalize::claims) display: Option<Name>,
 }
 
 /// A display is no part of what a claim says: it may be filled in later.
@@ -41,7 +41,7 @@ impl std::hash::Hash for Code {
 
 impl Code {
     /// A coding that has a code.
-    pub(super) fn read(coding: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Option<Code> {
+    pub(in crate::normalize::claims) fn read(coding: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Option<Code> {
         let code = coding.get_str("code")?;
         let system = coding.get_str("system");
         let system = system.as_deref().map(|system| match canonical_system(system) {
@@ -68,12 +68,12 @@ impl Code {
     }
 
     /// Whether it is of the system.
-    pub(super) fn is_of(&self, system: &str) -> bool {
+    pub(in crate::normalize::claims) fn is_of(&self, system: &str) -> bool {
         self.system.as_deref() == Some(system)
     }
 
     /// As a Coding, with a display from the terminology where the source gave none.
-    pub(super) fn json(&self, codes: &dyn Codes) -> String {
+    pub(in crate::normalize::claims) fn json(&self, codes: &dyn Codes) -> String {
         let mut coding = Object::new();
         if let Some(system) = &self.system {
             coding.text("system", system);
@@ -86,7 +86,7 @@ impl Code {
     }
 
     /// What the source or the terminology calls it.
-    pub(super) fn name(&self, codes: &dyn Codes) -> Option<String> {
+    pub(in crate::normalize::claims) fn name(&self, codes: &dyn Codes) -> Option<String> {
         match (&self.display, &self.system) {
             (Some(display), _) => Some(display.to_string()),
             (None, Some(system)) => codes.display(system, &self.code).map(|display| display.into_owned()),
@@ -96,17 +96,17 @@ impl Code {
 }
 
 /// HCPCS.
-pub(super) const HCPCS: &str = "http://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets";
+pub(in crate::normalize::claims) const HCPCS: &str = "http://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets";
 
 /// A CodeableConcept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Concept {
+pub(in crate::normalize::claims) struct Concept {
     /// Its codings that have a code.
-    pub(super) codes: Vec<Code>,
+    pub(in crate::normalize::claims) codes: Vec<Code>,
     /// Its text.
-    pub(super) text: Option<Name>,
+    pub(in crate::normalize::claims) text: Option<Name>,
     /// Its text, unless a coding has it as its display: such a text may have been filled in by an earlier run.
-    pub(super) own_text: Option<Name>,
+    pub(in crate::normalize::claims) own_text: Option<Name>,
 }
 
 /// Nor is RxNorm's code beside an NDC: a mapping may add it.
@@ -122,7 +122,7 @@ impl std::hash::Hash for Concept {
 impl Concept {
     /// Reads a CodeableConcept. A code stands once in it, though a record that was normalized has it as the source
     /// wrote it, too.
-    pub(super) fn read(value: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Concept {
+    pub(in crate::normalize::claims) fn read(value: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Concept {
         let list = value.get("coding").into_iter().flat_map(|list| list.items());
         let mut read: Vec<Code> = Vec::new();
         for code in list.filter_map(|coding| Code::read(coding, names, codes)) {
@@ -145,7 +145,7 @@ impl Concept {
     }
 
     /// A concept of one coding, and of what the source calls it in its own words.
-    pub(super) fn of(code: Code, text: Option<&Name>) -> Concept {
+    pub(in crate::normalize::claims) fn of(code: Code, text: Option<&Name>) -> Concept {
         Concept {
             codes: vec![code],
             text: text.cloned(),
@@ -154,7 +154,7 @@ impl Concept {
     }
 
     /// As a CodeableConcept; its text is the display where there is none.
-    pub(super) fn json(&self, codes: &dyn Codes) -> Option<String> {
+    pub(in crate::normalize::claims) fn json(&self, codes: &dyn Codes) -> Option<String> {
         let text = self.name(codes);
         concept(
             self.codes.iter().map(|code| code.json(codes)).collect(),
@@ -163,7 +163,7 @@ impl Concept {
     }
 
     /// Its text, or else a display.
-    pub(super) fn name(&self, codes: &dyn Codes) -> Option<String> {
+    pub(in crate::normalize::claims) fn name(&self, codes: &dyn Codes) -> Option<String> {
         match &self.text {
             Some(text) => Some(text.to_string()),
             None => self.codes.iter().find_map(|code| code.name(codes)),
@@ -172,7 +172,7 @@ impl Concept {
 }
 
 /// A CodeableConcept of codings and a text.
-pub(super) fn concept(codings: Vec<String>, text: Option<&str>) -> Option<String> {
+pub(in crate::normalize::claims) fn concept(codings: Vec<String>, text: Option<&str>) -> Option<String> {
     let mut concept = Object::new();
     concept.list("coding", &codings);
     if let Some(text) = text {
@@ -182,7 +182,7 @@ pub(super) fn concept(codings: Vec<String>, text: Option<&str>) -> Option<String
 }
 
 /// A coding of a system that rules write themselves.
-pub(super) fn coding(system: &str, code: &str, display: Option<&str>) -> String {
+pub(in crate::normalize::claims) fn coding(system: &str, code: &str, display: Option<&str>) -> String {
     let mut coding = Object::new();
     coding.text("system", system).text("code", code);
     if let Some(display) = display {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::super::insurance_plan::Coverage;
+use super::super::out::{Context, Origin, Output, mark_url};
+use super::super::visits::Visits;
+use super::super::{condition, encounter, insurance_plan, medication_request, procedure, provenance};
 use super::claim::Claim;
-use super::insurance_plan::Coverage;
-use super::out::{Context, Origin, Output, mark_url};
 use super::own::Own;
 use super::party::Directory;
 use super::text::Names;
-use super::visits::Visits;
-use super::{condition, encounter, insurance_plan, medication_request, procedure, provenance};
 use crate::fhir::facts;
 use crate::normalize::plan::{Additions, Generated};
 use crate::normalize::record::Record;

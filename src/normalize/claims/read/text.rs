@@ -12,15 +12,15 @@ use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::Day;
 
 /// A text that facts share.
-pub(super) type Name = Arc<str>;
+pub(in crate::normalize::claims) type Name = Arc<str>;
 
 /// Keeps equal texts once: claims of one person repeat references, codes and displays.
 #[derive(Debug, Default)]
-pub(super) struct Names(FxHashSet<Name>);
+pub(in crate::normalize::claims) struct Names(FxHashSet<Name>);
 
 impl Names {
     /// The shared copy of a text.
-    pub(super) fn keep(&mut self, text: &str) -> Name {
+    pub(in crate::normalize::claims) fn keep(&mut self, text: &str) -> Name {
         if let Some(name) = self.0.get(text) {
             return name.clone();
         }
@@ -31,22 +31,22 @@ impl Names {
 }
 
 /// A text that a source wrote; `None` for the placeholder, which an earlier run put there.
-pub(super) fn said(text: Option<Cow<'_, str>>, names: &mut Names) -> Option<Name> {
+pub(in crate::normalize::claims) fn said(text: Option<Cow<'_, str>>, names: &mut Names) -> Option<Name> {
     text.filter(|text| text != PLACEHOLDER).map(|text| names.keep(&text))
 }
 
 /// A date or time as a source wrote it, and its calendar day there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct When {
+pub(in crate::normalize::claims) struct When {
     /// The day.
-    pub(super) day: Day,
+    pub(in crate::normalize::claims) day: Day,
     /// A valid FHIR date or dateTime.
-    pub(super) text: Name,
+    pub(in crate::normalize::claims) text: Name,
 }
 
 impl When {
     /// A full date, alone or in front of a time. Years and months alone give none. A time that FHIR does not allow is left out.
-    pub(super) fn read(text: &str, names: &mut Names) -> Option<When> {
+    pub(in crate::normalize::claims) fn read(text: &str, names: &mut Names) -> Option<When> {
         let date = text.get(..10)?;
         let day = day_of(date)?;
         let whole = text.len() == 10 || Temporal::instant(text).is_ok();
@@ -67,16 +67,16 @@ impl When {
 
 /// A period, open where a side is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Span {
+pub(in crate::normalize::claims) struct Span {
     /// Its first day.
-    pub(super) start: Option<When>,
+    pub(in crate::normalize::claims) start: Option<When>,
     /// Its last day.
-    pub(super) end: Option<When>,
+    pub(in crate::normalize::claims) end: Option<When>,
 }
 
 impl Span {
     /// The same day at both ends.
-    pub(super) fn of(when: When) -> Span {
+    pub(in crate::normalize::claims) fn of(when: When) -> Span {
         Span {
             start: Some(when.clone()),
             end: Some(when),
@@ -84,12 +84,12 @@ impl Span {
     }
 
     /// The first day, if it is known.
-    pub(super) fn day(&self) -> Option<Day> {
+    pub(in crate::normalize::claims) fn day(&self) -> Option<Day> {
         self.start.as_ref().or(self.end.as_ref()).map(|when| when.day)
     }
 
     /// As a Period. An end before the start is left out.
-    pub(super) fn json(&self) -> Option<String> {
+    pub(in crate::normalize::claims) fn json(&self) -> Option<String> {
         let mut period = Object::new();
         if let Some(start) = &self.start {
             period.text("start", &start.text);
@@ -103,33 +103,33 @@ impl Span {
 }
 
 /// The day of `YYYY-MM-DD`.
-pub(super) fn day_of(date: &str) -> Option<Day> {
+pub(in crate::normalize::claims) fn day_of(date: &str) -> Option<Day> {
     let date = NaiveDate::parse_from_str(date, "%Y-%m-%d").ok()?;
     Some(Day(date.to_epoch_days()))
 }
 
 /// `YYYY-MM-DD` of a day.
-pub(super) fn date_of(day: Day) -> String {
+pub(in crate::normalize::claims) fn date_of(day: Day) -> String {
     NaiveDate::from_epoch_days(day.0).unwrap_or_default().to_string()
 }
 
 /// The year of a day.
-pub(super) fn year_of(day: Day) -> i32 {
+pub(in crate::normalize::claims) fn year_of(day: Day) -> i32 {
     NaiveDate::from_epoch_days(day.0).unwrap_or_default().year()
 }
 
 /// A JSON object that is being written, its properties in the order in which they are added.
 #[derive(Debug)]
-pub(super) struct Object(Vec<u8>);
+pub(in crate::normalize::claims) struct Object(Vec<u8>);
 
 impl Object {
     /// An empty object.
-    pub(super) fn new() -> Object {
+    pub(in crate::normalize::claims) fn new() -> Object {
         Object(vec![b'{'])
     }
 
     /// A property whose value is JSON.
-    pub(super) fn raw(&mut self, name: &str, json: &str) -> &mut Object {
+    pub(in crate::normalize::claims) fn raw(&mut self, name: &str, json: &str) -> &mut Object {
         if self.0.len() > 1 {
             self.0.push(b',');
         }
@@ -140,7 +140,7 @@ impl Object {
     }
 
     /// A property whose value is JSON, if there is one.
-    pub(super) fn maybe(&mut self, name: &str, json: Option<String>) -> &mut Object {
+    pub(in crate::normalize::claims) fn maybe(&mut self, name: &str, json: Option<String>) -> &mut Object {
         if let Some(json) = json {
             self.raw(name, &json);
         }
@@ -148,12 +148,12 @@ impl Object {
     }
 
     /// A property whose value is a string.
-    pub(super) fn text(&mut self, name: &str, text: &str) -> &mut Object {
+    pub(in crate::normalize::claims) fn text(&mut self, name: &str, text: &str) -> &mut Object {
         self.raw(name, &quoted(text))
     }
 
     /// A property whose value is a list of JSON values; none if the list is empty.
-    pub(super) fn list(&mut self, name: &str, items: &[String]) -> &mut Object {
+    pub(in crate::normalize::claims) fn list(&mut self, name: &str, items: &[String]) -> &mut Object {
         if !items.is_empty() {
             self.raw(name, &format!("[{}]", items.join(",")));
         }
@@ -161,27 +161,27 @@ impl Object {
     }
 
     /// The object.
-    pub(super) fn json(&self) -> String {
+    pub(in crate::normalize::claims) fn json(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.0).into_owned();
         text.push('}');
         text
     }
 
     /// The object, unless it is empty.
-    pub(super) fn some(&self) -> Option<String> {
+    pub(in crate::normalize::claims) fn some(&self) -> Option<String> {
         (self.0.len() > 1).then(|| self.json())
     }
 }
 
 /// A JSON string.
-pub(super) fn quoted(text: &str) -> String {
+pub(in crate::normalize::claims) fn quoted(text: &str) -> String {
     let mut json = Vec::with_capacity(text.len() + 2);
     push_quoted(&mut json, text);
     String::from_utf8(json).unwrap_or_default()
 }
 
 /// A reference to a resource of the lake.
-pub(super) fn reference(text: &str) -> String {
+pub(in crate::normalize::claims) fn reference(text: &str) -> String {
     Object::new().text("reference", text).json()
 }
 

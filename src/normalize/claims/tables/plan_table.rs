@@ -1,14 +1,14 @@
 //! What a table of health plans says of a plan, as elements of InsurancePlan: areas, contact and premiums.
 
-use super::code::{coding, concept};
-use super::text::{Object, quoted};
+use super::super::read::code::{coding, concept};
+use super::super::read::text::{Object, quoted};
 use crate::normalize::plans::{Area, Contact, PlanFacts, Premium};
 
 const CONTACT_TYPE: &str = "http://terminology.hl7.org/CodeSystem/contactentity-type";
 const PHYSICAL_TYPE: &str = "http://terminology.hl7.org/CodeSystem/location-physical-type";
 
 /// Adds what is known.
-pub(super) fn write(known: &PlanFacts, json: &mut Object) {
+pub(in crate::normalize::claims) fn write(known: &PlanFacts, json: &mut Object) {
     let areas: Vec<(String, &Area)> = known
         .areas
         .iter()
