@@ -10,30 +10,36 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::knobs::Knobs;
-use super::people::Person;
+use super::super::office::knobs::Knobs;
+use super::super::office::people::Person;
 use super::row::Row;
 use crate::sandbox::calendar::{PRESENT, Text};
 
 /// What there can be. `large` has as many bytes as a knob says, `missing` is not there, and `forbidden` is refused.
-pub(super) const KINDS: &[&str] = &["pdf", "text", "html", "rtf", "ccda", "large", "missing", "forbidden"];
+pub(in crate::sandbox::payer) const KINDS: &[&str] =
+    &["pdf", "text", "html", "rtf", "ccda", "large", "missing", "forbidden"];
 
 /// A document.
-pub(super) struct Paper {
+pub(in crate::sandbox::payer) struct Paper {
     kind: &'static str,
-    pub(super) content_type: &'static str,
-    pub(super) bytes: Vec<u8>,
+    pub(in crate::sandbox::payer) content_type: &'static str,
+    pub(in crate::sandbox::payer) bytes: Vec<u8>,
 }
 
 /// The documents of a person, as knobs have them.
-pub(super) fn papers(person: &Person, knobs: &Knobs) -> Vec<Paper> {
+pub(in crate::sandbox::payer) fn papers(person: &Person, knobs: &Knobs) -> Vec<Paper> {
     let wanted = |kind: &&&str| knobs.attachments.iter().any(|one| one == **kind || one == "all");
     let made = KINDS.iter().filter(wanted).map(|kind| paper(kind, person, knobs));
     made.collect()
 }
 
 /// The document at an address under the FHIR base, or the status in its place.
-pub(super) fn at(person: &Person, knobs: &Knobs, folder: &str, name: &str) -> Result<Paper, StatusCode> {
+pub(in crate::sandbox::payer) fn at(
+    person: &Person,
+    knobs: &Knobs,
+    folder: &str,
+    name: &str,
+) -> Result<Paper, StatusCode> {
     let found = papers(person, knobs)
         .into_iter()
         .find(|paper| paper.address(person) == format!("{folder}/{name}"));
@@ -46,7 +52,7 @@ pub(super) fn at(person: &Person, knobs: &Knobs, folder: &str, name: &str) -> Re
 }
 
 /// The records that lead to a person's documents.
-pub(super) fn rows(person: &Person, knobs: &Knobs, base: &str) -> Vec<Arc<Row>> {
+pub(in crate::sandbox::payer) fn rows(person: &Person, knobs: &Knobs, base: &str) -> Vec<Arc<Row>> {
     let papers = papers(person, knobs);
     papers
         .iter()
@@ -70,7 +76,7 @@ impl Paper {
     }
 
     /// The document as a Binary.
-    pub(super) fn resource(&self, name: &str) -> Value {
+    pub(in crate::sandbox::payer) fn resource(&self, name: &str) -> Value {
         json!({"resourceType": "Binary", "id": name, "contentType": self.content_type, "data": STANDARD.encode(&self.bytes)})
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// The key, once it was used.
 #[derive(Default)]
-pub(super) struct IdentityKey(OnceLock<Option<Pair>>);
+pub(in crate::sandbox::payer) struct IdentityKey(OnceLock<Option<Pair>>);
 
 struct Pair {
     private: EncodingKey,
@@ -22,12 +22,12 @@ struct Pair {
 
 impl IdentityKey {
     /// The public half, as a JSON Web Key Set shows it.
-    pub(super) fn jwk(&self) -> Option<&Jwk> {
+    pub(in crate::sandbox::payer) fn jwk(&self) -> Option<&Jwk> {
         Some(&self.pair()?.jwk)
     }
 
     /// Signs claims.
-    pub(super) fn sign(&self, claims: &Value) -> Option<String> {
+    pub(in crate::sandbox::payer) fn sign(&self, claims: &Value) -> Option<String> {
         let pair = self.pair()?;
         let mut header = Header::new(Algorithm::RS256);
         header.kid.clone_from(&pair.jwk.common.key_id);
@@ -35,7 +35,7 @@ impl IdentityKey {
     }
 
     /// The claims of a token that this key signed for an issuer, while it is good.
-    pub(super) fn verify(&self, token: &str, issuer: &str) -> Option<Value> {
+    pub(in crate::sandbox::payer) fn verify(&self, token: &str, issuer: &str) -> Option<Value> {
         let pair = self.pair()?;
         let mut validation = Validation::new(Algorithm::RS256);
         validation.set_issuer(&[issuer]);

@@ -11,15 +11,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::answer::{json, oauth};
+use super::super::answer::{json, oauth};
+use super::super::office::knobs::{SecretBy, strikes};
+use super::super::office::organization::{CLIENT_ID, CLIENT_SECRET, Kind};
+use super::super::office::state::Office;
+use super::super::office::world::World;
+use super::super::params::Params;
 use super::grants::{Consent, Refused};
 use super::identity::{fhir_user, id_token, subject};
-use super::knobs::{SecretBy, strikes};
-use super::office::Office;
-use super::organization::{CLIENT_ID, CLIENT_SECRET, Kind};
-use super::params::Params;
 use super::scopes::Granted;
-use super::world::World;
 
 /// The grant type of RFC 7523.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -53,7 +53,7 @@ impl From<Refused> for Error {
 }
 
 /// Answers a token request.
-pub(super) async fn token(
+pub(in crate::sandbox::payer) async fn token(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
     headers: HeaderMap,
@@ -75,7 +75,7 @@ pub(super) async fn token(
     if knobs.token_page != 0 {
         let status = StatusCode::from_u16(knobs.token_page).unwrap_or(StatusCode::FORBIDDEN);
         let text = "<!DOCTYPE html><title>Blocked</title><p>This request was blocked.";
-        return super::answer::body(status, "text/html; charset=utf-8", text);
+        return super::super::answer::body(status, "text/html; charset=utf-8", text);
     }
     match answered(&world, office, &headers, &body) {
         Ok(answer) => json(StatusCode::OK, &answer),

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// How an organization behaves. The defaults are those of one that works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Knobs {
+pub(in crate::sandbox::payer) struct Knobs {
     /// Milliseconds that every answer of the FHIR API and the token endpoint takes longer.
     pub slow: u64,
     /// Every so many FHIR requests are answered by 429; never at 0.
@@ -110,7 +110,7 @@ pub(super) struct Knobs {
 /// How the address of a next page is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Next {
+pub(in crate::sandbox::payer) enum Next {
     /// Whole, under the FHIR base.
     #[default]
     Under,
@@ -127,7 +127,7 @@ pub(super) enum Next {
 /// Where a client's secret is looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum SecretBy {
+pub(in crate::sandbox::payer) enum SecretBy {
     /// As RFC 6749 says, in the header or in the body.
     #[default]
     Any,
@@ -140,7 +140,7 @@ pub(super) enum SecretBy {
 /// What is wrong with a malformed page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Malformed {
+pub(in crate::sandbox::payer) enum Malformed {
     /// The JSON breaks off in the middle.
     #[default]
     Truncated,
@@ -210,7 +210,7 @@ impl Default for Knobs {
 
 impl Knobs {
     /// These knobs with some turned: a JSON object of names and values.
-    pub(super) fn turned(&self, changes: &Value) -> Result<Knobs, KnobError> {
+    pub(in crate::sandbox::payer) fn turned(&self, changes: &Value) -> Result<Knobs, KnobError> {
         let Some(changes) = changes.as_object() else {
             return Err(KnobError("knobs are a JSON object of names and values".to_owned()));
         };
@@ -231,9 +231,10 @@ impl Knobs {
                 return Err(KnobError(format!("{name} is 0 or a status from 200 to 599")));
             }
         }
-        let is_document = |name: &String| name == "all" || super::papers::KINDS.contains(&name.as_str());
+        let is_document =
+            |name: &String| name == "all" || super::super::records::papers::KINDS.contains(&name.as_str());
         if !knobs.attachments.iter().all(is_document) || knobs.attachment_bytes > 1 << 30 {
-            let kinds = super::papers::KINDS.join(", ");
+            let kinds = super::super::records::papers::KINDS.join(", ");
             return Err(KnobError(format!(
                 "attachments are all, {kinds}; the large one has at most 2^30 bytes"
             )));
@@ -245,7 +246,7 @@ impl Knobs {
     }
 
     /// How much longer an answer takes.
-    pub(super) fn delay(&self) -> Duration {
+    pub(in crate::sandbox::payer) fn delay(&self) -> Duration {
         Duration::from_millis(self.slow.min(600_000))
     }
 }
@@ -257,7 +258,7 @@ pub struct KnobError(String);
 
 impl KnobError {
     /// There is no organization of this id.
-    pub(super) fn nobody(organization: &str) -> KnobError {
+    pub(in crate::sandbox::payer) fn nobody(organization: &str) -> KnobError {
         KnobError(format!("there is no organization {organization:?} in the sandbox"))
     }
 }
@@ -295,27 +296,27 @@ impl std::str::FromStr for Turn {
 
 /// What an organization was asked so far.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
-    pub(super) fhir: AtomicU64,
-    pub(super) pages: AtomicU64,
-    pub(super) token: AtomicU64,
+pub(in crate::sandbox::payer) struct Counts {
+    pub(in crate::sandbox::payer) fhir: AtomicU64,
+    pub(in crate::sandbox::payer) pages: AtomicU64,
+    pub(in crate::sandbox::payer) token: AtomicU64,
     at_once: AtomicU64,
     most_at_once: AtomicU64,
 }
 
 /// A FHIR request in flight.
-pub(super) struct InFlight<'c>(&'c Counts);
+pub(in crate::sandbox::payer) struct InFlight<'c>(&'c Counts);
 
 impl Counts {
     /// Counts a FHIR request as long as it is in flight.
-    pub(super) fn enter(&self) -> InFlight<'_> {
+    pub(in crate::sandbox::payer) fn enter(&self) -> InFlight<'_> {
         let now = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_at_once.fetch_max(now, Ordering::SeqCst);
         InFlight(self)
     }
 
     /// As a test reads them.
-    pub(super) fn shown(&self) -> Value {
+    pub(in crate::sandbox::payer) fn shown(&self) -> Value {
         serde_json::json!({
             "fhir": self.fhir.load(Ordering::SeqCst),
             "pages": self.pages.load(Ordering::SeqCst),
@@ -325,7 +326,7 @@ impl Counts {
     }
 
     /// Begins again.
-    pub(super) fn reset(&self) {
+    pub(in crate::sandbox::payer) fn reset(&self) {
         for count in [&self.fhir, &self.pages, &self.token, &self.most_at_once] {
             count.store(0, Ordering::SeqCst);
         }
@@ -339,7 +340,7 @@ impl Drop for InFlight<'_> {
 }
 
 /// Counts one more and says whether it is an `every`th one.
-pub(super) fn strikes(count: &AtomicU64, every: u64) -> bool {
+pub(in crate::sandbox::payer) fn strikes(count: &AtomicU64, every: u64) -> bool {
     let number = count.fetch_add(1, Ordering::SeqCst) + 1;
     every > 0 && number.is_multiple_of(every)
 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use super::organization::{Organization, SHARED};
+use super::super::office::organization::{Organization, SHARED};
 
 /// What an application asked for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Requested {
+pub(in crate::sandbox::payer) struct Requested {
     /// Scopes that are not about resource types, as `launch/patient`.
     plain: Vec<String>,
     /// Resource types, or `*`, with how they were written: `read`, `rs`.
@@ -16,12 +16,12 @@ pub(super) struct Requested {
 
 /// What a token allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Granted {
+pub(in crate::sandbox::payer) struct Granted {
     /// The scope as the token response gives it.
-    pub(super) text: String,
+    pub(in crate::sandbox::payer) text: String,
     types: BTreeSet<String>,
     /// Whether a refresh token goes with it.
-    pub(super) offline: bool,
+    pub(in crate::sandbox::payer) offline: bool,
 }
 
 /// What an organization with records grants beside resource types, and what the identity provider does.
@@ -30,7 +30,7 @@ const IDENTITY: &[&str] = &["openid", "profile"];
 
 impl Requested {
     /// Reads a scope.
-    pub(super) fn parse(scope: &str) -> Requested {
+    pub(in crate::sandbox::payer) fn parse(scope: &str) -> Requested {
         let mut requested = Requested::default();
         for word in scope.split_ascii_whitespace() {
             let resource = word.strip_prefix("patient/").and_then(|rest| rest.split_once('.'));
@@ -47,19 +47,28 @@ impl Requested {
     }
 
     /// Whether a scope that is not about resources was asked for.
-    pub(super) fn has(&self, scope: &str) -> bool {
+    pub(in crate::sandbox::payer) fn has(&self, scope: &str) -> bool {
         self.plain.iter().any(|one| one == scope)
     }
 
     /// The types of people's records that were asked for and are here: what a person chooses among.
-    pub(super) fn offered(&self, organization: &Organization, withheld: &[String]) -> Vec<&'static str> {
+    pub(in crate::sandbox::payer) fn offered(
+        &self,
+        organization: &Organization,
+        withheld: &[String],
+    ) -> Vec<&'static str> {
         let mut types = organization.personal();
         types.retain(|ty| self.covers(ty).is_some() && !withheld.iter().any(|one| one == ty));
         types
     }
 
     /// What is granted when the person leaves these types and, where it was asked for, lasting access.
-    pub(super) fn granted(&self, organization: &Organization, chosen: &[&str], offline: bool) -> Granted {
+    pub(in crate::sandbox::payer) fn granted(
+        &self,
+        organization: &Organization,
+        chosen: &[&str],
+        offline: bool,
+    ) -> Granted {
         let whole = organization.personal().iter().all(|ty| chosen.contains(ty));
         let mut words = self.plain_of(RECORDS);
         words.retain(|word| word != "offline_access" || offline);
@@ -94,12 +103,12 @@ impl Requested {
 
 impl Granted {
     /// All that the organization has: what facilities grant, where no person chooses.
-    pub(super) fn whole(organization: &Organization) -> Granted {
+    pub(in crate::sandbox::payer) fn whole(organization: &Organization) -> Granted {
         Requested::parse("launch/patient patient/*.read").granted(organization, &organization.personal(), false)
     }
 
     /// Only who the person is.
-    pub(super) fn identity(requested: &Requested) -> Granted {
+    pub(in crate::sandbox::payer) fn identity(requested: &Requested) -> Granted {
         Granted {
             text: requested.plain_of(IDENTITY).join(" "),
             ..Granted::default()
@@ -107,7 +116,7 @@ impl Granted {
     }
 
     /// Whether resources of a type may be read.
-    pub(super) fn allows(&self, ty: &str) -> bool {
+    pub(in crate::sandbox::payer) fn allows(&self, ty: &str) -> bool {
         self.types.contains(ty)
     }
 }

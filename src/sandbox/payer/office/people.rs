@@ -50,16 +50,16 @@ pub struct Person {
 
 /// What a person is looked for by.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Demographics {
-    pub(super) given: String,
-    pub(super) family: String,
-    pub(super) birth_date: String,
-    pub(super) gender: Option<String>,
-    pub(super) postal_code: Option<String>,
+pub(in crate::sandbox::payer) struct Demographics {
+    pub(in crate::sandbox::payer) given: String,
+    pub(in crate::sandbox::payer) family: String,
+    pub(in crate::sandbox::payer) birth_date: String,
+    pub(in crate::sandbox::payer) gender: Option<String>,
+    pub(in crate::sandbox::payer) postal_code: Option<String>,
 }
 
 /// The people.
-pub(super) struct People {
+pub(in crate::sandbox::payer) struct People {
     seed: u64,
     population: Population,
     register: OnceLock<Register>,
@@ -72,7 +72,7 @@ struct Register {
 }
 
 impl People {
-    pub(super) fn new(seed: u64, patients: u64) -> People {
+    pub(in crate::sandbox::payer) fn new(seed: u64, patients: u64) -> People {
         People {
             seed,
             population: Population::new(seed, patients),
@@ -80,26 +80,26 @@ impl People {
         }
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(in crate::sandbox::payer) fn count(&self) -> u64 {
         self.population.patients()
     }
 
-    pub(super) fn population(&self) -> &Population {
+    pub(in crate::sandbox::payer) fn population(&self) -> &Population {
         &self.population
     }
 
     /// The person of a number, where there is one.
-    pub(super) fn person(&self, index: u64) -> Option<Person> {
+    pub(in crate::sandbox::payer) fn person(&self, index: u64) -> Option<Person> {
         (index < self.count()).then(|| Person::of(&Profile::of(self.seed, index)))
     }
 
     /// A person's whole record.
-    pub(super) fn records(&self, index: u64) -> Records {
+    pub(in crate::sandbox::payer) fn records(&self, index: u64) -> Records {
         self.population.person(index)
     }
 
     /// Who logs in by this name and password.
-    pub(super) fn log_in(&self, user: &str, password: &str) -> Option<Person> {
+    pub(in crate::sandbox::payer) fn log_in(&self, user: &str, password: &str) -> Option<Person> {
         let user = user.trim().to_lowercase();
         let digits = user.bytes().rev().take_while(u8::is_ascii_digit).count();
         let number: u64 = user[user.len() - digits..].parse().ok()?;
@@ -108,12 +108,12 @@ impl People {
     }
 
     /// Whose Patient has this id.
-    pub(super) fn by_patient(&self, id: &str) -> Option<u64> {
+    pub(in crate::sandbox::payer) fn by_patient(&self, id: &str) -> Option<u64> {
         self.register().patients.get(id).copied()
     }
 
     /// The people who match, in their order.
-    pub(super) fn find(&self, by: &Demographics) -> Vec<Person> {
+    pub(in crate::sandbox::payer) fn find(&self, by: &Demographics) -> Vec<Person> {
         let born = self.register().births.get(by.birth_date.trim());
         let people = born.into_iter().flatten().filter_map(|index| self.person(*index));
         people.filter(|person| person.matches(by)).collect()
@@ -155,7 +155,7 @@ impl Person {
     }
 
     /// Whether the names agree but for accents, case and punctuation, and the rest to the letter.
-    pub(super) fn matches(&self, by: &Demographics) -> bool {
+    pub(in crate::sandbox::payer) fn matches(&self, by: &Demographics) -> bool {
         let agrees = |given: &Option<String>, own: &str| given.as_deref().is_none_or(|given| given.trim() == own);
         folded(&by.given) == folded(&self.given)
             && folded(&by.family) == folded(&self.family)

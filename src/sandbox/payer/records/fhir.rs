@@ -11,24 +11,24 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use serde_json::json;
 
-use super::answer::{body, fhir, outcome, unauthorized};
+use super::super::answer::{body, fhir, outcome, unauthorized};
+use super::super::office::knobs::{Malformed, strikes};
+use super::super::office::organization::{Kind, SHARED};
+use super::super::office::state::Office;
+use super::super::office::world::World;
+use super::super::params::Params;
+use super::super::sign_in::grants::Consent;
 use super::bundle::{Page, Query};
 use super::dialect;
-use super::grants::Consent;
 use super::holding::Holding;
-use super::knobs::{Malformed, strikes};
-use super::office::Office;
-use super::organization::{Kind, SHARED};
 use super::papers;
-use super::params::Params;
-use super::world::World;
 use crate::fhir::outcome::IssueType;
 
 /// Parameters that name the person whose records are asked for.
 const PEOPLE: &[&str] = &["patient", "subject", "beneficiary"];
 
 /// Answers `GET /{organization}/fhir/{type}/{id}`.
-pub(super) async fn read(
+pub(in crate::sandbox::payer) async fn read(
     State(world): State<Arc<World>>,
     Path((organization, ty, id)): Path<(String, String, String)>,
     headers: HeaderMap,
@@ -88,7 +88,7 @@ fn document(
 }
 
 /// Answers `GET /{organization}/fhir/{type}`.
-pub(super) async fn search(
+pub(in crate::sandbox::payer) async fn search(
     State(world): State<Arc<World>>,
     Path((organization, ty)): Path<(String, String)>,
     RawQuery(query): RawQuery,
@@ -100,7 +100,7 @@ pub(super) async fn search(
 }
 
 /// Answers `POST /{organization}/fhir/{type}/_search`.
-pub(super) async fn post(
+pub(in crate::sandbox::payer) async fn post(
     State(world): State<Arc<World>>,
     Path((organization, ty, id)): Path<(String, String, String)>,
     headers: HeaderMap,
@@ -119,7 +119,7 @@ pub(super) async fn post(
 }
 
 /// Answers `GET /{organization}/fhir/Patient/{id}/$everything`.
-pub(super) async fn operation(
+pub(in crate::sandbox::payer) async fn operation(
     State(world): State<Arc<World>>,
     Path((organization, ty, id, operation)): Path<(String, String, String, String)>,
     RawQuery(query): RawQuery,
@@ -160,7 +160,7 @@ pub(super) async fn operation(
 }
 
 /// Answers everything else under a FHIR base.
-pub(super) async fn nothing() -> Response {
+pub(in crate::sandbox::payer) async fn nothing() -> Response {
     outcome(StatusCode::NOT_FOUND, IssueType::NotSupported, "there is nothing here")
 }
 
@@ -272,9 +272,9 @@ async fn framed(
 }
 
 /// What comes of an organization that has no JSON.
-pub(super) fn xml() -> Response {
+pub(in crate::sandbox::payer) fn xml() -> Response {
     let text = r#"<?xml version="1.0"?><Bundle xmlns="http://hl7.org/fhir"><type value="searchset"/></Bundle>"#;
-    super::answer::body(StatusCode::OK, "application/fhir+xml", text)
+    super::super::answer::body(StatusCode::OK, "application/fhir+xml", text)
 }
 
 /// The access token that came.
@@ -355,7 +355,7 @@ fn answered(world: &World, office: &Office, asker: &Asker<'_>, query: Query) -> 
     let knobs = office.knobs();
     let malformed = strikes(&office.counts.pages, knobs.malformed_every).then_some(knobs.malformed);
     if malformed == Some(Malformed::Html) {
-        return super::answer::body(
+        return super::super::answer::body(
             StatusCode::OK,
             "text/html; charset=utf-8",
             "<!DOCTYPE html><title>Maintenance</title><p>We will be back soon.",

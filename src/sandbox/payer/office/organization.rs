@@ -42,7 +42,7 @@ pub struct Organization {
 }
 
 /// The resource types that belong to nobody: providers, places, plans and drugs.
-pub(super) const SHARED: &[&str] = &[
+pub(in crate::sandbox::payer) const SHARED: &[&str] = &[
     "InsurancePlan",
     "Location",
     "Medication",
@@ -136,7 +136,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
 ];
 
 /// The identity provider.
-pub(super) const IDENTITY: Organization = Organization {
+pub(in crate::sandbox::payer) const IDENTITY: Organization = Organization {
     id: "identity",
     name: "Truename Identity",
     labels: &["Truename Identity"],
@@ -170,7 +170,7 @@ impl Organization {
     }
 
     /// The resource types of people's own records, in the order of their names.
-    pub(super) fn personal(&self) -> Vec<&'static str> {
+    pub(in crate::sandbox::payer) fn personal(&self) -> Vec<&'static str> {
         let mut types: Vec<_> = self.holds.iter().chain(self.besides).copied().collect();
         types.sort_unstable();
         types
@@ -185,7 +185,7 @@ impl Organization {
     }
 
     /// Its place among the facilities of the record locator.
-    pub(super) fn facility(&self) -> Option<u64> {
+    pub(in crate::sandbox::payer) fn facility(&self) -> Option<u64> {
         let facilities = ORGANIZATIONS.iter().filter(|one| one.kind == Kind::Facility);
         facilities.zip(0..).find(|(one, _)| one.id == self.id).map(|(_, at)| at)
     }

@@ -8,12 +8,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::answer::{json as answer, oauth};
+use super::super::answer::{json as answer, oauth};
+use super::super::params::Params;
 use super::knobs::Knobs;
-use super::office::Office;
 use super::organization::{CLIENT_ID, Kind};
-use super::params::Params;
 use super::people::{PASSWORD, Person};
+use super::state::Office;
 use super::world::World;
 
 /// How many logins are listed where nobody says.
@@ -21,7 +21,7 @@ const LOGINS: u64 = 20;
 const MOST_LOGINS: u64 = 1000;
 
 /// Lists the organizations.
-pub(super) async fn organizations(State(world): State<Arc<World>>) -> Response {
+pub(in crate::sandbox::payer) async fn organizations(State(world): State<Arc<World>>) -> Response {
     let organizations: Vec<Value> = world
         .offices()
         .map(|office| {
@@ -51,7 +51,7 @@ pub(super) async fn organizations(State(world): State<Arc<World>>) -> Response {
 }
 
 /// Lists logins, from the first on.
-pub(super) async fn logins(State(world): State<Arc<World>>, RawQuery(query): RawQuery) -> Response {
+pub(in crate::sandbox::payer) async fn logins(State(world): State<Arc<World>>, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let number = |name: &str, otherwise: u64| params.get(name).map_or(Some(otherwise), |text| text.parse().ok());
     let (Some(count), Some(from)) = (number("count", LOGINS), number("from", 0)) else {
@@ -75,7 +75,10 @@ pub(super) async fn logins(State(world): State<Arc<World>>, RawQuery(query): Raw
 }
 
 /// Shows the knobs.
-pub(super) async fn knobs(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
+pub(in crate::sandbox::payer) async fn knobs(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+) -> Response {
     match world.office(&organization) {
         Some(office) => answer(StatusCode::OK, &json!(*office.knobs())),
         None => nobody(),
@@ -83,7 +86,11 @@ pub(super) async fn knobs(State(world): State<Arc<World>>, Path(organization): P
 }
 
 /// Turns some knobs of one organization, or of `all`.
-pub(super) async fn turn(State(world): State<Arc<World>>, Path(organization): Path<String>, body: Bytes) -> Response {
+pub(in crate::sandbox::payer) async fn turn(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+    body: Bytes,
+) -> Response {
     let Ok(changes) = serde_json::from_slice(&body) else {
         return bad("the body must be JSON");
     };
@@ -95,7 +102,10 @@ pub(super) async fn turn(State(world): State<Arc<World>>, Path(organization): Pa
 }
 
 /// Turns every knob back.
-pub(super) async fn reset(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
+pub(in crate::sandbox::payer) async fn reset(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+) -> Response {
     match world.office(&organization) {
         Some(office) => {
             office.turn(Knobs::default());
@@ -106,7 +116,10 @@ pub(super) async fn reset(State(world): State<Arc<World>>, Path(organization): P
 }
 
 /// How often an organization was asked.
-pub(super) async fn requests(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
+pub(in crate::sandbox::payer) async fn requests(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+) -> Response {
     match world.office(&organization) {
         Some(office) => answer(StatusCode::OK, &office.counts.shown()),
         None => nobody(),
@@ -114,7 +127,10 @@ pub(super) async fn requests(State(world): State<Arc<World>>, Path(organization)
 }
 
 /// Counts from nothing again.
-pub(super) async fn recount(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
+pub(in crate::sandbox::payer) async fn recount(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+) -> Response {
     match world.office(&organization) {
         Some(office) => {
             office.counts.reset();
@@ -125,7 +141,10 @@ pub(super) async fn recount(State(world): State<Arc<World>>, Path(organization):
 }
 
 /// Ends every access token of an organization.
-pub(super) async fn expire(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
+pub(in crate::sandbox::payer) async fn expire(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+) -> Response {
     match world.office(&organization) {
         Some(office) => {
             office.grants().expire();
@@ -136,7 +155,7 @@ pub(super) async fn expire(State(world): State<Arc<World>>, Path(organization): 
 }
 
 /// Registers a redirect URI with an organization.
-pub(super) async fn redirect_uri(
+pub(in crate::sandbox::payer) async fn redirect_uri(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
     body: Bytes,
@@ -156,7 +175,11 @@ pub(super) async fn redirect_uri(
 
 /// Changes the content of one resource: `{"user" or "patient", "record"}`; without `record`, of the first of the person's own
 /// that is no Patient.
-pub(super) async fn bump(State(world): State<Arc<World>>, Path(organization): Path<String>, body: Bytes) -> Response {
+pub(in crate::sandbox::payer) async fn bump(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+    body: Bytes,
+) -> Response {
     let (office, body, person) = match about(&world, &organization, &body) {
         Ok(found) => found,
         Err(None) => return nobody(),
@@ -178,7 +201,11 @@ pub(super) async fn bump(State(world): State<Arc<World>>, Path(organization): Pa
 }
 
 /// Adds a resource to a person's records, or replaces one: `{"user" or "patient", "resource"}`.
-pub(super) async fn put(State(world): State<Arc<World>>, Path(organization): Path<String>, body: Bytes) -> Response {
+pub(in crate::sandbox::payer) async fn put(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+    body: Bytes,
+) -> Response {
     let (office, body, person) = match about(&world, &organization, &body) {
         Ok(found) => found,
         Err(None) => return nobody(),
@@ -191,7 +218,11 @@ pub(super) async fn put(State(world): State<Arc<World>>, Path(organization): Pat
 }
 
 /// Takes a resource away: `{"user" or "patient", "record"}`.
-pub(super) async fn remove(State(world): State<Arc<World>>, Path(organization): Path<String>, body: Bytes) -> Response {
+pub(in crate::sandbox::payer) async fn remove(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+    body: Bytes,
+) -> Response {
     let (office, body, person) = match about(&world, &organization, &body) {
         Ok(found) => found,
         Err(None) => return nobody(),

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use url::{Host, Url};
 
-use super::additions::Additions;
-use super::grants::Grants;
+use super::super::records::additions::Additions;
+use super::super::sign_in::grants::Grants;
 use super::knobs::{Counts, Knobs};
 use super::organization::{Kind, Organization};
 
 /// An organization at work.
-pub(super) struct Office {
-    pub(super) organization: &'static Organization,
-    pub(super) counts: Counts,
+pub(in crate::sandbox::payer) struct Office {
+    pub(in crate::sandbox::payer) organization: &'static Organization,
+    pub(in crate::sandbox::payer) counts: Counts,
     knobs: Mutex<Arc<Knobs>>,
     grants: Mutex<Grants>,
     changes: Mutex<HashMap<u64, Changes>>,
@@ -22,14 +22,14 @@ pub(super) struct Office {
 
 /// What tests changed in one person's records.
 #[derive(Clone, Default)]
-pub(super) struct Changes {
+pub(in crate::sandbox::payer) struct Changes {
     /// How often something was changed, which tells holdings apart.
-    pub(super) times: u64,
-    pub(super) additions: Additions,
+    pub(in crate::sandbox::payer) times: u64,
+    pub(in crate::sandbox::payer) additions: Additions,
 }
 
 impl Office {
-    pub(super) fn new(organization: &'static Organization, redirect_uris: &[String]) -> Office {
+    pub(in crate::sandbox::payer) fn new(organization: &'static Organization, redirect_uris: &[String]) -> Office {
         Office {
             organization,
             counts: Counts::default(),
@@ -41,32 +41,32 @@ impl Office {
     }
 
     /// How it is turned just now.
-    pub(super) fn knobs(&self) -> Arc<Knobs> {
+    pub(in crate::sandbox::payer) fn knobs(&self) -> Arc<Knobs> {
         locked(&self.knobs).clone()
     }
 
-    pub(super) fn turn(&self, knobs: Knobs) {
+    pub(in crate::sandbox::payer) fn turn(&self, knobs: Knobs) {
         *locked(&self.knobs) = Arc::new(knobs);
     }
 
     /// What it handed out.
-    pub(super) fn grants(&self) -> MutexGuard<'_, Grants> {
+    pub(in crate::sandbox::payer) fn grants(&self) -> MutexGuard<'_, Grants> {
         locked(&self.grants)
     }
 
     /// Whether it grants refresh tokens.
-    pub(super) fn refreshable(&self) -> bool {
+    pub(in crate::sandbox::payer) fn refreshable(&self) -> bool {
         let lasting = self.knobs().refreshable.unwrap_or(self.organization.refreshable);
         lasting && self.organization.kind != Kind::Portal
     }
 
     /// What was changed in a person's records.
-    pub(super) fn changes(&self, person: u64) -> Option<Changes> {
+    pub(in crate::sandbox::payer) fn changes(&self, person: u64) -> Option<Changes> {
         locked(&self.changes).get(&person).cloned()
     }
 
     /// Changes a person's records.
-    pub(super) fn change<T>(&self, person: u64, change: impl FnOnce(&mut Additions) -> T) -> T {
+    pub(in crate::sandbox::payer) fn change<T>(&self, person: u64, change: impl FnOnce(&mut Additions) -> T) -> T {
         let mut changes = locked(&self.changes);
         let changes = changes.entry(person).or_default();
         changes.times += 1;
@@ -74,7 +74,7 @@ impl Office {
     }
 
     /// Registers a redirect URI, matched to the letter.
-    pub(super) fn register(&self, redirect_uri: String) {
+    pub(in crate::sandbox::payer) fn register(&self, redirect_uri: String) {
         let mut registered = locked(&self.redirect_uris);
         if !registered.contains(&redirect_uri) {
             registered.push(redirect_uri);
@@ -82,7 +82,7 @@ impl Office {
     }
 
     /// Whether a person may be sent back there: to what is registered, and to this machine.
-    pub(super) fn admits(&self, redirect_uri: &str) -> bool {
+    pub(in crate::sandbox::payer) fn admits(&self, redirect_uri: &str) -> bool {
         locked(&self.redirect_uris).iter().any(|one| one == redirect_uri) || is_loopback(redirect_uri)
     }
 }

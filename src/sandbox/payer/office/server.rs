@@ -11,13 +11,15 @@ use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 
-use super::answer::page;
+use super::super::answer::page;
+use super::super::records::pages::{HomePage, Listed};
+use super::super::records::{fhir, metadata};
+use super::super::sign_in::{authorize, consent, identity, login, token};
 use super::knobs::KnobError;
 use super::organization::{CLIENT_ID, Kind};
-use super::pages::{HomePage, Listed};
 use super::people::{PASSWORD, Person};
 use super::world::{Settings, World};
-use super::{admin, authorize, consent, fhir, identity, locator, login, metadata, token};
+use super::{admin, locator};
 use crate::sandbox::app::{App, AppSettings};
 
 /// How many people the start page names.

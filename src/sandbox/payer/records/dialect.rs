@@ -2,14 +2,14 @@
 
 use axum::http::StatusCode;
 
+use super::super::office::knobs::Knobs;
+use super::super::params::Params;
 use super::bundle::has_codes;
-use super::knobs::Knobs;
-use super::params::Params;
 use super::row::Row;
 use crate::fhir::outcome::IssueType;
 
 /// Parameters by which people's own records are found beside the person.
-pub(super) const FILTERS: &[&str] = &[
+pub(in crate::sandbox::payer) const FILTERS: &[&str] = &[
     "category",
     "clinical-status",
     "code",
@@ -19,17 +19,21 @@ pub(super) const FILTERS: &[&str] = &[
 ];
 
 /// Why a search is refused.
-pub(super) struct Refused(pub(super) StatusCode, pub(super) IssueType, pub(super) String);
+pub(in crate::sandbox::payer) struct Refused(
+    pub(in crate::sandbox::payer) StatusCode,
+    pub(in crate::sandbox::payer) IssueType,
+    pub(in crate::sandbox::payer) String,
+);
 
 /// Whether a record is of a category that is forbidden.
-pub(super) fn is_forbidden(knobs: &Knobs, row: &Row) -> bool {
+pub(in crate::sandbox::payer) fn is_forbidden(knobs: &Knobs, row: &Row) -> bool {
     let forbidden = knobs.forbid.get(&row.resource_type).into_iter().flatten();
     let mut of_record = forbidden.filter(|category| has_codes(row, &[("category".to_owned(), (*category).clone())]));
     of_record.next().is_some()
 }
 
 /// Whether a search is answered.
-pub(super) fn admitted(knobs: &Knobs, ty: &str, params: &Params) -> Result<(), Refused> {
+pub(in crate::sandbox::payer) fn admitted(knobs: &Knobs, ty: &str, params: &Params) -> Result<(), Refused> {
     let invalid = |text: String| Err(Refused(StatusCode::BAD_REQUEST, IssueType::Invalid, text));
     let is_named = |types: &[String]| types.iter().any(|one| one == ty);
     let status = |status: u16| StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);

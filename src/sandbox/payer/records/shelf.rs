@@ -8,11 +8,11 @@ use crate::sandbox::population::Population;
 
 /// The shared resources.
 #[derive(Default)]
-pub(super) struct Shelf(OnceLock<HashMap<String, Arc<Row>>>);
+pub(in crate::sandbox::payer) struct Shelf(OnceLock<HashMap<String, Arc<Row>>>);
 
 impl Shelf {
     /// The resource that a relative reference leads to.
-    pub(super) fn get(&self, population: &Population, reference: &str) -> Option<Arc<Row>> {
+    pub(in crate::sandbox::payer) fn get(&self, population: &Population, reference: &str) -> Option<Arc<Row>> {
         let rows = self.0.get_or_init(|| {
             let mut rows = HashMap::new();
             for records in population.directory() {

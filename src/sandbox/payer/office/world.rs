@@ -5,14 +5,14 @@ use std::sync::Arc;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::holding::Holding;
-use super::key::IdentityKey;
+use super::super::records::holding::Holding;
+use super::super::records::papers;
+use super::super::records::shelf::Shelf;
+use super::super::sign_in::key::IdentityKey;
 use super::knobs::{KnobError, Knobs, Turn};
-use super::office::Office;
 use super::organization::{IDENTITY, Kind, ORGANIZATIONS};
-use super::papers;
 use super::people::People;
-use super::shelf::Shelf;
+use super::state::Office;
 
 /// How many bytes of holdings are kept, and about how large one is.
 const KEPT: u64 = 96 << 20;
@@ -34,10 +34,10 @@ pub struct Settings {
 }
 
 /// Everything that one sandbox serves.
-pub(super) struct World {
-    pub(super) base_url: String,
-    pub(super) people: People,
-    pub(super) key: IdentityKey,
+pub(in crate::sandbox::payer) struct World {
+    pub(in crate::sandbox::payer) base_url: String,
+    pub(in crate::sandbox::payer) people: People,
+    pub(in crate::sandbox::payer) key: IdentityKey,
     offices: Vec<Office>,
     shelf: Shelf,
     holdings: Cache<Key, Arc<Holding>, ByBytes>,
@@ -56,7 +56,7 @@ impl Weighter<Key, Arc<Holding>> for ByBytes {
 }
 
 impl World {
-    pub(super) fn new(settings: Settings) -> Result<World, KnobError> {
+    pub(in crate::sandbox::payer) fn new(settings: Settings) -> Result<World, KnobError> {
         let organizations = ORGANIZATIONS.iter().chain(std::iter::once(&IDENTITY));
         let world = World {
             people: People::new(settings.seed, settings.patients),
@@ -78,19 +78,23 @@ impl World {
     }
 
     /// The organization of an id.
-    pub(super) fn office(&self, id: &str) -> Option<&Office> {
+    pub(in crate::sandbox::payer) fn office(&self, id: &str) -> Option<&Office> {
         self.offices.iter().find(|office| office.organization.id == id)
     }
 
     /// The organizations with records.
-    pub(super) fn offices(&self) -> impl Iterator<Item = &Office> {
+    pub(in crate::sandbox::payer) fn offices(&self) -> impl Iterator<Item = &Office> {
         self.offices
             .iter()
             .filter(|office| office.organization.kind != Kind::Identity)
     }
 
     /// Turns knobs of one organization, or of `all`; gives them as they are now.
-    pub(super) fn turn(&self, organization: &str, changes: &serde_json::Value) -> Result<Option<Knobs>, KnobError> {
+    pub(in crate::sandbox::payer) fn turn(
+        &self,
+        organization: &str,
+        changes: &serde_json::Value,
+    ) -> Result<Option<Knobs>, KnobError> {
         let chosen = self
             .offices
             .iter()
@@ -105,12 +109,12 @@ impl World {
     }
 
     /// The FHIR base of an organization.
-    pub(super) fn fhir_base(&self, office: &Office) -> String {
+    pub(in crate::sandbox::payer) fn fhir_base(&self, office: &Office) -> String {
         format!("{}/{}/fhir", self.base_url, office.organization.id)
     }
 
     /// What an organization holds of a person.
-    pub(super) fn holding(&self, office: &Office, index: u64) -> Arc<Holding> {
+    pub(in crate::sandbox::payer) fn holding(&self, office: &Office, index: u64) -> Arc<Holding> {
         let Some(person) = self.people.person(index).filter(|_| !office.knobs().no_records) else {
             return Arc::default();
         };

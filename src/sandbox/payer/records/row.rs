@@ -4,15 +4,15 @@ use crate::sandbox::records::Record;
 
 /// A resource and what it is found by.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) resource_type: String,
-    pub(super) id: String,
-    pub(super) json: String,
+pub(in crate::sandbox::payer) struct Row {
+    pub(in crate::sandbox::payer) resource_type: String,
+    pub(in crate::sandbox::payer) id: String,
+    pub(in crate::sandbox::payer) json: String,
 }
 
 impl Row {
     /// A resource of the population, which is written with its type and id in front.
-    pub(super) fn written(record: Record<'_>) -> Row {
+    pub(in crate::sandbox::payer) fn written(record: Record<'_>) -> Row {
         let id = record.json.split_once(r#""id":""#).map_or("", |(_, rest)| rest);
         Row {
             resource_type: record.resource_type.to_owned(),
@@ -22,12 +22,12 @@ impl Row {
     }
 
     /// `Observation/…`.
-    pub(super) fn reference(&self) -> String {
+    pub(in crate::sandbox::payer) fn reference(&self) -> String {
         format!("{}/{}", self.resource_type, self.id)
     }
 
     /// The relative references within, as they stand in the text.
-    pub(super) fn references(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::sandbox::payer) fn references(&self) -> impl Iterator<Item = &str> {
         let marks = memchr::memmem::find_iter(self.json.as_bytes(), br#""reference":""#);
         marks.filter_map(|at| {
             let rest = &self.json[at + r#""reference":""#.len()..];

@@ -8,14 +8,14 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::answer::{back, see_other};
+use super::super::answer::{back, see_other};
+use super::super::office::organization::{CLIENT_ID, Kind};
+use super::super::office::state::Office;
+use super::super::office::world::World;
+use super::super::params::Params;
+use super::super::records::pages::message;
 use super::grants::Flow;
-use super::office::Office;
-use super::organization::{CLIENT_ID, Kind};
-use super::pages::message;
-use super::params::Params;
 use super::scopes::Requested;
-use super::world::World;
 
 /// What may come once at most.
 const SINGLE: &[&str] = &[
@@ -34,7 +34,7 @@ const SINGLE: &[&str] = &[
 struct Refusal(&'static str, String);
 
 /// Takes an authorization request up and leads to the login page.
-pub(super) async fn authorize(
+pub(in crate::sandbox::payer) async fn authorize(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
     RawQuery(query): RawQuery,
@@ -67,14 +67,14 @@ pub(super) async fn authorize(
 }
 
 /// The organization where people log in by themselves.
-pub(super) fn portal<'w>(world: &'w World, organization: &str) -> Option<&'w Office> {
+pub(in crate::sandbox::payer) fn portal<'w>(world: &'w World, organization: &str) -> Option<&'w Office> {
     world
         .office(organization)
         .filter(|office| office.organization.kind != Kind::Facility)
 }
 
 /// There is nothing to log in to.
-pub(super) fn no_portal() -> Response {
+pub(in crate::sandbox::payer) fn no_portal() -> Response {
     message(
         StatusCode::NOT_FOUND,
         "Nothing here",

@@ -5,27 +5,27 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::super::office::knobs::{Malformed, Next};
+use super::super::sign_in::scopes::Granted;
 use super::holding::Holding;
-use super::knobs::{Malformed, Next};
 use super::row::Row;
-use super::scopes::Granted;
 
 /// What is looked for, and from where on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Query {
+pub(in crate::sandbox::payer) struct Query {
     /// What follows the FHIR base, as `Observation`.
-    pub(super) path: String,
+    pub(in crate::sandbox::payer) path: String,
     /// Resource types; all without.
-    pub(super) types: Vec<String>,
-    pub(super) ids: Option<Vec<String>>,
+    pub(in crate::sandbox::payer) types: Vec<String>,
+    pub(in crate::sandbox::payer) ids: Option<Vec<String>>,
     /// Codes that records have: by element, as `category`.
-    pub(super) filters: Vec<(String, String)>,
+    pub(in crate::sandbox::payer) filters: Vec<(String, String)>,
     /// Provenance of what is found comes along.
-    pub(super) provenance: bool,
+    pub(in crate::sandbox::payer) provenance: bool,
     /// Records that were last updated then or later, as an instant.
-    pub(super) since: Option<String>,
-    pub(super) count: u64,
-    pub(super) offset: u64,
+    pub(in crate::sandbox::payer) since: Option<String>,
+    pub(in crate::sandbox::payer) count: u64,
+    pub(in crate::sandbox::payer) offset: u64,
 }
 
 impl Default for Query {
@@ -45,7 +45,7 @@ impl Default for Query {
 
 impl Query {
     /// Reads what a `next` link carries.
-    pub(super) fn from_link(text: &str) -> Option<Query> {
+    pub(in crate::sandbox::payer) fn from_link(text: &str) -> Option<Query> {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
     }
 
@@ -70,7 +70,7 @@ fn is_since(row: &Row, since: &str) -> bool {
 }
 
 /// Whether a record has a code in each of these elements.
-pub(super) fn has_codes(row: &Row, filters: &[(String, String)]) -> bool {
+pub(in crate::sandbox::payer) fn has_codes(row: &Row, filters: &[(String, String)]) -> bool {
     let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
     let has = |(name, code): &(String, String)| {
         let element = match name.as_str() {
@@ -88,21 +88,21 @@ pub(super) fn has_codes(row: &Row, filters: &[(String, String)]) -> bool {
 }
 
 /// One page of a person's records.
-pub(super) struct Page<'a> {
-    pub(super) base: String,
-    pub(super) holding: &'a Holding,
-    pub(super) granted: &'a Granted,
-    pub(super) query: Query,
+pub(in crate::sandbox::payer) struct Page<'a> {
+    pub(in crate::sandbox::payer) base: String,
+    pub(in crate::sandbox::payer) holding: &'a Holding,
+    pub(in crate::sandbox::payer) granted: &'a Granted,
+    pub(in crate::sandbox::payer) query: Query,
     /// How many resources a page holds at most.
-    pub(super) most: u64,
-    pub(super) malformed: Option<Malformed>,
+    pub(in crate::sandbox::payer) most: u64,
+    pub(in crate::sandbox::payer) malformed: Option<Malformed>,
     /// How the next page's address is written.
-    pub(super) next: Next,
+    pub(in crate::sandbox::payer) next: Next,
 }
 
 impl Page<'_> {
     /// The Bundle as JSON, in the way it is to be malformed.
-    pub(super) fn written(&self) -> String {
+    pub(in crate::sandbox::payer) fn written(&self) -> String {
         let rows = self.holding.rows.iter();
         let found: Vec<&Row> = rows
             .map(|row| &**row)

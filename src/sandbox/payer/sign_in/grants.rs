@@ -17,24 +17,24 @@ const CODE: Duration = Duration::from_secs(10 * 60);
 
 /// An authorization request and how far the person got with it.
 #[derive(Clone, Debug)]
-pub(super) struct Flow {
-    pub(super) client: String,
-    pub(super) redirect_uri: String,
-    pub(super) state: String,
-    pub(super) challenge: String,
-    pub(super) nonce: Option<String>,
-    pub(super) requested: Requested,
+pub(in crate::sandbox::payer) struct Flow {
+    pub(in crate::sandbox::payer) client: String,
+    pub(in crate::sandbox::payer) redirect_uri: String,
+    pub(in crate::sandbox::payer) state: String,
+    pub(in crate::sandbox::payer) challenge: String,
+    pub(in crate::sandbox::payer) nonce: Option<String>,
+    pub(in crate::sandbox::payer) requested: Requested,
     /// Who logged in.
-    pub(super) person: Option<u64>,
+    pub(in crate::sandbox::payer) person: Option<u64>,
 }
 
 /// What a person agreed to.
 #[derive(Clone, Debug)]
-pub(super) struct Consent {
-    pub(super) client: String,
-    pub(super) person: u64,
-    pub(super) granted: Granted,
-    pub(super) nonce: Option<String>,
+pub(in crate::sandbox::payer) struct Consent {
+    pub(in crate::sandbox::payer) client: String,
+    pub(in crate::sandbox::payer) person: u64,
+    pub(in crate::sandbox::payer) granted: Granted,
+    pub(in crate::sandbox::payer) nonce: Option<String>,
 }
 
 struct Code {
@@ -45,7 +45,7 @@ struct Code {
 
 /// Everything handed out.
 #[derive(Default)]
-pub(super) struct Grants {
+pub(in crate::sandbox::payer) struct Grants {
     flows: Expiring<Flow>,
     codes: Expiring<Code>,
     access: Expiring<Consent>,
@@ -54,7 +54,7 @@ pub(super) struct Grants {
 
 /// Why a code or a refresh token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
+pub(in crate::sandbox::payer) enum Refused {
     #[error("the code is unknown, expired or used already")]
     Code,
     #[error("the code was issued to another client")]
@@ -69,28 +69,28 @@ pub(super) enum Refused {
 
 impl Grants {
     /// Begins a flow; gives its name, which only the person's browser learns.
-    pub(super) fn begin(&mut self, flow: Flow) -> String {
+    pub(in crate::sandbox::payer) fn begin(&mut self, flow: Flow) -> String {
         self.flows.insert(flow, FLOW)
     }
 
-    pub(super) fn flow(&self, name: &str) -> Option<Flow> {
+    pub(in crate::sandbox::payer) fn flow(&self, name: &str) -> Option<Flow> {
         self.flows.get(name).cloned()
     }
 
     /// Remembers who logged in.
-    pub(super) fn logged_in(&mut self, name: &str, person: u64) {
+    pub(in crate::sandbox::payer) fn logged_in(&mut self, name: &str, person: u64) {
         if let Some(flow) = self.flows.get_mut(name) {
             flow.person = Some(person);
         }
     }
 
     /// Ends a flow.
-    pub(super) fn end(&mut self, name: &str) -> Option<Flow> {
+    pub(in crate::sandbox::payer) fn end(&mut self, name: &str) -> Option<Flow> {
         self.flows.remove(name)
     }
 
     /// A code for what a person agreed to.
-    pub(super) fn code(&mut self, flow: &Flow, consent: Consent) -> String {
+    pub(in crate::sandbox::payer) fn code(&mut self, flow: &Flow, consent: Consent) -> String {
         let code = Code {
             redirect_uri: flow.redirect_uri.clone(),
             challenge: flow.challenge.clone(),
@@ -100,7 +100,7 @@ impl Grants {
     }
 
     /// Redeems a code, which is gone whether or not the rest fits.
-    pub(super) fn redeem(
+    pub(in crate::sandbox::payer) fn redeem(
         &mut self,
         code: &str,
         client: &str,
@@ -121,31 +121,31 @@ impl Grants {
     }
 
     /// An access token.
-    pub(super) fn access(&mut self, consent: Consent, seconds: u64) -> String {
+    pub(in crate::sandbox::payer) fn access(&mut self, consent: Consent, seconds: u64) -> String {
         self.access.insert(consent, Duration::from_secs(seconds))
     }
 
     /// A refresh token.
-    pub(super) fn refresh(&mut self, consent: Consent) -> String {
+    pub(in crate::sandbox::payer) fn refresh(&mut self, consent: Consent) -> String {
         let token = random();
         self.refresh.insert(token.clone(), consent);
         token
     }
 
     /// Redeems a refresh token, which is gone with that.
-    pub(super) fn refreshed(&mut self, token: &str, client: &str) -> Result<Consent, Refused> {
+    pub(in crate::sandbox::payer) fn refreshed(&mut self, token: &str, client: &str) -> Result<Consent, Refused> {
         let ours = self.refresh.get(token).is_some_and(|consent| consent.client == client);
         let consent = ours.then(|| self.refresh.remove(token)).flatten();
         consent.ok_or(Refused::Refresh)
     }
 
     /// What an access token stands for, while it is good.
-    pub(super) fn bearer(&self, token: &str) -> Option<Consent> {
+    pub(in crate::sandbox::payer) fn bearer(&self, token: &str) -> Option<Consent> {
         self.access.get(token).cloned()
     }
 
     /// Ends every access token.
-    pub(super) fn expire(&mut self) {
+    pub(in crate::sandbox::payer) fn expire(&mut self) {
         self.access = Expiring::default();
     }
 }
@@ -189,7 +189,7 @@ impl<T> Expiring<T> {
 }
 
 /// A name that nobody guesses: 244 random bits.
-pub(super) fn random() -> String {
+pub(in crate::sandbox::payer) fn random() -> String {
     let halves = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
     URL_SAFE_NO_PAD.encode(halves.map(|half| half.into_bytes()).concat())
 }

@@ -5,39 +5,39 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::super::office::organization::{Kind, Organization};
+use super::super::office::people::{People, Person};
 use super::additions::Additions;
-use super::organization::{Kind, Organization};
-use super::people::{People, Person};
 use super::row::Row;
 use super::shelf::Shelf;
 
 /// The resources, people's own before shared ones.
 #[derive(Debug, Default)]
-pub(super) struct Holding {
-    pub(super) rows: Vec<Arc<Row>>,
+pub(in crate::sandbox::payer) struct Holding {
+    pub(in crate::sandbox::payer) rows: Vec<Arc<Row>>,
     places: HashMap<String, usize>,
 }
 
 impl Holding {
     /// The resource of a type and id.
-    pub(super) fn get(&self, resource_type: &str, id: &str) -> Option<&Arc<Row>> {
+    pub(in crate::sandbox::payer) fn get(&self, resource_type: &str, id: &str) -> Option<&Arc<Row>> {
         self.places
             .get(&format!("{resource_type}/{id}"))
             .map(|at| &self.rows[*at])
     }
 
     /// The same with more of the person's own records.
-    pub(super) fn with(&self, more: Vec<Arc<Row>>) -> Holding {
+    pub(in crate::sandbox::payer) fn with(&self, more: Vec<Arc<Row>>) -> Holding {
         Holding::from_rows(more.into_iter().chain(self.rows.iter().cloned()).collect())
     }
 
     /// How many bytes it takes.
-    pub(super) fn weight(&self) -> u64 {
+    pub(in crate::sandbox::payer) fn weight(&self) -> u64 {
         self.rows.iter().map(|row| row.json.len() as u64 + 300).sum()
     }
 
     /// What the organization holds of a person.
-    pub(super) fn of(
+    pub(in crate::sandbox::payer) fn of(
         organization: &Organization,
         person: &Person,
         people: &People,
@@ -108,7 +108,7 @@ fn holds(organization: &Organization, seen_at: Option<(u64, u64)>, row: &Row) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::payer::organization::{ORGANIZATIONS, SHARED};
+    use crate::sandbox::payer::office::organization::{ORGANIZATIONS, SHARED};
 
     #[test]
     fn an_organization_holds_the_types_it_declares_and_nobody_elses_patient() {

@@ -7,18 +7,22 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::answer::{self, fhir, outcome};
-use super::knobs::Knobs;
-use super::office::Office;
-use super::organization::{Kind, SHARED};
-use super::world::World;
+use super::super::answer;
+use super::super::answer::{fhir, outcome};
+use super::super::office::knobs::Knobs;
+use super::super::office::organization::{Kind, SHARED};
+use super::super::office::state::Office;
+use super::super::office::world::World;
 use crate::fhir::outcome::IssueType;
 
 /// Parameters that are taken together, as US Core names them.
 const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
 
 /// The SMART configuration. A facility has nobody to send to a login page, so it names none.
-pub(super) async fn smart(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
+pub(in crate::sandbox::payer) async fn smart(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+) -> Response {
     let Some(office) = with_records(&world, &organization) else {
         return nobody();
     };
@@ -89,7 +93,10 @@ pub(super) async fn smart(State(world): State<Arc<World>>, Path(organization): P
 }
 
 /// The CapabilityStatement.
-pub(super) async fn capability(State(world): State<Arc<World>>, Path(organization): Path<String>) -> Response {
+pub(in crate::sandbox::payer) async fn capability(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+) -> Response {
     let Some(office) = with_records(&world, &organization) else {
         return nobody();
     };

@@ -11,14 +11,19 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::answer::{self, oauth};
-use super::identity::subject;
-use super::params::Params;
+use super::super::answer;
+use super::super::answer::oauth;
+use super::super::params::Params;
+use super::super::sign_in::identity::subject;
 use super::people::{Demographics, Person};
 use super::world::World;
 
 /// Lists the facilities that know a person.
-pub(super) async fn search(State(world): State<Arc<World>>, headers: HeaderMap, body: Bytes) -> Response {
+pub(in crate::sandbox::payer) async fn search(
+    State(world): State<Arc<World>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let by = match demographics(&headers, &body) {
         Ok(by) => by,
         Err(description) => return oauth(StatusCode::BAD_REQUEST, "invalid_request", description),

@@ -8,19 +8,19 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::answer::{back, page, see_other};
+use super::super::answer::{back, page, see_other};
+use super::super::office::organization::Kind;
+use super::super::office::people::Person;
+use super::super::office::state::Office;
+use super::super::office::world::World;
+use super::super::params::Params;
+use super::super::records::pages::{CheckPage, ConsentPage, over};
 use super::authorize::{no_portal, portal};
 use super::grants::{Consent, Flow};
-use super::office::Office;
-use super::organization::Kind;
-use super::pages::{CheckPage, ConsentPage, over};
-use super::params::Params;
-use super::people::Person;
 use super::scopes::Granted;
-use super::world::World;
 
 /// Shows what would be shared.
-pub(super) async fn show(
+pub(in crate::sandbox::payer) async fn show(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
     RawQuery(query): RawQuery,
@@ -40,7 +40,11 @@ pub(super) async fn show(
 }
 
 /// Sends the person back with a code, or with the news that they refused.
-pub(super) async fn decide(State(world): State<Arc<World>>, Path(organization): Path<String>, body: Bytes) -> Response {
+pub(in crate::sandbox::payer) async fn decide(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+    body: Bytes,
+) -> Response {
     let params = Params::parse(&body);
     let Some(office) = portal(&world, &organization) else {
         return no_portal();

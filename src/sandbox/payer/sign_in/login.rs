@@ -7,18 +7,18 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::answer::{page, see_other};
+use super::super::answer::{page, see_other};
+use super::super::office::people::PASSWORD;
+use super::super::office::world::World;
+use super::super::params::Params;
+use super::super::records::pages::{LoginPage, over};
 use super::authorize::{no_portal, portal};
-use super::pages::{LoginPage, over};
-use super::params::Params;
-use super::people::PASSWORD;
-use super::world::World;
 
 /// How many test logins the page names.
 const NAMED: u64 = 5;
 
 /// Shows the page.
-pub(super) async fn show(
+pub(in crate::sandbox::payer) async fn show(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
     RawQuery(query): RawQuery,
@@ -35,7 +35,11 @@ pub(super) async fn show(
 }
 
 /// Logs in, or shows the page again.
-pub(super) async fn log_in(State(world): State<Arc<World>>, Path(organization): Path<String>, body: Bytes) -> Response {
+pub(in crate::sandbox::payer) async fn log_in(
+    State(world): State<Arc<World>>,
+    Path(organization): Path<String>,
+    body: Bytes,
+) -> Response {
     let params = Params::parse(&body);
     let Some(office) = portal(&world, &organization) else {
         return no_portal();

@@ -8,11 +8,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::answer;
+use super::super::answer;
+use super::super::office::organization::IDENTITY;
+use super::super::office::people::Person;
+use super::super::office::world::World;
 use super::grants::Consent;
-use super::organization::IDENTITY;
-use super::people::Person;
-use super::world::World;
 
 /// How long an id_token is good, in seconds.
 const LASTS: i64 = 3600;
@@ -23,7 +23,7 @@ fn issuer(world: &World) -> String {
 }
 
 /// OpenID Connect discovery.
-pub(super) async fn discovery(State(world): State<Arc<World>>) -> Response {
+pub(in crate::sandbox::payer) async fn discovery(State(world): State<Arc<World>>) -> Response {
     let issuer = issuer(&world);
     answer::json(
         StatusCode::OK,
@@ -45,7 +45,7 @@ pub(super) async fn discovery(State(world): State<Arc<World>>) -> Response {
 }
 
 /// The key that id_tokens are checked by.
-pub(super) async fn jwks(State(world): State<Arc<World>>) -> Response {
+pub(in crate::sandbox::payer) async fn jwks(State(world): State<Arc<World>>) -> Response {
     match world.key.jwk() {
         Some(jwk) => answer::json(StatusCode::OK, &json!({"keys": [jwk]})),
         None => answer::oauth(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "there is no key"),
@@ -53,7 +53,7 @@ pub(super) async fn jwks(State(world): State<Arc<World>>) -> Response {
 }
 
 /// Who a person is, signed. Without a key there is none.
-pub(super) fn id_token(world: &World, person: &Person, consent: &Consent) -> Option<String> {
+pub(in crate::sandbox::payer) fn id_token(world: &World, person: &Person, consent: &Consent) -> Option<String> {
     let now = chrono::Utc::now().timestamp();
     let mut claims = json!({
         "iss": issuer(world),
@@ -82,7 +82,12 @@ pub(super) fn id_token(world: &World, person: &Person, consent: &Consent) -> Opt
 }
 
 /// Which Patient of an organization a person is, signed.
-pub(super) fn fhir_user(world: &World, base: &str, patient: &str, consent: &Consent) -> Option<String> {
+pub(in crate::sandbox::payer) fn fhir_user(
+    world: &World,
+    base: &str,
+    patient: &str,
+    consent: &Consent,
+) -> Option<String> {
     let now = chrono::Utc::now().timestamp();
     let mut claims = json!({
         "iss": base,
@@ -99,7 +104,7 @@ pub(super) fn fhir_user(world: &World, base: &str, patient: &str, consent: &Cons
 }
 
 /// Whom a good id_token is about.
-pub(super) fn subject(world: &World, token: &str) -> Option<u64> {
+pub(in crate::sandbox::payer) fn subject(world: &World, token: &str) -> Option<u64> {
     let claims: Value = world.key.verify(token, &issuer(world))?;
     let number: u64 = claims["sub"].as_str()?.strip_prefix(SUBJECT)?.parse().ok()?;
     number.checked_sub(1)

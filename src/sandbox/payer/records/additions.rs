@@ -14,7 +14,7 @@ const REVISION: &str = "https://sandbox.example.org/fhir/StructureDefinition/rev
 
 /// Changes by reference, over the records as they were made up.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Additions(BTreeMap<String, Change>);
+pub(in crate::sandbox::payer) struct Additions(BTreeMap<String, Change>);
 
 #[derive(Clone, Debug)]
 enum Change {
@@ -25,14 +25,14 @@ enum Change {
 
 /// Why a resource cannot be added.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum AdditionError {
+pub(in crate::sandbox::payer) enum AdditionError {
     #[error("a resource needs resourceType and id, both of letters, digits, -, . and _")]
     NoReference,
 }
 
 impl Additions {
     /// Holds a resource from now on, in place of the one of the same reference.
-    pub(super) fn put(&mut self, resource: &Value) -> Result<String, AdditionError> {
+    pub(in crate::sandbox::payer) fn put(&mut self, resource: &Value) -> Result<String, AdditionError> {
         let name = |name: &str| {
             let text = resource[name].as_str()?;
             let sound = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
@@ -52,7 +52,7 @@ impl Additions {
     }
 
     /// Changes the content of a resource; gives how often that was done.
-    pub(super) fn bump(&mut self, row: &Row) -> u64 {
+    pub(in crate::sandbox::payer) fn bump(&mut self, row: &Row) -> u64 {
         let before = match self.0.get(&row.reference()) {
             Some(Change::Bumped(times)) => *times,
             Some(Change::Put(row)) => revision(&row.json),
@@ -67,12 +67,12 @@ impl Additions {
     }
 
     /// Holds a resource no longer.
-    pub(super) fn remove(&mut self, reference: &str) {
+    pub(in crate::sandbox::payer) fn remove(&mut self, reference: &str) {
         self.0.insert(reference.to_owned(), Change::Removed);
     }
 
     /// Carries the changes out on a person's rows.
-    pub(super) fn apply(&self, rows: &mut Vec<Arc<Row>>) {
+    pub(in crate::sandbox::payer) fn apply(&self, rows: &mut Vec<Arc<Row>>) {
         let mut left = self.0.clone();
         rows.retain_mut(|row| match left.remove(&row.reference()) {
             None => true,
