@@ -13,20 +13,20 @@ const SVG: &str = "image/svg+xml";
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// `GET /connect/assets/{name}`
-pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
+pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
     let (media, body) = match name.as_str() {
-        "connect.css" => (CSS, include_str!("../../../templates/connect/assets/connect.css")),
-        "connect.js" => (JS, include_str!("../../../templates/connect/assets/connect.js")),
-        "link-end.js" => (JS, include_str!("../../../templates/connect/assets/link-end.js")),
-        "mark.svg" => (SVG, include_str!("../../../templates/connect/assets/mark.svg")),
+        "connect.css" => (CSS, include_str!("../../../../templates/connect/assets/connect.css")),
+        "connect.js" => (JS, include_str!("../../../../templates/connect/assets/connect.js")),
+        "link-end.js" => (JS, include_str!("../../../../templates/connect/assets/link-end.js")),
+        "mark.svg" => (SVG, include_str!("../../../../templates/connect/assets/mark.svg")),
         _ => return (StatusCode::NOT_FOUND, "there is no such file").into_response(),
     };
     file(&headers, media, body, "same-origin", "public, max-age=300")
 }
 
 /// `GET /link/v1/link.js`: the link component, for the pages of applications.
-pub(super) async fn link(headers: HeaderMap) -> Response {
-    let body = include_str!("../../../templates/connect/assets/link.js");
+pub(in crate::http::connect) async fn link(headers: HeaderMap) -> Response {
+    let body = include_str!("../../../../templates/connect/assets/link.js");
     file(&headers, JS, body, "cross-origin", "public, max-age=3600")
 }
 

@@ -6,21 +6,22 @@ use axum::extract::{RawQuery, State};
 use axum::http::{Extensions, HeaderMap, Method};
 use axum::response::Response;
 
-use super::ending::{link_refused, not_begun, refused};
-use super::page::{because, with_cookie};
+use super::super::page::answer::{because, with_cookie};
+use super::super::page::ending::{link_refused, not_begun, refused};
+use super::super::page::notice;
+use super::super::page::texts::Texts;
+use super::cookie;
 use super::parameters::Parameters;
 use super::redirect_uri::is_registered;
 use super::request::{self, Invalid, Untrusted};
-use super::texts::Texts;
 use super::travel::to_session;
 use super::visit::stored;
-use super::{cookie, notice};
 use crate::consent::{self, Application, Client, Display, Door, EndpointStatus, FlowRequest, SessionKey};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
 /// `GET /oauth/authorize`
-pub(super) async fn authorize(
+pub(in crate::http::connect) async fn authorize(
     State(service): State<Arc<Service>>,
     method: Method,
     query: RawQuery,
@@ -36,7 +37,7 @@ pub(super) async fn authorize(
 }
 
 /// `GET /link/auth`: the same for SMART clients.
-pub(super) async fn link_auth(
+pub(in crate::http::connect) async fn link_auth(
     State(service): State<Arc<Service>>,
     method: Method,
     query: RawQuery,
@@ -52,7 +53,7 @@ pub(super) async fn link_auth(
 }
 
 /// `GET /link/start`: for the link component.
-pub(super) async fn link_start(
+pub(in crate::http::connect) async fn link_start(
     State(service): State<Arc<Service>>,
     method: Method,
     RawQuery(query): RawQuery,

@@ -6,8 +6,8 @@ use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
-use super::page::{Policy, because, page};
-use super::request::Untrusted;
+use super::super::flow::request::Untrusted;
+use super::answer::{Policy, because, page};
 use super::texts::Texts;
 use super::view::{Notice, Shell};
 use crate::consent::{Application, Display, Flow};
@@ -16,13 +16,13 @@ use crate::http::service::Service;
 use crate::http::throttle::Allowance;
 
 /// There is no open session, and nobody knows of which application.
-pub(super) fn over(service: &Arc<Service>, t: &'static Texts) -> Response {
+pub(in crate::http::connect) fn over(service: &Arc<Service>, t: &'static Texts) -> Response {
     let texts = vec![t.over_text.to_owned(), t.over_again.to_owned()];
     notice(service, t, StatusCode::GONE, Said::plain(t.over_title, texts))
 }
 
 /// A session has ended, of which this is known.
-pub(super) fn ended(
+pub(in crate::http::connect) fn ended(
     service: &Arc<Service>,
     t: &'static Texts,
     flow: &Flow,
@@ -43,7 +43,7 @@ pub(super) fn ended(
 }
 
 /// A form of another session, or of no page of ours.
-pub(super) fn foreign(service: &Arc<Service>, t: &'static Texts) -> Response {
+pub(in crate::http::connect) fn foreign(service: &Arc<Service>, t: &'static Texts) -> Response {
     let address = format!("{}/connect", service.base_path());
     let said = Said {
         onward: Some((address, t.other_go_on.to_owned())),
@@ -53,25 +53,30 @@ pub(super) fn foreign(service: &Arc<Service>, t: &'static Texts) -> Response {
 }
 
 /// A window that a frame opened, with which there is nothing to be done any more.
-pub(super) fn stale_window(service: &Arc<Service>, t: &'static Texts) -> Response {
+pub(in crate::http::connect) fn stale_window(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::plain(t.ticket_title, vec![t.ticket_text.to_owned()]);
     notice(service, t, StatusCode::FORBIDDEN, said)
 }
 
 /// Somebody comes back from nowhere that they were sent to.
-pub(super) fn stray(service: &Arc<Service>, t: &'static Texts) -> Response {
+pub(in crate::http::connect) fn stray(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::bad(t.callback_title, vec![t.callback_text.to_owned()]);
     notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
 /// The window beside a frame is done.
-pub(super) fn window_done(service: &Arc<Service>, t: &'static Texts) -> Response {
+pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said::plain(t.window_title, vec![t.window_text.to_owned()]);
     notice(service, t, StatusCode::OK, said)
 }
 
 /// Too many flows come from an address. Pages of these origins may show it in a frame.
-pub(super) fn busy(service: &Arc<Service>, t: &'static Texts, allowance: &Allowance, framed_by: &[String]) -> Response {
+pub(in crate::http::connect) fn busy(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    allowance: &Allowance,
+    framed_by: &[String],
+) -> Response {
     let said = Said::bad(t.busy_title, vec![t.busy_text.to_owned()]);
     let policy = Policy::default().framed_by(framed_by);
     let mut response = bounded(service, t, StatusCode::TOO_MANY_REQUESTS, said, &policy);
@@ -82,13 +87,13 @@ pub(super) fn busy(service: &Arc<Service>, t: &'static Texts, allowance: &Allowa
 }
 
 /// Something broke.
-pub(super) fn broken(service: &Arc<Service>, t: &'static Texts, error: Error) -> Response {
+pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts, error: Error) -> Response {
     let said = Said::bad(t.broken_title, vec![t.broken_text.to_owned()]);
     because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), error)
 }
 
 /// A request that nobody can be answered for by redirect.
-pub(super) fn untrusted(service: &Arc<Service>, t: &'static Texts, why: Untrusted) -> Response {
+pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Texts, why: Untrusted) -> Response {
     let (text, detail) = match why {
         Untrusted::Client => (
             t.untrusted_client,

@@ -11,11 +11,11 @@ use axum::http::header::ACCEPT_LANGUAGE;
 
 /// A text with one gap, `{}`, which may stand more than once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gap(&'static str);
+pub(in crate::http::connect) struct Gap(&'static str);
 
 /// A text with two gaps, `{}` and `{2}`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gaps(&'static str);
+pub(in crate::http::connect) struct Gaps(&'static str);
 
 macro_rules! text_type {
     () => { &'static str };
@@ -39,8 +39,8 @@ macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident: $($gap:ident)? $english:literal,)+) => {
         /// The texts of one language.
         #[derive(Debug)]
-        pub(super) struct Texts {
-            $($(#[$doc])* pub(super) $name: text_type!($($gap)?),)+
+        pub(in crate::http::connect) struct Texts {
+            $($(#[$doc])* pub(in crate::http::connect) $name: text_type!($($gap)?),)+
         }
 
         static ENGLISH: Texts = Texts { $($name: text_value!($($gap)? $english),)+ };
@@ -298,13 +298,13 @@ impl Texts {
     }
 
     /// The table of the language that the browser likes best among those spoken here.
-    pub(super) fn of(headers: &HeaderMap) -> &'static Texts {
+    pub(in crate::http::connect) fn of(headers: &HeaderMap) -> &'static Texts {
         let wanted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
         chosen(wanted.unwrap_or_default())
     }
 
     /// A text of this language with its gap filled.
-    pub(super) fn fill<'t>(&self, text: impl Borrow<Gap>, value: &'t str) -> Filled<'t> {
+    pub(in crate::http::connect) fn fill<'t>(&self, text: impl Borrow<Gap>, value: &'t str) -> Filled<'t> {
         Filled {
             text: text.borrow().0,
             values: [value, ""],
@@ -312,7 +312,7 @@ impl Texts {
     }
 
     /// The parts of a list in a sentence.
-    pub(super) fn list(&self, parts: &[&str]) -> String {
+    pub(in crate::http::connect) fn list(&self, parts: &[&str]) -> String {
         match parts {
             [] => String::new(),
             [one] => (*one).to_owned(),
@@ -321,7 +321,12 @@ impl Texts {
     }
 
     /// A text of this language with both of its gaps filled.
-    pub(super) fn fill2<'t>(&self, text: impl Borrow<Gaps>, first: &'t str, second: &'t str) -> Filled<'t> {
+    pub(in crate::http::connect) fn fill2<'t>(
+        &self,
+        text: impl Borrow<Gaps>,
+        first: &'t str,
+        second: &'t str,
+    ) -> Filled<'t> {
         Filled {
             text: text.borrow().0,
             values: [first, second],
@@ -353,7 +358,7 @@ fn chosen(accepted: &str) -> &'static Texts {
 
 /// A text whose gaps are filled when it is written. The template escapes the whole of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Filled<'t> {
+pub(in crate::http::connect) struct Filled<'t> {
     text: &'t str,
     values: [&'t str; 2],
 }

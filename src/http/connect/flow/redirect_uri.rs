@@ -6,7 +6,7 @@ use url::{Host, Url};
 
 /// Whether `given` is the registered URI: the same letters, but that a loopback address may have any port, since a native
 /// application takes one when it starts (RFC 8252, section 7.3).
-pub(super) fn is_registered(registered: &str, given: &str) -> bool {
+pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> bool {
     if registered == given {
         return true;
     }
@@ -32,7 +32,7 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 /// The URI with parameters added to its query. What it is made of stays as it was registered.
-pub(super) fn with_query(uri: &str, pairs: &[(&str, &str)]) -> String {
+pub(in crate::http::connect) fn with_query(uri: &str, pairs: &[(&str, &str)]) -> String {
     let mut added = form_urlencoded::Serializer::new(String::new());
     added.extend_pairs(pairs);
     let joint = match uri.rsplit_once('?') {
@@ -45,7 +45,7 @@ pub(super) fn with_query(uri: &str, pairs: &[(&str, &str)]) -> String {
 }
 
 /// How a `Content-Security-Policy` names where the URI leads: its origin, or its scheme where it has no origin.
-pub(super) fn policy_source(uri: &str) -> Option<String> {
+pub(in crate::http::connect) fn policy_source(uri: &str) -> Option<String> {
     let url = Url::parse(uri).ok()?;
     match url.origin() {
         // URLs admit hosts with letters that separate the parts of a policy.

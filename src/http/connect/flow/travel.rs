@@ -7,7 +7,7 @@ use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use super::page::see_other;
+use super::super::page::answer::see_other;
 use super::visit::stored;
 use crate::consent::{self, Departure, Endpoint, FlowError, IdentityProvider, SessionKey, Step, Trouble, Usage};
 use crate::http::error::Error;
@@ -24,13 +24,15 @@ const IDENTITY_SCOPE: &str = "openid profile address";
 
 /// What is kept, sealed, until a patient comes back.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Baggage {
-    pub(super) configuration: Configuration,
-    pub(super) verifier: Verifier,
+pub(in crate::http::connect) struct Baggage {
+    pub(in crate::http::connect) configuration: Configuration,
+    pub(in crate::http::connect) verifier: Verifier,
 }
 
 /// What a call to a source comes to while somebody waits for it.
-pub(super) async fn patiently<T>(call: impl Future<Output = Result<T, client::Error>>) -> Result<T, client::Error> {
+pub(in crate::http::connect) async fn patiently<T>(
+    call: impl Future<Output = Result<T, client::Error>>,
+) -> Result<T, client::Error> {
     within(PATIENCE, call).await
 }
 
@@ -47,12 +49,12 @@ async fn within<T>(
 }
 
 /// Where a source sends patients back to. Each has an address of its own, so that no answer is taken for another's.
-pub(super) fn callback_of(service: &Service, endpoint: &str) -> String {
+pub(in crate::http::connect) fn callback_of(service: &Service, endpoint: &str) -> String {
     format!("{}/connect/callback/{}", service.base_url, segment(endpoint))
 }
 
 /// Where an identity provider sends patients back to.
-pub(super) fn identity_callback_of(service: &Service, code: &str) -> String {
+pub(in crate::http::connect) fn identity_callback_of(service: &Service, code: &str) -> String {
     format!("{}/connect/identity/{}", service.base_url, segment(code))
 }
 
@@ -64,7 +66,7 @@ fn segment(name: &str) -> PercentEncode<'_> {
 }
 
 /// As whom the service is registered with an endpoint, and what it asks for.
-pub(super) async fn registration(
+pub(in crate::http::connect) async fn registration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
     usage: Usage,
@@ -88,7 +90,7 @@ pub(super) async fn registration(
 }
 
 /// As whom the service is registered with an identity provider.
-pub(super) async fn provider_registration(
+pub(in crate::http::connect) async fn provider_registration(
     service: &Arc<Service>,
     provider: &IdentityProvider,
 ) -> Result<Registration, Error> {
@@ -106,7 +108,7 @@ pub(super) async fn provider_registration(
 }
 
 /// The SMART configuration of an endpoint: as the source gives it now, or as it was read last while the source does not answer.
-pub(super) async fn configuration(
+pub(in crate::http::connect) async fn configuration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
 ) -> Result<Result<Configuration, client::Error>, Error> {
@@ -158,7 +160,7 @@ async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bo
 
 /// Sends a patient to a source, for an application that asked for this usage. When the source cannot be asked, the session's next page
 /// says so.
-pub(super) async fn to_source(
+pub(in crate::http::connect) async fn to_source(
     service: &Arc<Service>,
     key: SessionKey,
     endpoint: Endpoint,
@@ -206,7 +208,7 @@ pub(super) async fn to_source(
 }
 
 /// Sends a patient to an identity provider.
-pub(super) async fn to_provider(
+pub(in crate::http::connect) async fn to_provider(
     service: &Arc<Service>,
     key: SessionKey,
     provider: IdentityProvider,
@@ -246,7 +248,7 @@ pub(super) async fn to_provider(
 }
 
 /// A source as the store knows where a patient goes.
-pub(super) fn departure(endpoint: &Endpoint) -> Departure<'_> {
+pub(in crate::http::connect) fn departure(endpoint: &Endpoint) -> Departure<'_> {
     Departure {
         endpoint: &endpoint.id,
         ty: endpoint.ty,
@@ -255,12 +257,15 @@ pub(super) fn departure(endpoint: &Endpoint) -> Departure<'_> {
 }
 
 /// To where the session stands now.
-pub(super) fn to_session(service: &Service) -> Response {
+pub(in crate::http::connect) fn to_session(service: &Service) -> Response {
     see_other(&format!("{}/connect", service.base_path()))
 }
 
 /// The answer to a step: where the session stands now, whatever page the form was of.
-pub(super) fn stepped(service: &Service, taken: Result<Response, FlowError>) -> Result<Response, Error> {
+pub(in crate::http::connect) fn stepped(
+    service: &Service,
+    taken: Result<Response, FlowError>,
+) -> Result<Response, Error> {
     match taken {
         Ok(response) => Ok(response),
         Err(FlowError::Stale | FlowError::Over) => Ok(to_session(service)),

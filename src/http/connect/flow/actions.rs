@@ -6,16 +6,17 @@ use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::ending::{Denial, denied, ended};
+use super::super::page::answer::with_cookie;
+use super::super::page::ending::{Denial, denied, ended};
+use super::super::page::texts::Texts;
+use super::super::page::view::Wrong;
+use super::super::page::{notice, shown};
 use super::meanwhile::meanwhile;
-use super::page::with_cookie;
 use super::parameters::Parameters;
 use super::request::is_date;
-use super::texts::Texts;
 use super::travel::{departure, stepped, to_provider, to_session, to_source};
-use super::view::Wrong;
 use super::visit::{Visit, fields, form, stored};
-use super::{cookie, notice, places, shown, ticket};
+use super::{cookie, places, ticket};
 use crate::consent::{
     Details, Ended, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
 };
@@ -31,7 +32,7 @@ const LONGEST: usize = 200;
 macro_rules! action {
     ($(#[$doc:meta])* $name:ident, $work:ident $(, $charge:ident)?) => {
         $(#[$doc])*
-        pub(super) async fn $name(State(service): State<Arc<Service>>, request: Request) -> Response {
+        pub(in crate::http::connect) async fn $name(State(service): State<Arc<Service>>, request: Request) -> Response {
             $(let extensions = request.extensions().clone();
             let $charge = |service: &Service| service.throttle.charge_flow(&extensions);)?
             let (visit, parameters) = match form(&service, request).await {
@@ -98,7 +99,7 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
 }
 
 /// Whether an organization can be chosen now. Who went back to the organizations in the browser's history may choose again.
-pub(super) fn is_choosing(flow: &Flow) -> bool {
+pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     let step = matches!(
         flow.progress.step,
         Step::Choose | Step::Share { .. } | Step::Away { .. } | Step::Waiting { .. } | Step::Trouble { .. }
@@ -168,7 +169,7 @@ async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Res
 
 /// `POST /connect/window`: the window that a frame opens. It has none of the frame's cookies, so what it comes with says whose it
 /// is; from then on a cookie of its own does.
-pub(super) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
+pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let t = Texts::of(&parts.headers);
     // Another site that knows a ticket must not send its own visitors to a source with it.
@@ -388,7 +389,11 @@ async fn completed(service: &Arc<Service>, visit: Visit, _: Parameters) -> Resul
 }
 
 /// Ends the flow with what is connected.
-pub(super) async fn finish(service: &Arc<Service>, t: &'static Texts, key: SessionKey) -> Result<Response, Error> {
+pub(in crate::http::connect) async fn finish(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    key: SessionKey,
+) -> Result<Response, Error> {
     let done = stored(service, move |service| {
         let finished = service.store.finish_flow(key);
         let failed = match finished {

@@ -12,26 +12,26 @@ use url::{Host, Url};
 use crate::http::service::Service;
 
 /// The session of the pages.
-pub(super) const SESSION: &str = "svc_session";
+pub(in crate::http::connect) const SESSION: &str = "svc_session";
 /// The session of the window that a frame has opened for a source.
-pub(super) const WINDOW: &str = "svc_window";
+pub(in crate::http::connect) const WINDOW: &str = "svc_window";
 
 /// A browser that comes back later than this has nothing left to resume.
 const KEPT: Duration = Duration::days(1);
 
 /// The value of a cookie.
-pub(super) fn read(service: &Service, headers: &HeaderMap, name: &str) -> Option<String> {
+pub(in crate::http::connect) fn read(service: &Service, headers: &HeaderMap, name: &str) -> Option<String> {
     found(headers, &full(name, service.is_encrypted()))
 }
 
 /// Sets a cookie; `framed` where the pages stand in another site's page.
-pub(super) fn set(service: &Service, name: &str, value: &str, framed: bool) -> Option<HeaderValue> {
+pub(in crate::http::connect) fn set(service: &Service, name: &str, value: &str, framed: bool) -> Option<HeaderValue> {
     let secure = is_secure(service, framed);
     written(full(name, service.is_encrypted()), value, framed, secure, KEPT)
 }
 
 /// Takes a cookie away.
-pub(super) fn cleared(service: &Service, name: &str, framed: bool) -> Option<HeaderValue> {
+pub(in crate::http::connect) fn cleared(service: &Service, name: &str, framed: bool) -> Option<HeaderValue> {
     let secure = is_secure(service, framed);
     written(full(name, service.is_encrypted()), "", framed, secure, Duration::ZERO)
 }

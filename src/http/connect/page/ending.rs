@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::page::{Policy, page, see_other, with_cookie};
-use super::redirect_uri::with_query;
+use super::super::flow::cookie;
+use super::super::flow::redirect_uri::with_query;
+use super::answer::{Policy, page, see_other, with_cookie};
+use super::left;
 use super::texts::Texts;
 use super::view::{End, Message, Shell};
-use super::{cookie, left};
 use crate::consent::{Application, ConsentState, Display, Ended, Flow, FlowRequest};
 use crate::http::service::Service;
 use crate::lake::Mode;
@@ -19,7 +20,7 @@ const SERVER_ERROR: &str = "server_error";
 
 /// Why an application gets nothing to exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Denial {
+pub(in crate::http::connect) enum Denial {
     /// The patient cancelled.
     Cancelled,
     /// There were no records of theirs.
@@ -69,7 +70,7 @@ impl Denial {
 }
 
 /// The flow is finished.
-pub(super) fn ended(
+pub(in crate::http::connect) fn ended(
     service: &Arc<Service>,
     t: &'static Texts,
     flow: &Flow,
@@ -94,7 +95,7 @@ pub(super) fn ended(
 }
 
 /// The flow ends without anything shared.
-pub(super) fn denied(
+pub(in crate::http::connect) fn denied(
     service: &Arc<Service>,
     t: &'static Texts,
     flow: &Flow,
@@ -128,7 +129,12 @@ pub(super) fn denied(
 }
 
 /// A flow that ended while nobody looked: the patient stayed away, or somebody else ended it.
-pub(super) fn lapsed(service: &Arc<Service>, t: &'static Texts, flow: &Flow, application: &Application) -> Response {
+pub(in crate::http::connect) fn lapsed(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    flow: &Flow,
+    application: &Application,
+) -> Response {
     let denial = match flow.consent.state {
         ConsentState::Abandoned => Denial::TimedOut,
         _ => Denial::Abandoned,
@@ -137,13 +143,13 @@ pub(super) fn lapsed(service: &Arc<Service>, t: &'static Texts, flow: &Flow, app
 }
 
 /// The flow could not be begun.
-pub(super) fn not_begun(service: &Arc<Service>, uri: &str, state: Option<&str>) -> Response {
+pub(in crate::http::connect) fn not_begun(service: &Arc<Service>, uri: &str, state: Option<&str>) -> Response {
     let denial = Denial::NotBegun;
     refused(service, uri, state, denial.error(), denial.description(), denial.code())
 }
 
 /// An error by redirect, to an address that is known to be the application's. `code` names a page about it.
-pub(super) fn refused(
+pub(in crate::http::connect) fn refused(
     service: &Service,
     uri: &str,
     state: Option<&str>,
@@ -216,7 +222,7 @@ fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
 }
 
 /// An error of a request of the link component whose page is known to be the application's.
-pub(super) fn link_refused(
+pub(in crate::http::connect) fn link_refused(
     service: &Arc<Service>,
     t: &'static Texts,
     holder: (&str, &str),

@@ -7,9 +7,10 @@ use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
+use super::super::page::texts::Texts;
+use super::super::page::{ending, left, notice};
 use super::parameters::Parameters;
-use super::texts::Texts;
-use super::{cookie, csrf, ending, left, notice};
+use super::{cookie, csrf};
 use crate::consent::{Application, Display, Flow, SessionKey};
 use crate::http::body;
 use crate::http::error::Error;
@@ -18,20 +19,20 @@ use crate::http::service::Service;
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// A patient in an open session.
-pub(super) struct Visit {
-    pub(super) cookie: String,
-    pub(super) flow: Flow,
-    pub(super) application: Application,
-    pub(super) texts: &'static Texts,
+pub(in crate::http::connect) struct Visit {
+    pub(in crate::http::connect) cookie: String,
+    pub(in crate::http::connect) flow: Flow,
+    pub(in crate::http::connect) application: Application,
+    pub(in crate::http::connect) texts: &'static Texts,
 }
 
 impl Visit {
-    pub(super) fn key(&self) -> SessionKey {
+    pub(in crate::http::connect) fn key(&self) -> SessionKey {
         self.flow.key
     }
 
     /// Whose pages may hold the session's.
-    pub(super) fn framed_by(&self) -> &[String] {
+    pub(in crate::http::connect) fn framed_by(&self) -> &[String] {
         match self.is_framed() {
             true => &self.application.origins,
             false => &[],
@@ -39,13 +40,13 @@ impl Visit {
     }
 
     /// Whether the pages are in another site's page.
-    pub(super) fn is_framed(&self) -> bool {
+    pub(in crate::http::connect) fn is_framed(&self) -> bool {
         self.flow.request.display == Display::Frame
     }
 }
 
 /// Work on the store, on a thread that may wait for it.
-pub(super) async fn stored<T: Send + 'static>(
+pub(in crate::http::connect) async fn stored<T: Send + 'static>(
     service: &Arc<Service>,
     work: impl FnOnce(&Service) -> T + Send + 'static,
 ) -> Result<T, Error> {
@@ -57,7 +58,7 @@ pub(super) async fn stored<T: Send + 'static>(
 
 /// The patient's open session; else the answer to somebody who has none. A session that has ended without its application
 /// knowing answers with that.
-pub(super) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
+pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
     let texts = Texts::of(headers);
     let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {
         return Err(left::answer(service, texts, headers).await);
@@ -85,7 +86,7 @@ pub(super) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result
 }
 
 /// The patient's open session, if there is one. Nobody is told of one that has ended.
-pub(super) async fn present(service: &Arc<Service>, headers: &HeaderMap) -> Option<Visit> {
+pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &HeaderMap) -> Option<Visit> {
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);
     let found = stored(service, move |service| {
@@ -104,7 +105,10 @@ pub(super) async fn present(service: &Arc<Service>, headers: &HeaderMap) -> Opti
 
 /// A form, and the session that it was sent from. Whoever sends a form without knowing what the session's own pages know gets
 /// nowhere.
-pub(super) async fn form(service: &Arc<Service>, request: Request) -> Result<(Visit, Parameters), Response> {
+pub(in crate::http::connect) async fn form(
+    service: &Arc<Service>,
+    request: Request,
+) -> Result<(Visit, Parameters), Response> {
     let (parts, body) = request.into_parts();
     let texts = Texts::of(&parts.headers);
     let parameters = fields(service, &parts.headers, body).await?;
@@ -117,7 +121,11 @@ pub(super) async fn form(service: &Arc<Service>, request: Request) -> Result<(Vi
 }
 
 /// The fields of a form.
-pub(super) async fn fields(service: &Arc<Service>, headers: &HeaderMap, sent: Body) -> Result<Parameters, Response> {
+pub(in crate::http::connect) async fn fields(
+    service: &Arc<Service>,
+    headers: &HeaderMap,
+    sent: Body,
+) -> Result<Parameters, Response> {
     if !body::is_typed(headers, &[FORM]) {
         return Err(Error::MediaType(FORM).into_response());
     }

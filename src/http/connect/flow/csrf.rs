@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 const LENGTH: usize = 32;
 
 /// What a form of the session of this cookie carries.
-pub(super) fn token(cookie: &str) -> Option<String> {
+pub(in crate::http::connect) fn token(cookie: &str) -> Option<String> {
     let mut mask = [0u8; LENGTH];
     aws_lc_rs::rand::fill(&mut mask).ok()?;
     let secret = derived("csrf", cookie);
@@ -18,7 +18,7 @@ pub(super) fn token(cookie: &str) -> Option<String> {
 }
 
 /// Whether a form carries what the session of this cookie gave it.
-pub(super) fn is_valid(cookie: &str, token: &str) -> bool {
+pub(in crate::http::connect) fn is_valid(cookie: &str, token: &str) -> bool {
     let Ok(bytes) = URL_SAFE_NO_PAD.decode(token) else {
         return false;
     };

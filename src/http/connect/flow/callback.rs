@@ -8,14 +8,15 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
+use super::super::page::notice;
+use super::super::page::texts::Texts;
 use super::meanwhile::meanwhile;
 use super::parameters::Parameters;
-use super::texts::Texts;
 use super::travel::{
     Baggage, callback_of, identity_callback_of, patiently, provider_registration, registration, stepped, to_session,
 };
 use super::visit::{stored, visit};
-use super::{actions, cookie, notice, places};
+use super::{actions, cookie, places};
 use crate::consent::{
     self, Attempt, Authorization, AuthorizationState, AuthorizationType, Credential, Display, Endpoint, Flow,
     FlowError, Grant, IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Way,
@@ -34,7 +35,7 @@ struct Back {
 }
 
 /// `GET /connect/callback/{endpoint}`
-pub(super) async fn from_source(
+pub(in crate::http::connect) async fn from_source(
     State(service): State<Arc<Service>>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
@@ -54,7 +55,7 @@ pub(super) async fn from_source(
 }
 
 /// `GET /connect/identity/{provider}`
-pub(super) async fn from_provider(
+pub(in crate::http::connect) async fn from_provider(
     State(service): State<Arc<Service>>,
     Path(code): Path<String>,
     RawQuery(query): RawQuery,
@@ -312,7 +313,7 @@ fn of_refusal(error: &client::Error) -> Trouble {
 }
 
 /// Takes down what a source granted; `assertion` is the ID token that it was granted for, where there is one.
-pub(super) async fn granted(
+pub(in crate::http::connect) async fn granted(
     service: &Arc<Service>,
     key: SessionKey,
     authorization: Authorization,

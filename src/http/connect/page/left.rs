@@ -7,25 +7,30 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-use super::visit::stored;
-use super::{cookie, notice};
+use super::super::flow::cookie;
+use super::super::flow::visit::stored;
+use super::notice;
 use crate::consent::{Application, ConsentState, Display, Flow, SessionKey};
 use crate::http::service::Service;
 
-use super::page::with_cookie;
+use super::answer::with_cookie;
 use super::texts::Texts;
 
 /// The session that ended last.
 const LEFT: &str = "svc_left";
 
 /// Notes in the browser that a session has ended there.
-pub(super) fn noted(service: &Service, flow: &Flow, response: Response) -> Response {
+pub(in crate::http::connect) fn noted(service: &Service, flow: &Flow, response: Response) -> Response {
     let framed = flow.request.display == Display::Frame;
     with_cookie(response, cookie::set(service, LEFT, &flow.key.text(), framed))
 }
 
 /// What somebody without an open session is told.
-pub(super) async fn answer(service: &Arc<Service>, t: &'static Texts, headers: &HeaderMap) -> Response {
+pub(in crate::http::connect) async fn answer(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    headers: &HeaderMap,
+) -> Response {
     let open = cookie::read(service, headers, cookie::SESSION).map(|cookie| SessionKey::of(&cookie));
     let ended = cookie::read(service, headers, LEFT).and_then(|text| SessionKey::from_text(&text));
     let found = stored(service, move |service| {

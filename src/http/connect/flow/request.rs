@@ -52,14 +52,14 @@ const SINGLE_LINK: &[&str] = &[
 
 /// Why a request cannot begin a flow, as RFC 6749 section 4.1.2.1 names it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Invalid {
-    pub(super) error: &'static str,
-    pub(super) description: String,
+pub(in crate::http::connect) struct Invalid {
+    pub(in crate::http::connect) error: &'static str,
+    pub(in crate::http::connect) description: String,
 }
 
 /// Why nobody may be answered by redirect: who asks, or where the answer would go, is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Untrusted {
+pub(in crate::http::connect) enum Untrusted {
     /// `client_id` is missing, stands twice or is nobody's.
     Client,
     /// `redirect_uri` is missing or stands twice.
@@ -71,27 +71,31 @@ pub(super) enum Untrusted {
 }
 
 /// The client and the redirect URI that a request names. Neither is to be trusted yet.
-pub(super) fn client_and_redirect(parameters: &Parameters) -> Result<(&str, &str), Untrusted> {
+pub(in crate::http::connect) fn client_and_redirect(parameters: &Parameters) -> Result<(&str, &str), Untrusted> {
     let client = parameters.sole("client_id").ok_or(Untrusted::Client)?;
     let redirect = parameters.sole("redirect_uri").ok_or(Untrusted::NoRedirect)?;
     Ok((client, redirect))
 }
 
 /// The application's key and the origin that the link component names. Neither is to be trusted yet.
-pub(super) fn key_and_origin(parameters: &Parameters) -> Result<(&str, &str), Untrusted> {
+pub(in crate::http::connect) fn key_and_origin(parameters: &Parameters) -> Result<(&str, &str), Untrusted> {
     let key = parameters.sole("publishable_key").ok_or(Untrusted::Client)?;
     let origin = parameters.sole("origin").ok_or(Untrusted::Origin)?;
     Ok((key, origin))
 }
 
 /// Whether an interrupted flow is to be taken up.
-pub(super) fn resumes(parameters: &Parameters) -> bool {
+pub(in crate::http::connect) fn resumes(parameters: &Parameters) -> bool {
     parameters.sole(RESUME) == Some("true")
 }
 
 /// A request of OAuth, whose client and redirect URI are known by now. `fhir_base` is the address of the FHIR API, without a trailing
 /// slash.
-pub(super) fn oauth(parameters: &Parameters, door: Door, fhir_base: &str) -> Result<FlowRequest, Invalid> {
+pub(in crate::http::connect) fn oauth(
+    parameters: &Parameters,
+    door: Door,
+    fhir_base: &str,
+) -> Result<FlowRequest, Invalid> {
     once(parameters, SINGLE)?;
     for unsupported in ["request", "request_uri"] {
         if parameters.all(unsupported).next().is_some() {
@@ -145,7 +149,7 @@ pub(super) fn oauth(parameters: &Parameters, door: Door, fhir_base: &str) -> Res
 }
 
 /// A request of the link component, whose key and origin are known by now.
-pub(super) fn link(parameters: &Parameters) -> Result<FlowRequest, Invalid> {
+pub(in crate::http::connect) fn link(parameters: &Parameters) -> Result<FlowRequest, Invalid> {
     once(parameters, SINGLE_LINK)?;
     let display = match parameters.sole("display") {
         None | Some("popup") => Display::Popup,
@@ -183,7 +187,7 @@ pub(super) fn link(parameters: &Parameters) -> Result<FlowRequest, Invalid> {
 }
 
 /// The `state` to echo, wherever the answer goes.
-pub(super) fn state(parameters: &Parameters) -> Result<Option<String>, Invalid> {
+pub(in crate::http::connect) fn state(parameters: &Parameters) -> Result<Option<String>, Invalid> {
     match parameters.sole("state") {
         Some(state) if state.len() > LONGEST_STATE => {
             Err(invalid(format!("state is longer than {LONGEST_STATE} bytes")))
@@ -287,7 +291,7 @@ fn text(parameters: &Parameters, name: &str, longest: usize) -> Result<Option<St
 }
 
 /// A day that exists, written as `YYYY-MM-DD`.
-pub(super) fn is_date(text: &str) -> bool {
+pub(in crate::http::connect) fn is_date(text: &str) -> bool {
     text.len() == 10
         && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
         && NaiveDate::parse_from_str(text, "%Y-%m-%d").is_ok()

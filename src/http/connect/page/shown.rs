@@ -7,16 +7,17 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 
+use super::super::flow::parameters::Parameters;
+use super::super::flow::travel::{departure, to_session};
+use super::super::flow::visit::{Visit, present, stored, visit};
+use super::super::flow::{actions, cookie, csrf, places as located, ticket};
+use super::answer::{Policy, page, see_other};
 use super::duration::duration;
-use super::page::{Policy, page, see_other};
-use super::parameters::Parameters;
-use super::travel::{departure, to_session};
 use super::view::{
     Asking, Choose, Connected, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, Lasting,
     NoneFound, Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, WaitingPage, Wrong,
 };
-use super::visit::{Visit, present, stored, visit};
-use super::{actions, cookie, csrf, kinds, notice, places as located, ticket};
+use super::{kinds, notice};
 use crate::consent::{
     self, Asked, AuthorizationState, AuthorizationType, Departure, Details, Display, Endpoint, Flow, IdentityProvider,
     SessionKey, Step, Trouble, Usage, Way,
@@ -32,7 +33,7 @@ const LONGEST_QUERY: usize = 200;
 const DAY: i64 = 86_400;
 
 /// `GET /connect`
-pub(super) async fn page_of_session(
+pub(in crate::http::connect) async fn page_of_session(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
@@ -60,7 +61,7 @@ pub(super) async fn page_of_session(
 
 /// `GET /connect/find`: the organizations. They have an address of their own, so that the browser's back button leads to them until
 /// one is connected.
-pub(super) async fn find_page(
+pub(in crate::http::connect) async fn find_page(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
@@ -80,7 +81,7 @@ pub(super) async fn find_page(
 }
 
 /// `GET /connect/organizations`: what is found for a name, while it is typed.
-pub(super) async fn organizations(
+pub(in crate::http::connect) async fn organizations(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
@@ -98,7 +99,7 @@ pub(super) async fn organizations(
 }
 
 /// `GET /connect/progress`: the turn of the session, for the page that waits beside a window. Asking does not keep a session open.
-pub(super) async fn progress(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+pub(in crate::http::connect) async fn progress(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let Some(cookie) = cookie::read(&service, &headers, cookie::SESSION) else {
         return StatusCode::GONE.into_response();
     };
@@ -433,7 +434,7 @@ async fn identity(
 }
 
 /// The form for a search by details; fields that are wrong are named above it.
-pub(super) async fn details(
+pub(in crate::http::connect) async fn details(
     service: &Arc<Service>,
     visit: &Visit,
     filled: Details,
@@ -471,7 +472,11 @@ async fn sought_name(service: &Arc<Service>, visit: &Visit) -> Result<Option<Str
 }
 
 /// The places that were found; `nothing` after none was chosen.
-pub(super) async fn places(service: &Arc<Service>, visit: &Visit, nothing: bool) -> Result<Response, Error> {
+pub(in crate::http::connect) async fn places(
+    service: &Arc<Service>,
+    visit: &Visit,
+    nothing: bool,
+) -> Result<Response, Error> {
     let (t, flow) = (visit.texts, &visit.flow);
     let title = match flow.progress.verified {
         Some(_) => t.facilities_title,
@@ -575,7 +580,7 @@ fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Re
 }
 
 /// Whether the patient can be looked for by their details.
-pub(super) async fn finds_by_details(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
+pub(in crate::http::connect) async fn finds_by_details(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
     if visit.flow.request.way != Way::Search {
         return Ok(false);
     }
@@ -610,7 +615,7 @@ fn others(endpoint: &Endpoint, name: &str) -> Option<String> {
 }
 
 /// What patients know an endpoint by.
-pub(super) fn display_name(endpoint: &Endpoint) -> String {
+pub(in crate::http::connect) fn display_name(endpoint: &Endpoint) -> String {
     let label = endpoint.label.iter().find(|label| !label.is_empty());
     label.unwrap_or(&endpoint.organization.name).clone()
 }

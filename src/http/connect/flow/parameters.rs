@@ -7,15 +7,15 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// Names and values in the order of the query, decoded. A parameter without a value counts as left out (RFC 6749, section 3.1).
-pub(super) struct Parameters(Vec<(String, String)>);
+pub(in crate::http::connect) struct Parameters(Vec<(String, String)>);
 
 /// A parameter stands more than once, which RFC 6749 forbids.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Repeated;
+pub(in crate::http::connect) struct Repeated;
 
 impl Parameters {
     /// Those of a query or of a form's body.
-    pub(super) fn parse(text: &[u8]) -> Parameters {
+    pub(in crate::http::connect) fn parse(text: &[u8]) -> Parameters {
         let pairs = form_urlencoded::parse(text).filter(|(_, value)| !value.is_empty());
         Parameters(
             pairs
@@ -25,7 +25,7 @@ impl Parameters {
     }
 
     /// The value of a parameter that may stand once.
-    pub(super) fn one<'p>(&'p self, name: &str) -> Result<Option<&'p str>, Repeated> {
+    pub(in crate::http::connect) fn one<'p>(&'p self, name: &str) -> Result<Option<&'p str>, Repeated> {
         let mut values = self
             .0
             .iter()
@@ -39,18 +39,21 @@ impl Parameters {
     }
 
     /// The value of a parameter, if it stands once.
-    pub(super) fn sole<'p>(&'p self, name: &str) -> Option<&'p str> {
+    pub(in crate::http::connect) fn sole<'p>(&'p self, name: &str) -> Option<&'p str> {
         self.one(name).ok().flatten()
     }
 
     /// All values of a parameter.
-    pub(super) fn all<'p, 'n: 'p>(&'p self, name: &'n str) -> impl Iterator<Item = &'p str> + use<'p, 'n> {
+    pub(in crate::http::connect) fn all<'p, 'n: 'p>(
+        &'p self,
+        name: &'n str,
+    ) -> impl Iterator<Item = &'p str> + use<'p, 'n> {
         let named = move |(key, _): &&(String, String)| key == name;
         self.0.iter().filter(named).map(|(_, value)| value.as_str())
     }
 
     /// A digest of all names and values but those of `without`, in whatever order they stand.
-    pub(super) fn fingerprint(&self, without: &str) -> String {
+    pub(in crate::http::connect) fn fingerprint(&self, without: &str) -> String {
         let mut pairs: Vec<Cow<'_, str>> = self
             .0
             .iter()

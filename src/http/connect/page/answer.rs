@@ -10,14 +10,14 @@ use axum::http::header::{
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use super::redirect_uri::policy_source;
+use super::super::flow::redirect_uri::policy_source;
 use crate::http::error::{Cause, Error};
 
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
 /// What a page may do beyond what all may.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Policy {
+pub(in crate::http::connect) struct Policy {
     /// Where forms of the page may lead in the end: a browser holds the redirects behind a form to this.
     leads: Vec<String>,
     /// Origins whose pages may frame it; nobody's where there are none.
@@ -26,7 +26,7 @@ pub(super) struct Policy {
 
 impl Policy {
     /// Forms may lead to this address.
-    pub(super) fn leads_to(mut self, address: &str) -> Policy {
+    pub(in crate::http::connect) fn leads_to(mut self, address: &str) -> Policy {
         // Every address over TLS is allowed anyway: sources and applications send people on to others of their own.
         if let Some(source) = policy_source(address).filter(|source| !source.starts_with("https://")) {
             self.leads.push(source);
@@ -35,7 +35,7 @@ impl Policy {
     }
 
     /// Pages of these origins may frame it.
-    pub(super) fn framed_by(mut self, origins: &[String]) -> Policy {
+    pub(in crate::http::connect) fn framed_by(mut self, origins: &[String]) -> Policy {
         self.framed_by = origins.to_vec();
         self
     }
@@ -54,7 +54,7 @@ impl Policy {
 }
 
 /// A rendered page.
-pub(super) fn page(status: StatusCode, template: &impl Template, policy: &Policy) -> Response {
+pub(in crate::http::connect) fn page(status: StatusCode, template: &impl Template, policy: &Policy) -> Response {
     let text = match template.render() {
         Ok(text) => text,
         Err(error) => return Error::internal(error).into_response(),
@@ -84,7 +84,7 @@ pub(super) fn page(status: StatusCode, template: &impl Template, policy: &Policy
 }
 
 /// To another address, by GET.
-pub(super) fn see_other(address: &str) -> Response {
+pub(in crate::http::connect) fn see_other(address: &str) -> Response {
     let Ok(location) = HeaderValue::from_str(address) else {
         return Error::internal("an address to redirect to is no header text").into_response();
     };
@@ -100,7 +100,7 @@ pub(super) fn see_other(address: &str) -> Response {
 }
 
 /// The response with a cookie set.
-pub(super) fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Response {
+pub(in crate::http::connect) fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Response {
     if let Some(cookie) = cookie {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
@@ -108,7 +108,7 @@ pub(super) fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -
 }
 
 /// Notes on a page why a request failed inside, for the log.
-pub(super) fn because(mut response: Response, error: Error) -> Response {
+pub(in crate::http::connect) fn because(mut response: Response, error: Error) -> Response {
     if let Some(cause) = error.into_response().extensions().get::<Cause>() {
         response.extensions_mut().insert(cause.clone());
     }

@@ -63,7 +63,7 @@ fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
 }
 
 /// What a source with these resource types shares; of one that does not tell them, whatever there may be.
-pub(super) fn what<'a>(t: &'static Texts, types: impl IntoIterator<Item = &'a str>) -> What {
+pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIterator<Item = &'a str>) -> What {
     let types: Vec<&str> = types.into_iter().collect();
     let kinds = kinds(t);
     let known: Vec<&str> = kinds
@@ -99,7 +99,7 @@ pub(super) fn what<'a>(t: &'static Texts, types: impl IntoIterator<Item = &'a st
 }
 
 /// Those of a source's resource types that a grant covers. One that names no types covers what the source has.
-pub(super) fn granted<'a>(types: &'a [String], scope: &str) -> Vec<&'a str> {
+pub(in crate::http::connect) fn granted<'a>(types: &'a [String], scope: &str) -> Vec<&'a str> {
     let named: Vec<&str> = scope
         .split_whitespace()
         .filter_map(|one| one.split_once('/')?.1.split_once('.').map(|(ty, _)| ty))

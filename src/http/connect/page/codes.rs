@@ -6,19 +6,23 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
-use super::page::{Policy, page};
+use super::answer::{Policy, page};
 use super::texts::Texts;
 use super::view::{ErrorCode, Errors, Shell};
 use crate::http::service::Service;
 
 /// `GET /errors`
-pub(super) async fn index(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+pub(in crate::http::connect) async fn index(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let t = Texts::of(&headers);
     shown(&service, t, StatusCode::OK, t.errors_title, None)
 }
 
 /// `GET /errors/{code}`
-pub(super) async fn one(State(service): State<Arc<Service>>, Path(code): Path<String>, headers: HeaderMap) -> Response {
+pub(in crate::http::connect) async fn one(
+    State(service): State<Arc<Service>>,
+    Path(code): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     let t = Texts::of(&headers);
     match all(t).iter().find(|known| known.code == code) {
         Some(known) => shown(&service, t, StatusCode::OK, known.title, Some(known)),

@@ -9,13 +9,13 @@ use crate::consent::{Error, SessionKey, Store};
 const PURPOSE: &str = "window";
 
 /// The ticket of a frame that shows this turn.
-pub(super) fn made(store: &Store, key: SessionKey, turn: u64) -> Result<String, Error> {
+pub(in crate::http::connect) fn made(store: &Store, key: SessionKey, turn: u64) -> Result<String, Error> {
     let plain = format!("{}.{turn}", key.text());
     Ok(URL_SAFE_NO_PAD.encode(store.seal(PURPOSE, plain.as_bytes())?))
 }
 
 /// The session and the turn of a ticket of ours.
-pub(super) fn read(store: &Store, ticket: &str) -> Option<(SessionKey, u64)> {
+pub(in crate::http::connect) fn read(store: &Store, ticket: &str) -> Option<(SessionKey, u64)> {
     let sealed = URL_SAFE_NO_PAD.decode(ticket).ok()?;
     let plain = String::from_utf8(store.unseal(PURPOSE, &sealed).ok()?).ok()?;
     let (key, turn) = plain.split_once('.')?;

@@ -21,7 +21,7 @@ use crate::sync::client::{self, Demographics, Facility};
 const AT_ONCE: usize = 8;
 
 /// The places of a verified person, and what shows who they are, sealed.
-pub(super) async fn of_identity(
+pub(in crate::http::connect) async fn of_identity(
     service: &Arc<Service>,
     flow: &Flow,
     provider: &str,
@@ -44,7 +44,7 @@ pub(super) async fn of_identity(
 }
 
 /// The places that know somebody with the details that a patient gave.
-pub(super) async fn of_details(
+pub(in crate::http::connect) async fn of_details(
     service: &Arc<Service>,
     flow: &Flow,
     details: &Details,
@@ -104,14 +104,14 @@ fn known(service: &Service, mode: crate::lake::Mode, facilities: Vec<Facility>) 
 }
 
 /// A place that is being connected.
-pub(super) struct Connecting {
+pub(in crate::http::connect) struct Connecting {
     endpoint: Endpoint,
     place: Place,
     authorization: Authorization,
 }
 
 /// How the places of a flow are connected.
-pub(super) fn type_of(flow: &Flow) -> AuthorizationType {
+pub(in crate::http::connect) fn type_of(flow: &Flow) -> AuthorizationType {
     match flow.progress.verified {
         Some(_) => AuthorizationType::Ial2,
         None => AuthorizationType::Ial1,
@@ -119,7 +119,7 @@ pub(super) fn type_of(flow: &Flow) -> AuthorizationType {
 }
 
 /// Takes down that the patient agreed to connect the places of these endpoints.
-pub(super) async fn agreed(
+pub(in crate::http::connect) async fn agreed(
     service: &Arc<Service>,
     flow: &Flow,
     chosen: Vec<String>,
@@ -156,7 +156,7 @@ pub(super) async fn agreed(
 }
 
 /// Connects places. Each that fails is noted with its authorization.
-pub(super) async fn connect(
+pub(in crate::http::connect) async fn connect(
     service: &Arc<Service>,
     flow: &Flow,
     connecting: Vec<Connecting>,
