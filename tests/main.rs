@@ -1,53 +1,74 @@
 //! The integration tests, one binary. Each module is one door or one promise; `harness` is what they share.
 //!
 //! Tests over real records look for them at `$TABULARIUM_SHARED` and say on one line where they were skipped.
+//! `cargo test --test main search::` runs one module.
 
 #![allow(clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
-mod attachments;
-mod backup;
-mod bench;
-mod bit_rot;
-mod catalog;
-mod columns;
-mod compaction;
-mod connect;
-mod crash;
-mod damaged;
-mod demo;
-mod erase;
-mod erase_all;
-mod erase_command;
-mod facts;
-mod fhirpath;
-mod flow_walk;
-mod harness;
-mod health_links;
-mod http;
-mod import;
-mod isolation;
-mod link;
-mod live;
-mod normalize;
-mod oauth;
-mod old_lake;
-mod owners;
-mod patient;
-mod pdf;
-mod plans;
-mod population;
-mod rest;
-mod sandbox;
-mod scan;
-mod search;
-mod service_commands;
-mod source_commands;
-mod states;
-mod summary;
-mod sync;
-mod table_statistics;
-mod terminology;
-mod tokens;
-mod views;
-mod waiting;
-mod walk;
+// What the others share, and the house itself.
+mod guards; // docs name what is there, rooms import downwards
+mod harness; // real records, servers, lakes, FHIR readers
+
+// Whose data it is: every door tries to reach another patient's.
+mod isolation; // two people who share a practitioner, an organization and a coverage
+mod owners; // requests drawn at random, by every door
+mod tokens; // bearer tokens of every sort
+
+// R4 and what is made of it.
+mod columns; // columns say what the text says
+mod facts; // R4's tables hold for real records
+mod fhirpath; // expressions over columns, official suite included
+mod population; // the synthetic population
+
+// The lake.
+mod attachments; // a file beside each row
+mod bit_rot; // flipped bits
+mod catalog; // commits, snapshots, writers
+mod compaction; // the same rows in fewer files
+mod crash; // killed at any point
+mod damaged; // catalogs that do not fit the files
+mod import; // what is imported is what the lake holds
+mod old_lake; // lakes of earlier formats
+mod scan; // the one door to rows
+mod table_statistics; // what other readers are told
+mod waiting; // writers wait for each other
+
+// Search and views.
+mod search; // against a plain reading of the JSON
+mod views; // official suite, pages, plans, formats
+mod walk; // pages while records change
+
+// A patient's whole record.
+mod health_links; // shared by a link
+mod patient; // $everything, $summary, $pdf, health cards
+mod pdf; // documents as pages
+mod summary; // the International Patient Summary
+
+// Rules and tables.
+mod normalize; // each rule over real files
+mod plans; // Medicare Advantage plans
+mod terminology; // code systems as publishers ship them
+
+// Consents, syncs and their states.
+mod connect; // the patient's pages
+mod flow_walk; // flows walked at random
+mod link; // the link API
+mod live; // live mode from the first command to a read
+mod oauth; // the OAuth API
+mod rest; // consents as applications see them
+mod sandbox; // organizations to connect to
+mod states; // the table of states
+mod sync; // from an authorization to records and out again
+
+// Erasure, backups.
+mod backup; // what comes back, and who does not
+mod erase; // no byte is left
+mod erase_all; // several people at once
+mod erase_command; // as its user sees it
+
+// The server and the command line.
+mod bench; // `tabularium bench`
+mod demo; // the commands a newcomer begins with
+mod http; // routes, bounds, codings, metadata
+mod service_commands; // applications, keys, consents, audit
+mod source_commands; // endpoints and their sources

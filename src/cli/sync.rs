@@ -9,10 +9,7 @@ use super::columns::{lined_up, plain, time};
 use super::data_store::open;
 use super::failure::Failure;
 use super::normalize::rules_table;
-use crate::consent::{Job, ListedJob, Missing, Store};
-
-/// Lines of the audit log of a consent that are looked through for a job's.
-const AUDIT_LINES: u32 = 10_000;
+use crate::consent::{AttachmentCounts, ListedJob, Missing};
 
 /// The syncs of patients' sources: what they brought, and what they could not have
 #[derive(Debug, clap::Args)]
@@ -87,17 +84,6 @@ fn list(arguments: &ListArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the audit log says of a job's attachments: how many were fetched, kept, left at the source and missing.
-fn attachments(store: &Store, consent: &str, job: &Job) -> Result<Option<String>, Failure> {
-    let entries = store.audit(Some(consent), AUDIT_LINES).map_err(Failure::other)?;
-    let of_job = entries.into_iter().find(|entry| {
-        entry.action == "sync.stored"
-            && entry.authorization.as_deref() == Some(job.authorization.as_str())
-            && Some(entry.at) == job.finished_at
-    });
-    Ok(of_job.and_then(|entry| Some(entry.detail.split_once("; attachments: ")?.1.to_owned())))
-}
-
 fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let mut found = store.jobs_beginning(&arguments.job, 2).map_err(Failure::other)?;
@@ -145,7 +131,7 @@ fn show(arguments: &ShowArgs) -> Result<(), Failure> {
             println!("  {line}");
         }
     }
-    if let Some(attachments) = attachments(&store, consent, job)? {
+    if let Some(attachments) = report.attachments.and_then(AttachmentCounts::told) {
         println!("attachments: {attachments}");
     }
     match report.missing.as_slice() {
@@ -201,12 +187,15 @@ fn object(listed: &ListedJob) -> Value {
             (rule.clone(), did)
         })
         .collect();
+    let attachments = report.attachments.map(|counts| {
+        json!({"fetched": counts.fetched, "kept": counts.kept, "atSource": counts.at_source, "missing": counts.missing})
+    });
     json!({
         "id": job.id, "consent": consent, "authorization": job.authorization, "endpoint": endpoint,
         "cause": job.cause, "state": job.state, "attempts": job.attempts, "failure": job.failure,
         "createdAt": time(job.created_at), "startedAt": job.started_at.map(time),
         "finishedAt": job.finished_at.map(time), "resourceTypes": counts,
-        "rules": rules, "missing": report.missing.iter().map(missing).collect::<Vec<_>>(),
+        "rules": rules, "attachments": attachments, "missing": report.missing.iter().map(missing).collect::<Vec<_>>(),
     })
 }
 

@@ -74,6 +74,7 @@ const STEPS: &[&str] = &[
     HEALTH_CARDS,
     HEALTH_LINKS,
     ERASURE_JOBS,
+    ATTACHMENT_COUNTS,
 ];
 
 /// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
@@ -482,6 +483,17 @@ const RULE_COUNTS: &str = "
         unaltered INTEGER NOT NULL,
         dangling INTEGER NOT NULL,
         PRIMARY KEY (job, rule)
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// What came of the attachments that the records of each sync refer to.
+const ATTACHMENT_COUNTS: &str = "
+    CREATE TABLE sync_attachment (
+        job TEXT PRIMARY KEY REFERENCES sync_job (id) ON DELETE CASCADE,
+        fetched INTEGER NOT NULL,
+        kept INTEGER NOT NULL,
+        at_source INTEGER NOT NULL,
+        missing INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
 ";
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::Error;
 use super::record::Job;
@@ -61,6 +61,39 @@ pub struct JobReport {
     pub counts: Vec<(String, u64)>,
     /// What the rules of normalization did, by rule.
     pub rules: Vec<(String, Counts)>,
+    /// What came of the attachments that its records refer to; of jobs of earlier releases it is not known.
+    pub attachments: Option<AttachmentCounts>,
+}
+
+/// What came of the attachments of a job's records: how many there were of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttachmentCounts {
+    /// Fetched by this job.
+    pub fetched: u64,
+    /// Not fetched again, since nothing of what the record says of them has changed.
+    pub kept: u64,
+    /// Left at the source: too large, or too many.
+    pub at_source: u64,
+    /// Not to be had.
+    pub missing: u64,
+}
+
+impl AttachmentCounts {
+    /// In words; `None` where there were none.
+    pub fn told(self) -> Option<String> {
+        let counts = [
+            (self.fetched, "fetched"),
+            (self.kept, "kept"),
+            (self.at_source, "left at the source"),
+            (self.missing, "missing"),
+        ];
+        let parts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
 }
 
 impl JobReport {
@@ -169,6 +202,18 @@ pub(super) fn keep_report(connection: &Connection, job: &str, report: &JobReport
     let mut statement = connection.prepare_cached(sql)?;
     for (rule, did) in &report.rules {
         statement.execute(params![job, rule, did.made, did.changed, did.left, did.dangling])?;
+    }
+    if let Some(counts) = &report.attachments {
+        let sql = "INSERT OR REPLACE INTO sync_attachment (job, fetched, kept, at_source, missing)
+                   VALUES (?1, ?2, ?3, ?4, ?5)";
+        let mut statement = connection.prepare_cached(sql)?;
+        statement.execute(params![
+            job,
+            counts.fetched,
+            counts.kept,
+            counts.at_source,
+            counts.missing
+        ])?;
     }
     Ok(())
 }
@@ -283,11 +328,27 @@ fn listed(connection: &Connection, job: Job) -> Result<ListedJob, Error> {
         Ok((row.get(0)?, did))
     })?;
     let rules = rules.collect::<Result<_, _>>()?;
+    let mut statement =
+        connection.prepare_cached("SELECT fetched, kept, at_source, missing FROM sync_attachment WHERE job = ?1")?;
+    let attachments = statement.query_row([&job.id], |row| {
+        Ok(AttachmentCounts {
+            fetched: row.get(0)?,
+            kept: row.get(1)?,
+            at_source: row.get(2)?,
+            missing: row.get(3)?,
+        })
+    });
+    let attachments = attachments.optional()?;
     Ok(ListedJob {
         job,
         consent,
         endpoint,
-        report: JobReport { missing, counts, rules },
+        report: JobReport {
+            missing,
+            counts,
+            rules,
+            attachments,
+        },
     })
 }
 
@@ -318,6 +379,7 @@ mod tests {
             missing,
             counts: Vec::new(),
             rules: Vec::new(),
+            attachments: None,
         };
         let short = report.shortened(OF_TYPE);
         assert_eq!(short.len(), OF_TYPE + 1);
@@ -332,6 +394,7 @@ mod tests {
             missing: report.missing[..OF_TYPE].to_vec(),
             counts: Vec::new(),
             rules: Vec::new(),
+            attachments: None,
         };
         assert_eq!(few.shortened(OF_TYPE), few.missing);
     }

@@ -74,7 +74,7 @@ pub use identity::IdentityProvider;
 pub use jobs::{Due, Errand, JobFailure, JobSuccess};
 pub use key_rows::DiscardedKeys;
 pub use listing::ConsentFilter;
-pub use missing::{JobReport, LastSync, ListedJob, Missing, MissingReason};
+pub use missing::{AttachmentCounts, JobReport, LastSync, ListedJob, Missing, MissingReason};
 pub use moves::{Grant, IDLE_SECONDS, NewAuthorization, NewConsent, ONE_TIME_SECONDS};
 pub use readiness::{Presence, Readiness};
 pub use receipt::{Proof, RECEIPT_TYPE, ReceiptFault, StoreSearched, is_about, receipt_digest, verify_receipt};

@@ -4,30 +4,8 @@
 //! what changes something is a POST with a token of the session's own, which leads to the page again. Where a session may go
 //! from where it stands is decided in `consent::flow`; how sources are asked, in `sync::client`.
 
-mod actions;
-mod asset;
-mod callback;
-mod codes;
-mod cookie;
-mod csrf;
-mod duration;
-mod ending;
-mod entry;
-mod kinds;
-mod left;
-mod meanwhile;
-mod notice;
+mod flow;
 mod page;
-mod parameters;
-mod places;
-mod redirect_uri;
-mod request;
 mod routes;
-mod shown;
-mod texts;
-mod ticket;
-mod travel;
-mod view;
-mod visit;
 
 pub(super) use routes::routes;

@@ -4,7 +4,8 @@
 use axum::handler::Handler;
 use serde_json::{Value, json};
 
-use super::{actions, asset, callback, codes, entry, shown};
+use super::flow::{actions, callback, entry};
+use super::page::{asset, codes, shown};
 use crate::http::routes::{Operation, Route, schema};
 
 const HTML: &[&str] = &["text/html"];

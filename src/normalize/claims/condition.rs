@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claim::{Claim, Diagnosis, Kind};
-use super::code::{Code, Concept, coding, concept};
 use super::out::{Context, Origin, Output};
-use super::own::Own;
-use super::text::{Name, Object, When, reference};
+use super::read::claim::{Claim, Diagnosis, Kind};
+use super::read::code::{Code, Concept, coding, concept};
+use super::read::own::Own;
+use super::read::text::{Name, Object, When, reference};
 use super::visits::{Visit, Visits};
 use crate::normalize::report::Rule;
 

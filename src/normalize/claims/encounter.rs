@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claim::{Claim, Kind, Role};
-use super::code::{Concept, coding, concept};
 use super::condition::Diagnosed;
 use super::out::{Context, Origin, Output};
-use super::party::Party;
-use super::services::{Service, service};
-use super::text::{Object, quoted, reference};
+use super::read::claim::{Claim, Kind, Role};
+use super::read::code::{Concept, coding, concept};
+use super::read::party::Party;
+use super::read::services::{Service, service};
+use super::read::text::{Object, quoted, reference};
 use super::visits::{Visit, Visits};
 use crate::normalize::codes::Codes;
 use crate::normalize::marks::PLACEHOLDER;

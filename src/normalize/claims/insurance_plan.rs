@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::claim::{list, party, span};
-use super::code::{coding, concept};
 use super::out::{Context, Origin, Output};
-use super::own::is_marked;
-use super::party::{Directory, Party};
-use super::plan_table;
-use super::text::{Name, Names, Object, day_of, quoted, year_of};
+use super::read::claim::{list, party, span};
+use super::read::code::{coding, concept};
+use super::read::own::is_marked;
+use super::read::party::{Directory, Party};
+use super::read::text::{Name, Names, Object, day_of, quoted, year_of};
+use super::tables::plan_table;
 use crate::lake::json::Value;
 use crate::normalize::plan::Addition;
 use crate::normalize::record::{Record, SourceId};

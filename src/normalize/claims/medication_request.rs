@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claim::{Claim, Kind, Line, Role};
-use super::code::{Code, NDC, RXNORM, concept};
 use super::out::{Context, Output, references};
-use super::own::{Order, Own};
-use super::party::{Party, undefined};
-use super::text::{Name, Object, When, quoted, reference};
+use super::read::claim::{Claim, Kind, Line, Role};
+use super::read::code::{Code, NDC, RXNORM, concept};
+use super::read::own::{Order, Own};
+use super::read::party::{Party, undefined};
+use super::read::text::{Name, Object, When, quoted, reference};
 use crate::normalize::codes::Codes;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::plan::Addition;
@@ -342,7 +342,11 @@ fn medication(fill: &Fill<'_>, own: Option<&str>, codes: &dyn Codes) -> String {
             names.push(name);
         }
         if let Some(concept) = mapped.filter(|concept| !known(&concept.code)) {
-            codings.push(super::code::coding(RXNORM, &concept.code, concept.display.as_deref()));
+            codings.push(super::read::code::coding(
+                RXNORM,
+                &concept.code,
+                concept.display.as_deref(),
+            ));
         }
     }
     let text = match (own, &names[..]) {

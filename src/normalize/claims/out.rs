@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::code::coding;
-use super::party::Directory;
-use super::text::{Name, Object, quoted};
+use super::read::code::coding;
+use super::read::party::Directory;
+use super::read::text::{Name, Object, quoted};
 use crate::fhir::facts;
 use crate::normalize::plan::{Addition, Additions, Generated};
 use crate::normalize::record::{Source, SourceId};

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claim::{Claim, Kind, Line, Role};
-use super::code::{Code, Concept, concept};
 use super::out::{Context, Origin, Output};
-use super::own::{Own, Procedures};
-use super::party::Party;
-use super::services::{Service, service};
-use super::text::{Name, Object, Span, reference};
+use super::read::claim::{Claim, Kind, Line, Role};
+use super::read::code::{Code, Concept, concept};
+use super::read::own::{Own, Procedures};
+use super::read::party::Party;
+use super::read::services::{Service, service};
+use super::read::text::{Name, Object, Span, reference};
 use super::visits::Visits;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Day, SourceId};

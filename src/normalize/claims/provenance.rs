@@ -4,9 +4,9 @@ use siphasher::sip::SipHasher24;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
-use super::code::{coding, concept};
 use super::out::{Context, Origin, Output, references};
-use super::text::{Object, date_of, reference};
+use super::read::code::{coding, concept};
+use super::read::text::{Object, date_of, reference};
 use crate::normalize::report::Rule;
 
 /// One Provenance for each record that something was made from. `versions` tells versions of a record apart.

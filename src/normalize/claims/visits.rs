@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::bill_type::Setting;
-use super::claim::{Claim, Kind, Line, Role};
 use super::out::Context;
-use super::own::Own;
-use super::party::Party;
-use super::place_of_service::{Class, INPATIENT_HOSPITAL};
-use super::revenue;
-use super::services::Service;
-use super::text::{Name, Span, When};
+use super::read::claim::{Claim, Kind, Line, Role};
+use super::read::own::Own;
+use super::read::party::Party;
+use super::read::services::Service;
+use super::read::text::{Name, Span, When};
+use super::tables::bill_type::Setting;
+use super::tables::place_of_service::{Class, INPATIENT_HOSPITAL};
+use super::tables::revenue;
 use crate::normalize::record::{Day, SourceId};
 
 /// A line of a claim by their places, or a claim without lines.

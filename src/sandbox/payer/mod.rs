@@ -4,37 +4,14 @@
 //! It decides how such organizations behave towards a SMART client: who gets in, what they hand out and, for tests, how
 //! they fail. It knows nothing of the service that connects to it.
 
-mod additions;
-mod admin;
 pub(super) mod answer;
-mod authorize;
-mod bundle;
-mod consent;
-mod dialect;
-mod fhir;
-mod grants;
-mod holding;
-mod identity;
-mod key;
-mod knobs;
-mod locator;
-mod login;
-mod metadata;
 mod office;
-mod organization;
-mod pages;
-mod papers;
 pub(super) mod params;
-mod people;
-mod row;
-mod scopes;
-mod server;
-mod shelf;
-mod token;
-mod world;
+mod records;
+mod sign_in;
 
-pub use knobs::{KnobError, Turn};
-pub use organization::{CLIENT_ID, CLIENT_SECRET, Kind, ORGANIZATIONS, Organization};
-pub use people::{PASSWORD, Person};
-pub use server::Sandbox;
-pub use world::Settings;
+pub use office::knobs::{KnobError, Turn};
+pub use office::organization::{CLIENT_ID, CLIENT_SECRET, Kind, ORGANIZATIONS, Organization};
+pub use office::people::{PASSWORD, Person};
+pub use office::server::Sandbox;
+pub use office::world::Settings;

@@ -156,6 +156,7 @@ pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
         missing,
         counts,
         rules: Vec::new(),
+        attachments: None,
     }
 }
 

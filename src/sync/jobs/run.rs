@@ -301,6 +301,7 @@ async fn carry_out(
     }
     let mut report = report(&fetched.gaps, is_new.then_some(&summary));
     report.rules = rules(&summary);
+    report.attachments = Some(tally);
     if generated_patient {
         let of_patient = report.missing.iter_mut().filter(|missing| missing.ty == "Patient");
         for missing in of_patient {
@@ -310,7 +311,10 @@ async fn carry_out(
         }
     }
     Ok(Done {
-        detail: told(fetched, &summary) + &tally.told(),
+        detail: match tally.told() {
+            Some(attachments) => format!("{}; attachments: {attachments}", told(fetched, &summary)),
+            None => told(fetched, &summary),
+        },
         normalized: summary.rules.told(),
         dangling: summary.rules.dangling.clone(),
         report,

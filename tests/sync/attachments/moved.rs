@@ -1,6 +1,6 @@
 //! A service that is started again under another address, and what the command line says of attachments.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tabularium::lake::Lake;
 
 use super::world::{KINDS, again, ask, attachment, path, record_path, text, world};
@@ -51,7 +51,10 @@ fn sync_show_says_what_came_of_attachments() {
     again(&world, &own);
     let jobs = world.store().jobs_of(&own.authorization).unwrap();
     let mut said: Vec<String> = Vec::new();
+    let mut counted: Vec<Value> = Vec::new();
     for job in &jobs {
+        let shown = crate::service_commands::json(world.server.folder(), &["sync", "show", &job.id]);
+        counted.push(shown["attachments"].clone());
         let shown = crate::service_commands::done(world.server.folder(), &["sync", "show", &job.id]);
         let line = shown.lines().find(|line| line.starts_with("attachments: "));
         said.push(line.unwrap_or_else(|| panic!("{shown}")).to_owned());
@@ -64,4 +67,7 @@ fn sync_show_says_what_came_of_attachments() {
             "attachments: 5 kept, 1 left at the source, 2 missing",
         ]
     );
+    counted.sort_by_key(|counts| counts["kept"].as_u64());
+    let counts = |fetched, kept| json!({"fetched": fetched, "kept": kept, "atSource": 1, "missing": 2});
+    assert_eq!(counted, [counts(5, 0), counts(0, 5)]);
 }

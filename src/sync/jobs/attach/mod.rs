@@ -18,6 +18,7 @@ use url::Url;
 use super::gap::{Gap, Why};
 use super::source::{Source, Trouble, blocking, internal};
 use super::spool::Spool;
+use crate::consent::AttachmentCounts;
 use crate::ingest::SyncedAttachment;
 use crate::lake::{KeptAttachment, Lake};
 use crate::sync::settings::Most;
@@ -51,39 +52,7 @@ pub(super) struct Attached {
     /// For the commit.
     pub(super) list: Vec<SyncedAttachment>,
     pub(super) gaps: Vec<Gap>,
-    pub(super) tally: Tally,
-}
-
-/// How many there were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) fetched: u64,
-    /// Not fetched again, since nothing of what the record says of them has changed.
-    pub(super) kept: u64,
-    /// Too large, or too many.
-    pub(super) at_source: u64,
-    pub(super) missing: u64,
-}
-
-impl Tally {
-    /// In words, for the audit log; nothing where there were none.
-    pub(super) fn told(self) -> String {
-        let counts = [
-            (self.fetched, "fetched"),
-            (self.kept, "kept"),
-            (self.at_source, "left at the source"),
-            (self.missing, "missing"),
-        ];
-        let parts: Vec<String> = counts
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        match parts.is_empty() {
-            true => String::new(),
-            false => format!("; attachments: {}", parts.join(", ")),
-        }
-    }
+    pub(super) tally: AttachmentCounts,
 }
 
 /// What became of one attachment.

@@ -1,0 +1,472 @@
+//! What the forms of the pages do. Each takes one step and leads to where the session stands then.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use super::super::page::answer::with_cookie;
+use super::super::page::ending::{Denial, denied, ended};
+use super::super::page::texts::Texts;
+use super::super::page::view::Wrong;
+use super::super::page::{notice, shown};
+use super::meanwhile::meanwhile;
+use super::parameters::Parameters;
+use super::request::is_date;
+use super::travel::{departure, stepped, to_provider, to_session, to_source};
+use super::visit::{Visit, fields, form, stored};
+use super::{cookie, places, ticket};
+use crate::consent::{
+    Details, Ended, Endpoint, EndpointStatus, Flow, FlowError, IdentityProvider, SessionKey, Step, Trouble, Usage, Way,
+};
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::lake::Mode;
+
+/// Letters that a detail may have.
+const LONGEST: usize = 200;
+
+/// A form's handler: takes the form in, and says what comes of it or shows that something broke. One that leaves rows in the store is
+/// charged to the address.
+macro_rules! action {
+    ($(#[$doc:meta])* $name:ident, $work:ident $(, $charge:ident)?) => {
+        $(#[$doc])*
+        pub(in crate::http::connect) async fn $name(State(service): State<Arc<Service>>, request: Request) -> Response {
+            $(let extensions = request.extensions().clone();
+            let $charge = |service: &Service| service.throttle.charge_flow(&extensions);)?
+            let (visit, parameters) = match form(&service, request).await {
+                Ok(sent) => sent,
+                Err(response) => return response,
+            };
+            let t = visit.texts;
+            $(if let Err(allowance) = $charge(&service) {
+                return notice::busy(&service, t, &allowance, visit.framed_by());
+            })?
+            match $work(&service, visit, parameters).await {
+                Ok(response) => response,
+                Err(error) => notice::broken(&service, t, error),
+            }
+        }
+    };
+}
+
+action!(/// `POST /connect/choose`: an organization.
+    choose, chosen, charged);
+action!(/// `POST /connect/share`: the patient agrees, or tries a source again.
+    share, shared, charged);
+action!(/// `POST /connect/add`: to the organizations.
+    add, added);
+action!(/// `POST /connect/hub`: to the sources that are connected.
+    hub, to_hub);
+action!(/// `POST /connect/places`: to the places that were found.
+    found, to_places);
+action!(/// `POST /connect/details`: to the search by details.
+    details, to_details);
+action!(/// `POST /connect/search`: search by details.
+    search, searched, charged);
+action!(/// `POST /connect/facilities`: connect places.
+    facilities, connected, charged);
+action!(/// `POST /connect/identity`: to an identity provider.
+    identity, identified, charged);
+action!(/// `POST /connect/finish`: share what is connected.
+    complete, completed);
+action!(/// `POST /connect/cancel`: leave, or only the source at hand.
+    cancel, cancelled);
+action!(/// `POST /connect/leave`: leave because there are no records.
+    leave, left);
+action!(/// `POST /connect/drop`: leave, and give back what is connected.
+    give_up, dropped);
+
+async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
+    let id = form.sole("endpoint").unwrap_or_default().to_owned();
+    let (key, mode) = (visit.key(), visit.flow.consent.mode);
+    // A button that was pressed twice chooses once.
+    let chosen = matches!(&visit.flow.progress.step, Step::Share { endpoint } if *endpoint == id);
+    if chosen || !is_choosing(&visit.flow) {
+        return Ok(to_session(service));
+    }
+    let by_details = shown::finds_by_details(service, &visit).await?;
+    let taken = stored(service, move |service| {
+        let endpoint = service.store.endpoint(&id)?;
+        match endpoint.filter(|endpoint| is_offered(endpoint, mode)) {
+            Some(endpoint) if endpoint.ty.signs_in() => service.store.choose_source(key, &departure(&endpoint)),
+            Some(endpoint) if by_details => service.store.seek_place(key, &endpoint.id),
+            _ => Err(FlowError::Stale),
+        }
+    });
+    stepped(service, taken.await?.map(|()| to_session(service)))
+}
+
+/// Whether an organization can be chosen now. Who went back to the organizations in the browser's history may choose again.
+pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
+    let step = matches!(
+        flow.progress.step,
+        Step::Choose | Step::Share { .. } | Step::Away { .. } | Step::Waiting { .. } | Step::Trouble { .. }
+    );
+    step && may_choose(flow)
+}
+
+/// Whether the patient chooses organizations: not where the application named the only one, and not before they have shown who they
+/// are where that is asked.
+fn may_choose(flow: &Flow) -> bool {
+    match flow.request.way {
+        Way::Choose => flow.request.endpoint.is_none(),
+        Way::Search => true,
+        Way::Identity => flow.progress.verified.is_some(),
+    }
+}
+
+/// Whether patients of a mode may choose it.
+fn is_offered(endpoint: &Endpoint, mode: Mode) -> bool {
+    endpoint.mode == mode && endpoint.status != EndpointStatus::Unavailable
+}
+
+async fn shared(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
+    let endpoint = match &visit.flow.progress.step {
+        Step::Share { endpoint } | Step::Away { endpoint } | Step::Trouble { endpoint, .. } => endpoint.clone(),
+        _ => return Ok(to_session(service)),
+    };
+    if visit.is_framed() {
+        let step = Step::Window {
+            endpoint: Some(endpoint),
+            provider: None,
+        };
+        return beside(service, &visit, step).await;
+    }
+    let taken = travel(service, visit.key(), endpoint, visit.flow.consent.usage).await?;
+    stepped(service, taken)
+}
+
+/// Sends the patient to the source of an endpoint that may still be connected.
+async fn travel(
+    service: &Arc<Service>,
+    key: SessionKey,
+    id: String,
+    asked: Usage,
+) -> Result<Result<Response, FlowError>, Error> {
+    let endpoint = stored(service, move |service| service.store.endpoint(&id)).await?;
+    match endpoint.map_err(Error::internal)? {
+        Some(endpoint) if endpoint.status != EndpointStatus::Unavailable => {
+            to_source(service, key, endpoint, asked).await
+        }
+        Some(endpoint) => {
+            let left = stored(service, move |service| {
+                service.store.depart_failed(key, &departure(&endpoint))
+            });
+            Ok(left.await?.map(|()| to_session(service)))
+        }
+        None => Ok(Err(FlowError::Stale)),
+    }
+}
+
+/// Goes on in a window beside the frame.
+async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
+    let key = visit.key();
+    let taken = stored(service, move |service| service.store.go_beside(key, step));
+    stepped(service, taken.await?.map(|()| to_session(service)))
+}
+
+/// `POST /connect/window`: the window that a frame opens. It has none of the frame's cookies, so what it comes with says whose it
+/// is; from then on a cookie of its own does.
+pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let t = Texts::of(&parts.headers);
+    // Another site that knows a ticket must not send its own visitors to a source with it.
+    if !is_from_own_page(&parts.headers, &service.base_url) {
+        return notice::stale_window(&service, t);
+    }
+    if let Err(allowance) = service.throttle.charge_flow(&parts.extensions) {
+        return notice::busy(&service, t, &allowance, &[]);
+    }
+    let form = match fields(&service, &parts.headers, body).await {
+        Ok(form) => form,
+        Err(response) => return response,
+    };
+    match opened(&service, form.sole("ticket").unwrap_or_default().to_owned()).await {
+        Ok(Some(response)) => response,
+        Ok(None) => notice::stale_window(&service, t),
+        Err(error) => notice::broken(&service, t, error),
+    }
+}
+
+/// Whether a page of the service's own origin sent the form, as the browser says; where it says nothing, none did.
+fn is_from_own_page(headers: &HeaderMap, base_url: &str) -> bool {
+    let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    match said("sec-fetch-site") {
+        Some(site) => site == "same-origin",
+        None => {
+            let own = url::Url::parse(base_url).map(|url| url.origin().ascii_serialization());
+            own.is_ok_and(|own| said("origin") == Some(own.as_str()))
+        }
+    }
+}
+
+async fn opened(service: &Arc<Service>, sent: String) -> Result<Option<Response>, Error> {
+    let Some((key, turn)) = ticket::read(&service.store, &sent) else {
+        return Ok(None);
+    };
+    let opened = stored(service, move |service| service.store.open_window(key, turn)).await?;
+    let (cookie, flow) = match opened {
+        Ok(opened) => opened,
+        Err(FlowError::Store(error)) => return Err(Error::internal(error)),
+        Err(_) => return Ok(None),
+    };
+    let Step::Window { endpoint, provider } = flow.progress.step else {
+        return Ok(None);
+    };
+    let taken = match (endpoint, provider) {
+        (Some(endpoint), _) => travel(service, key, endpoint, flow.consent.usage).await?,
+        (None, Some(code)) => match provider_of(service, flow.consent.mode, code).await? {
+            Some(provider) => to_provider(service, key, provider).await?,
+            None => return Ok(None),
+        },
+        (None, None) => return Ok(None),
+    };
+    match taken {
+        Ok(response) => {
+            let cookie = cookie::set(service, cookie::WINDOW, &cookie, false);
+            Ok(Some(with_cookie(response, cookie)))
+        }
+        Err(FlowError::Store(error)) => Err(Error::internal(error)),
+        Err(_) => Ok(None),
+    }
+}
+
+async fn added(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
+    match may_choose(&visit.flow) {
+        true => go(service, &visit, Step::Choose).await,
+        false => Ok(to_session(service)),
+    }
+}
+
+async fn to_hub(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
+    let reached = visit.flow.request.way != Way::Choose || visit.flow.authorized().next().is_some();
+    let verified = visit.flow.request.way != Way::Identity || visit.flow.progress.verified.is_some();
+    match reached && verified {
+        true => go(service, &visit, Step::Hub).await,
+        false => Ok(to_session(service)),
+    }
+}
+
+async fn to_places(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
+    match visit.flow.progress.places.is_empty() {
+        true => Ok(to_session(service)),
+        false => go(service, &visit, Step::Places).await,
+    }
+}
+
+async fn to_details(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
+    match shown::finds_by_details(service, &visit).await? {
+        true => go(service, &visit, Step::Details { down: false }).await,
+        false => Ok(to_session(service)),
+    }
+}
+
+async fn go(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
+    let key = visit.key();
+    let taken = stored(service, move |service| service.store.go_to(key, step));
+    stepped(service, taken.await?.map(|()| to_session(service)))
+}
+
+async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
+    if !matches!(visit.flow.progress.step, Step::Details { .. }) {
+        return Ok(to_session(service));
+    }
+    let field = |name: &str| form.sole(name).unwrap_or_default().trim().to_owned();
+    let details = Details {
+        given: field("given"),
+        family: field("family"),
+        birth_date: field("birth_date"),
+        gender: field("gender"),
+        postal_code: field("postal_code"),
+    };
+    let wrong = wrong(visit.texts, &details);
+    if !wrong.is_empty() {
+        return shown::details(service, &visit, details, wrong, false).await;
+    }
+    let (key, said) = (visit.key(), details.clone());
+    let turn = match stored(service, move |service| service.store.take_details(key, said)).await? {
+        Ok(turn) => turn,
+        Err(error) => return stepped(service, Err(error)),
+    };
+    let asking = service.clone();
+    let work = async move {
+        let located = places::of_details(&asking, &visit.flow, &details).await?;
+        stored(&asking, move |service| match located {
+            Ok(places) => service.store.located(key, turn, places),
+            Err(_) => service.store.asked_in_vain(key, turn, Step::Details { down: true }),
+        })
+        .await
+    };
+    let taken = meanwhile(service, work).await?.unwrap_or(Ok(()));
+    stepped(service, taken.map(|()| to_session(service)))
+}
+
+/// What is not filled in as it must be, in the order of the form.
+fn wrong(t: &'static Texts, details: &Details) -> Vec<Wrong> {
+    let mut wrong = Vec::new();
+    let mut name = |field, value: &str, missing| {
+        let text = match value.chars().count() {
+            0 => missing,
+            1..=LONGEST => return,
+            _ => t.details_long,
+        };
+        wrong.push(Wrong { field, text });
+    };
+    name("given", &details.given, t.details_missing_given);
+    name("family", &details.family, t.details_missing_family);
+    if !is_date(&details.birth_date) {
+        wrong.push(Wrong {
+            field: "birth_date",
+            text: t.details_bad_birth_date,
+        });
+    }
+    if details.postal_code.chars().count() > 20 {
+        wrong.push(Wrong {
+            field: "postal_code",
+            text: t.details_long,
+        });
+    }
+    wrong
+}
+
+async fn connected(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
+    let flow = &visit.flow;
+    if flow.progress.step != Step::Places {
+        return Ok(to_session(service));
+    }
+    let chosen = form.all("facility").filter(|chosen| {
+        let found = flow.progress.places.iter().any(|place| place.endpoint == **chosen);
+        found && !flow.has(chosen)
+    });
+    let chosen: Vec<String> = chosen.map(str::to_owned).collect();
+    if chosen.is_empty() {
+        return shown::places(service, &visit, true).await;
+    }
+    let connecting = match places::agreed(service, flow, chosen).await? {
+        Ok(connecting) => connecting,
+        Err(error) => return stepped(service, Err(error)),
+    };
+    let asking = service.clone();
+    let work = async move { places::connect(&asking, &visit.flow, connecting).await };
+    let taken = meanwhile(service, work).await?.unwrap_or(Ok(()));
+    stepped(service, taken.map(|()| to_session(service)))
+}
+
+async fn identified(service: &Arc<Service>, visit: Visit, form: Parameters) -> Result<Response, Error> {
+    let code = form.sole("provider").unwrap_or_default().to_owned();
+    let asked = matches!(visit.flow.progress.step, Step::Identity { .. });
+    let provider = provider_of(service, visit.flow.consent.mode, code).await?;
+    let Some(provider) = provider.filter(|_| asked) else {
+        return Ok(to_session(service));
+    };
+    if visit.is_framed() {
+        let step = Step::Window {
+            endpoint: None,
+            provider: Some(provider.code),
+        };
+        return beside(service, &visit, step).await;
+    }
+    let taken = to_provider(service, visit.key(), provider).await?;
+    stepped(service, taken)
+}
+
+async fn provider_of(service: &Arc<Service>, mode: Mode, code: String) -> Result<Option<IdentityProvider>, Error> {
+    let known = stored(service, move |service| service.store.identity_providers(mode)).await?;
+    Ok(known.map_err(Error::internal)?.into_iter().find(|one| one.code == code))
+}
+
+async fn completed(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
+    if visit.flow.progress.step != Step::Hub {
+        return Ok(to_session(service));
+    }
+    // With nothing connected and nothing tried there is nothing to finish.
+    if visit.flow.authorized().next().is_none() && visit.flow.errored().next().is_none() {
+        return Ok(to_session(service));
+    }
+    finish(service, visit.texts, visit.key()).await
+}
+
+/// Ends the flow with what is connected.
+pub(in crate::http::connect) async fn finish(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    key: SessionKey,
+) -> Result<Response, Error> {
+    let done = stored(service, move |service| {
+        let finished = service.store.finish_flow(key);
+        let failed = match finished {
+            Err(FlowError::Store(error)) => {
+                tracing::error!(%error, "a flow could not be finished");
+                given_up(service, key).map(|flow| (flow, None))
+            }
+            finished => finished.map(|(flow, ended)| (flow, Some(ended))),
+        };
+        let (flow, ended) = failed?;
+        let application = service.store.application(&flow.consent.application)?;
+        let lost = crate::consent::Error::UnknownApplication(flow.consent.application.clone());
+        Ok::<_, FlowError>((flow, ended, application.ok_or(lost)?))
+    });
+    match done.await? {
+        Ok((flow, ended_with, application)) => Ok(match ended_with {
+            Some(Ended::NoSource) | None => {
+                let denial = if ended_with.is_some() {
+                    Denial::NoFacilities
+                } else {
+                    Denial::NotFinished
+                };
+                denied(service, t, &flow, &application, denial)
+            }
+            Some(with) => ended(service, t, &flow, &application, &with),
+        }),
+        Err(error) => stepped(service, Err(error)),
+    }
+}
+
+/// Ends a flow that cannot be finished. Where not even that can be written down the application is told all the same, and time ends
+/// the flow.
+fn given_up(service: &Service, key: SessionKey) -> Result<Flow, FlowError> {
+    match service.store.cancel_flow(key) {
+        Err(FlowError::Store(error)) => {
+            tracing::error!(%error, "a flow could not be ended");
+            service.store.peek_flow(key)?.ok_or(FlowError::Over)
+        }
+        ended => ended,
+    }
+}
+
+async fn cancelled(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
+    // Who has connected something already leaves only what they were about to connect.
+    if visit.flow.authorized().next().is_some() {
+        return go(service, &visit, Step::Hub).await;
+    }
+    end_without(service, visit, Denial::Cancelled).await
+}
+
+async fn left(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
+    let none = matches!(
+        visit.flow.progress.step,
+        Step::Nothing
+            | Step::Trouble {
+                trouble: Trouble::NoPatient,
+                ..
+            }
+    );
+    let alone = visit.flow.authorized().next().is_none();
+    match none && alone {
+        true => end_without(service, visit, Denial::NoRecords).await,
+        false => Ok(to_session(service)),
+    }
+}
+
+async fn dropped(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<Response, Error> {
+    end_without(service, visit, Denial::Cancelled).await
+}
+
+async fn end_without(service: &Arc<Service>, visit: Visit, denial: Denial) -> Result<Response, Error> {
+    let key = visit.key();
+    let ended: Result<Flow, FlowError> = stored(service, move |service| service.store.cancel_flow(key)).await?;
+    let ended = ended.map(|flow| denied(service, visit.texts, &flow, &visit.application, denial));
+    stepped(service, ended)
+}

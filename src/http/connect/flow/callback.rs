@@ -1,0 +1,442 @@
+//! Coming back: from sources, each at an address of its own, and from identity providers.
+//!
+//! An answer counts only in the browser that was sent, once, and from where it was sent to.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, RawQuery, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use super::super::page::notice;
+use super::super::page::texts::Texts;
+use super::meanwhile::meanwhile;
+use super::parameters::Parameters;
+use super::travel::{
+    Baggage, callback_of, identity_callback_of, patiently, provider_registration, registration, stepped, to_session,
+};
+use super::visit::{stored, visit};
+use super::{actions, cookie, places};
+use crate::consent::{
+    self, Attempt, Authorization, AuthorizationState, AuthorizationType, Credential, Display, Endpoint, Flow,
+    FlowError, Grant, IdentityProvider, Returned, SessionKey, SourceGrant, Step, Trouble, Way,
+};
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::sync::client::{self, Arrival};
+
+/// A patient who is back, in the session that was left.
+struct Back {
+    parameters: Parameters,
+    state: String,
+    key: SessionKey,
+    /// They are in the window beside the frame that the session's pages are in.
+    in_window: bool,
+}
+
+/// `GET /connect/callback/{endpoint}`
+pub(in crate::http::connect) async fn from_source(
+    State(service): State<Arc<Service>>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let t = Texts::of(&headers);
+    let back = match back(&service, &headers, query).await {
+        Ok(back) => back,
+        Err(response) => return response,
+    };
+    answer(
+        &service,
+        t,
+        back.in_window,
+        source_answered(&service, t, back, id).await,
+    )
+}
+
+/// `GET /connect/identity/{provider}`
+pub(in crate::http::connect) async fn from_provider(
+    State(service): State<Arc<Service>>,
+    Path(code): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let t = Texts::of(&headers);
+    let back = match back(&service, &headers, query).await {
+        Ok(back) => back,
+        Err(response) => return response,
+    };
+    answer(
+        &service,
+        t,
+        back.in_window,
+        provider_answered(&service, back, code).await,
+    )
+}
+
+fn answer(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    in_window: bool,
+    outcome: Result<Option<Response>, Error>,
+) -> Response {
+    match outcome {
+        Ok(Some(response)) if !in_window => response,
+        Ok(Some(_)) => notice::window_done(service, t),
+        Ok(None) => notice::stray(service, t),
+        Err(error) => notice::broken(service, t, error),
+    }
+}
+
+/// Whether somebody comes back into a session that this browser has open.
+async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>) -> Result<Back, Response> {
+    let t = Texts::of(headers);
+    let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
+    let Some(state) = parameters.sole("state").map(str::to_owned) else {
+        return Err(notice::stray(service, t));
+    };
+    let asked = state.clone();
+    let left = stored(service, move |service| {
+        let Some(key) = service.store.session_of_state(&asked)? else {
+            return Ok(None);
+        };
+        service.store.peek_flow(key)
+    });
+    let left = left
+        .await
+        .and_then(|left: Result<_, consent::Error>| left.map_err(Error::internal));
+    let flow: Flow = match left {
+        Ok(Some(flow)) => flow,
+        Ok(None) => return Err(notice::stray(service, t)),
+        Err(error) => return Err(notice::broken(service, t, error)),
+    };
+    let own = cookie::read(service, headers, cookie::SESSION).is_some_and(|cookie| SessionKey::of(&cookie) == flow.key);
+    if !own && !is_window_of(service, headers, &flow) {
+        return Err(notice::stray(service, t));
+    }
+    // A frame never leaves for a source itself. Where the page that holds it is of the service's own site, the window beside it
+    // has the frame's cookie, too.
+    let in_window = flow.request.display == Display::Frame;
+    if own && !flow.progress.told {
+        // A session that has lapsed meanwhile says so to its application.
+        visit(service, headers).await?;
+    }
+    Ok(Back {
+        parameters,
+        state,
+        key: flow.key,
+        in_window,
+    })
+}
+
+/// Whether the browser's window is the one that the session's frame opened.
+fn is_window_of(service: &Service, headers: &HeaderMap, flow: &Flow) -> bool {
+    let cookie = cookie::read(service, headers, cookie::WINDOW);
+    let digest = cookie.map(|cookie| SessionKey::of(&cookie).text());
+    digest.is_some() && digest == flow.progress.window && flow.request.display == Display::Frame
+}
+
+/// What came of an attempt.
+enum Taken {
+    /// It is taken up now.
+    Up(Box<(Flow, Attempt)>),
+    /// It was before, in this very session: the page was loaded again.
+    Before,
+    /// It is none of this session, or was made for somewhere else.
+    Not,
+}
+
+async fn taken(service: &Arc<Service>, back: &Back, from: CameFrom) -> Result<Taken, Error> {
+    let (key, state) = (back.key, back.state.clone());
+    let attempt = stored(service, move |service| {
+        let from = from.returned();
+        match service.store.take_attempt(key, &state, from) {
+            Ok(taken) => Ok(Taken::Up(Box::new(taken))),
+            Err(FlowError::Stale) if service.store.is_spent(key, &state, from)? => Ok(Taken::Before),
+            Err(FlowError::Stale | FlowError::Over) => Ok(Taken::Not),
+            Err(FlowError::Store(error)) => Err(error),
+        }
+    });
+    attempt.await?.map_err(Error::internal)
+}
+
+/// Whose address a patient came back to.
+enum CameFrom {
+    Endpoint(String),
+    Provider(String),
+}
+
+impl CameFrom {
+    fn returned(&self) -> Returned<'_> {
+        match self {
+            CameFrom::Endpoint(endpoint) => Returned::Endpoint(endpoint),
+            CameFrom::Provider(provider) => Returned::Provider(provider),
+        }
+    }
+}
+
+/// What a source's answer comes to; `None` where it is no answer to us.
+async fn source_answered(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    back: Back,
+    id: String,
+) -> Result<Option<Response>, Error> {
+    let (flow, attempt) = match taken(service, &back, CameFrom::Endpoint(id.clone())).await? {
+        Taken::Up(taken) => *taken,
+        Taken::Before => return Ok(Some(to_session(service))),
+        Taken::Not => return Ok(None),
+    };
+    let found = stored(service, move |service| service.store.endpoint(&id)).await?;
+    let (Some(endpoint), Some(id)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
+        return Ok(None);
+    };
+    // Who has gone elsewhere meanwhile wants nothing of this source any more, so it is not asked for access.
+    let awaited = |one: &&Authorization| one.id == id && one.state == AuthorizationState::Authorizing;
+    let Some(authorization) = flow.authorizations.iter().find(awaited).cloned() else {
+        return Ok(Some(to_session(service)));
+    };
+    let (key, alone) = (back.key, flow.request.way == Way::Choose && !back.in_window);
+    let asking = service.clone();
+    let work = async move {
+        let service = &asking;
+        match exchanged(service, &back.parameters, &endpoint, &attempt, &authorization).await? {
+            Ok(grant) => granted(service, key, authorization, &flow, &endpoint, grant, None).await,
+            Err(trouble) => {
+                let failed = stored(service, move |service| {
+                    service.store.source_failed(key, &authorization.id, trouble)
+                });
+                Ok(failed.await?.map(|()| None))
+            }
+        }
+    };
+    match meanwhile(service, work).await? {
+        // With one source to choose, its grant is the end of the flow.
+        Some(Ok(Some(_))) if alone => Ok(Some(actions::finish(service, t, key).await?)),
+        Some(other) => stepped(service, other.map(|_| to_session(service))).map(Some),
+        None => Ok(Some(to_session(service))),
+    }
+}
+
+/// The grant behind a source's answer, or why there is none.
+async fn exchanged(
+    service: &Arc<Service>,
+    parameters: &Parameters,
+    endpoint: &Endpoint,
+    attempt: &Attempt,
+    authorization: &Authorization,
+) -> Result<Result<client::Grant, Trouble>, Error> {
+    let baggage: Baggage = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
+    let note = |error: &dyn std::fmt::Display| {
+        tracing::warn!(endpoint = endpoint.id, %error, "a source did not grant access");
+    };
+    // RFC 9207: an answer that names somebody else as its issuer is somebody else's.
+    let issuer = baggage.configuration.issuer.as_deref();
+    if let (Some(iss), Some(issuer)) = (parameters.sole("iss"), issuer)
+        && iss != issuer
+    {
+        note(&"its answer names another issuer");
+        return Ok(Err(Trouble::Down));
+    }
+    if let Some(error) = parameters.sole("error") {
+        let code: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
+        note(&format_args!("it answered with the error {code:?}"));
+        let authorization = authorization.clone();
+        let noted = stored(service, move |service| {
+            service.store.note_source_error(&authorization, &code)
+        });
+        noted.await?.map_err(Error::internal)?;
+        return Ok(Err(of_redirect(error)));
+    }
+    let Some(code) = parameters.sole("code") else {
+        note(&"its answer has no code");
+        return Ok(Err(Trouble::Down));
+    };
+    let registration = registration(service, endpoint, authorization.usage).await?;
+    let back = callback_of(service, &endpoint.id);
+    let exchange = service
+        .sources
+        .exchange(&baggage.configuration, &registration, &back, code, &baggage.verifier);
+    let mut grant = match patiently(exchange).await {
+        Ok(grant) => grant,
+        Err(error) => {
+            note(&error);
+            return Ok(Err(of_refusal(&error)));
+        }
+    };
+    if let Some(how) = grant.client_auth.filter(|how| registration.client_auth != Some(*how)) {
+        let id = endpoint.id.clone();
+        let kept = stored(service, move |service| service.store.set_client_auth(&id, how));
+        kept.await?.map_err(Error::internal)?;
+    }
+    if grant.patient.is_none() {
+        let arrival = Arrival {
+            fhir_base: &endpoint.fhir_base,
+            configuration: &baggage.configuration,
+            registration: &registration,
+            nonce: &baggage.verifier.nonce,
+            now: service.store.clock().now(),
+        };
+        match patiently(service.sources.whose(&arrival, &grant)).await {
+            Ok(patient) => grant.patient = patient,
+            Err(error) => {
+                note(&error);
+                return Ok(Err(of_refusal(&error)));
+            }
+        }
+    }
+    if grant.patient.is_none() {
+        note(&"it does not say whose records they are");
+        return Ok(Err(Trouble::NoPatient));
+    }
+    Ok(Ok(grant))
+}
+
+/// What an `error` of RFC 6749 section 4.1.2.1 means for the patient.
+fn of_redirect(error: &str) -> Trouble {
+    match error {
+        "access_denied" | "consent_required" | "interaction_required" | "login_required" => Trouble::Refused,
+        "unauthorized_client"
+        | "invalid_client"
+        | "invalid_scope"
+        | "invalid_request"
+        | "unsupported_response_type" => Trouble::Rejected,
+        _ => Trouble::Down,
+    }
+}
+
+fn of_refusal(error: &client::Error) -> Trouble {
+    match error {
+        client::Error::Refused { code, .. } => of_redirect(code),
+        _ => Trouble::Down,
+    }
+}
+
+/// Takes down what a source granted; `assertion` is the ID token that it was granted for, where there is one.
+pub(in crate::http::connect) async fn granted(
+    service: &Arc<Service>,
+    key: SessionKey,
+    authorization: Authorization,
+    flow: &Flow,
+    endpoint: &Endpoint,
+    grant: client::Grant,
+    assertion: Option<&str>,
+) -> Result<Result<Option<Flow>, FlowError>, Error> {
+    let owner = flow
+        .consent
+        .owner
+        .ok_or_else(|| Error::internal("a consent of the flow has no owner"))?;
+    let (endpoint, assertion) = (endpoint.clone(), assertion.map(str::to_owned));
+    let taken = stored(service, move |service| {
+        let now = service.store.clock().now();
+        let source_patient = grant.patient.unwrap_or_default();
+        let asked = endpoint.scope_for(authorization.usage);
+        let patient = service.lake.synced_id(owner, &endpoint.id, "Patient", &source_patient);
+        let credential = Credential {
+            expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
+            access_token: grant.access_token,
+            // A portal's access is for once, whatever it hands out.
+            refresh_token: grant
+                .refresh_token
+                .filter(|_| endpoint.ty != AuthorizationType::Credentials),
+            assertion,
+        };
+        let granted = SourceGrant {
+            grant: Grant {
+                patient: &patient,
+                source_patient: &source_patient,
+                scope_requested: &asked,
+                // A source that does not say has granted what it was asked for (RFC 6749, section 5.1).
+                scope_granted: grant.scope.as_deref().unwrap_or(&asked),
+                refreshable: credential.refresh_token.is_some(),
+                max_auth_until: endpoint
+                    .max_auth_period
+                    .filter(|seconds| *seconds > 0)
+                    .map(|seconds| now + seconds),
+            },
+            credential: &credential,
+        };
+        service.store.source_granted(key, &authorization.id, &granted)
+    });
+    Ok(taken.await?.map(Some))
+}
+
+/// What an identity provider's answer comes to.
+async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> Result<Option<Response>, Error> {
+    let (flow, attempt) = match taken(service, &back, CameFrom::Provider(code.clone())).await? {
+        Taken::Up(taken) => *taken,
+        Taken::Before => return Ok(Some(to_session(service))),
+        Taken::Not => return Ok(None),
+    };
+    let (mode, key, turn) = (flow.consent.mode, back.key, flow.progress.turn);
+    let known = stored(service, move |service| service.store.identity_providers(mode)).await?;
+    let known = known.map_err(Error::internal)?.into_iter().find(|one| one.code == code);
+    let Some(provider) = known else { return Ok(None) };
+    let asking = service.clone();
+    let work = async move {
+        let service = &asking;
+        let asked = provider.code.clone();
+        let identified = match identity(service, &back.parameters, &provider, &attempt).await? {
+            Ok((id_token, demographics)) => {
+                places::of_identity(service, &flow, &provider.code, &id_token, &demographics).await?
+            }
+            Err(trouble) => Err(trouble),
+        };
+        stored(service, move |service| match identified {
+            Ok((verified, places)) => service.store.identified(key, turn, verified, places),
+            Err(trouble) => {
+                let step = Step::Identity {
+                    trouble: Some(trouble),
+                    provider: Some(asked),
+                };
+                service.store.asked_in_vain(key, turn, step)
+            }
+        })
+        .await
+    };
+    let taken = meanwhile(service, work).await?.unwrap_or(Ok(()));
+    stepped(service, taken.map(|()| to_session(service))).map(Some)
+}
+
+/// Who the patient is, and the token that shows it.
+async fn identity(
+    service: &Arc<Service>,
+    parameters: &Parameters,
+    provider: &IdentityProvider,
+    attempt: &Attempt,
+) -> Result<Result<(String, client::Demographics), Trouble>, Error> {
+    let baggage: Baggage = serde_json::from_slice(&attempt.verifier).map_err(Error::internal)?;
+    if let Some(error) = parameters.sole("error") {
+        return Ok(Err(of_redirect(error)));
+    }
+    let issuer = parameters.sole("iss");
+    let Some(code) = parameters
+        .sole("code")
+        .filter(|_| issuer.is_none_or(|issuer| issuer == provider.issuer))
+    else {
+        return Ok(Err(Trouble::Down));
+    };
+    let registration = provider_registration(service, provider).await?;
+    let back = identity_callback_of(service, &provider.code);
+    let now = service.store.clock().now();
+    let identity = patiently(async {
+        let sources = &service.sources;
+        let grant = sources
+            .exchange(&baggage.configuration, &registration, &back, code, &baggage.verifier)
+            .await?;
+        let id_token = grant.id_token.ok_or(client::Error::Identity("there is no ID token"))?;
+        let known = client::Provider {
+            issuer: provider.issuer.clone(),
+            configuration: baggage.configuration.clone(),
+        };
+        let nonce = &baggage.verifier.nonce;
+        let identity = sources
+            .identity(&known, &registration.client_id, nonce, &id_token, now)
+            .await?;
+        Ok((id_token, identity.demographics))
+    });
+    Ok(identity.await.map_err(|error| {
+        tracing::warn!(provider = provider.code, %error, "an identity was not verified");
+        of_refusal(&error)
+    }))
+}

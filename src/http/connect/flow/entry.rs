@@ -1,0 +1,220 @@
+//! The doors into the flow: `/oauth/authorize`, `/link/auth` and `/link/start`.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{Extensions, HeaderMap, Method};
+use axum::response::Response;
+
+use super::super::page::answer::{because, with_cookie};
+use super::super::page::ending::{link_refused, not_begun, refused};
+use super::super::page::notice;
+use super::super::page::texts::Texts;
+use super::cookie;
+use super::parameters::Parameters;
+use super::redirect_uri::is_registered;
+use super::request::{self, Invalid, Untrusted};
+use super::travel::to_session;
+use super::visit::stored;
+use crate::consent::{self, Application, Client, Display, Door, EndpointStatus, FlowRequest, SessionKey};
+use crate::http::error::Error;
+use crate::http::service::Service;
+
+/// `GET /oauth/authorize`
+pub(in crate::http::connect) async fn authorize(
+    State(service): State<Arc<Service>>,
+    method: Method,
+    query: RawQuery,
+    headers: HeaderMap,
+    extensions: Extensions,
+) -> Response {
+    let sent = Sent {
+        method,
+        headers,
+        extensions,
+    };
+    by_redirect(service, sent, query, Door::Oauth).await
+}
+
+/// `GET /link/auth`: the same for SMART clients.
+pub(in crate::http::connect) async fn link_auth(
+    State(service): State<Arc<Service>>,
+    method: Method,
+    query: RawQuery,
+    headers: HeaderMap,
+    extensions: Extensions,
+) -> Response {
+    let sent = Sent {
+        method,
+        headers,
+        extensions,
+    };
+    by_redirect(service, sent, query, Door::Smart).await
+}
+
+/// `GET /link/start`: for the link component.
+pub(in crate::http::connect) async fn link_start(
+    State(service): State<Arc<Service>>,
+    method: Method,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    extensions: Extensions,
+) -> Response {
+    let t = Texts::of(&headers);
+    let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
+    let (key, origin) = match request::key_and_origin(&parameters) {
+        Ok((key, origin)) => (key.to_owned(), origin.to_owned()),
+        Err(why) => return notice::untrusted(&service, t, why),
+    };
+    let known = match known(&service, &key).await {
+        Ok(known) => known,
+        Err(error) => return notice::broken(&service, t, error),
+    };
+    let Some((client, application)) = known else {
+        return notice::untrusted(&service, t, Untrusted::Client);
+    };
+    if !application.origins.contains(&origin) {
+        return notice::untrusted(&service, t, Untrusted::Origin);
+    }
+    let refuse = |Invalid { error, description }: Invalid| {
+        let channel = parameters.sole("channel").unwrap_or_default();
+        link_refused(
+            &service,
+            t,
+            (&origin, channel),
+            &application.origins,
+            error,
+            &description,
+        )
+    };
+    let wanted = match request::link(&parameters) {
+        Ok(wanted) => wanted,
+        Err(invalid) => return refuse(invalid),
+    };
+    if method == Method::HEAD {
+        return to_session(&service);
+    }
+    if let Err(allowance) = service.throttle.charge_flow(&extensions) {
+        return notice::busy(&service, t, &allowance, &application.origins);
+    }
+    match begin(&service, client, wanted).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(invalid)) => refuse(invalid),
+        Err(error) => notice::broken(&service, t, error),
+    }
+}
+
+/// What comes with a request beside its parameters.
+struct Sent {
+    method: Method,
+    headers: HeaderMap,
+    extensions: Extensions,
+}
+
+async fn by_redirect(service: Arc<Service>, sent: Sent, RawQuery(query): RawQuery, door: Door) -> Response {
+    let t = Texts::of(&sent.headers);
+    let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
+    let (id, uri) = match request::client_and_redirect(&parameters) {
+        Ok(named) => named,
+        Err(why) => return notice::untrusted(&service, t, why),
+    };
+    let known = match known(&service, id).await {
+        Ok(known) => known,
+        Err(error) => return notice::broken(&service, t, error),
+    };
+    let Some((client, application)) = known else {
+        return notice::untrusted(&service, t, Untrusted::Client);
+    };
+    if !application
+        .redirect_uris
+        .iter()
+        .any(|registered| is_registered(registered, uri))
+    {
+        return notice::untrusted(&service, t, Untrusted::Redirect);
+    }
+    // From here on the application is told what is wrong.
+    let state = parameters.sole("state");
+    let refuse = |Invalid { error, description }: Invalid| refused(&service, uri, state, error, &description, None);
+    let wanted = match request::oauth(&parameters, door, service.fhir_base.trim_end_matches('/')) {
+        Ok(wanted) => wanted,
+        Err(invalid) => return refuse(invalid),
+    };
+    // Link checkers send HEAD. Do not start a session for it.
+    if sent.method == Method::HEAD {
+        return to_session(&service);
+    }
+    if request::resumes(&parameters)
+        && let Some(response) = resumed(&service, &sent.headers, &wanted).await
+    {
+        return response;
+    }
+    if let Err(allowance) = service.throttle.charge_flow(&sent.extensions) {
+        return notice::busy(&service, t, &allowance, &[]);
+    }
+    match begin(&service, client, wanted).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(invalid)) => refuse(invalid),
+        Err(error) => because(not_begun(&service, uri, state), error),
+    }
+}
+
+/// The client of a publishable key that is in use, and its application.
+async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Application)>, Error> {
+    let id = id.to_owned();
+    let found = stored(service, move |service| {
+        let Some(client) = service.store.active_client(&id)? else {
+            return Ok(None);
+        };
+        let application = service.store.application(&client.application)?;
+        Ok::<_, consent::Error>(application.map(|application| (client, application)))
+    });
+    found.await?.map_err(Error::internal)
+}
+
+/// The session that this browser has open for the very same request.
+async fn resumed(service: &Arc<Service>, headers: &HeaderMap, wanted: &FlowRequest) -> Option<Response> {
+    let cookie = cookie::read(service, headers, cookie::SESSION)?;
+    let key = SessionKey::of(&cookie);
+    let flow = stored(service, move |service| service.store.visit_flow(key)).await;
+    let flow = flow.ok()?.ok()??;
+    (flow.is_open() && flow.request == *wanted).then(|| entered(service, &cookie, wanted))
+}
+
+/// A new consent and session.
+async fn begin(
+    service: &Arc<Service>,
+    client: Client,
+    wanted: FlowRequest,
+) -> Result<Result<Response, Invalid>, Error> {
+    let begun = stored(service, move |service| {
+        if let Some(id) = &wanted.endpoint {
+            let endpoint = service.store.endpoint(id)?;
+            let offered = endpoint.is_some_and(|endpoint| {
+                endpoint.mode == client.mode && endpoint.status != EndpointStatus::Unavailable && endpoint.ty.signs_in()
+            });
+            if !offered {
+                return Ok(Err(Invalid {
+                    error: "invalid_request",
+                    description: "svc_endpoint_id names no endpoint that can be connected in this mode".to_owned(),
+                }));
+            }
+        }
+        let lake = &service.lake;
+        let begun = service
+            .store
+            .begin_flow(&client, &wanted, |consent| lake.owner_of_consent(consent))?;
+        Ok::<_, consent::Error>(Ok((begun.cookie, wanted)))
+    });
+    match begun.await?.map_err(Error::internal)? {
+        Ok((cookie, wanted)) => Ok(Ok(entered(service, &cookie, &wanted))),
+        Err(invalid) => Ok(Err(invalid)),
+    }
+}
+
+fn entered(service: &Service, cookie: &str, wanted: &FlowRequest) -> Response {
+    let framed = wanted.display == Display::Frame;
+    with_cookie(
+        to_session(service),
+        cookie::set(service, cookie::SESSION, cookie, framed),
+    )
+}

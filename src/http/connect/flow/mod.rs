@@ -1,0 +1,15 @@
+//! The steps of the flow: who may begin it, what forms do, the way to sources and back.
+
+pub(super) mod actions;
+pub(super) mod callback;
+pub(super) mod cookie;
+pub(super) mod csrf;
+pub(super) mod entry;
+pub(super) mod meanwhile;
+pub(super) mod parameters;
+pub(super) mod places;
+pub(super) mod redirect_uri;
+pub(super) mod request;
+pub(super) mod ticket;
+pub(super) mod travel;
+pub(super) mod visit;

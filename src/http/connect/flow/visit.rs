@@ -1,0 +1,134 @@
+//! Who is at the door: the session of a browser, and forms that were sent from its pages.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+
+use super::super::page::texts::Texts;
+use super::super::page::{ending, left, notice};
+use super::parameters::Parameters;
+use super::{cookie, csrf};
+use crate::consent::{Application, Display, Flow, SessionKey};
+use crate::http::body;
+use crate::http::error::Error;
+use crate::http::service::Service;
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A patient in an open session.
+pub(in crate::http::connect) struct Visit {
+    pub(in crate::http::connect) cookie: String,
+    pub(in crate::http::connect) flow: Flow,
+    pub(in crate::http::connect) application: Application,
+    pub(in crate::http::connect) texts: &'static Texts,
+}
+
+impl Visit {
+    pub(in crate::http::connect) fn key(&self) -> SessionKey {
+        self.flow.key
+    }
+
+    /// Whose pages may hold the session's.
+    pub(in crate::http::connect) fn framed_by(&self) -> &[String] {
+        match self.is_framed() {
+            true => &self.application.origins,
+            false => &[],
+        }
+    }
+
+    /// Whether the pages are in another site's page.
+    pub(in crate::http::connect) fn is_framed(&self) -> bool {
+        self.flow.request.display == Display::Frame
+    }
+}
+
+/// Work on the store, on a thread that may wait for it.
+pub(in crate::http::connect) async fn stored<T: Send + 'static>(
+    service: &Arc<Service>,
+    work: impl FnOnce(&Service) -> T + Send + 'static,
+) -> Result<T, Error> {
+    let service = service.clone();
+    tokio::task::spawn_blocking(move || work(&service))
+        .await
+        .map_err(Error::internal)
+}
+
+/// The patient's open session; else the answer to somebody who has none. A session that has ended without its application
+/// knowing answers with that.
+pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
+    let texts = Texts::of(headers);
+    let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {
+        return Err(left::answer(service, texts, headers).await);
+    };
+    let key = SessionKey::of(&cookie);
+    let found = stored(service, move |service| {
+        let Some(flow) = service.store.visit_flow(key)? else {
+            return Ok(None);
+        };
+        let told = !flow.is_open() && service.store.tell_flow(key)?;
+        let application = service.store.application(&flow.consent.application)?;
+        Ok::<_, crate::consent::Error>(application.map(|application| (flow, application, told)))
+    });
+    match found.await.and_then(|found| found.map_err(Error::internal)) {
+        Ok(Some((flow, application, _))) if flow.is_open() => Ok(Visit {
+            cookie,
+            flow,
+            application,
+            texts,
+        }),
+        Ok(Some((flow, application, true))) => Err(ending::lapsed(service, texts, &flow, &application)),
+        Ok(_) => Err(left::answer(service, texts, headers).await),
+        Err(error) => Err(notice::broken(service, texts, error)),
+    }
+}
+
+/// The patient's open session, if there is one. Nobody is told of one that has ended.
+pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &HeaderMap) -> Option<Visit> {
+    let cookie = cookie::read(service, headers, cookie::SESSION)?;
+    let key = SessionKey::of(&cookie);
+    let found = stored(service, move |service| {
+        let flow = service.store.visit_flow(key).ok()??;
+        let application = service.store.application(&flow.consent.application).ok()??;
+        flow.is_open().then_some((flow, application))
+    });
+    let (flow, application) = found.await.ok()??;
+    Some(Visit {
+        cookie,
+        flow,
+        application,
+        texts: Texts::of(headers),
+    })
+}
+
+/// A form, and the session that it was sent from. Whoever sends a form without knowing what the session's own pages know gets
+/// nowhere.
+pub(in crate::http::connect) async fn form(
+    service: &Arc<Service>,
+    request: Request,
+) -> Result<(Visit, Parameters), Response> {
+    let (parts, body) = request.into_parts();
+    let texts = Texts::of(&parts.headers);
+    let parameters = fields(service, &parts.headers, body).await?;
+    let visit = visit(service, &parts.headers).await?;
+    let token = parameters.sole("csrf").unwrap_or_default();
+    match csrf::is_valid(&visit.cookie, token) {
+        true => Ok((visit, parameters)),
+        false => Err(notice::foreign(service, texts)),
+    }
+}
+
+/// The fields of a form.
+pub(in crate::http::connect) async fn fields(
+    service: &Arc<Service>,
+    headers: &HeaderMap,
+    sent: Body,
+) -> Result<Parameters, Response> {
+    if !body::is_typed(headers, &[FORM]) {
+        return Err(Error::MediaType(FORM).into_response());
+    }
+    let bytes = body::read(headers, sent, &service.limits).await;
+    Ok(Parameters::parse(&bytes.map_err(IntoResponse::into_response)?))
+}

@@ -1,0 +1,137 @@
+//! A page as an answer: rendered, never kept by caches, and with the headers that bound what it may load, where its forms may lead
+//! and who may frame it.
+
+use askama::Template;
+use axum::body::Body;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION, REFERRER_POLICY, SET_COOKIE, VARY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::super::flow::redirect_uri::policy_source;
+use crate::http::error::{Cause, Error};
+
+const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
+
+/// What a page may do beyond what all may.
+#[derive(Clone, Debug, Default)]
+pub(in crate::http::connect) struct Policy {
+    /// Where forms of the page may lead in the end: a browser holds the redirects behind a form to this.
+    leads: Vec<String>,
+    /// Origins whose pages may frame it; nobody's where there are none.
+    framed_by: Vec<String>,
+}
+
+impl Policy {
+    /// Forms may lead to this address.
+    pub(in crate::http::connect) fn leads_to(mut self, address: &str) -> Policy {
+        // Every address over TLS is allowed anyway: sources and applications send people on to others of their own.
+        if let Some(source) = policy_source(address).filter(|source| !source.starts_with("https://")) {
+            self.leads.push(source);
+        }
+        self
+    }
+
+    /// Pages of these origins may frame it.
+    pub(in crate::http::connect) fn framed_by(mut self, origins: &[String]) -> Policy {
+        self.framed_by = origins.to_vec();
+        self
+    }
+
+    fn text(&self) -> String {
+        let ancestors = match self.framed_by.is_empty() {
+            true => "'none'".to_owned(),
+            false => self.framed_by.join(" "),
+        };
+        let leads = self.leads.join(" ");
+        format!(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; \
+             form-action 'self' https: {leads}; frame-ancestors {ancestors}"
+        )
+    }
+}
+
+/// A rendered page.
+pub(in crate::http::connect) fn page(status: StatusCode, template: &impl Template, policy: &Policy) -> Response {
+    let text = match template.render() {
+        Ok(text) => text,
+        Err(error) => return Error::internal(error).into_response(),
+    };
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let head = response.headers_mut();
+    head.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    head.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    head.insert(VARY, HeaderValue::from_static("Accept-Language, Cookie"));
+    head.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // Enough for a browser to say that a form comes from the same origin, and nothing for anybody else.
+    head.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    head.insert(
+        PERMISSIONS_POLICY,
+        HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=()"),
+    );
+    if policy.framed_by.is_empty() {
+        head.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    }
+    match HeaderValue::from_str(&policy.text()) {
+        Ok(policy) => head.insert(CONTENT_SECURITY_POLICY, policy),
+        // An origin that is no header text cannot be registered.
+        Err(error) => return Error::internal(error).into_response(),
+    };
+    response
+}
+
+/// To another address, by GET.
+pub(in crate::http::connect) fn see_other(address: &str) -> Response {
+    let Ok(location) = HeaderValue::from_str(address) else {
+        return Error::internal("an address to redirect to is no header text").into_response();
+    };
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    response.headers_mut().insert(LOCATION, location);
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+/// The response with a cookie set.
+pub(in crate::http::connect) fn with_cookie(mut response: Response, cookie: Option<HeaderValue>) -> Response {
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Notes on a page why a request failed inside, for the log.
+pub(in crate::http::connect) fn because(mut response: Response, error: Error) -> Response {
+    if let Some(cause) = error.into_response().extensions().get::<Cause>() {
+        response.extensions_mut().insert(cause.clone());
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_names_what_is_beyond_tls() {
+        let policy = Policy::default()
+            .leads_to("https://app.example/cb")
+            .leads_to("com.example.app:/cb")
+            .leads_to("http://127.0.0.1:5000/cb");
+        let text = policy.text();
+        assert!(
+            text.contains("form-action 'self' https: com.example.app: http://127.0.0.1:5000;"),
+            "{text}"
+        );
+        assert!(text.ends_with("frame-ancestors 'none'"), "{text}");
+        let framed = Policy::default().framed_by(&["https://a.example".to_owned()]).text();
+        assert!(framed.ends_with("frame-ancestors https://a.example"), "{framed}");
+    }
+}

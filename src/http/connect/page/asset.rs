@@ -1,0 +1,57 @@
+//! Style sheets, scripts and the mark: files of our own, part of the program.
+
+use axum::extract::Path;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
+
+/// `GET /connect/assets/{name}`
+pub(in crate::http::connect) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Response {
+    let (media, body) = match name.as_str() {
+        "connect.css" => (CSS, include_str!("../../../../templates/connect/assets/connect.css")),
+        "connect.js" => (JS, include_str!("../../../../templates/connect/assets/connect.js")),
+        "link-end.js" => (JS, include_str!("../../../../templates/connect/assets/link-end.js")),
+        "mark.svg" => (SVG, include_str!("../../../../templates/connect/assets/mark.svg")),
+        _ => return (StatusCode::NOT_FOUND, "there is no such file").into_response(),
+    };
+    file(&headers, media, body, "same-origin", "public, max-age=300")
+}
+
+/// `GET /link/v1/link.js`: the link component, for the pages of applications.
+pub(in crate::http::connect) async fn link(headers: HeaderMap) -> Response {
+    let body = include_str!("../../../../templates/connect/assets/link.js");
+    file(&headers, JS, body, "cross-origin", "public, max-age=3600")
+}
+
+fn file(
+    headers: &HeaderMap,
+    media: &'static str,
+    body: &'static str,
+    readers: &'static str,
+    cache: &'static str,
+) -> Response {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, body.as_bytes());
+    // Weak, since an answer may come in a content coding.
+    let tag = format!("W/\"{}\"", URL_SAFE_NO_PAD.encode(&digest.as_ref()[..12]));
+    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut response = match known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => body.into_response(),
+    };
+    let head = response.headers_mut();
+    head.insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    head.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+    head.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    head.insert(RESOURCE_POLICY, HeaderValue::from_static(readers));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        head.insert(ETAG, tag);
+    }
+    response
+}

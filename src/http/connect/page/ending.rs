@@ -1,0 +1,258 @@
+//! How the application learns of the end of a flow: by redirect, or by a page that tells the one which holds the link component.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::super::flow::cookie;
+use super::super::flow::redirect_uri::with_query;
+use super::answer::{Policy, page, see_other, with_cookie};
+use super::left;
+use super::texts::Texts;
+use super::view::{End, Message, Shell};
+use crate::consent::{Application, ConsentState, Display, Ended, Flow, FlowRequest};
+use crate::http::service::Service;
+use crate::lake::Mode;
+
+const ACCESS_DENIED: &str = "access_denied";
+const SERVER_ERROR: &str = "server_error";
+
+/// Why an application gets nothing to exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::http::connect) enum Denial {
+    /// The patient cancelled.
+    Cancelled,
+    /// There were no records of theirs.
+    NoRecords,
+    /// The patient stayed away for too long.
+    TimedOut,
+    /// The flow was ended from elsewhere.
+    Abandoned,
+    /// Every source failed.
+    NoFacilities,
+    /// The flow could not be begun.
+    NotBegun,
+    /// The flow could not be finished.
+    NotFinished,
+}
+
+impl Denial {
+    fn error(self) -> &'static str {
+        match self {
+            Denial::Cancelled | Denial::NoRecords | Denial::TimedOut | Denial::Abandoned => ACCESS_DENIED,
+            Denial::NoFacilities | Denial::NotBegun | Denial::NotFinished => SERVER_ERROR,
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Denial::Cancelled => "User cancelled the consent flow",
+            Denial::NoRecords => "No records found for this patient",
+            Denial::TimedOut => "The session timed out",
+            Denial::Abandoned => "The consent flow was abandoned",
+            Denial::NoFacilities => "No facilities could be authorized",
+            Denial::NotBegun => "The consent flow could not be started",
+            Denial::NotFinished => "The authorization code could not be created",
+        }
+    }
+
+    /// The page that says more. What the patient decided explains itself.
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Denial::Cancelled | Denial::NoRecords => None,
+            Denial::TimedOut => Some("session_timeout"),
+            Denial::Abandoned => Some("abandoned"),
+            Denial::NoFacilities => Some("no_facilities"),
+            Denial::NotBegun | Denial::NotFinished => Some(SERVER_ERROR),
+        }
+    }
+}
+
+/// The flow is finished.
+pub(in crate::http::connect) fn ended(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    flow: &Flow,
+    application: &Application,
+    ended: &Ended,
+) -> Response {
+    match ended {
+        Ended::NoSource => denied(service, t, flow, application, Denial::NoFacilities),
+        Ended::Code(code) => {
+            let mut pairs = vec![("code", code.as_str())];
+            pairs.extend(flow.request.state.as_deref().map(|state| ("state", state)));
+            let uri = flow.request.redirect_uri.as_deref().unwrap_or_default();
+            closed(service, flow, see_other(&with_query(uri, &pairs)))
+        }
+        Ended::PublicToken(token) => {
+            let text = t.fill(t.done_text, &application.name).to_string();
+            let message = message(&flow.request, "success", token, None);
+            let page = last(service, t, flow, application, t.done_title, text, message, true);
+            closed(service, flow, page)
+        }
+    }
+}
+
+/// The flow ends without anything shared.
+pub(in crate::http::connect) fn denied(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    flow: &Flow,
+    application: &Application,
+    denial: Denial,
+) -> Response {
+    let response = match &flow.request.redirect_uri {
+        Some(uri) => refused(
+            service,
+            uri,
+            flow.request.state.as_deref(),
+            denial.error(),
+            denial.description(),
+            denial.code(),
+        ),
+        None => {
+            let message = message(&flow.request, "exit", "", Some((denial.error(), denial.description())));
+            last(
+                service,
+                t,
+                flow,
+                application,
+                t.left_title,
+                t.left_text.to_owned(),
+                message,
+                false,
+            )
+        }
+    };
+    closed(service, flow, response)
+}
+
+/// A flow that ended while nobody looked: the patient stayed away, or somebody else ended it.
+pub(in crate::http::connect) fn lapsed(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    flow: &Flow,
+    application: &Application,
+) -> Response {
+    let denial = match flow.consent.state {
+        ConsentState::Abandoned => Denial::TimedOut,
+        _ => Denial::Abandoned,
+    };
+    denied(service, t, flow, application, denial)
+}
+
+/// The flow could not be begun.
+pub(in crate::http::connect) fn not_begun(service: &Arc<Service>, uri: &str, state: Option<&str>) -> Response {
+    let denial = Denial::NotBegun;
+    refused(service, uri, state, denial.error(), denial.description(), denial.code())
+}
+
+/// An error by redirect, to an address that is known to be the application's. `code` names a page about it.
+pub(in crate::http::connect) fn refused(
+    service: &Service,
+    uri: &str,
+    state: Option<&str>,
+    error: &str,
+    description: &str,
+    code: Option<&str>,
+) -> Response {
+    let about = code.map(|code| format!("{}/errors/{code}", service.base_url));
+    let mut pairs = vec![("error", error), ("error_description", description)];
+    pairs.extend(about.as_deref().map(|about| ("error_uri", about)));
+    pairs.extend(state.map(|state| ("state", state)));
+    see_other(&with_query(uri, &pairs))
+}
+
+fn message<'a>(
+    request: &'a FlowRequest,
+    event: &'static str,
+    token: &'a str,
+    error: Option<(&'a str, &'a str)>,
+) -> Option<Message<'a>> {
+    let holder = request.holder.as_ref()?;
+    let (error, description) = error.unwrap_or_default();
+    Some(Message {
+        origin: &holder.origin,
+        channel: &holder.channel,
+        event,
+        token,
+        error,
+        description,
+    })
+}
+
+/// The last page of the link component.
+#[allow(clippy::too_many_arguments)]
+fn last(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    flow: &Flow,
+    application: &Application,
+    title: &str,
+    text: String,
+    message: Option<Message<'_>>,
+    good: bool,
+) -> Response {
+    let s = Shell {
+        t,
+        base: service.base_path(),
+        title: title.to_owned(),
+        app: None,
+        test: flow.consent.mode == Mode::Test,
+        csrf: None,
+        steps: Vec::new(),
+        to_hub: false,
+    };
+    let policy = match flow.request.display {
+        Display::Frame => Policy::default().framed_by(&application.origins),
+        Display::Page | Display::Popup => Policy::default(),
+    };
+    page(StatusCode::OK, &End { s, text, good, message }, &policy)
+}
+
+/// The browser forgets a session that is over.
+fn closed(service: &Service, flow: &Flow, response: Response) -> Response {
+    let framed = flow.request.display == Display::Frame;
+    left::noted(
+        service,
+        flow,
+        with_cookie(response, cookie::cleared(service, cookie::SESSION, framed)),
+    )
+}
+
+/// An error of a request of the link component whose page is known to be the application's.
+pub(in crate::http::connect) fn link_refused(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    holder: (&str, &str),
+    framed_by: &[String],
+    error: &str,
+    description: &str,
+) -> Response {
+    let s = Shell {
+        t,
+        base: service.base_path(),
+        title: t.untrusted_title.to_owned(),
+        app: None,
+        test: false,
+        csrf: None,
+        steps: Vec::new(),
+        to_hub: false,
+    };
+    let message = Message {
+        origin: holder.0,
+        channel: holder.1,
+        event: "exit",
+        token: "",
+        error,
+        description,
+    };
+    let end = End {
+        s,
+        text: t.untrusted_what.to_owned(),
+        good: false,
+        message: Some(message),
+    };
+    page(StatusCode::BAD_REQUEST, &end, &Policy::default().framed_by(framed_by))
+}

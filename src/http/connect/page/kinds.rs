@@ -1,0 +1,147 @@
+//! What is shared, in the words of patients: kinds of records by the resource types behind them, as far as a source has them and
+//! has granted them.
+
+use super::texts::Texts;
+use super::view::{Category, What};
+
+/// Types that come along with others and are nobody's own, or go without saying.
+const ALONG: [&str; 8] = [
+    "InsurancePlan",
+    "Location",
+    "Medication",
+    "Organization",
+    "Practitioner",
+    "PractitionerRole",
+    "Provenance",
+    "RelatedPerson",
+];
+
+/// A kind of records, and the resource types that it is.
+type Kind = (&'static str, &'static [&'static str]);
+
+/// The kinds by the heading under which they stand.
+fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
+    [
+        (t.share_person, vec![(t.share_person_more, &["Patient"])]),
+        (
+            t.share_insurance,
+            vec![
+                (t.kind_coverage, &["Coverage"]),
+                (t.kind_claims, &["Claim", "ClaimResponse", "ExplanationOfBenefit"]),
+            ],
+        ),
+        (
+            t.share_health,
+            vec![
+                (t.kind_conditions, &["Condition"]),
+                (t.kind_allergies, &["AllergyIntolerance"]),
+                (
+                    t.kind_medications,
+                    &[
+                        "MedicationAdministration",
+                        "MedicationDispense",
+                        "MedicationRequest",
+                        "MedicationStatement",
+                    ],
+                ),
+                (t.kind_immunizations, &["Immunization"]),
+            ],
+        ),
+        (
+            t.share_care,
+            vec![
+                (t.kind_visits, &["Appointment", "Encounter"]),
+                (t.kind_procedures, &["Procedure", "ServiceRequest"]),
+                (t.kind_results, &["DiagnosticReport", "Observation", "Specimen"]),
+                (t.kind_documents, &["Composition", "DocumentReference"]),
+                (t.kind_plans, &["CarePlan", "Goal"]),
+                (t.kind_teams, &["CareTeam"]),
+                (t.kind_devices, &["Device"]),
+            ],
+        ),
+    ]
+}
+
+/// What a source with these resource types shares; of one that does not tell them, whatever there may be.
+pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIterator<Item = &'a str>) -> What {
+    let types: Vec<&str> = types.into_iter().collect();
+    let kinds = kinds(t);
+    let known: Vec<&str> = kinds
+        .iter()
+        .flat_map(|(_, kinds)| kinds.iter().flat_map(|(_, types)| types.iter().copied()))
+        .chain(ALONG)
+        .collect();
+    let is_had = |wanted: &[&str]| types.is_empty() || wanted.iter().any(|one| types.contains(one));
+    let mut categories: Vec<Category> = Vec::new();
+    for (name, kinds) in kinds {
+        let had: Vec<&str> = kinds
+            .into_iter()
+            .filter(|(_, wanted)| is_had(wanted))
+            .map(|(kind, _)| kind)
+            .collect();
+        if !had.is_empty() {
+            categories.push(Category {
+                name,
+                kinds: t.list(&had),
+            });
+        }
+    }
+    if types.iter().any(|one| !known.contains(one)) {
+        categories.push(Category {
+            name: t.share_more,
+            kinds: t.share_more_more.to_owned(),
+        });
+    }
+    What {
+        categories,
+        unsure: types.is_empty(),
+    }
+}
+
+/// Those of a source's resource types that a grant covers. One that names no types covers what the source has.
+pub(in crate::http::connect) fn granted<'a>(types: &'a [String], scope: &str) -> Vec<&'a str> {
+    let named: Vec<&str> = scope
+        .split_whitespace()
+        .filter_map(|one| one.split_once('/')?.1.split_once('.').map(|(ty, _)| ty))
+        .collect();
+    let covers = |ty: &str| named.is_empty() || named.contains(&"*") || named.contains(&ty);
+    types.iter().map(String::as_str).filter(|ty| covers(ty)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderMap;
+
+    use super::*;
+
+    fn told(types: &[&str]) -> Vec<(&'static str, String)> {
+        let what = what(Texts::of(&HeaderMap::new()), types.iter().copied());
+        what.categories.into_iter().map(|one| (one.name, one.kinds)).collect()
+    }
+
+    #[test]
+    fn only_what_a_source_has_is_told() {
+        let text = |text: &str| text.to_owned();
+        assert_eq!(
+            told(&["Coverage", "Condition", "Immunization", "Organization"]),
+            [
+                ("Insurance", text("coverage")),
+                ("Health", text("conditions and immunizations"))
+            ]
+        );
+        assert_eq!(told(&["NutritionOrder"]), [("More", text("other records about you"))]);
+        // Who does not tell may have anything.
+        assert_eq!(told(&[]).len(), 4);
+    }
+
+    #[test]
+    fn a_grant_covers_the_types_that_its_scopes_name() {
+        let types = ["Coverage", "Patient"].map(str::to_owned);
+        assert_eq!(granted(&types, "launch/patient patient/Patient.read"), ["Patient"]);
+        assert_eq!(granted(&types, "patient/*.rs"), ["Coverage", "Patient"]);
+        assert_eq!(
+            granted(&types, "launch/patient offline_access"),
+            ["Coverage", "Patient"]
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! Somebody whose session is over: which application sent them, how it ended, and the way back there.
+//!
+//! A cookie names the session that ended last in this browser. It opens nothing, and means nothing once the session's rows are gone.
+
+use std::sync::Arc;
+
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use super::super::flow::cookie;
+use super::super::flow::visit::stored;
+use super::notice;
+use crate::consent::{Application, ConsentState, Display, Flow, SessionKey};
+use crate::http::service::Service;
+
+use super::answer::with_cookie;
+use super::texts::Texts;
+
+/// The session that ended last.
+const LEFT: &str = "svc_left";
+
+/// Notes in the browser that a session has ended there.
+pub(in crate::http::connect) fn noted(service: &Service, flow: &Flow, response: Response) -> Response {
+    let framed = flow.request.display == Display::Frame;
+    with_cookie(response, cookie::set(service, LEFT, &flow.key.text(), framed))
+}
+
+/// What somebody without an open session is told.
+pub(in crate::http::connect) async fn answer(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    headers: &HeaderMap,
+) -> Response {
+    let open = cookie::read(service, headers, cookie::SESSION).map(|cookie| SessionKey::of(&cookie));
+    let ended = cookie::read(service, headers, LEFT).and_then(|text| SessionKey::from_text(&text));
+    let found = stored(service, move |service| {
+        for key in open.into_iter().chain(ended) {
+            if let Some(flow) = service.store.peek_flow(key)? {
+                let application = service.store.application(&flow.consent.application)?;
+                return Ok(application.map(|application| (flow, application)));
+            }
+        }
+        Ok::<_, crate::consent::Error>(None)
+    });
+    match found.await {
+        // A store that fails has told so before.
+        Ok(Ok(Some((flow, application)))) => over(service, t, &flow, &application),
+        _ => notice::over(service, t),
+    }
+}
+
+fn over(service: &Arc<Service>, t: &'static Texts, flow: &Flow, application: &Application) -> Response {
+    let name = &application.name;
+    let shared = matches!(flow.consent.state, ConsentState::Authorized | ConsentState::Exchanged);
+    let (title, text) = match shared {
+        true => (t.over_shared_title, t.fill(t.over_shared, name).to_string()),
+        false => (t.over_title, t.fill(t.over_left, name).to_string()),
+    };
+    let back = home(flow).map(|address| (address, t.fill(t.over_back, name).to_string()));
+    let mut texts = vec![text];
+    if flow.request.display != Display::Page {
+        texts.push(t.over_close.to_owned());
+    }
+    notice::ended(service, t, flow, application, title, texts, back)
+}
+
+/// Where the application is, as far as its redirect URI tells: an address of its own program is none to go to.
+fn home(flow: &Flow) -> Option<String> {
+    let uri = url::Url::parse(flow.request.redirect_uri.as_deref()?).ok()?;
+    let origin = uri.origin();
+    matches!(uri.scheme(), "https" | "http").then(|| format!("{}/", origin.ascii_serialization()))
+}

@@ -1,0 +1,13 @@
+//! What patients see: pages, their words, and what they may load.
+
+pub(super) mod answer;
+pub(super) mod asset;
+pub(super) mod codes;
+pub(super) mod duration;
+pub(super) mod ending;
+pub(super) mod kinds;
+pub(super) mod left;
+pub(super) mod notice;
+pub(super) mod shown;
+pub(super) mod texts;
+pub(super) mod view;

@@ -1,0 +1,176 @@
+//! Pages that say something and ask nothing: where there is no session, and where a request cannot be carried out.
+
+use std::sync::Arc;
+
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+
+use super::super::flow::request::Untrusted;
+use super::answer::{Policy, because, page};
+use super::texts::Texts;
+use super::view::{Notice, Shell};
+use crate::consent::{Application, Display, Flow};
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::http::throttle::Allowance;
+
+/// There is no open session, and nobody knows of which application.
+pub(in crate::http::connect) fn over(service: &Arc<Service>, t: &'static Texts) -> Response {
+    let texts = vec![t.over_text.to_owned(), t.over_again.to_owned()];
+    notice(service, t, StatusCode::GONE, Said::plain(t.over_title, texts))
+}
+
+/// A session has ended, of which this is known.
+pub(in crate::http::connect) fn ended(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    flow: &Flow,
+    application: &Application,
+    title: &str,
+    texts: Vec<String>,
+    onward: Option<(String, String)>,
+) -> Response {
+    let policy = match flow.request.display {
+        Display::Frame => Policy::default().framed_by(&application.origins),
+        Display::Page | Display::Popup => Policy::default(),
+    };
+    let said = Said {
+        onward,
+        ..Said::plain(title, texts)
+    };
+    bounded(service, t, StatusCode::GONE, said, &policy)
+}
+
+/// A form of another session, or of no page of ours.
+pub(in crate::http::connect) fn foreign(service: &Arc<Service>, t: &'static Texts) -> Response {
+    let address = format!("{}/connect", service.base_path());
+    let said = Said {
+        onward: Some((address, t.other_go_on.to_owned())),
+        ..Said::plain(t.other_title, vec![t.other_text.to_owned()])
+    };
+    notice(service, t, StatusCode::FORBIDDEN, said)
+}
+
+/// A window that a frame opened, with which there is nothing to be done any more.
+pub(in crate::http::connect) fn stale_window(service: &Arc<Service>, t: &'static Texts) -> Response {
+    let said = Said::plain(t.ticket_title, vec![t.ticket_text.to_owned()]);
+    notice(service, t, StatusCode::FORBIDDEN, said)
+}
+
+/// Somebody comes back from nowhere that they were sent to.
+pub(in crate::http::connect) fn stray(service: &Arc<Service>, t: &'static Texts) -> Response {
+    let said = Said::bad(t.callback_title, vec![t.callback_text.to_owned()]);
+    notice(service, t, StatusCode::BAD_REQUEST, said)
+}
+
+/// The window beside a frame is done.
+pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static Texts) -> Response {
+    let said = Said::plain(t.window_title, vec![t.window_text.to_owned()]);
+    notice(service, t, StatusCode::OK, said)
+}
+
+/// Too many flows come from an address. Pages of these origins may show it in a frame.
+pub(in crate::http::connect) fn busy(
+    service: &Arc<Service>,
+    t: &'static Texts,
+    allowance: &Allowance,
+    framed_by: &[String],
+) -> Response {
+    let said = Said::bad(t.busy_title, vec![t.busy_text.to_owned()]);
+    let policy = Policy::default().framed_by(framed_by);
+    let mut response = bounded(service, t, StatusCode::TOO_MANY_REQUESTS, said, &policy);
+    response
+        .headers_mut()
+        .insert(RETRY_AFTER, HeaderValue::from(allowance.wait));
+    response
+}
+
+/// Something broke.
+pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts, error: Error) -> Response {
+    let said = Said::bad(t.broken_title, vec![t.broken_text.to_owned()]);
+    because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), error)
+}
+
+/// A request that nobody can be answered for by redirect.
+pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Texts, why: Untrusted) -> Response {
+    let (text, detail) = match why {
+        Untrusted::Client => (
+            t.untrusted_client,
+            "invalid_request: client_id is missing, repeated or unknown",
+        ),
+        Untrusted::NoRedirect => (
+            t.untrusted_no_redirect,
+            "invalid_request: redirect_uri is missing or repeated",
+        ),
+        Untrusted::Redirect => (t.untrusted_redirect, "invalid_request: redirect_uri is not registered"),
+        Untrusted::Origin => (
+            t.untrusted_origin,
+            "invalid_request: origin is missing, repeated or not registered",
+        ),
+    };
+    refused(service, t, text, detail)
+}
+
+fn refused(service: &Arc<Service>, t: &'static Texts, text: &'static str, detail: &str) -> Response {
+    let texts = vec![text.to_owned(), t.untrusted_what.to_owned()];
+    let said = Said {
+        detail: Some(detail),
+        ..Said::bad(t.untrusted_title, texts)
+    };
+    notice(service, t, StatusCode::BAD_REQUEST, said)
+}
+
+/// What a page says.
+struct Said<'a> {
+    title: &'a str,
+    texts: Vec<String>,
+    /// Whether it is nothing good.
+    bad: bool,
+    detail: Option<&'a str>,
+    onward: Option<(String, String)>,
+}
+
+impl<'a> Said<'a> {
+    fn plain(title: &'a str, texts: Vec<String>) -> Said<'a> {
+        Said {
+            title,
+            texts,
+            bad: false,
+            detail: None,
+            onward: None,
+        }
+    }
+
+    fn bad(title: &'a str, texts: Vec<String>) -> Said<'a> {
+        Said {
+            bad: true,
+            ..Said::plain(title, texts)
+        }
+    }
+}
+
+fn notice(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: Said<'_>) -> Response {
+    bounded(service, t, status, said, &Policy::default())
+}
+
+fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: Said<'_>, policy: &Policy) -> Response {
+    let s = Shell {
+        t,
+        base: service.base_path(),
+        title: said.title.to_owned(),
+        app: None,
+        test: false,
+        csrf: None,
+        steps: Vec::new(),
+        to_hub: false,
+    };
+    let template = Notice {
+        s,
+        texts: said.texts,
+        bad: said.bad,
+        detail: said.detail,
+        onward: said.onward,
+    };
+    page(status, &template, policy)
+}

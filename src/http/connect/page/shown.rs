@@ -1,0 +1,621 @@
+//! Where a session stands, as a page.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+use super::super::flow::parameters::Parameters;
+use super::super::flow::travel::{departure, to_session};
+use super::super::flow::visit::{Visit, present, stored, visit};
+use super::super::flow::{actions, cookie, csrf, places as located, ticket};
+use super::answer::{Policy, page, see_other};
+use super::duration::duration;
+use super::view::{
+    Asking, Choose, Connected, DetailsPage, Facilities, Found, Fragment, FramePage, Hub, IdentityPage, Lasting,
+    NoneFound, Onward, Organization, PlaceView, Problem, Share, Shell, StepMark, WaitingPage, Wrong,
+};
+use super::{kinds, notice};
+use crate::consent::{
+    self, Asked, AuthorizationState, AuthorizationType, Departure, Details, Display, Endpoint, Flow, IdentityProvider,
+    SessionKey, Step, Trouble, Usage, Way,
+};
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::lake::Mode;
+
+/// Organizations on a page.
+const SHOWN: usize = 50;
+/// Letters of a name that are looked for.
+const LONGEST_QUERY: usize = 200;
+const DAY: i64 = 86_400;
+
+/// `GET /connect`
+pub(in crate::http::connect) async fn page_of_session(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let visit = match visit(&service, &headers).await {
+        Ok(visit) => visit,
+        Err(response) => return response,
+    };
+    let t = visit.texts;
+    // With one source its grant is the end, which the page that waited for it comes to here.
+    let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
+    if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
+        let finished = actions::finish(&service, t, visit.key()).await;
+        return finished.unwrap_or_else(|error| notice::broken(&service, t, error));
+    }
+    if visit.flow.progress.step == Step::Choose {
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        return see_other(&format!("{}/connect/find{query}", service.base_path()));
+    }
+    match shown(&service, &visit).await {
+        Ok(response) => response,
+        Err(error) => notice::broken(&service, t, error),
+    }
+}
+
+/// `GET /connect/find`: the organizations. They have an address of their own, so that the browser's back button leads to them until
+/// one is connected.
+pub(in crate::http::connect) async fn find_page(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let visit = match visit(&service, &headers).await {
+        Ok(visit) => visit,
+        Err(response) => return response,
+    };
+    if !actions::is_choosing(&visit.flow) {
+        return to_session(&service);
+    }
+    let t = visit.texts;
+    match choose(&service, &visit, &sought(query)).await {
+        Ok(response) => response,
+        Err(error) => notice::broken(&service, t, error),
+    }
+}
+
+/// `GET /connect/organizations`: what is found for a name, while it is typed.
+pub(in crate::http::connect) async fn organizations(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    // An ended session is told of by a page, which this is not.
+    let Some(visit) = present(&service, &headers).await else {
+        return StatusCode::GONE.into_response();
+    };
+    let found = match find(&service, &visit, sought(query)).await {
+        Ok(found) => found,
+        Err(error) => return notice::broken(&service, visit.texts, error),
+    };
+    let s = shell(&service, &visit, visit.texts.choose_title, 0);
+    page(StatusCode::OK, &Fragment { s, found }, &policy(&visit))
+}
+
+/// `GET /connect/progress`: the turn of the session, for the page that waits beside a window. Asking does not keep a session open.
+pub(in crate::http::connect) async fn progress(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
+    let Some(cookie) = cookie::read(&service, &headers, cookie::SESSION) else {
+        return StatusCode::GONE.into_response();
+    };
+    let key = SessionKey::of(&cookie);
+    match stored(&service, move |service| service.store.peek_flow(key)).await {
+        Ok(Ok(Some(flow))) if flow.is_open() => flow.progress.turn.to_string().into_response(),
+        _ => StatusCode::GONE.into_response(),
+    }
+}
+
+fn sought(query: Option<String>) -> String {
+    let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
+    parameters
+        .sole("q")
+        .unwrap_or_default()
+        .trim()
+        .chars()
+        .take(LONGEST_QUERY)
+        .collect()
+}
+
+/// What all pages of a session share; `at` numbers the step of the way.
+fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: usize) -> Shell<'a> {
+    let request = &visit.flow.request;
+    Shell {
+        t: visit.texts,
+        base: service.base_path(),
+        title: title.to_string(),
+        app: Some(&visit.application.name),
+        test: visit.flow.consent.mode == Mode::Test,
+        csrf: csrf::token(&visit.cookie),
+        steps: StepMark::all(visit.texts, request.way, request.endpoint.is_some(), at),
+        to_hub: visit.flow.authorized().next().is_some() && visit.flow.progress.step != Step::Hub,
+    }
+}
+
+/// The step of the way at which a source is asked.
+fn there(visit: &Visit) -> usize {
+    match visit.flow.request.way {
+        Way::Choose => 2,
+        Way::Search | Way::Identity => 1,
+    }
+}
+
+/// The bounds on the pages of a session: forms may end at the application's address.
+fn policy(visit: &Visit) -> Policy {
+    let request = &visit.flow.request;
+    let policy = match &request.redirect_uri {
+        Some(uri) => Policy::default().leads_to(uri),
+        None => Policy::default(),
+    };
+    match request.display {
+        Display::Frame => policy.framed_by(&visit.application.origins),
+        Display::Page | Display::Popup => policy,
+    }
+}
+
+async fn shown(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
+    match &visit.flow.progress.step {
+        Step::Choose => choose(service, visit, "").await,
+        Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?),
+        // Who comes back without an answer of the source may send themselves there again.
+        Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?),
+        Step::Window { endpoint, provider } => match (endpoint, provider) {
+            (Some(endpoint), _) => {
+                let endpoint = source(service, endpoint).await?;
+                let policy = toward(policy(visit), &endpoint);
+                framed(service, visit, &display_name(&endpoint), &policy)
+            }
+            (None, code) => {
+                let known = provider_of(service, visit, code.as_deref().unwrap_or_default()).await?;
+                let (name, issuer) = known.map(|known| (known.name, known.issuer)).unwrap_or_default();
+                framed(service, visit, &name, &policy(visit).leads_to(&issuer))
+            }
+        },
+        Step::Trouble { endpoint, trouble } => problem(service, visit, &source(service, endpoint).await?, *trouble),
+        Step::Hub => hub(service, visit).await,
+        Step::Identity { trouble, provider } => identity(service, visit, *trouble, provider.as_deref()).await,
+        Step::Details { down } => {
+            let filled = visit.flow.progress.details.clone();
+            details(service, visit, filled, Vec::new(), *down).await
+        }
+        Step::Places => places(service, visit, false).await,
+        Step::Nothing => nothing(service, visit).await,
+        Step::Waiting { on, .. } => waiting(service, visit, on).await,
+    }
+}
+
+async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Response, Error> {
+    let found = find(service, visit, query.to_owned()).await?;
+    let details = finds_by_details(service, visit).await?;
+    let at = if visit.flow.request.way == Way::Identity { 1 } else { 0 };
+    let s = shell(service, visit, visit.texts.choose_title, at);
+    Ok(page(StatusCode::OK, &Choose { s, found, details }, &policy(visit)))
+}
+
+async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Found, Error> {
+    let (mode, text) = (visit.flow.consent.mode, query.clone());
+    // Places without a page to sign in at are connected by a record locator, which needs the patient's details.
+    let types = match finds_by_details(service, visit).await? {
+        true => AuthorizationType::ALL,
+        false => &[AuthorizationType::Oauth, AuthorizationType::Credentials],
+    };
+    let found = stored(service, move |service| {
+        service.store.search_endpoints(mode, &text, types, SHOWN + 1)
+    });
+    let found = found.await?.map_err(Error::internal)?;
+    let more = found.len() > SHOWN;
+    let organizations = found.iter().take(SHOWN).map(|endpoint| {
+        let name = display_name(endpoint);
+        Organization {
+            endpoint: endpoint.id.clone(),
+            by: others(endpoint, &name),
+            name,
+            connected: visit.flow.has(&endpoint.id),
+        }
+    });
+    Ok(Found {
+        query,
+        organizations: organizations.collect(),
+        limit: SHOWN,
+        more,
+    })
+}
+
+fn share(service: &Service, visit: &Visit, endpoint: &Endpoint) -> Result<Response, Error> {
+    let t = visit.texts;
+    let source = display_name(endpoint);
+    let asked = visit.flow.consent.usage;
+    let usage = departure(endpoint).usage(asked);
+    let days = endpoint
+        .max_auth_period
+        .filter(|seconds| *seconds >= DAY)
+        .map(|seconds| (seconds / DAY).to_string());
+    let request = &visit.flow.request;
+    let template = Share {
+        s: shell(service, visit, t.fill(t.share_title, &source), 1),
+        what: kinds::what(t, endpoint.resources.iter().map(String::as_str)),
+        app: &visit.application.name,
+        source: &source,
+        duration: duration(t, &visit.application.name, usage),
+        ongoing: usage == Usage::Multiple,
+        forced: asked != usage,
+        longest: days.as_deref(),
+        other: request.endpoint.is_none() || request.way == Way::Search,
+    };
+    Ok(page(StatusCode::OK, &template, &toward(policy(visit), endpoint)))
+}
+
+/// Forms may lead to the source as well.
+fn toward(policy: Policy, endpoint: &Endpoint) -> Policy {
+    let configured = endpoint.configuration.as_deref();
+    let configured = configured.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    let authorize = configured
+        .as_ref()
+        .and_then(|json| json["authorization_endpoint"].as_str());
+    let policy = policy.leads_to(&endpoint.fhir_base);
+    match authorize {
+        Some(address) => policy.leads_to(address),
+        None => policy,
+    }
+}
+
+fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Trouble) -> Result<Response, Error> {
+    let t = visit.texts;
+    let source = display_name(endpoint);
+    let (title, text) = match trouble {
+        Trouble::Refused => (t.problem_refused_title, t.problem_refused),
+        Trouble::NoPatient => (t.problem_no_patient_title, t.problem_no_patient),
+        Trouble::Down => (t.problem_down_title, t.problem_down),
+        Trouble::Rejected => (t.problem_rejected_title, t.problem_rejected),
+        Trouble::Unreadable => (t.problem_unreadable_title, t.problem_unreadable),
+    };
+    let (request, app) = (&visit.flow.request, visit.application.name.as_str());
+    let other = Onward {
+        action: "add",
+        label: t.problem_other.to_owned(),
+    };
+    let alone = visit.flow.authorized().next().is_none();
+    let template = Problem {
+        s: shell(service, visit, t.fill(title, &source), there(visit)),
+        bad: matches!(trouble, Trouble::Down | Trouble::Rejected | Trouble::Unreadable),
+        text,
+        // Asking again changes nothing about what its records are.
+        again: (trouble != Trouble::Unreadable).then(|| Onward {
+            action: "share",
+            label: t.fill(t.problem_again, &source).to_string(),
+        }),
+        other: (request.endpoint.is_none() || request.way == Way::Search).then_some(other),
+        leave: (trouble == Trouble::NoPatient && alone).then(|| t.fill(t.facilities_leave, app)),
+    };
+    Ok(page(StatusCode::OK, &template, &toward(policy(visit), endpoint)))
+}
+
+async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
+    let (t, flow) = (visit.texts, &visit.flow);
+    let endpoints = endpoints(service, flow).await?;
+    let known = |id: &str| endpoints.iter().find(|endpoint| endpoint.id == id);
+    let connected = flow.authorized().filter_map(|one| {
+        let endpoint = known(&one.endpoint)?;
+        let granted = one.scope_granted.as_deref().unwrap_or_default();
+        let what = kinds::what(t, kinds::granted(&endpoint.resources, granted));
+        let names: Vec<&str> = what.categories.iter().map(|category| category.name).collect();
+        Some(Connected {
+            name: display_name(endpoint),
+            what: names.join(" · "),
+            duration: duration(t, &visit.application.name, one.usage).to_string(),
+        })
+    });
+    // A place that failed and was connected then is no failure any more. Whoever was asked and has not answered will not.
+    let unanswered = flow.authorizations.iter().filter(|one| {
+        let located = matches!(one.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
+        located && one.state == AuthorizationState::Authorizing
+    });
+    let failed = flow.errored().chain(unanswered).filter(|one| !flow.has(&one.endpoint));
+    let mut failed: Vec<&Endpoint> = failed.filter_map(|one| known(&one.endpoint)).collect();
+    failed.sort_by(|one, other| one.id.cmp(&other.id));
+    failed.dedup_by(|one, other| one.id == other.id);
+    let open = |place: &consent::Place| !flow.has(&place.endpoint);
+    let template = Hub {
+        s: shell(service, visit, t.hub_title, 2),
+        app: &visit.application.name,
+        connected: connected.collect(),
+        failed: failed.into_iter().map(display_name).collect(),
+        add: flow.request.way != Way::Choose,
+        facilities: flow.progress.places.iter().any(open),
+    };
+    Ok(page(StatusCode::OK, &template, &policy(visit)))
+}
+
+/// The endpoints of a flow's authorizations and of the places that were found.
+async fn endpoints(service: &Arc<Service>, flow: &Flow) -> Result<Vec<Endpoint>, Error> {
+    let chosen = flow.authorizations.iter().map(|one| one.endpoint.clone());
+    let found = flow.progress.places.iter().map(|place| place.endpoint.clone());
+    let mut ids: Vec<String> = chosen.chain(found).collect();
+    ids.sort();
+    ids.dedup();
+    let all = stored(service, move |service| {
+        let all = ids.iter().map(|id| service.store.endpoint(id));
+        all.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()
+    });
+    all.await?.map_err(Error::internal)
+}
+
+/// Others are asked, and the patient is shown so.
+async fn waiting(service: &Arc<Service>, visit: &Visit, on: &Asked) -> Result<Response, Error> {
+    let (t, flow) = (visit.texts, &visit.flow);
+    let (title, text, at) = match on {
+        Asked::Source { endpoint } => {
+            let name = display_name(&source(service, endpoint).await?);
+            let (title, text) = (t.fill(t.waiting_source, &name), t.fill(t.waiting_source_text, &name));
+            (title.to_string(), text.to_string(), there(visit))
+        }
+        Asked::Provider { code } => {
+            let name = provider_of(service, visit, code).await?.map(|known| known.name);
+            let text = t.fill(t.waiting_provider_text, name.as_deref().unwrap_or(t.identity_unknown));
+            (t.waiting_provider.to_owned(), text.to_string(), 0)
+        }
+        Asked::Search => (t.waiting_search.to_owned(), t.waiting_search_text.to_owned(), 0),
+        Asked::Places => (t.waiting_places.to_owned(), t.waiting_places_text.to_owned(), 1),
+    };
+    let places = match on {
+        Asked::Places => asked_places(service, visit).await?,
+        _ => Vec::new(),
+    };
+    let template = WaitingPage {
+        s: shell(service, visit, title, at),
+        text,
+        places,
+        mark: flow.progress.turn,
+    };
+    Ok(page(StatusCode::OK, &template, &policy(visit)))
+}
+
+/// The places that are being connected, each with how far that is.
+async fn asked_places(service: &Arc<Service>, visit: &Visit) -> Result<Vec<Asking>, Error> {
+    let (t, flow) = (visit.texts, &visit.flow);
+    let endpoints = endpoints(service, flow).await?;
+    let asked = flow.progress.places.iter().filter_map(|place| {
+        let newest = flow
+            .authorizations
+            .iter()
+            .rev()
+            .find(|one| one.endpoint == place.endpoint)?;
+        let (class, said) = match newest.state {
+            AuthorizationState::Authorizing => ("asked", t.place_asked),
+            AuthorizationState::Authorized => ("good", t.place_connected),
+            AuthorizationState::Errored => ("bad", t.place_failed),
+            _ => return None,
+        };
+        let known = endpoints.iter().find(|endpoint| endpoint.id == place.endpoint);
+        Some(Asking {
+            name: known.map_or_else(|| place.name.clone(), display_name),
+            class,
+            said,
+        })
+    });
+    Ok(asked.collect())
+}
+
+async fn identity(
+    service: &Arc<Service>,
+    visit: &Visit,
+    trouble: Option<Trouble>,
+    asked: Option<&str>,
+) -> Result<Response, Error> {
+    let t = visit.texts;
+    let mode = visit.flow.consent.mode;
+    let known = stored(service, move |service| service.store.identity_providers(mode));
+    let known = known.await?.map_err(Error::internal)?;
+    let policy = known
+        .iter()
+        .fold(policy(visit), |policy, one| policy.leads_to(&one.issuer));
+    let asked = known.iter().find(|one| Some(one.code.as_str()) == asked);
+    let name = asked.map_or(t.identity_unknown, |one| one.name.as_str());
+    let problem = trouble.map(|trouble| match trouble {
+        Trouble::Down | Trouble::Rejected | Trouble::Unreadable => (
+            t.fill(t.identity_down_title, name).to_string(),
+            t.identity_down.to_owned(),
+        ),
+        Trouble::Refused | Trouble::NoPatient => (
+            t.identity_refused_title.to_owned(),
+            t.fill(t.identity_refused, name).to_string(),
+        ),
+    });
+    let template = IdentityPage {
+        s: shell(service, visit, t.identity_title, 0),
+        providers: known.into_iter().map(|one| (one.code, one.name)).collect(),
+        problem,
+    };
+    Ok(page(StatusCode::OK, &template, &policy))
+}
+
+/// The form for a search by details; fields that are wrong are named above it.
+pub(in crate::http::connect) async fn details(
+    service: &Arc<Service>,
+    visit: &Visit,
+    filled: Details,
+    wrong: Vec<Wrong>,
+    down: bool,
+) -> Result<Response, Error> {
+    let t = visit.texts;
+    let (title, lead) = match sought_name(service, visit).await? {
+        Some(name) => (
+            t.fill(t.details_title_at, &name).to_string(),
+            t.fill(t.details_lead_at, &name).to_string(),
+        ),
+        None => (t.details_title.to_owned(), t.details_lead.to_owned()),
+    };
+    let status = match wrong.is_empty() {
+        true => StatusCode::OK,
+        false => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    let template = DetailsPage {
+        s: shell(service, visit, title, 0),
+        lead,
+        filled,
+        wrong,
+        down,
+    };
+    Ok(page(status, &template, &policy(visit)))
+}
+
+/// What the facility is called that the patient chose by its name.
+async fn sought_name(service: &Arc<Service>, visit: &Visit) -> Result<Option<String>, Error> {
+    match &visit.flow.progress.sought {
+        Some(endpoint) => Ok(Some(display_name(&source(service, endpoint).await?))),
+        None => Ok(None),
+    }
+}
+
+/// The places that were found; `nothing` after none was chosen.
+pub(in crate::http::connect) async fn places(
+    service: &Arc<Service>,
+    visit: &Visit,
+    nothing: bool,
+) -> Result<Response, Error> {
+    let (t, flow) = (visit.texts, &visit.flow);
+    let title = match flow.progress.verified {
+        Some(_) => t.facilities_title,
+        None => t.facilities_title_details,
+    };
+    let endpoints = endpoints(service, flow).await?;
+    let open = endpoints
+        .iter()
+        .filter(|one| !flow.has(&one.id) && flow.progress.places.iter().any(|place| place.endpoint == one.id));
+    // Of several sources one that does not tell what it has may have anything.
+    let types: Vec<&str> = match open.clone().any(|endpoint| endpoint.resources.is_empty()) {
+        true => Vec::new(),
+        false => open
+            .flat_map(|endpoint| endpoint.resources.iter().map(String::as_str))
+            .collect(),
+    };
+    let view = flow.progress.places.iter().map(|place| PlaceView {
+        endpoint: place.endpoint.clone(),
+        name: place.name.clone(),
+        connected: flow.has(&place.endpoint),
+        // Who is verified has asked for their own records; of others that the details fit, the patient knows which, or has named one.
+        chosen: (flow.progress.verified.is_some() || flow.progress.sought.as_ref() == Some(&place.endpoint))
+            && !nothing,
+    });
+    let found = |id: &String| flow.progress.places.iter().any(|place| place.endpoint == *id);
+    let missing = match flow.progress.sought.as_ref().is_some_and(|id| !found(id)) {
+        true => sought_name(service, visit).await?,
+        false => None,
+    };
+    let status = match nothing {
+        true => StatusCode::UNPROCESSABLE_ENTITY,
+        false => StatusCode::OK,
+    };
+    let template = Facilities {
+        places: view.collect(),
+        what: kinds::what(t, types),
+        s: shell(service, visit, title, 1),
+        app: &visit.application.name,
+        missing: missing.map(|name| t.fill(t.facilities_not_there, &name).to_string()),
+        durations: durations(visit, &endpoints),
+        nothing,
+    };
+    Ok(page(status, &template, &policy(visit)))
+}
+
+/// For how long the places that were found share records: in one sentence, or in one for those that go on and one for the others.
+fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
+    let (t, flow) = (visit.texts, &visit.flow);
+    let ty = located::type_of(flow);
+    let mut by_usage: BTreeMap<Usage, Vec<&str>> = BTreeMap::new();
+    for place in &flow.progress.places {
+        let Some(endpoint) = endpoints.iter().find(|one| one.id == place.endpoint) else {
+            continue;
+        };
+        let to = Departure {
+            ty,
+            ..departure(endpoint)
+        };
+        let names = by_usage.entry(to.usage(flow.consent.usage)).or_default();
+        names.push(&place.name);
+    }
+    let alike = by_usage.len() == 1;
+    let lasting = by_usage.into_iter().map(|(usage, names)| Lasting {
+        places: (!alike).then(|| t.list(&names)),
+        duration: duration(t, &visit.application.name, usage).to_string(),
+    });
+    lasting.collect()
+}
+
+async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
+    let t = visit.texts;
+    let text = match (&visit.flow.progress.verified, sought_name(service, visit).await?) {
+        (Some(_), _) => t.facilities_none_identity.to_owned(),
+        (None, Some(name)) => t.fill(t.facilities_none_at, &name).to_string(),
+        (None, None) => t.facilities_none_details.to_owned(),
+    };
+    let template = NoneFound {
+        s: shell(service, visit, t.facilities_none_title, 1),
+        app: &visit.application.name,
+        text,
+        details: finds_by_details(service, visit).await?,
+    };
+    Ok(page(StatusCode::OK, &template, &policy(visit)))
+}
+
+fn framed(service: &Service, visit: &Visit, source: &str, policy: &Policy) -> Result<Response, Error> {
+    let turn = visit.flow.progress.turn;
+    let t = visit.texts;
+    let at = match visit.flow.progress.verified.is_none() && visit.flow.request.way == Way::Identity {
+        true => 0,
+        false => there(visit),
+    };
+    let template = FramePage {
+        s: shell(service, visit, t.fill(t.frame_title, source), at),
+        source,
+        ticket: ticket::made(&service.store, visit.key(), turn).map_err(Error::internal)?,
+        mark: turn,
+        opened: visit.flow.progress.window.is_some(),
+    };
+    Ok(page(StatusCode::OK, &template, policy))
+}
+
+/// Whether the patient can be looked for by their details.
+pub(in crate::http::connect) async fn finds_by_details(service: &Arc<Service>, visit: &Visit) -> Result<bool, Error> {
+    if visit.flow.request.way != Way::Search {
+        return Ok(false);
+    }
+    let mode = visit.flow.consent.mode;
+    let locator = stored(service, move |service| service.store.record_locator(mode));
+    Ok(locator.await?.map_err(Error::internal)?.is_some())
+}
+
+async fn source(service: &Arc<Service>, id: &str) -> Result<Endpoint, Error> {
+    let id = id.to_owned();
+    let found = stored(service, move |service| service.store.endpoint(&id));
+    let found = found.await?.map_err(Error::internal)?;
+    found.ok_or_else(|| Error::internal("the endpoint of a session is gone"))
+}
+
+async fn provider_of(service: &Arc<Service>, visit: &Visit, code: &str) -> Result<Option<IdentityProvider>, Error> {
+    let mode = visit.flow.consent.mode;
+    let known = stored(service, move |service| service.store.identity_providers(mode));
+    let known = known.await?.map_err(Error::internal)?;
+    Ok(known.into_iter().find(|one| one.code == code))
+}
+
+/// What else patients may know an endpoint by: its other brands, and who runs it.
+fn others(endpoint: &Endpoint, name: &str) -> Option<String> {
+    let mut others: Vec<&str> = Vec::new();
+    for other in endpoint.label.iter().chain([&endpoint.organization.name]) {
+        if !other.is_empty() && other != name && !others.contains(&other.as_str()) {
+            others.push(other);
+        }
+    }
+    (!others.is_empty()).then(|| others.join(" · "))
+}
+
+/// What patients know an endpoint by.
+pub(in crate::http::connect) fn display_name(endpoint: &Endpoint) -> String {
+    let label = endpoint.label.iter().find(|label| !label.is_empty());
+    label.unwrap_or(&endpoint.organization.name).clone()
+}

@@ -1,0 +1,345 @@
+//! The pages as the templates see them. Nothing is decided here but which words stand where.
+
+use askama::Template;
+
+use super::texts::{Filled, Texts};
+use crate::consent::{Details, Way};
+
+/// What all pages share.
+pub(in crate::http::connect) struct Shell<'a> {
+    pub(in crate::http::connect) t: &'static Texts,
+    /// The path that the service's addresses begin with; empty at the root of a host.
+    pub(in crate::http::connect) base: &'a str,
+    pub(in crate::http::connect) title: String,
+    /// The application's name, where one is known.
+    pub(in crate::http::connect) app: Option<&'a str>,
+    pub(in crate::http::connect) test: bool,
+    /// What forms carry; `None` outside of a session.
+    pub(in crate::http::connect) csrf: Option<String>,
+    pub(in crate::http::connect) steps: Vec<StepMark>,
+    /// Whether "cancel" leads back to the sources that are connected already.
+    pub(in crate::http::connect) to_hub: bool,
+}
+
+/// A step of the way, as it is shown above the page.
+pub(in crate::http::connect) struct StepMark {
+    pub(in crate::http::connect) name: &'static str,
+    place: std::cmp::Ordering,
+}
+
+impl StepMark {
+    /// The steps of a way, of which the one numbered `current` is shown. A source that is named beforehand is not chosen.
+    pub(in crate::http::connect) fn all(t: &'static Texts, way: Way, named: bool, current: usize) -> Vec<StepMark> {
+        let (names, first): (&[&'static str], usize) = match way {
+            Way::Choose if named => (&[t.step_review, t.step_sign_in], 1),
+            Way::Choose => (&[t.step_find, t.step_review, t.step_sign_in], 0),
+            Way::Search => (&[t.step_find, t.step_connect, t.step_share], 0),
+            Way::Identity => (&[t.step_verify, t.step_connect, t.step_share], 0),
+        };
+        let marks = names.iter().enumerate();
+        marks
+            .map(|(at, name)| StepMark {
+                name,
+                place: (at + first).cmp(&current),
+            })
+            .collect()
+    }
+
+    fn class(&self) -> &'static str {
+        match self.place {
+            std::cmp::Ordering::Less => "done",
+            std::cmp::Ordering::Equal => "current",
+            std::cmp::Ordering::Greater => "ahead",
+        }
+    }
+
+    fn is_current(&self) -> bool {
+        self.place.is_eq()
+    }
+
+    fn is_done(&self) -> bool {
+        self.place.is_lt()
+    }
+}
+
+/// An organization to choose.
+pub(in crate::http::connect) struct Organization {
+    pub(in crate::http::connect) endpoint: String,
+    pub(in crate::http::connect) name: String,
+    /// Who runs it, where that is another name.
+    pub(in crate::http::connect) by: Option<String>,
+    pub(in crate::http::connect) connected: bool,
+}
+
+/// The organizations that a name found.
+pub(in crate::http::connect) struct Found {
+    pub(in crate::http::connect) query: String,
+    pub(in crate::http::connect) organizations: Vec<Organization>,
+    /// At most so many are shown.
+    pub(in crate::http::connect) limit: usize,
+    pub(in crate::http::connect) more: bool,
+}
+
+impl Found {
+    /// How many there are, in words.
+    fn said(&self, t: &'static Texts) -> String {
+        match (self.organizations.len(), self.query.is_empty()) {
+            (0, true) => t.choose_empty.to_owned(),
+            (0, false) => t.fill(t.choose_none, &self.query).to_string(),
+            (number, _) if self.more => t.fill(t.choose_many, &number.to_string()).to_string(),
+            (1, _) => t.choose_found_one.to_owned(),
+            (number, _) => t.fill(t.choose_found, &number.to_string()).to_string(),
+        }
+    }
+
+    fn is_cut(&self) -> bool {
+        self.more
+    }
+
+    fn cut(&self, t: &'static Texts) -> String {
+        t.fill(t.choose_more, &self.limit.to_string()).to_string()
+    }
+}
+
+#[derive(Template)]
+#[template(path = "connect/choose.html")]
+pub(in crate::http::connect) struct Choose<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) found: Found,
+    pub(in crate::http::connect) details: bool,
+}
+
+/// What is put in the place of the organizations while a name is typed.
+#[derive(Template)]
+#[template(path = "connect/fragment.html")]
+pub(in crate::http::connect) struct Fragment<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) found: Found,
+}
+
+/// What is shared.
+pub(in crate::http::connect) struct What {
+    pub(in crate::http::connect) categories: Vec<Category>,
+    /// Nobody tells what there is.
+    pub(in crate::http::connect) unsure: bool,
+}
+
+/// Kinds of records under one heading.
+pub(in crate::http::connect) struct Category {
+    pub(in crate::http::connect) name: &'static str,
+    pub(in crate::http::connect) kinds: String,
+}
+
+#[derive(Template)]
+#[template(path = "connect/share.html")]
+pub(in crate::http::connect) struct Share<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) what: What,
+    pub(in crate::http::connect) app: &'a str,
+    pub(in crate::http::connect) source: &'a str,
+    /// For how long, if the source grants what it is asked for.
+    pub(in crate::http::connect) duration: Filled<'a>,
+    pub(in crate::http::connect) ongoing: bool,
+    /// The application asked for longer than the source grants.
+    pub(in crate::http::connect) forced: bool,
+    /// Days until the source asks the patient to sign in again.
+    pub(in crate::http::connect) longest: Option<&'a str>,
+    /// Whether another organization may be chosen instead.
+    pub(in crate::http::connect) other: bool,
+}
+
+/// A button that leads on.
+pub(in crate::http::connect) struct Onward {
+    pub(in crate::http::connect) action: &'static str,
+    pub(in crate::http::connect) label: String,
+}
+
+#[derive(Template)]
+#[template(path = "connect/problem.html")]
+pub(in crate::http::connect) struct Problem<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    /// Something is broken, rather than decided by the patient.
+    pub(in crate::http::connect) bad: bool,
+    pub(in crate::http::connect) text: &'static str,
+    pub(in crate::http::connect) again: Option<Onward>,
+    pub(in crate::http::connect) other: Option<Onward>,
+    /// Leaving means that no records were found, rather than that the patient cancelled.
+    pub(in crate::http::connect) leave: Option<Filled<'a>>,
+}
+
+/// A source that is connected.
+pub(in crate::http::connect) struct Connected {
+    pub(in crate::http::connect) name: String,
+    /// The headings of what it shares.
+    pub(in crate::http::connect) what: String,
+    /// For how long.
+    pub(in crate::http::connect) duration: String,
+}
+
+#[derive(Template)]
+#[template(path = "connect/hub.html")]
+pub(in crate::http::connect) struct Hub<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) app: &'a str,
+    pub(in crate::http::connect) connected: Vec<Connected>,
+    pub(in crate::http::connect) failed: Vec<String>,
+    pub(in crate::http::connect) add: bool,
+    pub(in crate::http::connect) facilities: bool,
+}
+
+/// A field that is not filled in as it must be.
+pub(in crate::http::connect) struct Wrong {
+    pub(in crate::http::connect) field: &'static str,
+    pub(in crate::http::connect) text: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "connect/details.html")]
+pub(in crate::http::connect) struct DetailsPage<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) lead: String,
+    pub(in crate::http::connect) filled: Details,
+    pub(in crate::http::connect) wrong: Vec<Wrong>,
+    pub(in crate::http::connect) down: bool,
+}
+
+impl DetailsPage<'_> {
+    fn wrong_with(&self, field: &str) -> Option<&'static str> {
+        self.wrong.iter().find(|one| one.field == field).map(|one| one.text)
+    }
+
+    fn genders(&self) -> [(&'static str, &'static str); 4] {
+        let t = self.s.t;
+        [
+            ("female", t.details_female),
+            ("male", t.details_male),
+            ("other", t.details_other),
+            ("unknown", t.details_unknown),
+        ]
+    }
+}
+
+#[derive(Template)]
+#[template(path = "connect/identity.html")]
+pub(in crate::http::connect) struct IdentityPage<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    /// Code and name.
+    pub(in crate::http::connect) providers: Vec<(String, String)>,
+    /// Heading and text.
+    pub(in crate::http::connect) problem: Option<(String, String)>,
+}
+
+/// A place that was found.
+pub(in crate::http::connect) struct PlaceView {
+    pub(in crate::http::connect) endpoint: String,
+    pub(in crate::http::connect) name: String,
+    pub(in crate::http::connect) connected: bool,
+    pub(in crate::http::connect) chosen: bool,
+}
+
+/// For how long places share records.
+pub(in crate::http::connect) struct Lasting {
+    /// Their names, if other places share for longer or shorter.
+    pub(in crate::http::connect) places: Option<String>,
+    /// In a sentence.
+    pub(in crate::http::connect) duration: String,
+}
+
+#[derive(Template)]
+#[template(path = "connect/facilities.html")]
+pub(in crate::http::connect) struct Facilities<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) app: &'a str,
+    pub(in crate::http::connect) places: Vec<PlaceView>,
+    pub(in crate::http::connect) what: What,
+    /// That the place which the patient chose by name is not among them.
+    pub(in crate::http::connect) missing: Option<String>,
+    /// For how long.
+    pub(in crate::http::connect) durations: Vec<Lasting>,
+    /// Nothing was chosen.
+    pub(in crate::http::connect) nothing: bool,
+}
+
+#[derive(Template)]
+#[template(path = "connect/none.html")]
+pub(in crate::http::connect) struct NoneFound<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) app: &'a str,
+    pub(in crate::http::connect) text: String,
+    pub(in crate::http::connect) details: bool,
+}
+
+#[derive(Template)]
+#[template(path = "connect/frame.html")]
+pub(in crate::http::connect) struct FramePage<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) source: &'a str,
+    pub(in crate::http::connect) ticket: String,
+    /// The session's turn that this page is of.
+    pub(in crate::http::connect) mark: u64,
+    /// A window has been opened from it.
+    pub(in crate::http::connect) opened: bool,
+}
+
+/// A place that is being connected, and how far that is.
+pub(in crate::http::connect) struct Asking {
+    pub(in crate::http::connect) name: String,
+    pub(in crate::http::connect) class: &'static str,
+    pub(in crate::http::connect) said: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "connect/waiting.html")]
+pub(in crate::http::connect) struct WaitingPage<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) text: String,
+    pub(in crate::http::connect) places: Vec<Asking>,
+    /// The session's turn that this page is of.
+    pub(in crate::http::connect) mark: u64,
+}
+
+/// What the page that holds the link component is told.
+pub(in crate::http::connect) struct Message<'a> {
+    pub(in crate::http::connect) origin: &'a str,
+    pub(in crate::http::connect) channel: &'a str,
+    pub(in crate::http::connect) event: &'static str,
+    pub(in crate::http::connect) token: &'a str,
+    pub(in crate::http::connect) error: &'a str,
+    pub(in crate::http::connect) description: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "connect/end.html")]
+pub(in crate::http::connect) struct End<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) text: String,
+    pub(in crate::http::connect) good: bool,
+    pub(in crate::http::connect) message: Option<Message<'a>>,
+}
+
+#[derive(Template)]
+#[template(path = "connect/message.html")]
+pub(in crate::http::connect) struct Notice<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) texts: Vec<String>,
+    pub(in crate::http::connect) bad: bool,
+    pub(in crate::http::connect) detail: Option<&'a str>,
+    /// Where a button leads, and what it says.
+    pub(in crate::http::connect) onward: Option<(String, String)>,
+}
+
+/// An error code and what it says to whom.
+pub(in crate::http::connect) struct ErrorCode {
+    pub(in crate::http::connect) code: &'static str,
+    pub(in crate::http::connect) title: &'static str,
+    pub(in crate::http::connect) patient: &'static str,
+    pub(in crate::http::connect) developer: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "connect/errors.html")]
+pub(in crate::http::connect) struct Errors<'a> {
+    pub(in crate::http::connect) s: Shell<'a>,
+    pub(in crate::http::connect) one: Option<&'a ErrorCode>,
+    pub(in crate::http::connect) all: &'a [ErrorCode],
+}

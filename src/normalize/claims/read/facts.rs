@@ -1,0 +1,94 @@
+//! What is kept of claims and of the sources' own records, and the order in which rules decide.
+
+use std::collections::BTreeMap;
+
+use super::super::insurance_plan::Coverage;
+use super::super::out::{Context, Origin, Output, mark_url};
+use super::super::visits::Visits;
+use super::super::{condition, encounter, insurance_plan, medication_request, procedure, provenance};
+use super::claim::Claim;
+use super::own::Own;
+use super::party::Directory;
+use super::text::Names;
+use crate::fhir::facts;
+use crate::normalize::plan::{Additions, Generated};
+use crate::normalize::record::Record;
+use crate::normalize::survey::Settings;
+
+/// What is kept of claims, and of a source's own records that stand in for generated ones.
+#[derive(Debug, Default)]
+pub struct Facts {
+    names: Names,
+    claims: Vec<Claim>,
+    own: Own,
+    directory: Directory,
+    coverages: Vec<Coverage>,
+}
+
+impl Facts {
+    /// Takes in a record.
+    pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
+        let Facts {
+            names,
+            claims,
+            own,
+            directory,
+            coverages,
+        } = self;
+        let codes = settings.codes;
+        match facts().get(record.resource_type).name {
+            "ExplanationOfBenefit" => claims.extend(Claim::read(record, names, codes)),
+            "Practitioner" | "PractitionerRole" | "Organization" | "Location" => directory.see(record, names),
+            "MedicationRequest" => own.order(record, &mark(record, settings), names, codes),
+            "Coverage" => coverages.extend(Coverage::read(record, &mark(record, settings), names)),
+            "Medication" => own.medication(record, names, codes),
+            "Encounter" => own.encounter(record, names),
+            "Condition" => own.condition(record, names, codes),
+            "Procedure" => own.procedure(record, names, codes),
+            _ => {}
+        }
+    }
+
+    /// The resources to generate, in order of type and id, and what a source's own records gain.
+    pub fn decide(self, settings: &Settings<'_>) -> (Vec<Generated>, Additions) {
+        let Facts {
+            mut claims,
+            own,
+            directory,
+            coverages,
+            names: _,
+        } = self;
+        // Of one that was seen twice, the last counts.
+        claims.reverse();
+        claims.sort_by(|a, b| (a.source, &a.id).cmp(&(b.source, &b.id)));
+        claims.dedup_by(|a, b| (a.source, &a.id) == (b.source, &b.id));
+        let context = Context {
+            settings,
+            directory: &directory,
+        };
+        let mut out = Output::default();
+        medication_request::make(&claims, &own, &context, &mut out);
+        let visits = Visits::find(&claims, &own, &context);
+        let diagnosed = condition::make(&claims, &visits, &own, &context, &mut out);
+        encounter::make(&claims, &visits, &diagnosed, &context, &mut out);
+        procedure::make(&claims, &visits, &own, &context, &mut out);
+        let versions = coverages
+            .iter()
+            .map(|coverage| (coverage.origin(), coverage.fingerprint(&directory)));
+        let mut versions: BTreeMap<Origin, u64> = versions.collect();
+        insurance_plan::make(coverages, &context, &mut out);
+        for claim in &claims {
+            if out.made().contains_key(&claim.origin()) {
+                versions.insert(claim.origin(), claim.fingerprint(&directory));
+            }
+        }
+        provenance::make(&versions, &context, &mut out);
+        out.finish()
+    }
+}
+
+/// The URL of the extension on what rules added to a record.
+fn mark(record: &Record<'_>, settings: &Settings<'_>) -> String {
+    let source = settings.sources.get(record.source.0 as usize);
+    mark_url(source.map_or("", |source| &source.tag_system_base))
+}

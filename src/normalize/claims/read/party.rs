@@ -1,0 +1,260 @@
+//! Who provides care: references to Practitioners, Organizations and Locations, and when two of them are the same.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::code::NPI;
+use super::text::{Name, Names, Object, said};
+use crate::fhir::reference::{Reference, Target};
+use crate::fhir::{TypeId, facts};
+use crate::lake::json::Value;
+use crate::normalize::marks::PLACEHOLDER;
+use crate::normalize::record::{Record, SourceId};
+
+/// Who is referred to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::normalize::claims) struct Party {
+    /// A reference that another record can use too: not to a contained resource.
+    pub(in crate::normalize::claims) reference: Option<Name>,
+    /// The NPI that the reference or the contained resource names.
+    pub(in crate::normalize::claims) npi: Option<Name>,
+    /// An identifier that is no NPI.
+    pub(in crate::normalize::claims) identifier: Option<(Name, Name)>,
+    /// Its name.
+    pub(in crate::normalize::claims) display: Option<Name>,
+    /// Its type, where that is known.
+    pub(in crate::normalize::claims) kind: Option<TypeId>,
+}
+
+/// How a party is written may change between two runs. [`Directory::key`] says who it is.
+impl std::hash::Hash for Party {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
+impl Party {
+    /// Reads a Reference of the record `root`. One that says nothing is none; neither is a placeholder, which an earlier run put there.
+    pub(in crate::normalize::claims) fn read(value: Value<'_>, root: Value<'_>, names: &mut Names) -> Option<Party> {
+        let mut party = Party {
+            display: said(value.get_str("display"), names),
+            kind: value.get_str("type").and_then(|name| facts().lookup(&name)),
+            ..Party::default()
+        };
+        if let Some(identifier) = value.get("identifier") {
+            party.identify(identifier, names);
+        }
+        if let Some(text) = value.get_str("reference") {
+            match Reference::parse(&text) {
+                Reference::Fragment(id) => party.contained(id, root, names),
+                Reference::Relative(target) => {
+                    party.kind = Some(target.ty);
+                    party.reference = Some(names.keep(&text));
+                }
+                Reference::Conditional { ty, query } => {
+                    party.kind = Some(ty);
+                    party.npi = npi_of_query(query).map(|npi| names.keep(&npi));
+                    party.reference = Some(names.keep(&text));
+                }
+                Reference::Absolute { target, .. } => {
+                    party.kind = Some(target.ty);
+                    party.reference = Some(names.keep(&text));
+                }
+                Reference::Urn(_) | Reference::Other(_) => party.reference = Some(names.keep(&text)),
+            }
+        }
+        let known = party.reference.is_some() || party.npi.is_some() || party.identifier.is_some();
+        (known || party.display.is_some()).then_some(party)
+    }
+
+    /// Takes what a contained resource says.
+    fn contained(&mut self, id: &str, root: Value<'_>, names: &mut Names) {
+        let Some(found) = contained(root, id) else { return };
+        let resource_type = found.get_str("resourceType");
+        self.kind = resource_type.and_then(|name| facts().lookup(&name)).or(self.kind);
+        for identifier in found.get("identifier").into_iter().flat_map(|list| list.items()) {
+            self.identify(identifier, names);
+        }
+        if self.display.is_none() {
+            self.display = name_of(found).map(|name| names.keep(&name));
+        }
+    }
+
+    fn identify(&mut self, identifier: Value<'_>, names: &mut Names) {
+        if self.npi.is_none()
+            && let Some(npi) = npi_of(identifier)
+        {
+            self.npi = Some(names.keep(&npi));
+        }
+        if self.identifier.is_none()
+            && let (Some(system), Some(value)) = (identifier.get_str("system"), identifier.get_str("value"))
+        {
+            self.identifier = Some((names.keep(&system), names.keep(&value)));
+        }
+    }
+
+    /// Whether it is, or may be, of one of the types.
+    pub(in crate::normalize::claims) fn may_be(&self, types: &[&str]) -> bool {
+        self.kind.is_none_or(|kind| types.contains(&facts().get(kind).name))
+    }
+
+    /// Whether it is known to be of the type.
+    pub(in crate::normalize::claims) fn is(&self, resource_type: &str) -> bool {
+        self.kind.is_some_and(|kind| facts().get(kind).name == resource_type)
+    }
+}
+
+/// The Reference to somebody whom the source does not tell.
+pub(in crate::normalize::claims) fn undefined() -> String {
+    Object::new().text("display", PLACEHOLDER).json()
+}
+
+/// A contained resource of `root`.
+pub(in crate::normalize::claims) fn contained<'t>(root: Value<'t>, id: &str) -> Option<Value<'t>> {
+    let mut list = root.get("contained")?.items();
+    list.find(|resource| resource.get_str("id").as_deref() == Some(id))
+}
+
+/// The NPI of an Identifier, by its system or its type.
+fn npi_of(identifier: Value<'_>) -> Option<String> {
+    let by_system = identifier.get_str("system").is_some_and(|system| is_npi(&system));
+    let coded = |coding: Value<'_>| {
+        coding
+            .get_str("code")
+            .is_some_and(|code| code.eq_ignore_ascii_case("npi"))
+    };
+    let by_type = || {
+        let codings = identifier.get("type")?.get("coding")?;
+        codings.items().any(coded).then_some(())
+    };
+    if !by_system && by_type().is_none() {
+        return None;
+    }
+    Some(identifier.get_str("value")?.trim().to_owned())
+}
+
+fn is_npi(system: &str) -> bool {
+    system == NPI || system == "urn:oid:2.16.840.1.113883.4.6" || system.ends_with("/prvdr_npi")
+}
+
+/// The NPI of `identifier=SYSTEM|NPI`.
+fn npi_of_query(query: &str) -> Option<String> {
+    form_urlencoded::parse(query.as_bytes()).find_map(|(name, value)| {
+        let (system, npi) = value.split_once('|')?;
+        (name == "identifier" && is_npi(system)).then(|| npi.to_owned())
+    })
+}
+
+/// The name of an Organization, Location or Practitioner.
+fn name_of(resource: Value<'_>) -> Option<String> {
+    let name = resource.get("name")?;
+    if let Some(name) = name.as_str() {
+        return Some(name.into_owned());
+    }
+    let name = name.items().next()?;
+    if let Some(text) = name.get_str("text") {
+        return Some(text.into_owned());
+    }
+    let given = name.get("given").into_iter().flat_map(|given| given.items());
+    let mut words: Vec<String> = given.filter_map(|word| word.as_str().map(Into::into)).collect();
+    words.extend(name.get_str("family").map(Into::into));
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Who has which NPI.
+#[derive(Debug, Default)]
+pub(in crate::normalize::claims) struct Directory {
+    npi: FxHashMap<(SourceId, Name), Name>,
+    holders: FxHashMap<Name, FxHashSet<(SourceId, Name)>>,
+    roles: FxHashMap<(SourceId, Name), Party>,
+}
+
+impl Directory {
+    /// Takes in a Practitioner, Organization, Location or PractitionerRole.
+    pub(in crate::normalize::claims) fn see(&mut self, record: &Record<'_>, names: &mut Names) {
+        let resource_type = facts().get(record.resource_type).name;
+        let own = names.keep(&format!("{resource_type}/{}", record.id));
+        if resource_type == "PractitionerRole" {
+            let practitioner = record.json.get("practitioner");
+            if let Some(party) = practitioner.and_then(|value| Party::read(value, record.json, names)) {
+                self.roles.insert((record.source, own), party);
+            }
+            return;
+        }
+        let list = record.json.get("identifier");
+        let npi = list.into_iter().flat_map(|list| list.items()).find_map(npi_of);
+        let Some(npi) = npi.filter(|npi| !npi.is_empty()) else {
+            return;
+        };
+        let npi = names.keep(&npi);
+        self.npi.insert((record.source, own.clone()), npi.clone());
+        self.holders.entry(npi).or_default().insert((record.source, own));
+    }
+
+    /// The NPI of a party, by its own words or by what it refers to.
+    pub(in crate::normalize::claims) fn npi(&self, source: SourceId, party: &Party) -> Option<Name> {
+        if party.npi.is_some() {
+            return party.npi.clone();
+        }
+        let at = (source, party.reference.clone()?);
+        if let Some(npi) = self.npi.get(&at) {
+            return Some(npi.clone());
+        }
+        let practitioner = self.roles.get(&at)?;
+        practitioner
+            .npi
+            .clone()
+            .or_else(|| self.npi.get(&(source, practitioner.reference.clone()?)).cloned())
+    }
+
+    /// A text that is the same for the same party: its NPI, else what the source calls it. Ids are made of it, so it does not hold the
+    /// source's place in the list of sources.
+    pub(in crate::normalize::claims) fn key(&self, source: SourceId, party: &Party) -> String {
+        if let Some(npi) = self.npi(source, party) {
+            return format!("npi:{npi}");
+        }
+        if let Some(reference) = &party.reference {
+            return format!("reference:{reference}");
+        }
+        if let Some((system, value)) = &party.identifier {
+            return format!("identifier:{system}|{value}");
+        }
+        format!("name:{}", party.display.as_deref().unwrap_or_default())
+    }
+
+    /// As a Reference: the source's own; else the one resource of the source with the NPI; else by identifier.
+    pub(in crate::normalize::claims) fn json(&self, source: SourceId, party: &Party) -> String {
+        let mut json = Object::new();
+        if let Some(text) = self.reference(source, party) {
+            json.text("reference", &text);
+        } else if let Some(npi) = &party.npi {
+            let identifier = Object::new().text("system", NPI).text("value", npi).json();
+            json.raw("identifier", &identifier);
+        } else if let Some((system, value)) = &party.identifier {
+            let identifier = Object::new().text("system", system).text("value", value).json();
+            json.raw("identifier", &identifier);
+        }
+        if let Some(display) = &party.display {
+            json.text("display", display);
+        }
+        json.json()
+    }
+
+    fn reference(&self, source: SourceId, party: &Party) -> Option<Name> {
+        if let Some(reference) = &party.reference
+            && Target::parse(reference).is_some()
+        {
+            return Some(reference.clone());
+        }
+        if let Some(npi) = &party.npi
+            && let Some(holders) = self.holders.get(npi)
+        {
+            let fits = |text: &str| {
+                let target = Target::parse(text);
+                target.is_some_and(|target| party.kind.is_none_or(|kind| kind == target.ty))
+            };
+            let mut own = holders.iter().filter(|(holder, text)| *holder == source && fits(text));
+            if let (Some((_, only)), None) = (own.next(), own.next()) {
+                return Some(only.clone());
+            }
+        }
+        party.reference.clone()
+    }
+}

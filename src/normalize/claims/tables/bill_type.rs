@@ -1,0 +1,98 @@
+//! NUBC's types of bill: facility, kind of care and frequency.
+
+/// What sort of Encounter an institutional claim tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::normalize::claims) enum Setting {
+    /// A stay.
+    Stay,
+    /// Services to inpatients under Part B: they join a stay that covers them.
+    InpatientPartB,
+    /// Home health: one Encounter for each period.
+    HomeHealth,
+    /// Hospice: one Encounter for each period.
+    Hospice,
+    /// Visits.
+    Visit,
+}
+
+/// A type of bill, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(in crate::normalize::claims) struct Bill {
+    /// The first digit of three: the facility.
+    pub(in crate::normalize::claims) facility: Option<u8>,
+    /// The second: the kind of care.
+    pub(in crate::normalize::claims) care: Option<u8>,
+    /// The third: the frequency.
+    pub(in crate::normalize::claims) frequency: Option<u8>,
+}
+
+impl Bill {
+    /// Reads `131`, `0131`, `13` or a frequency alone. Other texts tell nothing.
+    pub(in crate::normalize::claims) fn take(&mut self, text: &str) {
+        let text = text.trim();
+        let digits = match text.len() {
+            4 => text.strip_prefix('0').unwrap_or_default(),
+            _ => text,
+        };
+        match *digits.as_bytes() {
+            [frequency] if frequency.is_ascii_alphanumeric() => self.frequency = Some(frequency),
+            [facility, care] if facility.is_ascii_digit() && care.is_ascii_digit() => {
+                self.facility = Some(facility);
+                self.care = Some(care);
+            }
+            [facility, care, frequency] if facility.is_ascii_digit() && care.is_ascii_digit() => {
+                self.facility = Some(facility);
+                self.care = Some(care);
+                self.frequency = Some(frequency.to_ascii_uppercase());
+            }
+            _ => {}
+        }
+    }
+
+    /// The sort of Encounter, if facility and kind of care are known.
+    pub(in crate::normalize::claims) fn setting(self) -> Option<Setting> {
+        Some(match (self.facility?, self.care?) {
+            (b'1' | b'2' | b'4', b'1') | (b'1' | b'2', b'8') => Setting::Stay,
+            (b'1' | b'2', b'2') => Setting::InpatientPartB,
+            (b'3', b'2'..=b'4') => Setting::HomeHealth,
+            (b'8', b'1' | b'2') => Setting::Hospice,
+            _ => Setting::Visit,
+        })
+    }
+
+    /// Whether another bill follows: the first and the continuing ones of a series.
+    pub(in crate::normalize::claims) fn interim(self) -> Option<bool> {
+        self.frequency.map(|frequency| matches!(frequency, b'2' | b'3'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bills_tell_their_setting() {
+        let bill = |text: &str| {
+            let mut bill = Bill::default();
+            bill.take(text);
+            bill
+        };
+        for stay in ["0111", "111", "181", "0211", "281", "411", "11"] {
+            assert_eq!(bill(stay).setting(), Some(Setting::Stay), "{stay}");
+        }
+        assert_eq!(bill("0121").setting(), Some(Setting::InpatientPartB));
+        assert_eq!(bill("0221").setting(), Some(Setting::InpatientPartB));
+        assert_eq!(bill("0329").setting(), Some(Setting::HomeHealth));
+        assert_eq!(bill("0341").setting(), Some(Setting::HomeHealth));
+        assert_eq!(bill("0811").setting(), Some(Setting::Hospice));
+        assert_eq!(bill("0131").setting(), Some(Setting::Visit));
+        assert_eq!(bill("0831").setting(), Some(Setting::Visit));
+        assert_eq!(bill("Dummy"), Bill::default());
+        assert_eq!(bill("0112").interim(), Some(true));
+        assert_eq!(bill("0114").interim(), Some(false));
+        assert_eq!(bill("11").interim(), None);
+        let mut parts = bill("11");
+        parts.take("3");
+        assert_eq!(parts.interim(), Some(true));
+    }
+}

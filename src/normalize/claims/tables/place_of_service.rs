@@ -1,0 +1,50 @@
+//! CMS's place of service codes: what class of Encounter a place means.
+
+/// A class of Encounter in HL7's v3 ActCode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::normalize::claims) enum Class {
+    /// An inpatient stay.
+    Inpatient,
+    /// A visit to an emergency department.
+    Emergency,
+    /// Telehealth.
+    Virtual,
+    /// At home.
+    Home,
+    /// In the field, such as an ambulance.
+    Field,
+    /// Any other visit.
+    Ambulatory,
+}
+
+impl Class {
+    /// The class of a place of service of two digits.
+    pub(in crate::normalize::claims) fn of_place(place: &str) -> Class {
+        match place {
+            "21" | "31" | "51" | "61" => Class::Inpatient,
+            "23" => Class::Emergency,
+            "02" | "10" => Class::Virtual,
+            "12" => Class::Home,
+            "41" | "42" => Class::Field,
+            _ => Class::Ambulatory,
+        }
+    }
+
+    /// Code and display.
+    pub(in crate::normalize::claims) fn code(self) -> (&'static str, &'static str) {
+        match self {
+            Class::Inpatient => ("IMP", "inpatient encounter"),
+            Class::Emergency => ("EMER", "emergency"),
+            Class::Virtual => ("VR", "virtual"),
+            Class::Home => ("HH", "home health"),
+            Class::Field => ("FLD", "field"),
+            Class::Ambulatory => ("AMB", "ambulatory"),
+        }
+    }
+}
+
+/// Inpatient hospital: services there belong to a stay.
+pub(in crate::normalize::claims) const INPATIENT_HOSPITAL: &str = "21";
+
+/// Independent laboratory.
+pub(in crate::normalize::claims) const LABORATORY: &str = "81";

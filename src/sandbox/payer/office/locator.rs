@@ -1,0 +1,90 @@
+//! The record locator: at which facilities a person was seen, by their demographics. With an id_token it trusts what the
+//! identity provider verified, and what is asked for must agree with that.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::super::answer;
+use super::super::answer::oauth;
+use super::super::params::Params;
+use super::super::sign_in::identity::subject;
+use super::people::{Demographics, Person};
+use super::world::World;
+
+/// Lists the facilities that know a person.
+pub(in crate::sandbox::payer) async fn search(
+    State(world): State<Arc<World>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let by = match demographics(&headers, &body) {
+        Ok(by) => by,
+        Err(description) => return oauth(StatusCode::BAD_REQUEST, "invalid_request", description),
+    };
+    let people: Vec<Person> = match headers.get(AUTHORIZATION) {
+        None => world.people.find(&by),
+        Some(value) => {
+            let token = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
+            let Some(index) = token.and_then(|token| subject(&world, token.trim())) else {
+                return oauth(StatusCode::UNAUTHORIZED, "invalid_token", "no good id_token");
+            };
+            let verified = world.people.person(index).into_iter();
+            verified.filter(|person| person.matches(&by)).collect()
+        }
+    };
+    // Two people who agree in all that was given could be confused, so neither is found.
+    let [person] = people.as_slice() else {
+        return answer::json(StatusCode::OK, &json!({"facilities": []}));
+    };
+    let facilities = world.offices().filter(|office| {
+        let number = office.organization.facility();
+        number.is_some_and(|number| number < person.facilities()) && !office.knobs().no_records
+    });
+    let facilities: Vec<Value> = facilities
+        .map(|office| {
+            json!({
+                "name": office.organization.name,
+                "fhirBase": world.fhir_base(office),
+                "patient": person.patient,
+            })
+        })
+        .collect();
+    answer::json(StatusCode::OK, &json!({"facilities": facilities}))
+}
+
+/// What a form or JSON body looks for.
+fn demographics(headers: &HeaderMap, body: &[u8]) -> Result<Demographics, String> {
+    let ty = headers
+        .get(CONTENT_TYPE)
+        .and_then(|ty| ty.to_str().ok())
+        .unwrap_or_default();
+    let params = if ty.starts_with("application/json") {
+        let json: HashMap<String, Value> =
+            serde_json::from_slice(body).map_err(|error| format!("the body is no JSON object: {error}"))?;
+        let texts = json
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
+        Params::of(texts)
+    } else if ty.starts_with("application/x-www-form-urlencoded") {
+        Params::parse(body)
+    } else {
+        return Err("the body must be a form or JSON".to_owned());
+    };
+    let value = |name: &str| params.get(name).map(str::to_owned);
+    let given = |name: &str| value(name).filter(|text| !text.trim().is_empty());
+    let needed = |name: &str| given(name).ok_or_else(|| format!("{name} is missing"));
+    Ok(Demographics {
+        given: needed("given")?,
+        family: needed("family")?,
+        birth_date: needed("birthDate")?,
+        gender: given("gender"),
+        postal_code: given("postalCode"),
+    })
+}

@@ -1,0 +1,10 @@
+//! The organizations at work, and what tests turn at them.
+
+pub(super) mod admin;
+pub(super) mod knobs;
+pub(super) mod locator;
+pub(super) mod organization;
+pub(super) mod people;
+pub(super) mod server;
+pub(super) mod state;
+pub(super) mod world;

@@ -1,0 +1,192 @@
+//! The organizations that the sandbox plays: who they are, what they hold and how an application gets in.
+
+/// The client id that every organization knows the service by.
+pub const CLIENT_ID: &str = "tabularium-sandbox";
+/// The client secret at the organizations that want one.
+pub const CLIENT_SECRET: &str = "sandbox-secret-of-no-worth";
+
+/// What sort of organization it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A health plan: claims and coverage.
+    Payer,
+    /// A hospital or practice with a patient portal: clinical records.
+    Provider,
+    /// A practice with a patient portal that people sign in to each time: it never grants lasting access.
+    Portal,
+    /// A hospital or practice without a portal, found by the record locator.
+    Facility,
+    /// The identity provider, which holds no records.
+    Identity,
+}
+
+/// One organization.
+#[derive(Debug)]
+pub struct Organization {
+    /// Its place in every path, as `lakeshore` in `/lakeshore/fhir`.
+    pub id: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// The brands that people know it by.
+    pub labels: &'static [&'static str],
+    /// What sort it is.
+    pub kind: Kind,
+    /// Whether it grants refresh tokens.
+    pub refreshable: bool,
+    /// The client secret it insists on; a public client needs none.
+    pub secret: Option<&'static str>,
+    /// The resource types of which it holds all of a person's.
+    pub holds: &'static [&'static str],
+    /// The resource types of which it holds what those refer to.
+    pub besides: &'static [&'static str],
+}
+
+/// The resource types that belong to nobody: providers, places, plans and drugs.
+pub(in crate::sandbox::payer) const SHARED: &[&str] = &[
+    "InsurancePlan",
+    "Location",
+    "Medication",
+    "Organization",
+    "Practitioner",
+    "PractitionerRole",
+];
+
+const CLINICAL: &[&str] = &[
+    "AllergyIntolerance",
+    "CarePlan",
+    "CareTeam",
+    "Condition",
+    "Device",
+    "DiagnosticReport",
+    "DocumentReference",
+    "Encounter",
+    "Goal",
+    "Immunization",
+    "MedicationRequest",
+    "Observation",
+    "Patient",
+    "Procedure",
+    "Provenance",
+];
+
+/// The organizations, as the sandbox's start page lists them.
+pub const ORGANIZATIONS: &[Organization] = &[
+    Organization {
+        id: "lakeshore",
+        name: "Lakeshore Health Plan",
+        labels: &["Lakeshore Health Plan", "Lakeshore Senior Advantage"],
+        kind: Kind::Payer,
+        refreshable: true,
+        secret: None,
+        holds: &["Coverage", "ExplanationOfBenefit", "Patient"],
+        besides: &["Condition", "Encounter", "MedicationRequest", "Procedure"],
+    },
+    Organization {
+        id: "cedarway",
+        name: "Cedarway Mutual",
+        labels: &["Cedarway Mutual", "Cedarway Family Care"],
+        kind: Kind::Payer,
+        refreshable: true,
+        secret: Some(CLIENT_SECRET),
+        holds: &[
+            "Condition",
+            "Coverage",
+            "Encounter",
+            "ExplanationOfBenefit",
+            "Immunization",
+            "MedicationDispense",
+            "Patient",
+            "Procedure",
+        ],
+        besides: &["MedicationRequest"],
+    },
+    Organization {
+        id: "hilltop",
+        name: "Hilltop Cooperative",
+        labels: &["Hilltop Cooperative"],
+        kind: Kind::Payer,
+        refreshable: false,
+        secret: None,
+        holds: &["Coverage", "ExplanationOfBenefit", "Patient"],
+        besides: &["Condition", "Encounter", "MedicationRequest", "Procedure"],
+    },
+    Organization {
+        id: "riverbend",
+        name: "Riverbend Medical Center",
+        labels: &["Riverbend Medical Center", "MyRiverbend"],
+        kind: Kind::Provider,
+        refreshable: true,
+        secret: None,
+        holds: CLINICAL,
+        besides: &[],
+    },
+    Organization {
+        id: "fernwood",
+        name: "Fernwood Family Practice",
+        labels: &["Fernwood Family Practice", "Fernwood Patient Portal"],
+        kind: Kind::Portal,
+        refreshable: false,
+        secret: None,
+        holds: CLINICAL,
+        besides: &[],
+    },
+    facility("northfield", "Northfield Hospital", &["Northfield Hospital"]),
+    facility("eastgate", "Eastgate Clinic", &["Eastgate Clinic"]),
+    facility("oldmill", "Old Mill Family Practice", &["Old Mill Family Practice"]),
+];
+
+/// The identity provider.
+pub(in crate::sandbox::payer) const IDENTITY: Organization = Organization {
+    id: "identity",
+    name: "Truename Identity",
+    labels: &["Truename Identity"],
+    kind: Kind::Identity,
+    refreshable: false,
+    secret: None,
+    holds: &[],
+    besides: &[],
+};
+
+const fn facility(id: &'static str, name: &'static str, labels: &'static [&'static str]) -> Organization {
+    Organization {
+        id,
+        name,
+        labels,
+        kind: Kind::Facility,
+        refreshable: false,
+        secret: Some(CLIENT_SECRET),
+        holds: CLINICAL,
+        besides: &[],
+    }
+}
+
+impl Organization {
+    /// The organization of an id, the identity provider included.
+    pub fn named(id: &str) -> Option<&'static Organization> {
+        ORGANIZATIONS
+            .iter()
+            .chain(std::iter::once(&IDENTITY))
+            .find(|one| one.id == id)
+    }
+
+    /// The resource types of people's own records, in the order of their names.
+    pub(in crate::sandbox::payer) fn personal(&self) -> Vec<&'static str> {
+        let mut types: Vec<_> = self.holds.iter().chain(self.besides).copied().collect();
+        types.sort_unstable();
+        types
+    }
+
+    /// All resource types, in the order of their names.
+    pub fn types(&self) -> Vec<&'static str> {
+        let mut types = self.personal();
+        types.extend(SHARED);
+        types.sort_unstable();
+        types
+    }
+
+    /// Its place among the facilities of the record locator.
+    pub(in crate::sandbox::payer) fn facility(&self) -> Option<u64> {
+        let facilities = ORGANIZATIONS.iter().filter(|one| one.kind == Kind::Facility);
+        facilities.zip(0..).find(|(one, _)| one.id == self.id).map(|(_, at)| at)
+    }
+}

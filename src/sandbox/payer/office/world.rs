@@ -1,0 +1,145 @@
+//! Everything that one sandbox serves: the people, the organizations at work, and the holdings that were asked for lately.
+
+use std::sync::Arc;
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use super::super::records::holding::Holding;
+use super::super::records::papers;
+use super::super::records::shelf::Shelf;
+use super::super::sign_in::key::IdentityKey;
+use super::knobs::{KnobError, Knobs, Turn};
+use super::organization::{IDENTITY, Kind, ORGANIZATIONS};
+use super::people::People;
+use super::state::Office;
+
+/// How many bytes of holdings are kept, and about how large one is.
+const KEPT: u64 = 96 << 20;
+const TYPICAL: u64 = 512 << 10;
+
+/// What a sandbox is made of.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many people there are.
+    pub patients: u64,
+    /// What they are drawn from.
+    pub seed: u64,
+    /// The address that others know the sandbox by, without a trailing slash.
+    pub base_url: String,
+    /// Redirect URIs registered at every organization, beside those of this machine.
+    pub redirect_uris: Vec<String>,
+    /// Knobs turned from the beginning.
+    pub knobs: Vec<Turn>,
+}
+
+/// Everything that one sandbox serves.
+pub(in crate::sandbox::payer) struct World {
+    pub(in crate::sandbox::payer) base_url: String,
+    pub(in crate::sandbox::payer) people: People,
+    pub(in crate::sandbox::payer) key: IdentityKey,
+    offices: Vec<Office>,
+    shelf: Shelf,
+    holdings: Cache<Key, Arc<Holding>, ByBytes>,
+}
+
+/// Organization, person, and how often that person's records were changed there.
+type Key = (&'static str, u64, u64);
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<Key, Arc<Holding>> for ByBytes {
+    fn weight(&self, _: &Key, holding: &Arc<Holding>) -> u64 {
+        holding.weight().max(1)
+    }
+}
+
+impl World {
+    pub(in crate::sandbox::payer) fn new(settings: Settings) -> Result<World, KnobError> {
+        let organizations = ORGANIZATIONS.iter().chain(std::iter::once(&IDENTITY));
+        let world = World {
+            people: People::new(settings.seed, settings.patients),
+            key: IdentityKey::default(),
+            offices: organizations
+                .map(|organization| Office::new(organization, &settings.redirect_uris))
+                .collect(),
+            shelf: Shelf::default(),
+            holdings: Cache::with_weighter((KEPT / TYPICAL) as usize, KEPT, ByBytes),
+            base_url: settings.base_url,
+        };
+        for turn in &settings.knobs {
+            let changes = serde_json::json!({ &turn.name: turn.value });
+            if world.turn(&turn.organization, &changes)?.is_none() {
+                return Err(KnobError::nobody(&turn.organization));
+            }
+        }
+        Ok(world)
+    }
+
+    /// The organization of an id.
+    pub(in crate::sandbox::payer) fn office(&self, id: &str) -> Option<&Office> {
+        self.offices.iter().find(|office| office.organization.id == id)
+    }
+
+    /// The organizations with records.
+    pub(in crate::sandbox::payer) fn offices(&self) -> impl Iterator<Item = &Office> {
+        self.offices
+            .iter()
+            .filter(|office| office.organization.kind != Kind::Identity)
+    }
+
+    /// Turns knobs of one organization, or of `all`; gives them as they are now.
+    pub(in crate::sandbox::payer) fn turn(
+        &self,
+        organization: &str,
+        changes: &serde_json::Value,
+    ) -> Result<Option<Knobs>, KnobError> {
+        let chosen = self
+            .offices
+            .iter()
+            .filter(|office| organization == "all" || office.organization.id == organization);
+        let mut last = None;
+        for office in chosen {
+            let knobs = office.knobs().turned(changes)?;
+            office.turn(knobs.clone());
+            last = Some(knobs);
+        }
+        Ok(last)
+    }
+
+    /// The FHIR base of an organization.
+    pub(in crate::sandbox::payer) fn fhir_base(&self, office: &Office) -> String {
+        format!("{}/{}/fhir", self.base_url, office.organization.id)
+    }
+
+    /// What an organization holds of a person.
+    pub(in crate::sandbox::payer) fn holding(&self, office: &Office, index: u64) -> Arc<Holding> {
+        let Some(person) = self.people.person(index).filter(|_| !office.knobs().no_records) else {
+            return Arc::default();
+        };
+        let changes = office.changes(index);
+        let key = (
+            office.organization.id,
+            index,
+            changes.as_ref().map_or(0, |changes| changes.times),
+        );
+        let additions = changes.as_ref().map(|changes| &changes.additions);
+        let made = self.holdings.get_or_insert_with(&key, || {
+            let holding = Holding::of(office.organization, &person, &self.people, &self.shelf, additions);
+            Ok::<_, std::convert::Infallible>(Arc::new(holding))
+        });
+        let holding = match made {
+            Ok(holding) => holding,
+            Err(never) => match never {},
+        };
+        let knobs = office.knobs();
+        if knobs.attachments.is_empty() {
+            return holding;
+        }
+        let types = office.organization.types();
+        let mut more = papers::rows(&person, &knobs, &self.fhir_base(office));
+        more.retain(|row| types.contains(&row.resource_type.as_str()));
+        Arc::new(holding.with(more))
+    }
+}

@@ -1,0 +1,73 @@
+//! Which searches an organization refuses, as its knobs have it: dialects of real sources.
+
+use axum::http::StatusCode;
+
+use super::super::office::knobs::Knobs;
+use super::super::params::Params;
+use super::bundle::has_codes;
+use super::row::Row;
+use crate::fhir::outcome::IssueType;
+
+/// Parameters by which people's own records are found beside the person.
+pub(in crate::sandbox::payer) const FILTERS: &[&str] = &[
+    "category",
+    "clinical-status",
+    "code",
+    "intent",
+    "lifecycle-status",
+    "status",
+];
+
+/// Why a search is refused.
+pub(in crate::sandbox::payer) struct Refused(
+    pub(in crate::sandbox::payer) StatusCode,
+    pub(in crate::sandbox::payer) IssueType,
+    pub(in crate::sandbox::payer) String,
+);
+
+/// Whether a record is of a category that is forbidden.
+pub(in crate::sandbox::payer) fn is_forbidden(knobs: &Knobs, row: &Row) -> bool {
+    let forbidden = knobs.forbid.get(&row.resource_type).into_iter().flatten();
+    let mut of_record = forbidden.filter(|category| has_codes(row, &[("category".to_owned(), (*category).clone())]));
+    of_record.next().is_some()
+}
+
+/// Whether a search is answered.
+pub(in crate::sandbox::payer) fn admitted(knobs: &Knobs, ty: &str, params: &Params) -> Result<(), Refused> {
+    let invalid = |text: String| Err(Refused(StatusCode::BAD_REQUEST, IssueType::Invalid, text));
+    let is_named = |types: &[String]| types.iter().any(|one| one == ty);
+    let status = |status: u16| StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
+    if knobs.refuse_searches != 0 {
+        let text = format!("{ty} is not searched like this");
+        return Err(Refused(status(knobs.refuse_searches), IssueType::NotSupported, text));
+    }
+    if knobs.refuse_along != 0 && params.get("_revinclude").is_some() {
+        let text = "the search parameter _revinclude is not supported".to_owned();
+        return Err(Refused(status(knobs.refuse_along), IssueType::NotSupported, text));
+    }
+    if is_named(&knobs.unsearchable) || (knobs.provenance_along && ty == "Provenance") {
+        let text = format!("{ty} can be read and not searched");
+        return Err(Refused(StatusCode::NOT_FOUND, IssueType::NotSupported, text));
+    }
+    if let Some(count) = params.get("_count").and_then(|text| text.parse::<u64>().ok()) {
+        if knobs.refuse_count {
+            return invalid("the search parameter _count is not supported".to_owned());
+        }
+        if knobs.max_count > 0 && count > knobs.max_count {
+            return invalid(format!("_count must be between 1 and {}", knobs.max_count));
+        }
+    }
+    let required = knobs.require.get(ty);
+    if let Some(required) = required.filter(|required| params.get(required).is_none()) {
+        return invalid(format!("a search of {ty} needs the parameter {required}"));
+    }
+    if let Some(forbidden) = knobs.forbid.get(ty) {
+        let category = params.get("category");
+        let category = category.map(|one| one.rsplit('|').next().unwrap_or_default());
+        if category.is_none_or(|category| forbidden.iter().any(|one| one == category)) {
+            let text = format!("the token's scope does not cover all of {ty}");
+            return Err(Refused(StatusCode::FORBIDDEN, IssueType::Forbidden, text));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,394 @@
+//! The FHIR API of an organization: read, search by `patient` and `_id`, and `$everything`, over one person's holding.
+//!
+//! Invariant: whatever is asked, only the holding of the token's person is looked at.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::header::{ACCEPT, AUTHORIZATION, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde_json::json;
+
+use super::super::answer::{body, fhir, outcome, unauthorized};
+use super::super::office::knobs::{Malformed, strikes};
+use super::super::office::organization::{Kind, SHARED};
+use super::super::office::state::Office;
+use super::super::office::world::World;
+use super::super::params::Params;
+use super::super::sign_in::grants::Consent;
+use super::bundle::{Page, Query};
+use super::dialect;
+use super::holding::Holding;
+use super::papers;
+use crate::fhir::outcome::IssueType;
+
+/// Parameters that name the person whose records are asked for.
+const PEOPLE: &[&str] = &["patient", "subject", "beneficiary"];
+
+/// Answers `GET /{organization}/fhir/{type}/{id}`.
+pub(in crate::sandbox::payer) async fn read(
+    State(world): State<Arc<World>>,
+    Path((organization, ty, id)): Path<(String, String, String)>,
+    headers: HeaderMap,
+) -> Response {
+    let asked = async |world: &World, office: &Office| {
+        let asker = Asker::admitted(world, office, &headers)?;
+        if matches!(ty.as_str(), "Binary" | "files") && !office.knobs().attachments.is_empty() {
+            return document(world, office, &asker, &headers, &ty, &id);
+        }
+        asker.may_read(&ty)?;
+        match asker.holding.get(&ty, &id) {
+            Some(row) if dialect::is_forbidden(&office.knobs(), row) => Err(Fault::of(
+                StatusCode::FORBIDDEN,
+                IssueType::Forbidden,
+                "the token's scope does not cover this category",
+            )),
+            Some(row) => Ok(fhir(StatusCode::OK, row.json.clone())),
+            None => Err(Fault::of(
+                StatusCode::NOT_FOUND,
+                IssueType::NotFound,
+                format!("there is no {ty} with this id"),
+            )),
+        }
+    };
+    framed(&world, &organization, &headers, asked).await
+}
+
+/// A document of the token's person: as it is, or as a Binary for who accepts a type of FHIR.
+fn document(
+    world: &World,
+    office: &Office,
+    asker: &Asker<'_>,
+    headers: &HeaderMap,
+    folder: &str,
+    name: &str,
+) -> Result<Response, Fault> {
+    let knobs = office.knobs();
+    let person = world
+        .people
+        .person(asker.consent.person)
+        .ok_or(Fault::Token { came: true })?;
+    let paper = papers::at(&person, &knobs, folder, name).map_err(|status| {
+        let code = match status {
+            StatusCode::FORBIDDEN => IssueType::Forbidden,
+            _ => IssueType::NotFound,
+        };
+        Fault::of(status, code, "there is no such document for this token")
+    })?;
+    let accept = headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    if folder == "Binary" && (knobs.binary_json || accept.starts_with("application/fhir+json")) {
+        return Ok(fhir(StatusCode::OK, paper.resource(name).to_string()));
+    }
+    Ok(body(StatusCode::OK, paper.content_type, paper.bytes))
+}
+
+/// Answers `GET /{organization}/fhir/{type}`.
+pub(in crate::sandbox::payer) async fn search(
+    State(world): State<Arc<World>>,
+    Path((organization, ty)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
+    let asked = async |world: &World, office: &Office| searched(world, office, &headers, &ty, &params);
+    framed(&world, &organization, &headers, asked).await
+}
+
+/// Answers `POST /{organization}/fhir/{type}/_search`.
+pub(in crate::sandbox::payer) async fn post(
+    State(world): State<Arc<World>>,
+    Path((organization, ty, id)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let params = Params::parse(&body);
+    let asked = async |world: &World, office: &Office| match id.as_str() {
+        "_search" => searched(world, office, &headers, &ty, &params),
+        _ => Err(Fault::of(
+            StatusCode::METHOD_NOT_ALLOWED,
+            IssueType::NotSupported,
+            "records are read here and not written",
+        )),
+    };
+    framed(&world, &organization, &headers, asked).await
+}
+
+/// Answers `GET /{organization}/fhir/Patient/{id}/$everything`.
+pub(in crate::sandbox::payer) async fn operation(
+    State(world): State<Arc<World>>,
+    Path((organization, ty, id, operation)): Path<(String, String, String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
+    let asked = async |world: &World, office: &Office| {
+        let asker = Asker::admitted(world, office, &headers)?;
+        if ty != "Patient" || operation != "$everything" {
+            return Err(Fault::of(
+                StatusCode::NOT_FOUND,
+                IssueType::NotSupported,
+                format!("there is no operation {operation} on {ty}"),
+            ));
+        }
+        if asker.holding.get("Patient", &id).is_none() {
+            return Err(Fault::of(
+                StatusCode::NOT_FOUND,
+                IssueType::NotFound,
+                "there is no Patient with this id",
+            ));
+        }
+        let mut query = Query {
+            path: format!("Patient/{id}/$everything"),
+            ..Query::default()
+        };
+        for (name, value) in params.iter() {
+            match name {
+                "_type" => query.types = value.split(',').map(str::to_owned).collect(),
+                "_count" => query.count = count(value)?,
+                "_page" => return page(world, office, &asker, &query.path, value),
+                _ => return Err(unknown(name)),
+            }
+        }
+        Ok(answered(world, office, &asker, query))
+    };
+    framed(&world, &organization, &headers, asked).await
+}
+
+/// Answers everything else under a FHIR base.
+pub(in crate::sandbox::payer) async fn nothing() -> Response {
+    outcome(StatusCode::NOT_FOUND, IssueType::NotSupported, "there is nothing here")
+}
+
+/// Why a request is not answered as asked.
+enum Fault {
+    /// No access token came, or none that is good.
+    Token {
+        came: bool,
+    },
+    Other(StatusCode, IssueType, String),
+}
+
+impl Fault {
+    fn of(status: StatusCode, code: IssueType, text: impl Into<String>) -> Fault {
+        Fault::Other(status, code, text.into())
+    }
+}
+
+/// Who asks, with what they may see.
+struct Asker<'w> {
+    world: &'w World,
+    office: &'w Office,
+    consent: Consent,
+    patient: String,
+    holding: Arc<Holding>,
+}
+
+impl<'w> Asker<'w> {
+    fn admitted(world: &'w World, office: &'w Office, headers: &HeaderMap) -> Result<Asker<'w>, Fault> {
+        if !headers.contains_key(AUTHORIZATION) {
+            return Err(Fault::Token { came: false });
+        }
+        let consent = bearer(headers).and_then(|token| office.grants().bearer(token));
+        let consent = consent.ok_or(Fault::Token { came: true })?;
+        let person = world.people.person(consent.person).ok_or(Fault::Token { came: true })?;
+        Ok(Asker {
+            world,
+            office,
+            patient: person.patient,
+            holding: world.holding(office, consent.person),
+            consent,
+        })
+    }
+
+    /// Whether the organization has the type and the token's scope covers it.
+    fn may_read(&self, ty: &str) -> Result<(), Fault> {
+        let unserved = self.office.knobs().unserved.iter().any(|one| one == ty);
+        if unserved || !self.office.organization.types().contains(&ty) {
+            return Err(Fault::of(
+                StatusCode::NOT_FOUND,
+                IssueType::NotSupported,
+                format!("{} has no resources of this type", self.office.organization.name),
+            ));
+        }
+        if !self.consent.granted.allows(ty) {
+            return Err(Fault::of(
+                StatusCode::FORBIDDEN,
+                IssueType::Forbidden,
+                format!("the token's scope does not cover {ty}"),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What surrounds every request: the knobs.
+async fn framed(
+    world: &World,
+    organization: &str,
+    headers: &HeaderMap,
+    asked: impl AsyncFnOnce(&World, &Office) -> Result<Response, Fault>,
+) -> Response {
+    let office = world
+        .office(organization)
+        .filter(|office| office.organization.kind != Kind::Identity);
+    let Some(office) = office else {
+        return nothing().await;
+    };
+    let _in_flight = office.counts.enter();
+    let knobs = office.knobs();
+    let number = 1 + office.counts.fhir.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    tokio::time::sleep(knobs.delay()).await;
+    if knobs.throttle_every > 0 && number.is_multiple_of(knobs.throttle_every) {
+        let mut response = outcome(StatusCode::TOO_MANY_REQUESTS, IssueType::Throttled, "too many requests");
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from(knobs.retry_after));
+        return response;
+    }
+    if knobs.fail_every > 0 && number.is_multiple_of(knobs.fail_every) {
+        let status = StatusCode::from_u16(knobs.fail_status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+        return match &knobs.fail_outcome {
+            Some(said) => fhir(
+                status,
+                said.to_string().replace("{token}", bearer(headers).unwrap_or_default()),
+            ),
+            None => outcome(status, IssueType::Exception, "out of order"),
+        };
+    }
+    if knobs.xml {
+        return xml();
+    }
+    match asked(world, office).await {
+        Ok(response) => response,
+        Err(Fault::Other(status, code, _)) if knobs.silent => outcome(status, code, "refused"),
+        Err(Fault::Token { came }) => unauthorized(came),
+        Err(Fault::Other(status, code, text)) => outcome(status, code, text),
+    }
+}
+
+/// What comes of an organization that has no JSON.
+pub(in crate::sandbox::payer) fn xml() -> Response {
+    let text = r#"<?xml version="1.0"?><Bundle xmlns="http://hl7.org/fhir"><type value="searchset"/></Bundle>"#;
+    super::super::answer::body(StatusCode::OK, "application/fhir+xml", text)
+}
+
+/// The access token that came.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    value.strip_prefix("Bearer ").map(str::trim)
+}
+
+fn searched(world: &World, office: &Office, headers: &HeaderMap, ty: &str, params: &Params) -> Result<Response, Fault> {
+    let asker = Asker::admitted(world, office, headers)?;
+    asker.may_read(ty)?;
+    let knobs = office.knobs();
+    if params.get("_page").is_none() {
+        dialect::admitted(&knobs, ty, params)
+            .map_err(|dialect::Refused(status, code, text)| Fault::of(status, code, text))?;
+    }
+    let mut query = Query {
+        path: ty.to_owned(),
+        types: vec![ty.to_owned()],
+        ..Query::default()
+    };
+    for (name, value) in params.iter() {
+        match name {
+            "_id" => query.ids = Some(value.split(',').map(str::to_owned).collect()),
+            "_count" => query.count = count(value)?,
+            "_page" => return page(world, office, &asker, ty, value),
+            // How the answer is written, and there is one way only.
+            "_format" | "_pretty" => {}
+            "_revinclude" if value == "Provenance:target" && knobs.provenance_along => query.provenance = true,
+            "_lastUpdated" if knobs.last_updated && value.starts_with("ge") => {
+                query.since = Some(value["ge".len()..].to_owned());
+            }
+            _ if dialect::FILTERS.contains(&name) && !SHARED.contains(&ty) => {
+                let code = value.rsplit('|').next().unwrap_or_default();
+                query.filters.push((name.to_owned(), code.to_owned()));
+            }
+            _ if PEOPLE.contains(&name) && !SHARED.contains(&ty) && ty != "Patient" => asker.is_about(value)?,
+            _ => return Err(unknown(name)),
+        }
+    }
+    if ty == "Patient" && knobs.two_patients {
+        let entries = ["first", "second"].map(|id| json!({"resource": {"resourceType": "Patient", "id": id}}));
+        let bundle = json!({"resourceType": "Bundle", "type": "searchset", "total": 2, "entry": entries});
+        return Ok(fhir(StatusCode::OK, bundle.to_string()));
+    }
+    Ok(answered(world, office, &asker, query))
+}
+
+impl Asker<'_> {
+    /// That a parameter names the token's own person.
+    fn is_about(&self, value: &str) -> Result<(), Fault> {
+        let base = format!("{}/", self.world.fhir_base(self.office));
+        let value = value.strip_prefix(&base).unwrap_or(value);
+        match value.strip_prefix("Patient/").unwrap_or(value) == self.patient {
+            true => Ok(()),
+            false => Err(Fault::of(
+                StatusCode::FORBIDDEN,
+                IssueType::Forbidden,
+                "the token is for another patient",
+            )),
+        }
+    }
+}
+
+/// A later page, by the text that a `next` link carries.
+fn page(world: &World, office: &Office, asker: &Asker<'_>, path: &str, text: &str) -> Result<Response, Fault> {
+    match Query::from_link(text).filter(|query| query.path == path) {
+        Some(query) => Ok(answered(world, office, asker, query)),
+        None => Err(Fault::of(
+            StatusCode::BAD_REQUEST,
+            IssueType::Invalid,
+            "_page is none of a next link",
+        )),
+    }
+}
+
+fn answered(world: &World, office: &Office, asker: &Asker<'_>, query: Query) -> Response {
+    let knobs = office.knobs();
+    let malformed = strikes(&office.counts.pages, knobs.malformed_every).then_some(knobs.malformed);
+    if malformed == Some(Malformed::Html) {
+        return super::super::answer::body(
+            StatusCode::OK,
+            "text/html; charset=utf-8",
+            "<!DOCTYPE html><title>Maintenance</title><p>We will be back soon.",
+        );
+    }
+    let page = Page {
+        base: world.fhir_base(office),
+        holding: &asker.holding,
+        granted: &asker.consent.granted,
+        query,
+        most: knobs.page,
+        malformed,
+        next: knobs.next,
+    };
+    fhir(StatusCode::OK, page.written())
+}
+
+fn count(value: &str) -> Result<u64, Fault> {
+    let count = value.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| {
+        Fault::of(
+            StatusCode::BAD_REQUEST,
+            IssueType::Invalid,
+            "_count must be a positive whole number",
+        )
+    })
+}
+
+fn unknown(name: &str) -> Fault {
+    let name: String = name.chars().take(64).collect();
+    Fault::of(
+        StatusCode::BAD_REQUEST,
+        IssueType::NotSupported,
+        format!("the search parameter {name} is not supported"),
+    )
+}

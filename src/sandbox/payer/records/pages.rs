@@ -1,0 +1,86 @@
+//! The pages that people see. How they look, `templates/sandbox` says.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use super::super::answer::page;
+use super::super::office::people::Person;
+
+/// Where a person logs in.
+#[derive(Template)]
+#[template(path = "sandbox/login.html")]
+pub(in crate::sandbox::payer) struct LoginPage<'a> {
+    pub(in crate::sandbox::payer) organization: &'a str,
+    pub(in crate::sandbox::payer) flow: &'a str,
+    pub(in crate::sandbox::payer) user: &'a str,
+    pub(in crate::sandbox::payer) wrong: bool,
+    pub(in crate::sandbox::payer) logins: Vec<(String, String)>,
+    pub(in crate::sandbox::payer) password: &'a str,
+}
+
+/// Where a person says what they share.
+#[derive(Template)]
+#[template(path = "sandbox/consent.html")]
+pub(in crate::sandbox::payer) struct ConsentPage<'a> {
+    pub(in crate::sandbox::payer) organization: &'a str,
+    pub(in crate::sandbox::payer) flow: &'a str,
+    pub(in crate::sandbox::payer) person: &'a Person,
+    /// Resource types and what they are called.
+    pub(in crate::sandbox::payer) types: Vec<(&'a str, &'a str)>,
+    pub(in crate::sandbox::payer) offline: bool,
+    /// Whether they had chosen nothing.
+    pub(in crate::sandbox::payer) nothing: bool,
+}
+
+/// Where a person confirms who they are.
+#[derive(Template)]
+#[template(path = "sandbox/check.html")]
+pub(in crate::sandbox::payer) struct CheckPage<'a> {
+    pub(in crate::sandbox::payer) organization: &'a str,
+    pub(in crate::sandbox::payer) flow: &'a str,
+    pub(in crate::sandbox::payer) person: &'a Person,
+}
+
+/// What there is in the sandbox.
+#[derive(Template)]
+#[template(path = "sandbox/home.html")]
+pub(in crate::sandbox::payer) struct HomePage {
+    pub(in crate::sandbox::payer) organizations: Vec<Listed>,
+    pub(in crate::sandbox::payer) people: Vec<Person>,
+    pub(in crate::sandbox::payer) count: u64,
+    pub(in crate::sandbox::payer) password: &'static str,
+    pub(in crate::sandbox::payer) client_id: &'static str,
+    /// Whether the sample application is served beside.
+    pub(in crate::sandbox::payer) has_app: bool,
+}
+
+/// An organization on the start page.
+pub(in crate::sandbox::payer) struct Listed {
+    pub(in crate::sandbox::payer) name: &'static str,
+    pub(in crate::sandbox::payer) kind: &'static str,
+    pub(in crate::sandbox::payer) refreshable: bool,
+    pub(in crate::sandbox::payer) secret: Option<&'static str>,
+    pub(in crate::sandbox::payer) base: String,
+}
+
+#[derive(Template)]
+#[template(path = "sandbox/message.html")]
+struct MessagePage<'a> {
+    title: &'a str,
+    text: &'a str,
+}
+
+/// A page that only says something.
+pub(in crate::sandbox::payer) fn message(status: StatusCode, title: &str, text: &str) -> Response {
+    page(status, &MessagePage { title, text })
+}
+
+/// The login that a page belongs to is not known any more.
+pub(in crate::sandbox::payer) fn over() -> Response {
+    message(
+        StatusCode::BAD_REQUEST,
+        "This sign-in is over",
+        "It took too long, or it was finished before. Go back to the application and start again.",
+    )
+}

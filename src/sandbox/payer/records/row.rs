@@ -1,0 +1,39 @@
+//! One resource as an organization hands it out.
+
+use crate::sandbox::records::Record;
+
+/// A resource and what it is found by.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::sandbox::payer) struct Row {
+    pub(in crate::sandbox::payer) resource_type: String,
+    pub(in crate::sandbox::payer) id: String,
+    pub(in crate::sandbox::payer) json: String,
+}
+
+impl Row {
+    /// A resource of the population, which is written with its type and id in front.
+    pub(in crate::sandbox::payer) fn written(record: Record<'_>) -> Row {
+        let id = record.json.split_once(r#""id":""#).map_or("", |(_, rest)| rest);
+        Row {
+            resource_type: record.resource_type.to_owned(),
+            id: id.split('"').next().unwrap_or_default().to_owned(),
+            json: record.json.to_owned(),
+        }
+    }
+
+    /// `Observation/…`.
+    pub(in crate::sandbox::payer) fn reference(&self) -> String {
+        format!("{}/{}", self.resource_type, self.id)
+    }
+
+    /// The relative references within, as they stand in the text.
+    pub(in crate::sandbox::payer) fn references(&self) -> impl Iterator<Item = &str> {
+        let marks = memchr::memmem::find_iter(self.json.as_bytes(), br#""reference":""#);
+        marks.filter_map(|at| {
+            let rest = &self.json[at + r#""reference":""#.len()..];
+            let reference = &rest[..rest.find('"')?];
+            // What is contained stands in the resource itself.
+            (!reference.starts_with('#')).then_some(reference)
+        })
+    }
+}

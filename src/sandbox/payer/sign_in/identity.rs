@@ -1,0 +1,111 @@
+//! The identity provider: OpenID Connect over the same logins, for identities that were verified (IAL2). What it says of
+//! a person is what the record locator looks for them by.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::super::answer;
+use super::super::office::organization::IDENTITY;
+use super::super::office::people::Person;
+use super::super::office::world::World;
+use super::grants::Consent;
+
+/// How long an id_token is good, in seconds.
+const LASTS: i64 = 3600;
+const SUBJECT: &str = "person-";
+
+fn issuer(world: &World) -> String {
+    format!("{}/{}", world.base_url, IDENTITY.id)
+}
+
+/// OpenID Connect discovery.
+pub(in crate::sandbox::payer) async fn discovery(State(world): State<Arc<World>>) -> Response {
+    let issuer = issuer(&world);
+    answer::json(
+        StatusCode::OK,
+        &json!({
+            "issuer": issuer,
+            "authorization_endpoint": format!("{issuer}/authorize"),
+            "token_endpoint": format!("{issuer}/token"),
+            "jwks_uri": format!("{issuer}/jwks"),
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
+            "scopes_supported": ["openid", "profile"],
+            "claims_supported": ["sub", "given_name", "family_name", "birthdate", "gender", "address", "nonce", "acr"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
+        }),
+    )
+}
+
+/// The key that id_tokens are checked by.
+pub(in crate::sandbox::payer) async fn jwks(State(world): State<Arc<World>>) -> Response {
+    match world.key.jwk() {
+        Some(jwk) => answer::json(StatusCode::OK, &json!({"keys": [jwk]})),
+        None => answer::oauth(StatusCode::INTERNAL_SERVER_ERROR, "server_error", "there is no key"),
+    }
+}
+
+/// Who a person is, signed. Without a key there is none.
+pub(in crate::sandbox::payer) fn id_token(world: &World, person: &Person, consent: &Consent) -> Option<String> {
+    let now = chrono::Utc::now().timestamp();
+    let mut claims = json!({
+        "iss": issuer(world),
+        "sub": format!("{SUBJECT}{}", person.index + 1),
+        "aud": consent.client,
+        "iat": now,
+        "exp": now + LASTS,
+        "auth_time": now,
+        "acr": "http://idmanagement.gov/ns/assurance/ial/2",
+        "given_name": person.given,
+        "family_name": person.family,
+        "birthdate": person.birth_date,
+        "gender": person.gender,
+        "address": {
+            "street_address": person.line,
+            "locality": person.city,
+            "region": person.state,
+            "postal_code": person.postal_code,
+            "country": "US",
+        },
+    });
+    if let Some(nonce) = &consent.nonce {
+        claims["nonce"] = nonce.as_str().into();
+    }
+    world.key.sign(&claims)
+}
+
+/// Which Patient of an organization a person is, signed.
+pub(in crate::sandbox::payer) fn fhir_user(
+    world: &World,
+    base: &str,
+    patient: &str,
+    consent: &Consent,
+) -> Option<String> {
+    let now = chrono::Utc::now().timestamp();
+    let mut claims = json!({
+        "iss": base,
+        "sub": patient,
+        "aud": consent.client,
+        "iat": now,
+        "exp": now + LASTS,
+        "fhirUser": format!("{base}/Patient/{patient}"),
+    });
+    if let Some(nonce) = &consent.nonce {
+        claims["nonce"] = nonce.as_str().into();
+    }
+    world.key.sign(&claims)
+}
+
+/// Whom a good id_token is about.
+pub(in crate::sandbox::payer) fn subject(world: &World, token: &str) -> Option<u64> {
+    let claims: Value = world.key.verify(token, &issuer(world))?;
+    let number: u64 = claims["sub"].as_str()?.strip_prefix(SUBJECT)?.parse().ok()?;
+    number.checked_sub(1)
+}

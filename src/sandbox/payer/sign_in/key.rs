@@ -1,0 +1,68 @@
+//! The identity provider's key. It is made when it is first used and lives as long as the process.
+
+use std::sync::OnceLock;
+
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+use aws_lc_rs::rsa::{KeyPair, KeySize};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jsonwebtoken::jwk::{Jwk, PublicKeyUse, ThumbprintHash};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde_json::Value;
+
+/// The key, once it was used.
+#[derive(Default)]
+pub(in crate::sandbox::payer) struct IdentityKey(OnceLock<Option<Pair>>);
+
+struct Pair {
+    private: EncodingKey,
+    public: DecodingKey,
+    jwk: Jwk,
+}
+
+impl IdentityKey {
+    /// The public half, as a JSON Web Key Set shows it.
+    pub(in crate::sandbox::payer) fn jwk(&self) -> Option<&Jwk> {
+        Some(&self.pair()?.jwk)
+    }
+
+    /// Signs claims.
+    pub(in crate::sandbox::payer) fn sign(&self, claims: &Value) -> Option<String> {
+        let pair = self.pair()?;
+        let mut header = Header::new(Algorithm::RS256);
+        header.kid.clone_from(&pair.jwk.common.key_id);
+        jsonwebtoken::encode(&header, claims, &pair.private).ok()
+    }
+
+    /// The claims of a token that this key signed for an issuer, while it is good.
+    pub(in crate::sandbox::payer) fn verify(&self, token: &str, issuer: &str) -> Option<Value> {
+        let pair = self.pair()?;
+        let mut validation = Validation::new(Algorithm::RS256);
+        validation.set_issuer(&[issuer]);
+        // Whoever the token was made for may bring it along: the exchange trusts the provider, not the bearer.
+        validation.validate_aud = false;
+        validation.leeway = 0;
+        let token = jsonwebtoken::decode::<Value>(token, &pair.public, &validation).ok()?;
+        Some(token.claims)
+    }
+
+    fn pair(&self) -> Option<&Pair> {
+        self.0.get_or_init(Pair::generate).as_ref()
+    }
+}
+
+impl Pair {
+    fn generate() -> Option<Pair> {
+        let der: Pkcs8V1Der<'static> = KeyPair::generate(KeySize::Rsa2048).ok()?.as_der().ok()?;
+        let pem = format!(
+            "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+            STANDARD.encode(der.as_ref())
+        );
+        let private = EncodingKey::from_rsa_pem(pem.as_bytes()).ok()?;
+        let mut jwk = Jwk::from_encoding_key(&private, Algorithm::RS256).ok()?;
+        let public = DecodingKey::from_jwk(&jwk).ok()?;
+        jwk.common.key_id = jwk.thumbprint(ThumbprintHash::SHA256).ok();
+        jwk.common.public_key_use = Some(PublicKeyUse::Signature);
+        Some(Pair { private, public, jwk })
+    }
+}

@@ -1,0 +1,169 @@
+//! SMART scopes: which of those asked for mean something here, what a person may choose among, and what a token allows.
+//! Scopes that mean nothing here are left out of the grant, as OAuth allows.
+
+use std::collections::BTreeSet;
+
+use super::super::office::organization::{Organization, SHARED};
+
+/// What an application asked for.
+#[derive(Clone, Debug, Default)]
+pub(in crate::sandbox::payer) struct Requested {
+    /// Scopes that are not about resource types, as `launch/patient`.
+    plain: Vec<String>,
+    /// Resource types, or `*`, with how they were written: `read`, `rs`.
+    resources: Vec<(String, String)>,
+}
+
+/// What a token allows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::sandbox::payer) struct Granted {
+    /// The scope as the token response gives it.
+    pub(in crate::sandbox::payer) text: String,
+    types: BTreeSet<String>,
+    /// Whether a refresh token goes with it.
+    pub(in crate::sandbox::payer) offline: bool,
+}
+
+/// What an organization with records grants beside resource types, and what the identity provider does.
+const RECORDS: &[&str] = &["launch/patient", "offline_access"];
+const IDENTITY: &[&str] = &["openid", "profile"];
+
+impl Requested {
+    /// Reads a scope.
+    pub(in crate::sandbox::payer) fn parse(scope: &str) -> Requested {
+        let mut requested = Requested::default();
+        for word in scope.split_ascii_whitespace() {
+            let resource = word.strip_prefix("patient/").and_then(|rest| rest.split_once('.'));
+            match resource {
+                Some((ty, access)) if reads(access) => requested.resources.push((ty.to_owned(), access.to_owned())),
+                Some(_) => {}
+                None if (RECORDS.contains(&word) || IDENTITY.contains(&word)) && !requested.has(word) => {
+                    requested.plain.push(word.to_owned())
+                }
+                None => {}
+            }
+        }
+        requested
+    }
+
+    /// Whether a scope that is not about resources was asked for.
+    pub(in crate::sandbox::payer) fn has(&self, scope: &str) -> bool {
+        self.plain.iter().any(|one| one == scope)
+    }
+
+    /// The types of people's records that were asked for and are here: what a person chooses among.
+    pub(in crate::sandbox::payer) fn offered(
+        &self,
+        organization: &Organization,
+        withheld: &[String],
+    ) -> Vec<&'static str> {
+        let mut types = organization.personal();
+        types.retain(|ty| self.covers(ty).is_some() && !withheld.iter().any(|one| one == ty));
+        types
+    }
+
+    /// What is granted when the person leaves these types and, where it was asked for, lasting access.
+    pub(in crate::sandbox::payer) fn granted(
+        &self,
+        organization: &Organization,
+        chosen: &[&str],
+        offline: bool,
+    ) -> Granted {
+        let whole = organization.personal().iter().all(|ty| chosen.contains(ty));
+        let mut words = self.plain_of(RECORDS);
+        words.retain(|word| word != "offline_access" || offline);
+        let shared = SHARED.iter().filter(|ty| self.covers(ty).is_some());
+        let types: BTreeSet<String> = chosen.iter().chain(shared).map(|ty| (*ty).to_owned()).collect();
+        if whole && let Some(access) = self.covers("*") {
+            words.push(format!("patient/*.{access}"));
+        } else {
+            let each = types
+                .iter()
+                .filter_map(|ty| Some(format!("patient/{ty}.{}", self.covers(ty)?)));
+            words.extend(each);
+        }
+        Granted {
+            text: words.join(" "),
+            types,
+            offline: offline && self.has("offline_access"),
+        }
+    }
+
+    fn plain_of(&self, known: &[&str]) -> Vec<String> {
+        let asked = self.plain.iter().filter(|one| known.contains(&one.as_str()));
+        asked.cloned().collect()
+    }
+
+    /// How a type was asked for, by its name or by `*`.
+    fn covers(&self, ty: &str) -> Option<&str> {
+        let found = self.resources.iter().find(|(asked, _)| asked == ty || asked == "*");
+        found.map(|(_, access)| access.as_str())
+    }
+}
+
+impl Granted {
+    /// All that the organization has: what facilities grant, where no person chooses.
+    pub(in crate::sandbox::payer) fn whole(organization: &Organization) -> Granted {
+        Requested::parse("launch/patient patient/*.read").granted(organization, &organization.personal(), false)
+    }
+
+    /// Only who the person is.
+    pub(in crate::sandbox::payer) fn identity(requested: &Requested) -> Granted {
+        Granted {
+            text: requested.plain_of(IDENTITY).join(" "),
+            ..Granted::default()
+        }
+    }
+
+    /// Whether resources of a type may be read.
+    pub(in crate::sandbox::payer) fn allows(&self, ty: &str) -> bool {
+        self.types.contains(ty)
+    }
+}
+
+/// Whether an access of SMART 1 (`read`, `*`) or 2 (letters of `cruds`) lets resources be read.
+fn reads(access: &str) -> bool {
+    let access = access.split('?').next().unwrap_or_default();
+    matches!(access, "read" | "*") || (access.contains('r') && access.bytes().all(|letter| b"cruds".contains(&letter)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_grant_keeps_the_wildcard_and_a_partial_one_names_the_types() {
+        let organization = Organization::named("hilltop").unwrap();
+        let requested =
+            Requested::parse("launch/patient offline_access patient/*.read user/*.read nonsense patient/X.c");
+        let offered = requested.offered(organization, &[]);
+        assert_eq!(offered, organization.personal());
+        let whole = requested.granted(organization, &offered, true);
+        assert_eq!(whole.text, "launch/patient offline_access patient/*.read");
+        assert!(whole.offline && whole.allows("Coverage") && whole.allows("Organization") && !whole.allows("Goal"));
+        let part = requested.granted(organization, &["Coverage"], false);
+        assert!(
+            part.text
+                .starts_with("launch/patient patient/Coverage.read patient/InsurancePlan.read"),
+            "{}",
+            part.text
+        );
+        assert!(part.allows("Coverage") && !part.allows("Patient") && !part.offline);
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_offered() {
+        let organization = Organization::named("lakeshore").unwrap();
+        let requested = Requested::parse("launch/patient patient/Coverage.rs patient/Goal.rs patient/Patient.read");
+        assert_eq!(requested.offered(organization, &[]), ["Coverage", "Patient"]);
+        assert_eq!(requested.offered(organization, &["Patient".to_owned()]), ["Coverage"]);
+        let granted = requested.granted(organization, &["Coverage", "Patient"], true);
+        assert_eq!(granted.text, "launch/patient patient/Coverage.rs patient/Patient.read");
+        assert!(!granted.offline && !granted.allows("Organization"));
+        assert!(
+            Requested::parse("patient/*.s patient/*.x")
+                .offered(organization, &[])
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! A room imports only rooms that stand above it in the table of `ARCHITECTURE.md`, which goes from the ground up.
+
+use super::{files, read};
+
+/// The rooms of a table from the ground up: the second cell of each row, with one or more names in backticks.
+fn rooms(architecture: &str) -> Vec<String> {
+    let table = architecture
+        .lines()
+        .skip_while(|line| !line.starts_with("| floor |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    let mut rooms = Vec::new();
+    for row in table {
+        let cell = row.split('|').nth(2).unwrap_or_default();
+        let names = cell.split('`').skip(1).step_by(2);
+        rooms.extend(names.map(|name| name.trim_end_matches(".rs").to_owned()));
+    }
+    rooms
+}
+
+/// The room of a source file.
+fn room(path: &str) -> &str {
+    let below = path.strip_prefix("src/").unwrap_or(path);
+    below.split('/').next().unwrap_or_default().trim_end_matches(".rs")
+}
+
+/// The rooms that a text names as `crate::room`, each with the number of its first line.
+fn imported(text: &str) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let named = line.split("crate::").skip(1).map(|rest| {
+            let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            &rest[..end.unwrap_or(rest.len())]
+        });
+        for name in named {
+            if found.iter().all(|(_, known)| known != name) {
+                found.push((at + 1, name.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// What of a file's imports leads upwards or nowhere.
+fn upward(rooms: &[String], path: &str, text: &str) -> Vec<String> {
+    let floor = |name: &str| rooms.iter().position(|room| room == name);
+    let own = floor(room(path));
+    let leads_up = |name: &str| name != room(path) && (own.is_none() || floor(name).is_none() || floor(name) > own);
+    let imported = imported(text).into_iter().filter(|(_, name)| leads_up(name));
+    imported
+        .map(|(line, name)| format!("{path}:{line} imports {name}"))
+        .collect()
+}
+
+#[test]
+fn rooms_import_downwards_only() {
+    let rooms = rooms(&read("ARCHITECTURE.md"));
+    assert!(rooms.len() > 15, "{rooms:?}");
+    let mut faults = Vec::new();
+    for file in files("src", &[".rs"]) {
+        if file == "src/lib.rs" {
+            continue;
+        }
+        assert!(
+            rooms.iter().any(|name| name == room(&file)),
+            "{file} is in no room of the table"
+        );
+        faults.extend(upward(&rooms, &file, &read(&file)));
+    }
+    assert_eq!(faults, [] as [&str; 0]);
+}
+
+#[test]
+fn an_upward_import_is_found() {
+    let table = "| floor | module | holds |\n|---|---|---|\n| 1 | `fhir` | x |\n| 2 | `plans`, `lake` | x |\n| 3 | `main.rs` | x |\n";
+    let rooms = rooms(table);
+    assert_eq!(rooms, ["fhir", "plans", "lake", "main"]);
+    let text = "use crate::fhir::facts;\nfn x() { crate::lake::open(); crate::nowhere::x(); }\n";
+    let expected = ["src/plans/mod.rs:2 imports lake", "src/plans/mod.rs:2 imports nowhere"];
+    assert_eq!(upward(&rooms, "src/plans/mod.rs", text), expected);
+    assert_eq!(upward(&rooms, "src/main.rs", "use crate::lake;"), [] as [&str; 0]);
+}
