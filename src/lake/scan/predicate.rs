@@ -6,6 +6,7 @@
 //! expression. How the scan uses what they say is `lower`'s to decide.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
@@ -93,11 +94,27 @@ pub(super) fn predicate(expression: &Expr) -> Option<&Arc<dyn Predicate>> {
 }
 
 /// The function that carries a predicate through plans. Its arguments are the columns that the predicate reads.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 struct PredicateFunction {
     name: String,
     predicate: PtrEq<Arc<dyn Predicate>>,
     signature: Signature,
+}
+
+/// By the predicate alone: planning compares and hashes expressions again and again, and labels may list thousands of
+/// values.
+impl PartialEq for PredicateFunction {
+    fn eq(&self, other: &PredicateFunction) -> bool {
+        self.predicate == other.predicate
+    }
+}
+
+impl Eq for PredicateFunction {}
+
+impl Hash for PredicateFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.predicate.hash(state);
+    }
 }
 
 impl ScalarUDFImpl for PredicateFunction {
