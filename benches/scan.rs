@@ -10,14 +10,17 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use criterion::{Criterion, criterion_group, criterion_main};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::catalog::TableProvider;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::Expr;
+use datafusion::prelude::{SessionConfig, SessionContext, ident};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tabularium::fhir::storage::LeafSet;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::FileWriter;
 use tabularium::lake::json::Tape;
-use tabularium::lake::scan::{ItemMatch, MemoryLimits, RowPredicate, Wish};
+use tabularium::lake::scan::{FILE, ItemMatch, MemoryLimits, Necessary, Predicate, ROW, Wish, expression};
 use tabularium::lake::shred::{Shredder, SystemValues};
 use tabularium::lake::{Lake, LakeOptions, Locator, Mode, Person, ScanRequest, Scope, ScopedTable};
 
@@ -206,9 +209,20 @@ fn population(c: &mut Criterion) {
         .build()
         .unwrap();
     let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2));
-    let count = |request: ScanRequest| {
+    let count_where = |mut request: ScanRequest, asked: &[Arc<dyn Predicate>]| {
+        let columns = table.schema(&request.leaves);
+        let names = columns.fields().iter().map(|field| field.name().as_str());
+        let columns: Vec<Expr> = names.chain([FILE, ROW]).map(ident).collect();
+        for predicate in asked {
+            request.leaves.extend(predicate.leaves().iter().cloned());
+        }
         let provider = table.provider(request);
-        let frame = context.read_table(provider.clone()).unwrap();
+        let mut frame = context.read_table(provider.clone()).unwrap();
+        for predicate in asked {
+            let filter = expression(predicate.clone(), &provider.schema());
+            frame = frame.filter(filter).unwrap();
+        }
+        let frame = frame.select(columns).unwrap();
         let plan = runtime.block_on(frame.create_physical_plan()).unwrap();
         let batches = runtime
             .block_on(datafusion::physical_plan::collect(plan, context.task_ctx()))
@@ -218,6 +232,7 @@ fn population(c: &mut Criterion) {
             provider.report(),
         )
     };
+    let count = |request: ScanRequest| count_where(request, &[]);
     let mut group = c.benchmark_group("population");
     group.sample_size(10);
     for (name, asked) in [
@@ -240,12 +255,55 @@ fn population(c: &mut Criterion) {
         any_of: vec![vec![Wish::Is("http://loinc.org".into()), Wish::Is("718-7".into())]],
         label: "code".into(),
     };
+    let by_code: [Arc<dyn Predicate>; 1] = [Arc::new(ByCode {
+        label: "code".into(),
+        leaves: condition.leaf_set(),
+        necessary: Necessary {
+            items: vec![condition],
+            exact: true,
+            ..Necessary::default()
+        },
+    })];
+    group.bench_function("count by system and code", |b| {
+        b.iter(|| count_where(ScanRequest::default(), &by_code).0)
+    });
+    let by_row: [Arc<dyn Predicate>; 1] = [Arc::new(ByCode {
+        label: "code".into(),
+        leaves: leaves(&["code.coding.code"]),
+        necessary: Necessary::default(),
+    })];
     let request = ScanRequest {
-        items: vec![condition],
+        leaves: leaves(&["effectiveDateTime__start"]),
         ..ScanRequest::default()
     };
-    group.bench_function("count by system and code", |b| b.iter(|| count(request.clone()).0));
-    let keep = |batch: &RecordBatch| {
+    eprintln!("one code in eight: {:?}", count_where(request.clone(), &by_row).1);
+    group.bench_function("dates of one code in eight", |b| {
+        b.iter(|| count_where(request.clone(), &by_row).0)
+    });
+}
+
+/// One code in eight.
+#[derive(Debug)]
+struct ByCode {
+    label: Arc<str>,
+    leaves: LeafSet,
+    necessary: Necessary,
+}
+
+impl Predicate for ByCode {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn necessary(&self) -> &Necessary {
+        &self.necessary
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError> {
         let code = batch
             .column_by_name("code")
             .unwrap()
@@ -263,19 +321,7 @@ fn population(c: &mut Criterion) {
         let mask =
             (0..code.len()).map(|row| (offsets[row]..offsets[row + 1]).any(|at| values.value(at as usize) == "718-7"));
         Ok(BooleanArray::from(mask.collect::<Vec<bool>>()))
-    };
-    let predicate = RowPredicate {
-        leaves: leaves(&["code.coding.code"]),
-        keep: Arc::new(keep),
-        label: "code".into(),
-    };
-    let request = ScanRequest {
-        leaves: leaves(&["effectiveDateTime__start"]),
-        predicates: vec![predicate],
-        ..ScanRequest::default()
-    };
-    eprintln!("one code in eight: {:?}", count(request.clone()).1);
-    group.bench_function("dates of one code in eight", |b| b.iter(|| count(request.clone()).0));
+    }
 }
 
 criterion_group!(benches, point, person, population);

@@ -44,7 +44,7 @@ pub use error::{FhirPathError, Position};
 pub use focus::Focus;
 pub use functions::functions;
 pub use items::Items;
-pub use necessary::{Necessary, necessary};
+pub use necessary::necessary;
 pub use options::{CompileOptions, Constant, ExtraLeaves};
 pub use origin::{Origin, Selection};
 pub use parse::{MAX_HEIGHT, MAX_LENGTH, parse};

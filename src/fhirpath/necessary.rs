@@ -16,20 +16,11 @@ use super::types::{ItemType, System};
 use crate::fhir::storage::{ELEMENT, SYSTEM_COLUMNS};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
-use crate::lake::scan::{ItemMatch, Prune, Wish};
+use crate::lake::scan::{ItemMatch, Necessary, Prune, Wish};
 use crate::lake::shape::{Shape as Columns, SlotKind};
 
 /// Combinations of values beyond this many are not spelled out.
 const MOST_COMBINATIONS: usize = 64;
-
-/// What must hold of a row.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Necessary {
-    /// What statistics can refute.
-    pub prune: Prune,
-    /// What dictionary codes can; all of them must hold.
-    pub items: Vec<ItemMatch>,
-}
 
 /// What must hold of a row of the root type's table for the expression to be true of it; `None` where the expression can be in
 /// error, or be something else than true, false or empty, and so has to be asked of every row.
@@ -49,6 +40,7 @@ pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Resu
     Ok(Some(Necessary {
         prune: Prune::all(conjuncts.iter().map(|part| analysis.holds(part))),
         items: conjuncts.iter().flat_map(|part| analysis.items(part)).collect(),
+        ..Necessary::default()
     }))
 }
 

@@ -15,7 +15,19 @@ use super::query::SortKey;
 use super::tag::Side;
 use super::{SearchError, sort};
 use crate::fhir::storage::LeafSet;
-use crate::lake::scan::{Keep, Locator, RowPredicate, ScopedTable};
+use crate::lake::scan::{Locator, Necessary, Predicate, ScopedTable};
+
+/// The rows on one side of a match.
+#[derive(Debug)]
+struct Beyond {
+    label: Arc<str>,
+    leaves: LeafSet,
+    necessary: Necessary,
+    keys: Vec<SortKey>,
+    /// The match's keys and id.
+    bound: Vec<ArrayRef>,
+    side: Side,
+}
 
 /// Keeps the rows on this side of a match; `leaves` are what the keys read, and the id.
 pub(super) fn predicate(
@@ -24,17 +36,35 @@ pub(super) fn predicate(
     leaves: LeafSet,
     matched: Locator,
     side: Side,
-) -> Result<RowPredicate, SearchError> {
+) -> Result<Arc<dyn Predicate>, SearchError> {
     let bound = columns(keys, &table.columns(&[matched], &leaves)?)?;
-    let keys = keys.to_vec();
-    let keep: Keep = Arc::new(move |batch: &RecordBatch| {
-        beyond(&keys, batch, &bound, side).map_err(|error| DataFusionError::External(Box::new(error)))
-    });
-    Ok(RowPredicate {
-        leaves,
-        keep,
+    Ok(Arc::new(Beyond {
         label: "on the page's side of a match".into(),
-    })
+        leaves,
+        necessary: Necessary::default(),
+        keys: keys.to_vec(),
+        bound,
+        side,
+    }))
+}
+
+impl Predicate for Beyond {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn necessary(&self) -> &Necessary {
+        &self.necessary
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError> {
+        let kept = beyond(&self.keys, batch, &self.bound, self.side);
+        kept.map_err(|error| DataFusionError::External(Box::new(error)))
+    }
 }
 
 /// For each row whether it lies on the side of the match with these keys.

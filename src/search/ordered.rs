@@ -7,12 +7,13 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::execution::TaskContext;
+use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 
 use super::SearchError;
 use super::fetch::processors;
-use super::population::Sessions;
+use super::sessions::Sessions;
 use super::trace::Trace;
 use crate::lake::scan::{FILE, LakeProvider, Locator, ROW};
 
@@ -27,21 +28,22 @@ pub(super) struct Limit {
     pub(super) backwards: bool,
 }
 
-/// Up to `limit.take` matches of a scan, in the table's order either way.
+/// Up to `limit.take` rows of a scan that pass the filters, in the table's order either way.
 pub(super) async fn matches(
     sessions: &Sessions,
-    provider: &Arc<LakeProvider>,
+    provider: &LakeProvider,
+    filters: &[Expr],
     limit: Limit,
     trace: &Trace,
 ) -> Result<Vec<Locator>, SearchError> {
     let most = limit.skip.saturating_add(limit.take);
-    let state = sessions.in_parts().state();
+    let planner = sessions.in_parts();
     let schema = provider.schema();
     let places = vec![schema.index_of(FILE)?, schema.index_of(ROW)?];
     // Walking backwards, the last matches of a part are wanted, and only its end tells which they are.
     let of_part = (!limit.backwards).then_some(most);
-    let plan = provider.scan(&state, Some(&places), &[], of_part).await?;
-    let context = state.task_ctx();
+    let plan = provider.scan(planner.state(), Some(&places), filters, of_part).await?;
+    let context = planner.context();
     let parts = plan.output_partitioning().partition_count();
     let mut parts: VecDeque<usize> = match limit.backwards {
         false => (0..parts).collect(),

@@ -1,79 +1,34 @@
-//! Searches over many people, as DataFusion plans: scan with the criteria inside, sort to the page, keep locators.
+//! Searches over many people, as DataFusion plans: a scan, the criteria as its filter, an order to the page, locators.
 //!
 //! The plan carries no resource bytes; the page's rows are fetched by their locators once it is known which they are.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, Int64Array, RecordBatch};
-use datafusion::common::DataFusionError;
+use datafusion::catalog::TableProvider;
+use datafusion::common::{DataFusionError, TableReference};
 use datafusion::datasource::provider_as_source;
-use datafusion::execution::context::{SessionConfig, SessionContext, SessionState};
 use datafusion::functions_aggregate::count::count_all;
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, SortExpr};
-use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream, execute_stream_partitioned};
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr};
+use datafusion::physical_plan::{collect, execute_stream, execute_stream_partitioned};
 use datafusion::prelude::ident;
 use futures::StreamExt;
 use tokio::task::JoinSet;
 
-use super::criterion::{Condition, Criterion};
+use super::criterion::Criterion;
 use super::matches::Found;
 use super::merge::{Keyed, Order};
 use super::ordered::{self, Limit};
 use super::query::Query;
+use super::sessions::Sessions;
 use super::tag::{Place, Side};
-use super::{SearchError, boundary, filter, key_function, pushdown};
+use super::{SearchError, boundary, key_function, predicate};
+use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{
-    Alternative, FILE, IdSet, Keep, LakeProvider, Locator, Prune, ROW, RowPredicate, ScanRequest, ScopedTable, Stretch,
+    FILE, IdSet, LakeProvider, Locator, Predicate, ROW, ScanRequest, ScopedTable, Stretch, expression,
 };
-
-/// The most parts of a table that is walked through.
-const MOST_PARTS: usize = 4096;
-
-/// The sessions that plans run in: one for whole scans, one whose plans keep the order of the table, one whose scans come in as
-/// many parts as there can be.
-pub(super) struct Sessions {
-    parallel: SessionContext,
-    ordered: SessionContext,
-    in_parts: SessionContext,
-    /// Whether the scan is told what it can decide without evaluating criteria.
-    pushdown: bool,
-}
-
-impl Sessions {
-    pub(super) fn new() -> Sessions {
-        let config = SessionConfig::new();
-        Sessions {
-            ordered: SessionContext::new_with_config(config.clone().with_target_partitions(1)),
-            in_parts: SessionContext::new_with_config(config.clone().with_target_partitions(MOST_PARTS)),
-            parallel: SessionContext::new_with_config(config),
-            pushdown: true,
-        }
-    }
-
-    /// The same, but every criterion is evaluated on every row.
-    pub(super) fn without_pushdown(self) -> Sessions {
-        Sessions {
-            pushdown: false,
-            ..self
-        }
-    }
-
-    /// For scans whose parts are walked through one by one.
-    pub(super) fn in_parts(&self) -> &SessionContext {
-        &self.in_parts
-    }
-
-    pub(super) fn pushes_down(&self) -> bool {
-        self.pushdown
-    }
-}
-
-impl std::fmt::Debug for Sessions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sessions").finish_non_exhaustive()
-    }
-}
 
 /// The matches of a page, and whether there are more; `owners` narrows the scan where the query names people.
 pub(super) async fn page(
@@ -94,13 +49,14 @@ pub(super) async fn page(
                 },
                 backwards,
             };
-            let request = of_page(request(sessions, query, owners, LeafSet::new()), table, query)?;
-            ordered::matches(sessions, &table.provider(request), limit, &query.trace).await?
+            let scan = Scan::of_page(sessions, table, query, owners)?;
+            ordered::matches(sessions, &scan.provider, &scan.filters, limit, &query.trace).await?
         }
         false => {
-            let planned = physical(sessions, table, query, owners).await?;
-            let batches = collect(planned.plan.clone(), planned.state.task_ctx()).await?;
-            query.trace.plan(planned.plan.as_ref());
+            let scan = Scan::of_page(sessions, table, query, owners)?;
+            let planned = sessions.parallel().plan(&paged(scan.plan(query)?, query)?).await?;
+            let batches = collect(planned.physical.clone(), sessions.parallel().context()).await?;
+            query.trace.planned(&planned);
             let mut locators: Vec<Locator> = batches.iter().flat_map(Locator::of).collect();
             if backwards {
                 locators.reverse();
@@ -127,8 +83,7 @@ pub(super) async fn keyed(
     order: &Order,
     limit: usize,
 ) -> Result<Vec<Keyed>, SearchError> {
-    let provider = table.provider(request(sessions, query, owners, sort_leaves(query)));
-    let scan = scan(query, &provider)?;
+    let scan = Scan::of(sessions, table, query, owners, &sort_leaves(query)).plan(query)?;
     let schema = scan.schema().as_arrow().clone();
     let name = |at: usize| format!("__key{at}");
     let keys = query.sort.iter().enumerate();
@@ -147,15 +102,15 @@ pub(super) async fn keyed(
         .project(columns.chain([ident("id"), ident(FILE), ident(ROW)]))?
         .sort_with_limit(sort_by.chain([by_id]), Some(limit))?
         .build()?;
-    let state = sessions.parallel.state();
-    let plan = state.create_physical_plan(&plan).await?;
+    let planned = sessions.parallel().plan(&plan).await?;
     let mut keyed = Vec::new();
-    for batch in collect(plan, state.task_ctx()).await? {
+    for batch in collect(planned.physical.clone(), sessions.parallel().context()).await? {
         let keys = batch.columns()[..query.sort.len()].to_vec();
         let places = order.places(keys, batch.column(query.sort.len()).clone())?;
         let found = places.into_iter().zip(Locator::of(&batch));
         keyed.extend(found.map(|(key, at)| Keyed { key, at }));
     }
+    query.trace.planned(&planned);
     Ok(keyed)
 }
 
@@ -166,12 +121,11 @@ pub(super) async fn count(
     query: &Query,
     owners: Option<Vec<i64>>,
 ) -> Result<usize, SearchError> {
-    let provider = table.provider(request(sessions, query, owners, LeafSet::new()));
-    let plan = counted(scan(query, &provider)?)?;
-    let state = sessions.parallel.state();
-    let plan = state.create_physical_plan(&plan).await?;
-    let batches = collect(plan.clone(), state.task_ctx()).await?;
-    query.trace.plan(plan.as_ref());
+    let scan = Scan::of(sessions, table, query, owners, &LeafSet::new());
+    let counted = scan.plan(query)?.aggregate(Vec::<Expr>::new(), [count_all()])?;
+    let planned = sessions.parallel().plan(&counted.build()?).await?;
+    let batches = collect(planned.physical.clone(), sessions.parallel().context()).await?;
+    query.trace.planned(&planned);
     let count = batches
         .first()
         .and_then(|batch| batch.column(0).as_any().downcast_ref::<Int64Array>().cloned());
@@ -189,21 +143,21 @@ pub(super) async fn rows(
     leaves: LeafSet,
     mut take: impl FnMut(&RecordBatch) -> Result<(), SearchError>,
 ) -> Result<(), SearchError> {
-    let provider = table.provider(request(sessions, query, owners, leaves));
-    let plan = scan(query, &provider)?.build()?;
-    let state = sessions.parallel.state();
-    let plan = state.create_physical_plan(&plan).await?;
-    let mut batches = execute_stream(plan, state.task_ctx())?;
+    let plan = Scan::of(sessions, table, query, owners, &leaves).columns(table, query, &leaves)?;
+    let planned = sessions.parallel().plan(&plan).await?;
+    let mut batches = execute_stream(planned.physical.clone(), sessions.parallel().context())?;
     while let Some(batch) = batches.next().await {
         take(&batch?)?;
     }
+    query.trace.planned(&planned);
     Ok(())
 }
 
 /// Adds ids to a set that it takes from a batch of rows.
 pub(super) type Take = Arc<dyn Fn(&RecordBatch, &mut IdSet) -> Result<(), SearchError> + Send + Sync>;
 
-/// The ids that `take` finds in the rows that meet a query's criteria, with these columns; every partition collects its own.
+/// The ids that `take` finds in the rows that meet a query's criteria, with these columns; every partition collects
+/// its own.
 pub(super) async fn ids(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -212,12 +166,10 @@ pub(super) async fn ids(
     leaves: LeafSet,
     take: Take,
 ) -> Result<IdSet, SearchError> {
-    let provider = table.provider(request(sessions, query, owners, leaves));
-    let plan = scan(query, &provider)?.build()?;
-    let state = sessions.parallel.state();
-    let plan = state.create_physical_plan(&plan).await?;
+    let plan = Scan::of(sessions, table, query, owners, &leaves).columns(table, query, &leaves)?;
+    let planned = sessions.parallel().plan(&plan).await?;
     let mut parts = JoinSet::new();
-    for mut batches in execute_stream_partitioned(plan, state.task_ctx())? {
+    for mut batches in execute_stream_partitioned(planned.physical.clone(), sessions.parallel().context())? {
         let take = take.clone();
         parts.spawn(async move {
             let mut ids = IdSet::default();
@@ -232,48 +184,8 @@ pub(super) async fn ids(
         let part = part.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?;
         all.merge(part?);
     }
+    query.trace.planned(&planned);
     Ok(all)
-}
-
-/// A page's plan, ready to run.
-struct Planned {
-    plan: Arc<dyn ExecutionPlan>,
-    state: SessionState,
-}
-
-/// The physical plan of a page, or of the count where only that is asked for.
-async fn physical(
-    sessions: &Sessions,
-    table: &ScopedTable,
-    query: &Query,
-    owners: Option<Vec<i64>>,
-) -> Result<Planned, SearchError> {
-    let sorted = !query.sort.is_empty() && !query.counts_only();
-    let leaves = if sorted { sort_leaves(query) } else { LeafSet::new() };
-    let request = request(sessions, query, owners, leaves);
-    let request = match query.counts_only() {
-        true => request,
-        false => of_page(request, table, query)?,
-    };
-    let provider = table.provider(request);
-    let scan = scan(query, &provider)?;
-    let (session, plan) = if query.counts_only() {
-        (&sessions.parallel, counted(scan)?)
-    } else {
-        (
-            if sorted { &sessions.parallel } else { &sessions.ordered },
-            paged(scan, query)?,
-        )
-    };
-    let state = session.state();
-    let plan = state.create_physical_plan(&plan).await?;
-    Ok(Planned { plan, state })
-}
-
-fn counted(scan: LogicalPlanBuilder) -> Result<LogicalPlan, SearchError> {
-    Ok(scan
-        .aggregate(Vec::<datafusion::prelude::Expr>::new(), [count_all()])?
-        .build()?)
 }
 
 fn paged(scan: LogicalPlanBuilder, query: &Query) -> Result<LogicalPlan, SearchError> {
@@ -300,15 +212,6 @@ fn paged(scan: LogicalPlanBuilder, query: &Query) -> Result<LogicalPlan, SearchE
     Ok(page.project([ident(FILE), ident(ROW)])?.build()?)
 }
 
-fn scan(query: &Query, provider: &Arc<LakeProvider>) -> Result<LogicalPlanBuilder, SearchError> {
-    let name = crate::fhir::facts().get(query.ty).name;
-    Ok(LogicalPlanBuilder::scan(
-        name,
-        provider_as_source(provider.clone()),
-        None,
-    )?)
-}
-
 /// The columns that ordering matches reads.
 fn sort_leaves(query: &Query) -> LeafSet {
     let keys = query
@@ -318,9 +221,83 @@ fn sort_leaves(query: &Query) -> LeafSet {
     keys.chain(["id".to_owned()]).collect()
 }
 
-/// A scan for what meets the query's criteria.
+/// A scan of a table, and the filters that leave what meets a query's criteria.
+struct Scan {
+    provider: Arc<LakeProvider>,
+    filters: Vec<Expr>,
+}
+
+impl Scan {
+    /// A scan for these leaves.
+    fn of(sessions: &Sessions, table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, leaves: &LeafSet) -> Scan {
+        let predicates = predicate::of(query, sessions.pushes_down());
+        Scan::filtered(table, predicates, request(sessions, query, owners, leaves.clone()))
+    }
+
+    /// A scan for what orders a page, of the rows that lie where the page does.
+    fn of_page(
+        sessions: &Sessions,
+        table: &ScopedTable,
+        query: &Query,
+        owners: Option<Vec<i64>>,
+    ) -> Result<Scan, SearchError> {
+        let leaves = match query.sort.is_empty() {
+            true => LeafSet::new(),
+            false => sort_leaves(query),
+        };
+        let mut predicates = predicate::of(query, sessions.pushes_down());
+        let mut request = request(sessions, query, owners, leaves.clone());
+        match query.place {
+            Some(Place { locator, side, .. }) if query.sort.is_empty() => {
+                request.stretch = match side {
+                    Side::After => Stretch::after(locator),
+                    Side::At => Stretch::from(locator),
+                    Side::Before => Stretch::before(locator),
+                };
+            }
+            Some(Place { locator, side, .. }) => {
+                predicates.push(boundary::predicate(table, &query.sort, leaves, locator, side)?);
+            }
+            None => {}
+        }
+        Ok(Scan::filtered(table, predicates, request))
+    }
+
+    fn filtered(table: &ScopedTable, predicates: Vec<Arc<dyn Predicate>>, mut request: ScanRequest) -> Scan {
+        for predicate in &predicates {
+            request.leaves.extend(predicate.leaves().iter().cloned());
+        }
+        let provider = table.provider(request);
+        let schema = provider.schema();
+        let filters = predicates.into_iter().map(|predicate| expression(predicate, &schema));
+        Scan {
+            filters: filters.collect(),
+            provider,
+        }
+    }
+
+    /// The rows that pass, as the beginning of a plan.
+    fn plan(self, query: &Query) -> Result<LogicalPlanBuilder, SearchError> {
+        let name = TableReference::bare(facts().get(query.ty).name);
+        let scan = LogicalPlanBuilder::scan(name, provider_as_source(self.provider), None)?;
+        Ok(match conjunction(self.filters) {
+            Some(filter) => scan.filter(filter)?,
+            None => scan,
+        })
+    }
+
+    /// The rows that pass with these columns and their places.
+    fn columns(self, table: &ScopedTable, query: &Query, leaves: &LeafSet) -> Result<LogicalPlan, SearchError> {
+        let schema = table.schema(leaves);
+        let names = schema.fields().iter().map(|field| field.name().as_str());
+        let columns: Vec<Expr> = names.chain([FILE, ROW]).map(ident).collect();
+        Ok(self.plan(query)?.project(columns)?.build()?)
+    }
+}
+
+/// What is asked of a scan beside its filters.
 fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves: LeafSet) -> ScanRequest {
-    let mut request = ScanRequest {
+    ScanRequest {
         owners,
         leaves,
         numbers_suffice: sessions.pushes_down() && !query.criteria.iter().any(Criterion::reads_digits),
@@ -331,80 +308,5 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
             .filter(|_| sessions.pushes_down() && !query.is_backwards())
             .and_then(key_function::order),
         ..ScanRequest::default()
-    };
-    let mut others = Vec::new();
-    let mut necessary = Vec::new();
-    for criterion in &query.criteria {
-        if sessions.pushes_down() {
-            necessary.push(pushdown::necessary(criterion));
-        }
-        match alternatives(query, criterion) {
-            Some(found) if sessions.pushes_down() => match <[Alternative; 1]>::try_from(found) {
-                Ok([only]) => request.items.push(only.condition),
-                Err(several) => request.either.push(several),
-            },
-            _ => others.push(criterion.clone()),
-        }
     }
-    request.prune = Prune::all(necessary);
-    if !others.is_empty() {
-        request.predicates.push(predicate(others, sessions.pushes_down()));
-    }
-    request
-}
-
-/// The criterion as conditions that the scan decides exactly, one of which must hold, each with the owners that its rows lie under.
-fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>> {
-    let parts = match &criterion.condition {
-        Condition::Any(parts) => parts.as_slice(),
-        _ => std::slice::from_ref(criterion),
-    };
-    let mut found = Vec::new();
-    for part in parts {
-        let owners = query.filed.as_ref().and_then(|filed| filed.owners(query.ty, part));
-        let exact = pushdown::exact(query.ty, part)?.into_iter();
-        found.extend(exact.map(|condition| Alternative {
-            condition,
-            owners: owners.clone(),
-        }));
-    }
-    (!found.is_empty()).then_some(found)
-}
-
-/// The same scan, but only of the rows that lie where the page does.
-fn of_page(mut request: ScanRequest, table: &ScopedTable, query: &Query) -> Result<ScanRequest, SearchError> {
-    let Some(Place { locator, side, .. }) = query.place else {
-        return Ok(request);
-    };
-    if query.sort.is_empty() {
-        request.stretch = match side {
-            Side::After => Stretch::after(locator),
-            Side::At => Stretch::from(locator),
-            Side::Before => Stretch::before(locator),
-        };
-    } else {
-        request.predicates.push(boundary::predicate(
-            table,
-            &query.sort,
-            sort_leaves(query),
-            locator,
-            side,
-        )?);
-    }
-    Ok(request)
-}
-
-fn predicate(criteria: Vec<Criterion>, plain: bool) -> RowPredicate {
-    let criteria = Arc::new(criteria);
-    let label: Vec<&str> = criteria.iter().map(|criterion| criterion.label.as_str()).collect();
-    let label = label.join(" and ").into();
-    let leaves = filter::leaves(&criteria);
-    let keep: Keep = Arc::new(move |batch: &RecordBatch| {
-        let matches = match plain {
-            true => filter::matches(&criteria, batch),
-            false => filter::matches_by_programs(&criteria, batch),
-        };
-        matches.map_err(|error| DataFusionError::External(Box::new(error)))
-    });
-    RowPredicate { leaves, keep, label }
 }

@@ -1,8 +1,8 @@
-//! What the scan can decide of a query without evaluating its programs: exact conditions on the texts of items, which it answers
-//! from dictionary codes, and conditions that statistics can refute.
+//! What a criterion tells a scan ([`Necessary`]): exact conditions on the texts of items, which are answered from
+//! dictionary codes, and conditions that statistics can refute.
 //!
-//! Both speak of the columns that a parameter's values lie in, so they are open to parameters whose programs yield all that
-//! lies there. The rest stays with the row predicate.
+//! Both speak of the columns that a parameter's values lie in, so they are open to parameters whose programs yield
+//! all that lies there. The rest is evaluated row by row.
 
 use std::sync::Arc;
 
@@ -10,17 +10,54 @@ use super::contained;
 use super::criterion::{Condition, Criterion, Test};
 use super::matcher::{Many, Matcher};
 use super::parameter::Compiled;
+use super::query::Query;
 use super::value::{DateValue, Prefix, ReferenceValue, TokenValue};
 use crate::fhir::storage::{END, REFERENCE_ID, REFERENCE_TYPE, START};
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::fhirpath::{Origin, Selection};
-use crate::lake::scan::{IdSet, ItemMatch, Prune, Wish};
+use crate::lake::scan::{Alternative, IdSet, ItemMatch, Necessary, Prune, Wish};
 
-/// Alternatives beyond this many are left to the row predicate, which looks ids up in a set.
+/// Alternatives beyond this many are evaluated row by row, where ids are looked up in a set.
 pub(super) const MOST_ALTERNATIVES: usize = 64;
 
-/// The criterion as conditions that the scan decides exactly, one of which must hold; `None` where it is not of that kind.
-pub(super) fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
+/// What must hold of a row for it to match the criterion.
+pub(super) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
+    let mut necessary = Necessary {
+        prune: refutable(criterion),
+        ..Necessary::default()
+    };
+    if let Some(found) = alternatives(query, criterion) {
+        necessary.exact = true;
+        match <[Alternative; 1]>::try_from(found) {
+            Ok([only]) => necessary.items.push(only.condition),
+            Err(several) => necessary.either.push(several),
+        }
+    }
+    necessary
+}
+
+/// The criterion as exact conditions, one of which must hold, each with the owners that its rows lie under; `None`
+/// where it is not of that kind.
+fn alternatives(query: &Query, criterion: &Criterion) -> Option<Vec<Alternative>> {
+    let parts = match &criterion.condition {
+        Condition::Any(parts) => parts.as_slice(),
+        _ => std::slice::from_ref(criterion),
+    };
+    let mut found = Vec::new();
+    for part in parts {
+        let owners = query.filed.as_ref().and_then(|filed| filed.owners(query.ty, part));
+        let exact = exact(query.ty, part)?.into_iter();
+        found.extend(exact.map(|condition| Alternative {
+            condition,
+            owners: owners.clone(),
+        }));
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// The criterion as conditions that the scan decides exactly, one of which must hold; `None` where it is not of that
+/// kind.
+fn exact(ty: TypeId, criterion: &Criterion) -> Option<Vec<ItemMatch>> {
     match &criterion.condition {
         Condition::Values {
             compiled,
@@ -160,8 +197,8 @@ fn code(code: &str) -> Wish {
     }
 }
 
-/// A condition without which no row can match the criterion.
-pub(super) fn necessary(criterion: &Criterion) -> Prune {
+/// A condition without which no row can match the criterion, as far as statistics can refute it.
+fn refutable(criterion: &Criterion) -> Prune {
     if let Condition::Holds(_) | Condition::Inside { .. } = criterion.condition {
         return Prune::Present {
             leaf: contained::COLUMN.into(),

@@ -8,7 +8,7 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 
 use super::explain::{Explanation, Form, Part, Step};
 use crate::fhir::outcome::{Issue, IssueType};
-use crate::lake::scan::{ScopedTable, Watch};
+use crate::lake::scan::{Planned, ScopedTable, Watch};
 
 /// Goes along with a query.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,16 @@ impl Trace {
         }
     }
 
-    /// A plan that has run.
+    /// A plan that DataFusion made, and that has run.
+    pub(super) fn planned(&self, planned: &Planned) {
+        if let Some(mut noted) = self.noted() {
+            let logical = planned.logical.display_indent().to_string();
+            let physical = DisplayableExecutionPlan::with_metrics(planned.physical.as_ref()).indent(false);
+            noted.plans.push(format!("{logical}\n{physical}"));
+        }
+    }
+
+    /// A physical plan that was built directly, and that has run.
     pub(super) fn plan(&self, plan: &dyn ExecutionPlan) {
         if let Some(mut noted) = self.noted() {
             let text = DisplayableExecutionPlan::with_metrics(plan).indent(false).to_string();

@@ -118,7 +118,7 @@ impl ExecutionPlan for ViewExec {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let input = self.input.execute(partition, context)?;
+        let input = self.stop.ends(self.input.execute(partition, context)?);
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let (view, filters, stop) = (self.view.clone(), self.filters, self.stop.clone());
         let batches = input.flat_map(move |batch| {

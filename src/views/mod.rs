@@ -20,6 +20,7 @@ mod metadata;
 mod ordered;
 mod output;
 mod place;
+mod predicate;
 mod read;
 mod reader;
 mod relation;

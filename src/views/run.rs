@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, BooleanArray, RecordBatch};
-use arrow::compute::kernels::cmp;
-use arrow::datatypes::TimestampMicrosecondType;
+use arrow::array::RecordBatch;
 use datafusion::catalog::TableProvider;
+use datafusion::common::{ScalarValue, TableReference};
+use datafusion::datasource::provider_as_source;
 use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
-use datafusion::execution::context::{SessionConfig, SessionState};
-use datafusion::execution::session_state::SessionStateBuilder;
-use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::prelude::ident;
 use futures::StreamExt;
 
 use super::error::RunError;
 use super::exec::ViewExec;
 use super::ordered::{Job, Jobs};
+use super::predicate;
 use super::stop::Stop;
 use super::view::View;
 use super::write::Rows;
+use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
-use crate::fhirpath::Necessary;
-use crate::lake::scan::{FILE, Keep, LakeProvider, Prune, ROW, RowPredicate, ScanRequest, ScopedTable};
+use crate::lake::scan::{LakeProvider, Planner, Predicate, ROW, ScanRequest, ScopedTable, expression};
 
 /// Which resources a view is made of, within what the scope shows.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +50,12 @@ pub struct Page {
 /// The most partitions of a plan. A partition is run by one thread after the other, so that rows keep the order of the table:
 /// there are more of them than threads.
 const PARTITIONS: usize = 256;
+/// The system column that says whose compartment a resource is filed in.
+const PATIENT: &str = "patient";
+/// The system column of `meta.lastUpdated`.
+const LAST_UPDATED: &str = "last_updated";
+/// The zone of its moments.
+const UTC: &str = "UTC";
 /// Below this many rows wanted a second thread would only read what nobody wants.
 const FEW_ROWS: usize = 10_000;
 
@@ -85,44 +92,33 @@ impl Planned {
         // several views can only leave out what none of them keeps.
         let of_scan = resources.page.is_none() && views.iter().all(|view| view.has_filter());
         let filters = views.iter().any(|view| view.has_filter()) && !(of_scan && views.len() == 1);
-        let mut request = resources.request();
+        let mut asked = resources.asked();
+        let mut leaves = LeafSet::new();
         for view in views {
-            request.leaves.extend(view.leaves().iter().cloned());
+            leaves.extend(view.leaves().iter().cloned());
             if filters {
-                request.leaves.extend(view.filter_leaves());
+                leaves.extend(view.filter_leaves());
             }
         }
         if of_scan {
-            let mut necessary: Vec<Necessary> = views.iter().map(|view| view.necessary()).collect();
-            if let [only] = necessary.as_mut_slice() {
-                request.items.append(&mut only.items);
-            }
-            let prune = Prune::any(necessary.into_iter().map(|part| part.prune));
-            request.prune = Prune::all([request.prune, prune]);
-            request.predicates.push(match views {
-                [view] => filter(view.clone()),
-                views => any_filter(views),
-            });
+            asked.predicate = Some(predicate::of(views));
         }
-        let stop = Stop::default();
-        for predicate in &mut request.predicates {
-            predicate.keep = stop.before(predicate.keep.clone());
-        }
-        let state = session(if resources.page.is_some() { 1 } else { PARTITIONS });
         // Rows are on their way for as long as somebody takes them.
-        let table = table.held(request.owners.as_deref());
+        let table = table.held(resources.owners.as_deref());
         let table = table.map_err(DataFusionError::from)?;
-        let provider = table.provider(request);
-        let mut plan = scan(&provider, &state).await?;
-        if let Some(Page { offset, count }) = resources.page {
-            plan = Arc::new(GlobalLimitExec::new(plan, offset, count));
-        }
+        let planner = Planner::new(Some(if resources.page.is_some() { 1 } else { PARTITIONS }));
+        let (provider, plan) = asked.plan(&table, &leaves)?;
+        let plan = match resources.page {
+            Some(Page { offset, count }) => plan.limit(offset, count)?,
+            None => plan,
+        };
+        let planned = planner.plan(&plan.build()?).await?;
         Ok(Planned {
-            scan: plan,
+            scan: planned.physical,
             filters,
             provider,
-            context: state.task_ctx(),
-            stop,
+            context: planner.context(),
+            stop: Stop::default(),
         })
     }
 }
@@ -202,10 +198,10 @@ impl Rows {
 impl Resources {
     /// How many resources there are, pages not considered and before any view's `where`.
     pub async fn count(&self, table: &ScopedTable) -> Result<usize, RunError> {
-        let state = session(1);
-        let provider = table.provider(self.request());
-        let plan = scan(&provider, &state).await?;
-        let mut batches = plan.execute(0, state.task_ctx())?;
+        let planner = Planner::new(Some(1));
+        let (_, plan) = self.asked().plan(table, &LeafSet::new())?;
+        let plan = planner.plan(&plan.build()?).await?.physical;
+        let mut batches = plan.execute(0, planner.context())?;
         let mut count = 0;
         while let Some(batch) = batches.next().await {
             count += batch?.num_rows();
@@ -213,122 +209,60 @@ impl Resources {
         Ok(count)
     }
 
-    /// The scan that gives them.
-    fn request(&self) -> ScanRequest {
-        let mut request = ScanRequest {
-            owners: self.owners.clone(),
-            ..ScanRequest::default()
-        };
-        let mut prune = Vec::new();
+    /// What is asked of the table.
+    fn asked(&self) -> Asked {
+        let mut filters = Vec::new();
         if let Some(patients) = &self.patients {
-            prune.push(Prune::Text {
-                leaf: "patient".into(),
-                any_of: patients.iter().map(|patient| patient.as_str().into()).collect(),
-            });
-            request.predicates.push(of_patients(patients.clone()));
+            let patients = patients.iter().map(|patient| lit(patient.as_str()));
+            filters.push(ident(PATIENT).in_list(patients.collect(), false));
         }
         if let Some(since) = self.since {
-            prune.push(Prune::Range {
-                leaf: "last_updated".into(),
-                from: Some(since.into()),
-                to: None,
-            });
-            request.predicates.push(updated_since(since));
+            let since = ScalarValue::TimestampMicrosecond(Some(since), Some(UTC.into()));
+            filters.push(ident(LAST_UPDATED).gt_eq(lit(since)));
         }
-        if !prune.is_empty() {
-            request.prune = Prune::And(prune);
+        Asked {
+            owners: self.owners.clone(),
+            filters,
+            predicate: None,
         }
-        request
     }
 }
 
-fn of_patients(patients: Vec<String>) -> RowPredicate {
-    let label = format!("patient in ({})", patients.len()).into();
-    let wanted: std::collections::HashSet<String> = patients.into_iter().collect();
-    let keep: Keep = Arc::new(move |batch: &RecordBatch| {
-        let Some(column) = batch.column_by_name("patient") else {
-            return Ok(BooleanArray::from(vec![false; batch.num_rows()]));
-        };
-        let column = arrow::compute::cast(column, &arrow::datatypes::DataType::Utf8)?;
-        let texts = column.as_string::<i32>();
-        Ok(texts
-            .iter()
-            .map(|text| Some(text.is_some_and(|text| wanted.contains(text))))
-            .collect())
-    });
-    RowPredicate {
-        leaves: LeafSet::from(["patient".to_owned()]),
-        keep,
-        label,
-    }
+/// What is asked of the rows of a table.
+struct Asked {
+    owners: Option<Vec<i64>>,
+    /// Comparisons of system columns.
+    filters: Vec<Expr>,
+    predicate: Option<Arc<dyn Predicate>>,
 }
 
-fn updated_since(since: i64) -> RowPredicate {
-    let keep: Keep = Arc::new(move |batch: &RecordBatch| {
-        let column = batch.column_by_name("last_updated");
-        let Some(times) = column.and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>()) else {
-            return Ok(BooleanArray::from(vec![false; batch.num_rows()]));
-        };
-        let since = arrow::array::TimestampMicrosecondArray::new_scalar(since);
-        let plain = times.clone().with_timezone_opt(None::<Arc<str>>);
-        Ok(cmp::gt_eq(&plain, &since)?)
-    });
-    RowPredicate {
-        leaves: LeafSet::from(["last_updated".to_owned()]),
-        keep,
-        label: "last_updated >= _since".into(),
-    }
-}
-
-/// A view's `where` as a condition inside the scan.
-fn filter(view: Arc<View>) -> RowPredicate {
-    RowPredicate {
-        leaves: view.filter_leaves(),
-        label: label(&view).into(),
-        keep: Arc::new(move |batch: &RecordBatch| view.keep(batch).map_err(RunError::into_plan)),
-    }
-}
-
-/// That some view's `where` holds. A view whose `where` is in error keeps the rows, so that the error is met as its own.
-fn any_filter(views: &[Arc<View>]) -> RowPredicate {
-    let labels: Vec<String> = views.iter().map(|view| label(view)).collect();
-    let leaves = views.iter().flat_map(|view| view.filter_leaves()).collect();
-    let views = views.to_vec();
-    let keep: Keep = Arc::new(move |batch: &RecordBatch| {
-        let mut kept = BooleanArray::from(vec![false; batch.num_rows()]);
-        for view in &views {
-            match view.keep(batch) {
-                Ok(keeps) => kept = arrow::compute::or(&kept, &keeps)?,
-                Err(_) => return Ok(BooleanArray::from(vec![true; batch.num_rows()])),
-            }
+impl Asked {
+    /// The rows that pass with the columns of these leaves, as the beginning of a plan.
+    fn plan(self, table: &ScopedTable, leaves: &LeafSet) -> Result<(Arc<LakeProvider>, LogicalPlanBuilder), RunError> {
+        let mut read = leaves.clone();
+        let columns = self.filters.iter().flat_map(Expr::column_refs);
+        read.extend(columns.map(|column| column.name.clone()));
+        if let Some(predicate) = &self.predicate {
+            read.extend(predicate.leaves().iter().cloned());
         }
-        Ok(kept)
-    });
-    RowPredicate {
-        leaves,
-        keep,
-        label: labels.join(" or ").into(),
+        let provider = table.provider(ScanRequest {
+            leaves: read,
+            owners: self.owners,
+            ..ScanRequest::default()
+        });
+        let schema = provider.schema();
+        let predicate = self.predicate.map(|predicate| expression(predicate, &schema));
+        let name = TableReference::bare(facts().get(table.ty()).name);
+        let mut plan = LogicalPlanBuilder::scan(name, provider_as_source(provider.clone()), None)?;
+        if let Some(filter) = conjunction(self.filters.into_iter().chain(predicate)) {
+            plan = plan.filter(filter)?;
+        }
+        let wanted = table.schema(leaves);
+        let mut columns: Vec<Expr> = wanted.fields().iter().map(|field| ident(field.name())).collect();
+        if columns.is_empty() {
+            // A batch without columns would not say how many rows it has to every operator.
+            columns.push(ident(ROW));
+        }
+        Ok((provider, plan.project(columns)?))
     }
-}
-
-fn label(view: &View) -> String {
-    format!("where {}", view.filter_text().unwrap_or_default())
-}
-
-fn session(partitions: usize) -> SessionState {
-    let config = SessionConfig::new().with_target_partitions(partitions);
-    SessionStateBuilder::new().with_config(config).build()
-}
-
-/// The scan of the clipped columns, without locators where there are others.
-async fn scan(provider: &Arc<LakeProvider>, state: &SessionState) -> Result<Arc<dyn ExecutionPlan>, RunError> {
-    let schema = provider.schema();
-    let mut columns: Vec<usize> = (0..schema.fields().len())
-        .filter(|at| !matches!(schema.field(*at).name().as_str(), FILE | ROW))
-        .collect();
-    if columns.is_empty() {
-        // A batch without columns would not say how many rows it has to every operator.
-        columns.extend(schema.index_of(ROW).ok());
-    }
-    Ok(provider.scan(state, Some(&columns), &[], None).await?)
 }

@@ -12,8 +12,8 @@ use super::column::Column;
 use super::error::{RunError, ViewError};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
-use crate::fhirpath::{Focus, Necessary, Program, Work, WorkBudget};
-use crate::lake::scan::Prune;
+use crate::fhirpath::{Focus, Program, Work, WorkBudget};
+use crate::lake::scan::{Necessary, Prune};
 use crate::terminology::Terminology;
 
 /// A ViewDefinition that can be run. Immutable; share it. `now()` is the moment at which it was read, in all its rows.
@@ -181,6 +181,7 @@ impl View {
         Necessary {
             prune: Prune::all(parts.iter().map(|part| part.prune.clone())),
             items: parts.iter().flat_map(|part| part.items.clone()).collect(),
+            ..Necessary::default()
         }
     }
 

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use tabularium::lake::scan::{ItemMatch, Wish};
 use tabularium::lake::{Lake, Picture, ScanRequest};
 
-use super::{collect, leaves, texts};
+use super::asked::{Asked, scanned};
+use super::{leaves, texts};
 use crate::harness::records::{Record, application, commit, lake, ty};
 
 const TEXTS: [&str; 4] = ["a", "b", "http://loinc.org", "none has this"];
@@ -162,9 +163,9 @@ proptest! {
         FIXTURE.with(|(_, lake, picture, rows)| {
             let table = lake.table(picture, ty("Observation"), &application("local"));
             let ids = |owners: Option<Vec<i64>>| -> BTreeSet<String> {
-                let items = vec![condition.clone()];
-                let request = ScanRequest { leaves: leaves(&["id"]), items, owners, ..ScanRequest::default() };
-                texts(&collect(&table.provider(request)), "id").into_iter().collect()
+                let request = ScanRequest { leaves: leaves(&["id"]), owners, ..ScanRequest::default() };
+                let (found, _) = scanned(&table, request, &[Asked::of_items(&condition)]);
+                texts(&found, "id").into_iter().collect()
             };
             let expected = brute(rows, &condition);
             prop_assert_eq!(&ids(None), &expected);
@@ -186,14 +187,10 @@ fn a_count_by_code_reads_the_codes_alone() {
         any_of: vec![vec![Wish::Is("http://loinc.org".into()), Wish::Is("a".into())]],
         label: "code".into(),
     };
-    let provider = table.provider(ScanRequest {
-        items: vec![condition.clone()],
-        ..ScanRequest::default()
-    });
-    let found = collect(&provider).num_rows();
+    let (found, report) = scanned(&table, ScanRequest::default(), &[Asked::of_items(&condition)]);
+    let found = found.num_rows();
     assert_eq!(found, brute(&rows, &condition).len());
     assert!(found > 0);
-    let report = provider.report();
     assert_eq!(
         (report.rows_out, report.rows_filtered),
         (found as u64, (3000 - found) as u64)

@@ -1,7 +1,9 @@
 //! The one door's promises: a scope shows its rows and no others through every way of reading, clipping to some leaves
 //! changes neither rows nor values, pruning loses nothing, and a query reads the bytes of the leaves it uses.
 
+mod asked;
 mod clip;
+mod filters;
 mod foreign;
 mod items;
 mod kept;

@@ -11,9 +11,10 @@ use datafusion::catalog::TableProvider;
 use datafusion::prelude::{SessionConfig, SessionContext, col, lit};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tabularium::lake::scan::{Keep, Prune, RowPredicate, ScanReport};
+use tabularium::lake::scan::{Prune, ScanReport};
 use tabularium::lake::{Lake, Person, Picture, Row, ScanRequest};
 
+use super::asked::{Asked, Keep, filtered, scanned};
 use super::{collect, leaves, texts};
 use crate::harness::records::{Record, application, commit, lake, ty};
 use crate::harness::shared;
@@ -172,7 +173,7 @@ fn a_persons_rows_are_found_without_reading_the_others() {
 }
 
 /// Keeps rows whose code is one of these.
-fn code_is(codes: &[&'static str]) -> RowPredicate {
+fn code_is(codes: &[&'static str]) -> Asked {
     let codes = codes.to_vec();
     let keep = move |batch: &RecordBatch| {
         let code = batch
@@ -191,24 +192,18 @@ fn code_is(codes: &[&'static str]) -> RowPredicate {
             .map(|row| Some(code.is_valid(row) && matches(row)))
             .collect::<BooleanArray>())
     };
-    RowPredicate {
-        leaves: leaves(&["code.coding.code"]),
-        keep: Arc::new(keep),
-        label: "code".into(),
-    }
+    Asked::of("code", leaves(&["code.coding.code"]), Arc::new(keep))
 }
 
 #[test]
 fn a_predicate_decides_before_the_rest_is_read() {
     let (_dir, lake, picture) = population(100, 50);
     let table = lake.table(&picture, ty("Observation"), &application("local"));
-    let request = |predicates| ScanRequest {
+    let request = || ScanRequest {
         leaves: leaves(&["id", "code.coding.display", "resource"]),
-        predicates,
         ..ScanRequest::default()
     };
-    let provider = table.provider(request(vec![code_is(&["718-7"])]));
-    let batch = collect(&provider);
+    let (batch, report) = scanned(&table, request(), &[code_is(&["718-7"])]);
     let expected: Vec<String> = (0..5000)
         .filter(|n| n % 5 == 3)
         .map(|n| format!("obs-{n:05}"))
@@ -223,13 +218,10 @@ fn a_predicate_decides_before_the_rest_is_read() {
             (&json!(id), &json!("718-7"))
         );
     }
-    assert_eq!(
-        (provider.report().rows_filtered, provider.report().rows_out),
-        (4000, 1000)
-    );
-    let none = table.provider(request(vec![code_is(&["718-7"]), code_is(&["8480-6"])]));
-    assert_eq!(collect(&none).num_rows(), 0);
-    assert!(!none.report().bytes_by_leaf.contains_key("resource"));
+    assert_eq!((report.rows_filtered, report.rows_out), (4000, 1000));
+    let (none, report) = scanned(&table, request(), &[code_is(&["718-7"]), code_is(&["8480-6"])]);
+    assert_eq!(none.num_rows(), 0);
+    assert!(!report.bytes_by_leaf.contains_key("resource"));
 }
 
 #[test]
@@ -274,7 +266,7 @@ fn filters_and_limits_of_a_plan_reach_the_scan() {
         .to_string();
     expect_test::expect![[r#"
         CooperativeExec
-          LakeScanExec: columns=[id, resource, status, __file, __row], predicates=[id = Utf8("obs-00001")]
+          LakeScanExec: columns=[id, resource, status, __file, __row], prune=[id = 'obs-00001'], predicates=[id = 'obs-00001']
     "#]]
     .assert_eq(&shown);
 }
@@ -331,8 +323,9 @@ proptest! {
         FIXTURE.with(|(_, lake, picture, rows)| {
             let table = lake.table(picture, ty("Observation"), &application("local"));
             let both = if all { Prune::And(vec![prune, or.0.clone()]) } else { Prune::Or(vec![prune, or.0.clone()]) };
-            let request = ScanRequest { leaves: leaves(&["id"]), prune: both, ..ScanRequest::default() };
-            let kept: BTreeSet<String> = texts(&collect(&table.provider(request)), "id").into_iter().collect();
+            let request = ScanRequest { leaves: leaves(&["id"]), ..ScanRequest::default() };
+            let (kept, _) = scanned(&table, request, &[Asked::refuted_by(both)]);
+            let kept: BTreeSet<String> = texts(&kept, "id").into_iter().collect();
             for row in rows {
                 let (left, right) = (matches(row, n), or.1(row, or.2));
                 let matching = if all { left && right } else { left || right };
@@ -370,13 +363,11 @@ fn statistics_spare_pages() {
     let (_dir, lake, picture, _) = clustered();
     let table = lake.table(&picture, ty("Observation"), &application("local"));
     let scan = |prune: Prune| {
-        let provider = table.provider(ScanRequest {
+        let request = ScanRequest {
             leaves: leaves(&["id"]),
-            prune,
             ..ScanRequest::default()
-        });
-        collect(&provider);
-        provider.report()
+        };
+        scanned(&table, request, &[Asked::refuted_by(prune)]).1
     };
     let text = |leaf: &str, value: &str| Prune::Text {
         leaf: leaf.into(),
@@ -438,18 +429,12 @@ fn a_scan_pauses_while_its_conditions_take_long() {
         Ok(BooleanArray::from(vec![false; batch.num_rows()]))
     });
     let table = lake.table(&picture, ty("Basic"), &application("local"));
-    let provider = table.provider(ScanRequest {
-        predicates: vec![RowPredicate {
-            leaves: leaves(&["id"]),
-            keep,
-            label: "slow".into(),
-        }],
-        ..ScanRequest::default()
-    });
+    let slow = Asked::of("slow", leaves(&["id"]), keep);
+    let (provider, filters) = filtered(&table, ScanRequest::default(), &[slow]);
     let context = SessionContext::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let state = context.state();
-    let plan = runtime.block_on(provider.scan(&state, None, &[], None)).unwrap();
+    let plan = runtime.block_on(provider.scan(&state, None, &filters, None)).unwrap();
     let mut batches = plan.execute(0, context.task_ctx()).unwrap();
     let mut polled = Context::from_waker(Waker::noop());
     let mut pauses = BTreeSet::new();

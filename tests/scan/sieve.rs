@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch};
 use chrono::{DateTime, Duration, SecondsFormat, Utc};
-use datafusion::prelude::SessionContext;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tabularium::lake::file::CHECKSUMS_KEY;
-use tabularium::lake::scan::{ItemMatch, Prune, RowPredicate, ScanReport, Wish};
+use tabularium::lake::scan::{ItemMatch, Prune, ScanReport, Wish};
 use tabularium::lake::{Lake, Picture, ScanRequest};
 
-use super::{collect, leaves, texts};
+use super::asked::{Asked, scanned, try_scanned};
+use super::{leaves, texts};
 use crate::harness::records::{Record, application, commit, lake, ty};
 
 const ROWS: usize = 3000;
@@ -100,25 +100,20 @@ fn fixture() -> (tempfile::TempDir, Lake, Arc<Picture>) {
 }
 
 /// A predicate that keeps all it is asked about.
-fn everything() -> RowPredicate {
-    RowPredicate {
-        leaves: leaves(&["status"]),
-        keep: Arc::new(|batch: &RecordBatch| Ok(BooleanArray::from(vec![true; batch.num_rows()]))),
-        label: "all".into(),
-    }
+fn everything() -> Asked {
+    let keep = |batch: &RecordBatch| Ok(BooleanArray::from(vec![true; batch.num_rows()]));
+    Asked::of("all", leaves(&["status"]), Arc::new(keep))
 }
 
 /// The rows that come out under a condition of statistics and a predicate that keeps all it is asked about.
 fn kept(lake: &Lake, picture: &Arc<Picture>, prune: Prune) -> (BTreeSet<String>, ScanReport) {
     let table = lake.table(picture, ty("Observation"), &application("local"));
-    let provider = table.provider(ScanRequest {
+    let request = ScanRequest {
         leaves: leaves(&["id"]),
-        predicates: vec![everything()],
-        prune,
         ..ScanRequest::default()
-    });
-    let rows = texts(&collect(&provider), "id").into_iter().collect();
-    (rows, provider.report())
+    };
+    let (rows, report) = scanned(&table, request, &[everything().with_prune(prune)]);
+    (texts(&rows, "id").into_iter().collect(), report)
 }
 
 fn matches(row: usize, condition: &Prune) -> bool {
@@ -248,20 +243,17 @@ fn a_page_that_says_it_is_shorter_is_an_error_and_no_other_rows() {
         any_of: vec![vec![Wish::Is("final".into())]],
         label: "status".into(),
     };
-    let provider = table.provider(ScanRequest {
+    let request = ScanRequest {
         leaves: leaves(&["id"]),
-        items: vec![status],
-        prune: Prune::Range {
-            leaf: "valueInteger".into(),
-            from: Some(100),
-            to: Some(130),
-        },
-        predicates: vec![everything()],
         ..ScanRequest::default()
-    });
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let rows = runtime.block_on(async { SessionContext::new().read_table(provider).unwrap().collect().await });
-    let error = rows.unwrap_err().to_string();
+    };
+    let range = Prune::Range {
+        leaf: "valueInteger".into(),
+        from: Some(100),
+        to: Some(130),
+    };
+    let asked = [Asked::of_items(&status), everything().with_prune(range)];
+    let error = try_scanned(&table, request, &asked).unwrap_err().to_string();
     assert!(error.ends_with(&format!("{} is damaged", path.display())), "{error}");
 }
 

@@ -16,6 +16,7 @@ mod mutations;
 mod newest;
 mod order;
 mod pages;
+mod plans;
 mod queries;
 mod sampled;
 mod small;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::lake::{Lake, Scope};
-use tabularium::search::{Engine, Handling, Request, SearchError, SystemRequest, raw};
+use tabularium::search::{Engine, Form, Handling, Request, SearchError, SystemRequest, raw};
 use tabularium::terminology::Terminology;
 
 use super::corpus::link;
@@ -99,6 +99,25 @@ impl Small {
             }
         };
         Ok(serde_json::from_slice(&bundle).unwrap())
+    }
+
+    /// How an application's search of one type came about, as programs are told.
+    pub(super) fn explained(&self, query: &str) -> Value {
+        let (name, parameters) = query.split_once('?').unwrap_or((query, ""));
+        let parameters = raw::parse(parameters);
+        let request = Request {
+            scope: &records::application("local"),
+            ty: facts().lookup(name).unwrap(),
+            parameters: &parameters,
+            compartment: None,
+            handling: Handling::Strict,
+            now: NOW,
+            base: BASE,
+        };
+        let explained = self
+            .runtime
+            .block_on(self.engine.search_explained(&request, Form::Json));
+        explained.unwrap().1.to_json()
     }
 
     /// The ids of all pages' matches by an application, in order.

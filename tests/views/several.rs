@@ -128,7 +128,7 @@ fn the_plan_shows_the_scan_that_is_shared() {
           finals: ViewExec: columns=[id, x], leaves=[_id, _valueInteger, id, valueInteger], where=[status = 'final']
           codes: ViewExec: columns=[id, x], leaves=[_id, code.coding._code, code.coding.code, id], where=[code.exists()]
           notes: ViewExec: columns=[id, x], leaves=[_id, id, note._text, note.text]
-            LakeScanExec: columns=[id, status, code.coding.code, valueInteger, note.text], prune=[(last_updated >= 0)], predicates=[last_updated >= _since]
+            LakeScanExec: columns=[id, status, code.coding.code, valueInteger, note.text], prune=[last_updated >= 0], predicates=[last_updated >= TimestampMicrosecond(0, Some("UTC"))]
     "#]]
     .assert_eq(&explain(&[finals.clone(), codes.clone(), notes], &since));
     expect![[r#"

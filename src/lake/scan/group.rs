@@ -175,7 +175,7 @@ impl Filtering {
         let started = Instant::now();
         let from = self.mask.len();
         let count = portion.0.min(self.early.num_rows() - from);
-        let mask = definite((predicate.keep)(&adapt(&self.early.slice(from, count), schema)?)?);
+        let mask = definite(predicate.keep(&adapt(&self.early.slice(from, count), schema)?)?);
         if mask.len() != count {
             return Err(ScanError::Columns(arrow::error::ArrowError::ComputeError(format!(
                 "a row filter answered for {} of {count} rows",
@@ -191,7 +191,7 @@ impl Filtering {
                 self.early = filter_record_batch(&needed(&self.early, scan, self.at + 1)?, &mask)?;
             }
             let time = std::mem::take(&mut self.time) + started.elapsed();
-            report.filtered(&predicate.label, (count, self.rows.count()), time);
+            report.filtered(predicate.label(), (count, self.rows.count()), time);
             self.at += 1;
         } else {
             self.time += started.elapsed();

@@ -1,8 +1,9 @@
 //! The only door to the data: decides which rows a [`Scope`](super::Scope) shows, which files, row groups, pages and
 //! Parquet leaves are read for a question, and what is kept in memory between questions.
 //!
-//! It does not know searches or views: they hand it a set of leaves, row predicates and what can be told from statistics,
-//! and get columns and locators back. Nothing leaves the lake but through a [`ScopedTable`].
+//! It does not know searches or views: their plans name leaves and filters, and get columns and locators back. What a filter
+//! comes to is decided in one place (`lower`), from what it says must hold of a row (`predicate`). Nothing leaves the lake but
+//! through a [`ScopedTable`].
 
 mod account;
 mod adapt;
@@ -26,13 +27,16 @@ mod ids;
 mod items;
 mod kept;
 mod locator;
+mod lower;
 mod memory;
 mod mentions;
 mod order;
 mod owner_set;
 mod pages;
 mod person;
+mod planner;
 mod point;
+mod predicate;
 mod provider;
 mod prune;
 mod pruning;
@@ -59,10 +63,12 @@ pub use locator::{FILE, Locator, ROW};
 pub use memory::{MemoryLimits, MemoryUse};
 pub use order::{Order, Reach, Threshold};
 pub use person::PersonRows;
+pub use planner::{Planned, Planner};
+pub use predicate::{Alternative, Necessary, Predicate, expression};
 pub use provider::LakeProvider;
 pub use prune::Prune;
 pub use report::{FilterStep, ScanReport};
-pub use request::{Alternative, Keep, Person, RowPredicate, ScanRequest};
+pub use request::{Person, ScanRequest};
 pub use stretch::Stretch;
 pub use table::{Reader, Row, ScopedTable};
 pub use warm::Warmed;

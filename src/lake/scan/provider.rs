@@ -1,25 +1,22 @@
-//! A scoped table as DataFusion sees it. Filters that DataFusion pushes down become row predicates of the scan, so that
-//! their columns are decoded first and the others for the rows that are left.
+//! A scoped table as DataFusion sees it. The scan takes over the filters that DataFusion pushes down (`lower`), so
+//! that rows are left out by statistics and dictionaries, and other columns are decoded only for those that are left.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use datafusion::arrow::array::{BooleanArray, RecordBatch};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::cast::as_boolean_array;
-use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr_rewriter::unnormalize_col;
+use datafusion::common::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::clip::Clip;
 use super::exec::LakeScanExec;
 use super::locator;
+use super::lower::{self, Lowered};
 use super::report::ScanReport;
-use super::request::{RowPredicate, ScanRequest};
+use super::request::ScanRequest;
 use super::resolved::Scan;
 use super::table::ScopedTable;
-use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// A table provider over the rows that a scope shows, with locator columns behind the clipped ones.
 #[derive(Debug)]
@@ -59,31 +56,6 @@ impl LakeProvider {
         }
         sum
     }
-
-    /// A filter expression over this provider's columns as a row predicate.
-    fn predicate(&self, state: &dyn Session, filter: &Expr) -> Result<RowPredicate> {
-        let columns = filter.column_refs();
-        let named = |leaf: &&String| {
-            let root = leaf.split('.').next().unwrap_or_default();
-            columns.iter().any(|column| column.name == root)
-        };
-        let mut leaves: LeafSet = self.request.leaves.iter().filter(named).cloned().collect();
-        if self.request.leaves.contains(EVERYTHING) {
-            leaves.extend(columns.iter().map(|column| format!("{}.{EVERYTHING}", column.name)));
-        }
-        let schema = self.table.schema(&leaves);
-        let filter = unnormalize_col(filter.clone());
-        let expr = state.create_physical_expr(filter.clone(), &DFSchema::try_from(schema.as_ref().clone())?)?;
-        let keep = move |batch: &RecordBatch| -> Result<BooleanArray> {
-            let value = expr.evaluate(batch)?.into_array(batch.num_rows())?;
-            Ok(as_boolean_array(&value)?.clone())
-        };
-        Ok(RowPredicate {
-            leaves,
-            keep: Arc::new(keep),
-            label: filter.to_string().into(),
-        })
-    }
 }
 
 #[async_trait::async_trait]
@@ -98,17 +70,7 @@ impl TableProvider for LakeProvider {
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let columns = self.clip.schema();
-        let support = |filter: &&Expr| {
-            let known = filter
-                .column_refs()
-                .iter()
-                .all(|column| columns.index_of(&column.name).is_ok());
-            match known && !filter.is_volatile() && !filter.column_refs().is_empty() {
-                true => TableProviderFilterPushDown::Exact,
-                false => TableProviderFilterPushDown::Unsupported,
-            }
-        };
-        Ok(filters.iter().map(support).collect())
+        Ok(filters.iter().map(|filter| lower::support(filter, columns)).collect())
     }
 
     async fn scan(
@@ -122,16 +84,10 @@ impl TableProvider for LakeProvider {
             Some(projection) => Arc::new(self.schema.project(projection)?),
             None => self.schema.clone(),
         };
-        let mut predicates = self.request.predicates.clone();
-        for filter in filters {
-            predicates.push(self.predicate(state, filter)?);
-        }
+        let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
         let output = self.clip.retain(|name| schema.index_of(name).is_ok());
-        let request = ScanRequest {
-            predicates,
-            ..self.request.clone()
-        };
-        let scan = Arc::new(Scan::new(self.table.clone(), schema, &output, request));
+        let scan = Scan::new(self.table.clone(), schema, &output, self.request.clone(), lowered);
+        let scan = Arc::new(scan);
         if let Some(watch) = self.table.watch() {
             watch.scan(&scan);
         }

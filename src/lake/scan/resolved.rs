@@ -9,11 +9,13 @@ use super::clip::Clip;
 use super::error::ScanError;
 use super::file::OpenFile;
 use super::items::ItemMatch;
+use super::lower::Lowered;
 use super::order::Order;
 use super::owner_set::OwnerSet;
+use super::predicate::{Alternative, Predicate};
 use super::prune::Prune;
 use super::pruning::{may_hold_owners, refutation};
-use super::request::{Alternative, RowPredicate, ScanRequest};
+use super::request::ScanRequest;
 use super::stretch::{Ends, Stretch};
 use super::table::ScopedTable;
 use crate::fhir::storage::LeafSet;
@@ -25,11 +27,13 @@ pub(super) struct Scan {
     pub(super) table: ScopedTable,
     /// What batches have: clipped columns and locators, in the order asked for.
     pub(super) schema: SchemaRef,
+    /// Whether no filter leaves rows out.
+    is_unconditional: bool,
     /// Columns decoded for predicates; with the leaves that the output wants of the same roots.
     pub(super) first: Clip,
     /// The output's other columns.
     pub(super) rest: Clip,
-    pub(super) predicates: Vec<(SchemaRef, RowPredicate)>,
+    pub(super) predicates: Vec<(SchemaRef, Arc<dyn Predicate>)>,
     pub(super) items: Vec<ItemMatch>,
     pub(super) prune: Prune,
     /// How `explain` shows what of `prune` is decided row by row.
@@ -66,14 +70,23 @@ impl Choice {
 }
 
 impl Scan {
-    /// `schema` names the output's columns; `output` has the same, less the locators.
-    pub(super) fn new(table: ScopedTable, schema: SchemaRef, output: &Clip, request: ScanRequest) -> Scan {
-        let ScanRequest {
-            leaves: output_leaves,
+    /// `schema` names the output's columns; `output` has the same, less the locators. `lowered` is what the plan's filters come to.
+    pub(super) fn new(
+        table: ScopedTable,
+        schema: SchemaRef,
+        output: &Clip,
+        request: ScanRequest,
+        lowered: Lowered,
+    ) -> Scan {
+        let is_unconditional = lowered.is_empty();
+        let Lowered {
             predicates,
             mut items,
             either,
             prune,
+        } = lowered;
+        let ScanRequest {
+            leaves: output_leaves,
             numbers_suffice,
             order,
             owners,
@@ -83,7 +96,7 @@ impl Scan {
         items.sort_by_key(|condition| condition.ids().is_none());
         let early: LeafSet = predicates
             .iter()
-            .flat_map(|predicate| predicate.leaves.iter().cloned())
+            .flat_map(|predicate| predicate.leaves().iter().cloned())
             .collect();
         // What the output wants of the roots that predicates read is decoded with them.
         let roots = table.clip(&early);
@@ -95,11 +108,12 @@ impl Scan {
         let rest = output.retain(|name| first.schema().index_of(name).is_err());
         let predicates = predicates
             .into_iter()
-            .map(|predicate| (table.schema(&predicate.leaves), predicate))
+            .map(|predicate| (table.schema(predicate.leaves()), predicate))
             .collect();
         Scan {
             table,
             schema,
+            is_unconditional,
             first,
             rest,
             predicates,
@@ -121,8 +135,7 @@ impl Scan {
 
     /// Whether every live row of the table that the scope shows comes out.
     pub(super) fn is_total(&self) -> bool {
-        let conditions = self.predicates.is_empty() && self.items.is_empty() && self.either.is_empty();
-        conditions && self.prune == Prune::Keep && self.owners.is_none() && self.stretch == Stretch::default()
+        self.is_unconditional && self.owners.is_none() && self.stretch == Stretch::default()
     }
 
     /// The files that may hold rows of it, in the table's order, each with how many rows those before it have.
@@ -181,6 +194,6 @@ impl Scan {
     pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
         let either = self.either.iter().flatten().map(|choice| &choice.condition);
         let items = self.items.iter().chain(either).map(|condition| &*condition.label);
-        items.chain(self.predicates.iter().map(|(_, predicate)| &*predicate.label))
+        items.chain(self.predicates.iter().map(|(_, predicate)| &**predicate.label()))
     }
 }

@@ -1,0 +1,283 @@
+//! From the filters of a plan to what the scan decides them by: statistics, dictionary codes and predicates over
+//! rows. The one place where an expression becomes something that the scan does.
+//!
+//! A [`Predicate`] says itself what must hold. Of plain comparisons those of system columns are known here; any other
+//! expression is evaluated over the columns that it names.
+
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::datatypes::Schema;
+use datafusion::catalog::Session;
+use datafusion::common::cast::as_boolean_array;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr_rewriter::unnormalize_col;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown};
+use datafusion::physical_expr::PhysicalExpr;
+
+use super::id_set::IdSet;
+use super::items::{ItemMatch, Wish};
+use super::predicate::{Alternative, Necessary, Predicate, predicate};
+use super::prune::Prune;
+use super::table::ScopedTable;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
+
+/// System columns of text that are compared with their dictionaries' entries.
+const TEXTS: [&str; 2] = ["id", "patient"];
+/// The system column of moments.
+const LAST_UPDATED: &str = "last_updated";
+/// Texts beyond this many are counted in a label.
+const TEXTS_SHOWN: usize = 4;
+
+/// What the filters of a scan come to.
+#[derive(Debug, Default)]
+pub(super) struct Lowered {
+    /// What is asked of the rows that are left, in this order.
+    pub(super) predicates: Vec<Arc<dyn Predicate>>,
+    /// Exact conditions that are decided before any predicate; all of them must hold.
+    pub(super) items: Vec<ItemMatch>,
+    /// The same with a choice: of each of these lists one must hold.
+    pub(super) either: Vec<Vec<Alternative>>,
+    /// What can be told from statistics alone.
+    pub(super) prune: Prune,
+}
+
+/// How far the scan takes a filter over: wholly, if these columns are all that it names, for each row that comes out
+/// is decided.
+pub(super) fn support(filter: &Expr, columns: &Schema) -> TableProviderFilterPushDown {
+    let named = filter.column_refs();
+    let known = named.iter().all(|column| columns.index_of(&column.name).is_ok());
+    let is_of_rows = predicate(filter).is_some() || !named.is_empty();
+    if known && is_of_rows && !filter.is_volatile() {
+        TableProviderFilterPushDown::Exact
+    } else {
+        TableProviderFilterPushDown::Unsupported
+    }
+}
+
+impl Lowered {
+    /// Lowers filters over the columns of a table that these leaves are.
+    pub(super) fn of(filters: &[Expr], table: &ScopedTable, leaves: &LeafSet, state: &dyn Session) -> Result<Lowered> {
+        let mut lowered = Lowered::default();
+        let (mut prune, mut later) = (Vec::new(), Vec::new());
+        for filter in filters.iter().flat_map(split_conjunction) {
+            let necessary = match predicate(filter) {
+                Some(predicate) => {
+                    let necessary = predicate.necessary().clone();
+                    // Programs are asked of the rows that plain comparisons leave.
+                    later.extend((!necessary.exact).then(|| predicate.clone()));
+                    necessary
+                }
+                None => {
+                    let necessary = necessary(filter);
+                    if !necessary.exact {
+                        let computed = Computed::new(filter, table, leaves, state)?;
+                        lowered.predicates.push(Arc::new(computed));
+                    }
+                    necessary
+                }
+            };
+            prune.push(necessary.prune);
+            lowered.items.extend(necessary.items);
+            lowered.either.extend(necessary.either);
+        }
+        lowered.predicates.extend(later);
+        lowered.prune = Prune::all(prune);
+        Ok(lowered)
+    }
+
+    /// Whether every row comes out.
+    pub(super) fn is_empty(&self) -> bool {
+        self.predicates.is_empty() && self.items.is_empty() && self.either.is_empty() && self.prune == Prune::Keep
+    }
+}
+
+/// What must hold of a row for an expression to be true of it.
+fn necessary(expression: &Expr) -> Necessary {
+    if let Some(predicate) = predicate(expression) {
+        return predicate.necessary().clone();
+    }
+    let found = match expression {
+        Expr::InList(InList {
+            expr,
+            list,
+            negated: false,
+        }) => texts(expr, list.iter()),
+        Expr::BinaryExpr(binary) => {
+            let (left, right) = (binary.left.as_ref(), binary.right.as_ref());
+            match binary.op {
+                Operator::And => return both(necessary(left), necessary(right)),
+                Operator::Or => return one(necessary(left), necessary(right)),
+                Operator::Eq => texts(left, [right])
+                    .or_else(|| texts(right, [left]))
+                    .or_else(|| moments(left, binary.op, right)),
+                operator => moments(left, operator, right),
+            }
+        }
+        _ => None,
+    };
+    found.unwrap_or_default()
+}
+
+fn both(left: Necessary, right: Necessary) -> Necessary {
+    Necessary {
+        prune: Prune::all([left.prune, right.prune]),
+        items: [left.items, right.items].concat(),
+        either: [left.either, right.either].concat(),
+        exact: left.exact && right.exact,
+    }
+}
+
+/// Of two alternatives statistics must refute each. Exact ones together are decided by dictionary codes, too.
+fn one(left: Necessary, right: Necessary) -> Necessary {
+    let prune = Prune::any([left.prune.clone(), right.prune.clone()]);
+    match alternatives(left).zip(alternatives(right)) {
+        Some((left, right)) => Necessary {
+            prune,
+            either: vec![[left, right].concat()],
+            exact: true,
+            ..Necessary::default()
+        },
+        None => Necessary {
+            prune,
+            ..Necessary::default()
+        },
+    }
+}
+
+/// Exact conditions one of which decides, if a condition is no more than that.
+fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
+    match (condition.items.len(), condition.either.len()) {
+        _ if !condition.exact => None,
+        (1, 0) => {
+            let condition = condition.items.pop()?;
+            Some(vec![Alternative {
+                condition,
+                owners: None,
+            }])
+        }
+        (0, 1) => condition.either.pop(),
+        _ => None,
+    }
+}
+
+/// That a system column of text has one of these values, which dictionary codes decide.
+fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>) -> Option<Necessary> {
+    let leaf: Arc<str> = TEXTS.into_iter().find(|name| is_column(column, name))?.into();
+    let text = |value: &Expr| -> Option<Arc<str>> { Some(literal(value)?.try_as_str()??.into()) };
+    let any_of: Vec<Arc<str>> = values.into_iter().map(text).collect::<Option<_>>()?;
+    let label = match any_of.as_slice() {
+        [only] => format!("{leaf} = '{only}'"),
+        few if few.len() <= TEXTS_SHOWN => format!("{leaf} in ('{}')", few.join("', '")),
+        many => format!("{leaf} in {} texts", many.len()),
+    };
+    let wish = match any_of.as_slice() {
+        [only] if &*leaf != "id" => Wish::Is(only.clone()),
+        several => Wish::In(Arc::new(several.iter().collect::<IdSet>())),
+    };
+    Some(Necessary {
+        items: vec![ItemMatch {
+            leaves: vec![leaf.clone()],
+            any_of: vec![vec![wish]],
+            label: label.into(),
+        }],
+        prune: Prune::Text { leaf, any_of },
+        exact: true,
+        ..Necessary::default()
+    })
+}
+
+/// That `last_updated` stands in this relation to a moment, which statistics can refute.
+fn moments(left: &Expr, operator: Operator, right: &Expr) -> Option<Necessary> {
+    let (operator, moment) = if is_column(left, LAST_UPDATED) {
+        (operator, right)
+    } else if is_column(right, LAST_UPDATED) {
+        (operator.swap()?, left)
+    } else {
+        return None;
+    };
+    let ScalarValue::TimestampMicrosecond(Some(moment), _) = literal(moment)? else {
+        return None;
+    };
+    let moment = i128::from(*moment);
+    let (from, to) = match operator {
+        Operator::Eq => (Some(moment), Some(moment)),
+        Operator::Gt => (Some(moment + 1), None),
+        Operator::GtEq => (Some(moment), None),
+        Operator::Lt => (None, Some(moment - 1)),
+        Operator::LtEq => (None, Some(moment)),
+        _ => return None,
+    };
+    Some(Necessary {
+        prune: Prune::Range {
+            leaf: LAST_UPDATED.into(),
+            from,
+            to,
+        },
+        ..Necessary::default()
+    })
+}
+
+fn is_column(expression: &Expr, name: &str) -> bool {
+    matches!(expression, Expr::Column(column) if column.name == name)
+}
+
+fn literal(expression: &Expr) -> Option<&ScalarValue> {
+    match expression {
+        Expr::Literal(value, _) => Some(value),
+        _ => None,
+    }
+}
+
+/// An expression of DataFusion's, evaluated over the columns that it names.
+#[derive(Debug)]
+struct Computed {
+    label: Arc<str>,
+    leaves: LeafSet,
+    necessary: Necessary,
+    expression: Arc<dyn PhysicalExpr>,
+}
+
+impl Computed {
+    /// `leaves` are the scan's: the expression may name columns of these.
+    fn new(filter: &Expr, table: &ScopedTable, leaves: &LeafSet, state: &dyn Session) -> Result<Computed> {
+        let columns = filter.column_refs();
+        let named = |leaf: &&String| {
+            let root = leaf.split('.').next().unwrap_or_default();
+            columns.iter().any(|column| column.name == root)
+        };
+        let mut read: LeafSet = leaves.iter().filter(named).cloned().collect();
+        if leaves.contains(EVERYTHING) {
+            read.extend(columns.iter().map(|column| format!("{}.{EVERYTHING}", column.name)));
+        }
+        let schema = DFSchema::try_from(table.schema(&read).as_ref().clone())?;
+        let filter = unnormalize_col(filter.clone());
+        Ok(Computed {
+            label: filter.to_string().into(),
+            leaves: read,
+            necessary: Necessary::default(),
+            expression: state.create_physical_expr(filter, &schema)?,
+        })
+    }
+}
+
+impl Predicate for Computed {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn necessary(&self) -> &Necessary {
+        &self.necessary
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let value = self.expression.evaluate(batch)?.into_array(batch.num_rows())?;
+        Ok(as_boolean_array(&value)?.clone())
+    }
+}

@@ -1,0 +1,101 @@
+//! From logical plans over tables to physical ones, with the rules of DataFusion that such plans need and no others.
+//!
+//! The plans are built by this program: one table, filters that the scan takes over, an order, a limit, an aggregate.
+//! They have no joins, subqueries, windows or constants to fold, and each rule that looks for these costs its time in
+//! every question.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::execution::TaskContext;
+use datafusion::execution::context::{SessionConfig, SessionState};
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::OptimizerRule;
+use datafusion::optimizer::optimize_projections::OptimizeProjections;
+use datafusion::optimizer::push_down_filter::PushDownFilter;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::combine_partial_final_agg::CombinePartialFinalAggregate;
+use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
+use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
+use datafusion::physical_optimizer::output_requirements::OutputRequirements;
+use datafusion::physical_plan::ExecutionPlan;
+
+/// Plans questions of tables, for any number of threads at once. Cloning shares it.
+#[derive(Clone)]
+pub struct Planner {
+    state: Arc<SessionState>,
+    context: Arc<TaskContext>,
+}
+
+/// A plan, ready to run.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// What is asked, with the filters that scans take over.
+    pub logical: LogicalPlan,
+    /// How it is carried out.
+    pub physical: Arc<dyn ExecutionPlan>,
+}
+
+impl Planner {
+    /// A planner whose scans have as many partitions as there are processors, or at most as many as are given.
+    pub fn new(partitions: Option<usize>) -> Planner {
+        let mut config = SessionConfig::new();
+        if let Some(partitions) = partitions {
+            config = config.with_target_partitions(partitions);
+        }
+        // A filter is above its scan and a projection on top: one pass brings both where they belong.
+        let options = config.options_mut();
+        options.optimizer.max_passes = 1;
+        // A scan comes in as many partitions as its rows are worth; dealing batches out to more costs more than it
+        // gives.
+        options.optimizer.enable_round_robin_repartition = false;
+        let logical: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
+            vec![Arc::new(PushDownFilter::new()), Arc::new(OptimizeProjections::new())];
+        let physical: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![
+            Arc::new(OutputRequirements::new_add_mode()),
+            Arc::new(EnsureRequirements::new()),
+            Arc::new(CombinePartialFinalAggregate::new()),
+            Arc::new(OutputRequirements::new_remove_mode()),
+            // Takes what a sort has by now to the scan.
+            Arc::new(FilterPushdown::new_post_optimization()),
+        ];
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_analyzer_rules(Vec::new())
+            .with_optimizer_rules(logical)
+            .with_physical_optimizer_rules(physical)
+            .build();
+        Planner {
+            context: state.task_ctx(),
+            state: Arc::new(state),
+        }
+    }
+
+    /// Plans a question.
+    pub async fn plan(&self, plan: &LogicalPlan) -> Result<Planned> {
+        let logical = self.state.optimize(plan)?;
+        let planner = self.state.query_planner();
+        let physical = planner.create_physical_plan(&logical, self.state.as_ref()).await?;
+        Ok(Planned { logical, physical })
+    }
+
+    /// The session, for those who ask a table provider for its scan themselves.
+    pub fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// What plans run in.
+    pub fn context(&self) -> Arc<TaskContext> {
+        self.context.clone()
+    }
+}
+
+impl std::fmt::Debug for Planner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let partitions = self.state.config().target_partitions();
+        f.debug_struct("Planner")
+            .field("partitions", &partitions)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,140 @@
+//! Conditions on rows as DataFusion expressions: what a search criterion or a view's `where` is to a planner and to
+//! the scan.
+//!
+//! A predicate names the leaves it reads, says what must hold of a row that meets it, and decides rows over columns.
+//! One scalar function carries all kinds of them, so that a `Filter` node of a plan holds them like any other
+//! expression. How the scan uses what they say is `lower`'s to decide.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Schema};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::ptr_eq::PtrEq;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+};
+use datafusion::prelude::ident;
+
+use super::items::ItemMatch;
+use super::locator::{FILE, ROW};
+use super::prune::Prune;
+use crate::fhir::storage::{EVERYTHING, LeafSet};
+
+/// A condition on the rows of a table.
+pub trait Predicate: fmt::Debug + Send + Sync {
+    /// The condition as plans and accounts show it.
+    fn label(&self) -> &Arc<str>;
+
+    /// The leaves that deciding it reads.
+    fn leaves(&self) -> &LeafSet;
+
+    /// What must hold of a row that meets it.
+    fn necessary(&self) -> &Necessary;
+
+    /// Decides each row of a batch; null counts as `false`. Columns that the batch lacks are elements that no row has.
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError>;
+}
+
+/// What must hold of a row for a condition to be true of it, as far as a scan can tell without evaluating the
+/// condition.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Necessary {
+    /// What statistics can refute.
+    pub prune: Prune,
+    /// What dictionary codes decide exactly; all of these must hold.
+    pub items: Vec<ItemMatch>,
+    /// The same with a choice: of each of these lists one must hold.
+    pub either: Vec<Vec<Alternative>>,
+    /// Whether `items` and `either` together are the whole condition, so that rows that meet them need not be asked.
+    pub exact: bool,
+}
+
+/// One of several exact conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    /// The condition.
+    pub condition: ItemMatch,
+    /// The owners under whom all rows lie that meet it, where that is known: no other row is asked.
+    pub owners: Option<Arc<[i64]>>,
+}
+
+/// A predicate as an expression over the columns of a scan that has this schema.
+pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
+    let leaves = predicate.leaves();
+    let reads = |column: &str| {
+        leaves
+            .iter()
+            .any(|leaf| leaf == EVERYTHING || leaf.split('.').next() == Some(column))
+    };
+    let columns = schema.fields().iter().map(|field| field.name().as_str());
+    let columns = columns.filter(|column| ![FILE, ROW].contains(column));
+    let arguments = columns.filter(|column| reads(column)).map(ident).collect();
+    let function = PredicateFunction {
+        name: format!("[{}]", predicate.label()),
+        predicate: predicate.into(),
+        // No column that it reads may be stored.
+        signature: Signature::one_of(
+            vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
+            Volatility::Immutable,
+        ),
+    };
+    ScalarUDF::from(function).call(arguments)
+}
+
+/// The predicate that an expression is, if it is one and nothing else.
+pub(super) fn predicate(expression: &Expr) -> Option<&Arc<dyn Predicate>> {
+    let Expr::ScalarFunction(call) = expression else {
+        return None;
+    };
+    let function = call.func.inner().downcast_ref::<PredicateFunction>()?;
+    Some(&function.predicate)
+}
+
+/// The function that carries a predicate through plans. Its arguments are the columns that the predicate reads.
+#[derive(Debug)]
+struct PredicateFunction {
+    name: String,
+    predicate: PtrEq<Arc<dyn Predicate>>,
+    signature: Signature,
+}
+
+/// By the predicate alone: planning compares and hashes expressions again and again, and labels may list thousands of
+/// values.
+impl PartialEq for PredicateFunction {
+    fn eq(&self, other: &PredicateFunction) -> bool {
+        self.predicate == other.predicate
+    }
+}
+
+impl Eq for PredicateFunction {}
+
+impl Hash for PredicateFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.predicate.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for PredicateFunction {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType, DataFusionError> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue, DataFusionError> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let schema = Arc::new(Schema::new(args.arg_fields));
+        let options = RecordBatchOptions::new().with_row_count(Some(args.number_rows));
+        let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
+        Ok(ColumnarValue::Array(Arc::new(self.predicate.keep(&batch)?)))
+    }
+}

@@ -1,0 +1,63 @@
+//! A query's criteria as predicates, which plans hold in their filters and scans take over.
+
+use std::sync::Arc;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use datafusion::common::DataFusionError;
+
+use super::criterion::Criterion;
+use super::query::Query;
+use super::{filter, pushdown};
+use crate::fhir::storage::LeafSet;
+use crate::lake::scan::{Necessary, Predicate};
+
+/// A criterion of a query.
+#[derive(Debug)]
+struct Asked {
+    criterion: Criterion,
+    label: Arc<str>,
+    leaves: LeafSet,
+    necessary: Necessary,
+    /// Whether values in plain columns are compared where they lie.
+    plain: bool,
+}
+
+/// A query's criteria; all must hold. Without `pushdown` each is evaluated on every row, by its program.
+pub(super) fn of(query: &Query, pushdown: bool) -> Vec<Arc<dyn Predicate>> {
+    let asked = |criterion: &Criterion| -> Arc<dyn Predicate> {
+        Arc::new(Asked {
+            criterion: criterion.clone(),
+            label: criterion.label.as_str().into(),
+            leaves: filter::leaves(std::slice::from_ref(criterion)),
+            necessary: match pushdown {
+                true => pushdown::necessary(query, criterion),
+                false => Necessary::default(),
+            },
+            plain: pushdown,
+        })
+    };
+    query.criteria.iter().map(asked).collect()
+}
+
+impl Predicate for Asked {
+    fn label(&self) -> &Arc<str> {
+        &self.label
+    }
+
+    fn leaves(&self) -> &LeafSet {
+        &self.leaves
+    }
+
+    fn necessary(&self) -> &Necessary {
+        &self.necessary
+    }
+
+    fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError> {
+        let criteria = std::slice::from_ref(&self.criterion);
+        let matches = match self.plain {
+            true => filter::matches(criteria, batch),
+            false => filter::matches_by_programs(criteria, batch),
+        };
+        matches.map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+}

@@ -1,0 +1,47 @@
+//! The planners that searches of many people run by.
+
+use crate::lake::scan::Planner;
+
+/// The most parts of a table that is walked through.
+const MOST_PARTS: usize = 4096;
+
+/// Planners: one for whole scans, one whose scans come in as many parts as there can be.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    parallel: Planner,
+    in_parts: Planner,
+    /// Whether the scan is told what it can decide without evaluating criteria.
+    pushdown: bool,
+}
+
+impl Sessions {
+    pub(super) fn new() -> Sessions {
+        Sessions {
+            parallel: Planner::new(None),
+            in_parts: Planner::new(Some(MOST_PARTS)),
+            pushdown: true,
+        }
+    }
+
+    /// The same, but every criterion is evaluated on every row.
+    pub(super) fn without_pushdown(self) -> Sessions {
+        Sessions {
+            pushdown: false,
+            ..self
+        }
+    }
+
+    /// For whole scans.
+    pub(super) fn parallel(&self) -> &Planner {
+        &self.parallel
+    }
+
+    /// For scans whose parts are walked through one by one.
+    pub(super) fn in_parts(&self) -> &Planner {
+        &self.in_parts
+    }
+
+    pub(super) fn pushes_down(&self) -> bool {
+        self.pushdown
+    }
+}

@@ -1,0 +1,182 @@
+//! What `explain` says of plans: the filter, what the scan took over of it, the order and the limit.
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::small::{Small, small};
+
+fn records() -> Small {
+    let observation = |at: usize| {
+        json!({"resourceType": "Observation", "id": format!("o{at}"), "status": "final",
+            "subject": {"reference": format!("Patient/p{}", at % 3)},
+            "code": {"coding": [{"system": "http://loinc.org", "code": format!("1234-{}", at % 4)}]},
+            "effectiveDateTime": format!("20{:02}-05-06", at % 20),
+            "valueQuantity": {"value": at, "unit": "mg"}})
+    };
+    let patients = (0..3).map(|at| {
+        json!({"resourceType": "Patient", "id": format!("p{at}"), "birthDate": format!("19{at}0-01-01"),
+            "gender": "female", "name": [{"family": format!("Nautius{at}")}]})
+    });
+    let all: Vec<Value> = patients.chain((0..60).map(observation)).collect();
+    small(&all)
+}
+
+/// The plans of searches, each with its query.
+fn check(queries: &[&str], expected: &Expect) {
+    let records = records();
+    let mut shown = String::new();
+    for query in queries {
+        writeln!(shown, "{query}").unwrap();
+        let explained = records.explained(query);
+        let steps = explained["steps"].as_array().unwrap();
+        let plans: Vec<&Value> = steps
+            .iter()
+            .flat_map(|step| step["plans"].as_array().unwrap())
+            .collect();
+        if plans.is_empty() {
+            writeln!(shown, "  {}", explained["searches"][0]["way"].as_str().unwrap()).unwrap();
+        }
+        for line in plans.iter().flat_map(|plan| plan.as_str().unwrap().lines()) {
+            // Times differ from run to run, and what a sort has at its end is no part of the plan.
+            let line = line.split(", metrics=[").next().unwrap();
+            let line = line.split(", filter=[").next().unwrap();
+            writeln!(shown, "  {line}").unwrap();
+        }
+    }
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn counts_and_pages_of_a_population() {
+    check(
+        &[
+            "Observation?_summary=count",
+            "Observation?code=1234-1&_summary=count",
+            "Observation?code=http://loinc.org|1234-1&date=ge2010&_summary=count",
+            "Observation?code=1234-1&_count=5",
+            "Observation?_count=5&_offset=10",
+            "Observation?status=final,amended&_count=5",
+            "Observation?status:not=final&_count=5",
+            "Observation?value-quantity=gt30&date=2012&_count=5",
+            "Observation?method:missing=false&_count=5",
+            "Observation?_id=o1,o2&_count=5",
+            "Patient?family=nautius1&gender=female&_count=5",
+            "Patient?birthdate=lt1915&_count=5",
+            "Patient?_lastUpdated=ge2020&_count=5",
+        ],
+        &expect![[r#"
+            Observation?_summary=count
+              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
+                TableScan: Observation projection=[]
+              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+                LakeScanExec: columns=[]
+            Observation?code=1234-1&_summary=count
+              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
+                TableScan: Observation projection=[], full_filters=[[code=1234-1](Observation.code)]
+              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+                LakeScanExec: columns=[], predicates=[code=1234-1]
+            Observation?code=http://loinc.org|1234-1&date=ge2010&_summary=count
+              Aggregate: groupBy=[[]], aggr=[[count(Int64(1)) AS count(*)]]
+                TableScan: Observation projection=[], full_filters=[[code=http://loinc.org|1234-1](Observation.code), [date=ge2010](Observation.effectiveDateTime__start, Observation.effectiveDateTime__end)]
+              AggregateExec: mode=Single, gby=[], aggr=[count(1) as count(*)]
+                LakeScanExec: columns=[], prune=[(effectiveDateTime__end >= 1262304000000001 or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or effectiveInstant__end >= 1262304000000001)], predicates=[code=http://loinc.org|1234-1; date=ge2010]
+            Observation?code=1234-1&_count=5
+              LakeScanExec: columns=[__file, __row], predicates=[code=1234-1], limit=6
+            Observation?_count=5&_offset=10
+              LakeScanExec: columns=[__file, __row], limit=16
+            Observation?status=final,amended&_count=5
+              LakeScanExec: columns=[__file, __row], predicates=[status=final,amended], limit=6
+            Observation?status:not=final&_count=5
+              LakeScanExec: columns=[__file, __row], predicates=[status:not=final], limit=6
+            Observation?value-quantity=gt30&date=2012&_count=5
+              LakeScanExec: columns=[__file, __row], prune=[((effectiveDateTime__start >= 1325376000000000 and effectiveDateTime__end <= 1356998400000000) or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or (effectiveInstant__start >= 1325376000000000 and effectiveInstant__end <= 1356998400000000))], predicates=[value-quantity=gt30; date=2012], limit=6
+            Observation?method:missing=false&_count=5
+              LakeScanExec: columns=[__file, __row], predicates=[method:missing=false], limit=6
+            Observation?_id=o1,o2&_count=5
+              LakeScanExec: columns=[__file, __row], predicates=[_id=o1,o2], limit=6
+            Patient?family=nautius1&gender=female&_count=5
+              LakeScanExec: columns=[__file, __row], predicates=[gender=female; family=nautius1], limit=6
+            Patient?birthdate=lt1915&_count=5
+              LakeScanExec: columns=[__file, __row], prune=[(birthDate__start <= -1735689600000001)], predicates=[birthdate=lt1915], limit=6
+            Patient?_lastUpdated=ge2020&_count=5
+              LakeScanExec: columns=[__file, __row], prune=[(meta.lastUpdated__end >= 1577836800000001)], predicates=[_lastUpdated=ge2020], limit=6
+        "#]],
+    );
+}
+
+#[test]
+fn orders() {
+    check(
+        &[
+            "Observation?_sort=-date&_count=5",
+            "Observation?code=1234-1&_sort=date,-code&_count=5&_offset=3",
+            "Patient?_sort=family&_count=2",
+        ],
+        &expect![[r#"
+            Observation?_sort=-date&_count=5
+              Projection: Observation.__file, Observation.__row
+                Limit: skip=0, fetch=6
+                  Sort: sort_date(Observation.effectiveDateTime__start, Observation.effectiveDateTime__end) DESC NULLS LAST, Observation.id ASC NULLS LAST, fetch=6
+                    TableScan: Observation projection=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row]
+              ProjectionExec: expr=[__file@3 as __file, __row@4 as __row]
+                GlobalLimitExec: skip=0, fetch=6
+                  SortExec: TopK(fetch=6), expr=[sort_date(effectiveDateTime__start@1, effectiveDateTime__end@2) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
+                    LakeScanExec: columns=[id, effectiveDateTime__start, effectiveDateTime__end, __file, __row], order=best first
+            Observation?code=1234-1&_sort=date,-code&_count=5&_offset=3
+              Projection: Observation.__file, Observation.__row
+                Limit: skip=3, fetch=6
+                  Sort: sort_date(Observation.effectiveDateTime__start, Observation.effectiveDateTime__end) ASC NULLS LAST, sort_code(Observation.code) DESC NULLS LAST, Observation.id ASC NULLS LAST, fetch=9
+                    TableScan: Observation projection=[id, code, effectiveDateTime__start, effectiveDateTime__end, __file, __row], full_filters=[[code=1234-1](Observation.code)]
+              ProjectionExec: expr=[__file@4 as __file, __row@5 as __row]
+                GlobalLimitExec: skip=3, fetch=6
+                  SortExec: TopK(fetch=9), expr=[sort_date(effectiveDateTime__start@2, effectiveDateTime__end@3) ASC NULLS LAST, sort_code(code@1) DESC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
+                    LakeScanExec: columns=[id, code.coding.system, code.coding.code, effectiveDateTime__start, effectiveDateTime__end, __file, __row], predicates=[code=1234-1], order=best first
+            Patient?_sort=family&_count=2
+              Projection: Patient.__file, Patient.__row
+                Limit: skip=0, fetch=3
+                  Sort: sort_family(Patient.name) ASC NULLS LAST, Patient.id ASC NULLS LAST, fetch=3
+                    TableScan: Patient projection=[id, name, __file, __row]
+              ProjectionExec: expr=[__file@2 as __file, __row@3 as __row]
+                GlobalLimitExec: skip=0, fetch=3
+                  SortExec: TopK(fetch=3), expr=[sort_family(name@1) ASC NULLS LAST, id@0 ASC NULLS LAST], preserve_partitioning=[false]
+                    LakeScanExec: columns=[id, name.family, __file, __row]
+        "#]],
+    );
+}
+
+#[test]
+fn other_resources_are_asked_first() {
+    check(
+        &[
+            "Observation?subject:Patient.gender=female&_count=5",
+            "Patient?_has:Observation:subject:code=1234-1&_count=5",
+            "Observation?subject=Patient/p1,Patient/p2&code=1234-1&_count=5",
+        ],
+        &expect![[r#"
+            Observation?subject:Patient.gender=female&_count=5
+              LakeScanExec: columns=[__file, __row], predicates=[subject:Patient.gender=female], limit=6
+            Patient?_has:Observation:subject:code=1234-1&_count=5
+              LakeScanExec: columns=[__file, __row], predicates=[_has:Observation:subject:code=1234-1], limit=6
+            Observation?subject=Patient/p1,Patient/p2&code=1234-1&_count=5
+              LakeScanExec: columns=[__file, __row], predicates=[subject=Patient/p1,Patient/p2; code=1234-1], limit=6
+        "#]],
+    );
+}
+
+#[test]
+fn a_persons_searches_have_no_plan() {
+    check(
+        &[
+            "Observation?subject=Patient/p1&code=1234-1&_sort=date",
+            "Patient?_id=p1",
+        ],
+        &expect![[r#"
+            Observation?subject=Patient/p1&code=1234-1&_sort=date
+              over the columns of the one patient that it names, without a plan
+            Patient?_id=p1
+              over the columns of the one patient that it names, without a plan
+        "#]],
+    );
+}
