@@ -1,5 +1,7 @@
 //! A document, block by block.
 
+use std::io::Write;
+
 use krilla::configure::{Accessibility, ConfigurationBuilder};
 use krilla::destination::XyzDestination;
 use krilla::embed::{AssociationKind, EmbeddedFile, MimeType};
@@ -15,7 +17,7 @@ use super::page::{HEIGHT, LEFT, Pages, WIDTH};
 use super::stitch::{Insertion, stitch};
 use super::structure::{Kind, Structure};
 use super::table::{Column, Table};
-use super::{PdfError, Properties};
+use super::{PdfError, Properties, Stop};
 
 const TEXT: Style = Style {
     size: 10.0,
@@ -42,6 +44,7 @@ pub struct Document {
     /// Files inside of the document, in the order they were given.
     files: Vec<EmbeddedFile>,
     insertions: Vec<Insertion>,
+    stop: Stop,
 }
 
 /// A heading as an entry of the outline.
@@ -73,7 +76,19 @@ impl Document {
             headings: Vec::new(),
             files: Vec::new(),
             insertions: Vec::new(),
+            stop: Stop::default(),
         })
+    }
+
+    /// Ends the work on the document once it is not wanted any more.
+    pub fn until(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// Whether the document is not wanted any more: what is added to it is lost.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.is_asked()
     }
 
     /// Writes a heading of a level from 1. It never stands alone at the foot of a page.
@@ -220,7 +235,15 @@ impl Document {
     }
 
     /// The file.
-    pub fn finish(mut self) -> Result<Vec<u8>, PdfError> {
+    pub fn finish(self) -> Result<Vec<u8>, PdfError> {
+        let mut file = Vec::new();
+        self.finish_to(&mut file)?;
+        Ok(file)
+    }
+
+    /// Writes the file to a place.
+    pub fn finish_to(mut self, out: &mut dyn Write) -> Result<(), PdfError> {
+        self.stop.check()?;
         let mut writer = self.pages.finish(&mut self.setter, &mut self.structure);
         writer.set_metadata(self.properties.metadata());
         writer.set_outline(outline(&self.properties.title, self.headings));
@@ -229,10 +252,11 @@ impl Document {
             writer.embed_file(file);
         }
         let written = writer.finish().map_err(|error| PdfError::Writer(reason(&error)))?;
+        self.stop.check()?;
         if self.insertions.is_empty() {
-            return Ok(written);
+            return out.write_all(&written).map_err(PdfError::Output);
         }
-        stitch(&written, self.insertions)
+        stitch(written, self.insertions, &self.stop, out)
     }
 
     pub(super) fn turn(&mut self) {

@@ -107,6 +107,11 @@ impl<'a> Table<'a> {
         table
     }
 
+    /// Whether the document is not wanted any more.
+    pub fn is_stopped(&self) -> bool {
+        self.document.is_stopped()
+    }
+
     /// Writes a row. Cells that are missing are empty; of those beyond the last column nothing is lost, they join it.
     pub fn row<S: AsRef<str>>(&mut self, cells: &[S]) {
         let last = self.widths.len().saturating_sub(1);
