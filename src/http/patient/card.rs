@@ -146,8 +146,9 @@ pub(in crate::http) async fn issue(
 ) -> Result<String, Error> {
     if &*access.scope.application != LOCAL_APPLICATION {
         service.throttle.charge_record(&access.subject)?;
+        service.throttle.charge_card(&access.subject)?;
     }
-    let turn = service.record_turn(&access.subject).await?;
+    let turn = service.document_turn(&access.subject).await?;
     let consent = access.subject.clone();
     let begun = service
         .blocking(move |service| service.store.begin_card(&consent))
