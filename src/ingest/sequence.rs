@@ -13,8 +13,10 @@ use rustc_hash::FxHashSet;
 use super::block::{Block, Origin};
 use super::buffer::Buffer;
 use super::condition::{Condition, Keys};
+use super::contexts::{Contexts, Filed, Wanted};
 use super::document::{Held, OnMatch, Prepared};
 use super::error::{IngestError, Reason, Refusal};
+use super::filing::Filing;
 use super::identifiers::{Identifiers, Match};
 use super::late::{Late, LateResource};
 use super::library::Library;
@@ -49,6 +51,16 @@ pub(super) struct Sequence {
     pub(super) summary: Summary,
     normalizer: Normalizer,
     owners: Arc<Owners>,
+    /// What Binaries may stand for, where nothing is written before the end.
+    contexts: Contexts,
+}
+
+/// Which resources that waited are stored.
+enum Round<'r> {
+    /// Those that do not stand for others; what the others stand for is noted.
+    First(&'r mut Wanted),
+    /// Those that stand for others.
+    Second(&'r Contexts),
 }
 
 /// A held resource's place in the input.
@@ -75,6 +87,7 @@ impl Sequence {
             sink,
             library,
             summary: Summary::default(),
+            contexts: Contexts::new(normalizer.keys()),
             normalizer,
             owners,
         }
@@ -144,7 +157,15 @@ impl Sequence {
                 let block = ready
                     .entry(resource.ty)
                     .or_insert_with(|| Block::new(resource.ty, Arc::clone(&file), 0));
-                self.file(&resource.text, Some(id), &links, &place, block);
+                let mut wanted = Wanted::new();
+                self.file(
+                    &resource.text,
+                    Some(id),
+                    &links,
+                    &place,
+                    block,
+                    &mut Round::First(&mut wanted),
+                );
             }
         }
         ready.into_values().try_for_each(|block| self.deliver(block))
@@ -216,7 +237,7 @@ impl Sequence {
             links.settled.insert(wait.reference.clone(), target);
         }
         let waits: FxHashSet<&str> = resource.waits.iter().map(|wait| wait.reference.as_str()).collect();
-        if links.settled.len() == waits.len() {
+        if links.settled.len() == waits.len() && !resource.stands_for_another {
             return Ok(Some(links));
         }
         // What is known by the address of an entry is known only now, and stays so.
@@ -246,7 +267,15 @@ impl Sequence {
     }
 
     /// Normalizes a resource once more, now that what it waited for is settled, into a block.
-    fn file(&mut self, text: &[u8], id: Option<&str>, links: &Links, place: &Place, block: &mut Block) {
+    fn file(
+        &mut self,
+        text: &[u8],
+        id: Option<&str>,
+        links: &Links,
+        place: &Place,
+        block: &mut Block,
+        round: &mut Round<'_>,
+    ) {
         let mut tape = Tape::new();
         let refusal = |ty, reason| Refusal {
             file: Arc::clone(&place.file),
@@ -268,10 +297,30 @@ impl Sequence {
         };
         match self.normalizer.normalize(root, id, links) {
             Ok(normalized) => {
+                let filed = match (&normalized.filing, round) {
+                    (Filing::As(ty, id), Round::First(wanted)) => {
+                        let id = self.normalizer.stored_id(*ty, id);
+                        wanted.entry(*ty).or_default().insert(id);
+                        return;
+                    }
+                    (Filing::As(ty, id), Round::Second(contexts)) => {
+                        Some(contexts.of(*ty, &self.normalizer.stored_id(*ty, id)))
+                    }
+                    (_, Round::First(_)) => None,
+                    (_, Round::Second(_)) => return,
+                };
                 self.summary.unresolved += u64::from(normalized.unresolved);
-                self.owners
-                    .push(block, &normalized, &self.normalizer, place.origin, place.ordinal);
+                let (origin, ordinal) = (place.origin, place.ordinal);
+                match filed {
+                    Some(filed) => {
+                        self.owners
+                            .push_filed(block, &normalized, &self.normalizer, &filed, origin, ordinal)
+                    }
+                    None => self.owners.push(block, &normalized, &self.normalizer, origin, ordinal),
+                }
             }
+            // It was told in the first round.
+            Err(_) if matches!(round, Round::Second(_)) => {}
             Err(Rejected { ty, reason }) => {
                 self.summary.refuse(refusal(ty, reason));
             }
@@ -283,6 +332,39 @@ impl Sequence {
         if self.late.is_empty() {
             return Ok(());
         }
+        let mut wanted = Wanted::new();
+        self.end_of(&mut Round::First(&mut wanted))?;
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let contexts = self.look_up(&wanted)?;
+        self.end_of(&mut Round::Second(&contexts))
+    }
+
+    /// Under whom the resources are filed that are wanted, as of now.
+    fn look_up(&self, wanted: &Wanted) -> Result<Contexts, IngestError> {
+        let mut contexts = Contexts::new(self.normalizer.keys());
+        if let Sink::Survey(survey) = &self.sink {
+            for (ty, id) in wanted.iter().flat_map(|(ty, ids)| ids.iter().map(|id| (*ty, id))) {
+                if let Some(owner) = survey.owner(ty, id) {
+                    contexts.add(ty, id, Filed { owner, patient: None });
+                }
+            }
+            return Ok(contexts);
+        }
+        self.library.filed(wanted, &mut contexts)?;
+        if let Sink::Buffer(buffer) = &self.sink {
+            for (ty, ids) in wanted {
+                let blocks = buffer.of(*ty).iter();
+                blocks.for_each(|block| contexts.note_wanted(block, ids));
+            }
+        }
+        contexts.add_all(&self.contexts);
+        Ok(contexts)
+    }
+
+    /// One round over what waited.
+    fn end_of(&mut self, round: &mut Round<'_>) -> Result<(), IngestError> {
         for late in self.late.read()? {
             let (late, latest) = late?;
             if !latest {
@@ -302,7 +384,7 @@ impl Sequence {
                 links.settled.insert(reference, target);
             }
             let mut block = Block::new(late.ty, Arc::clone(&place.file), late.text.len());
-            self.file(&late.text, None, &links, &place, &mut block);
+            self.file(&late.text, None, &links, &place, &mut block, round);
             self.deliver(block)?;
         }
         Ok(())
@@ -324,7 +406,10 @@ impl Sequence {
         match &mut self.sink {
             Sink::Buffer(buffer) => buffer.push(block),
             Sink::Survey(survey) => survey.note(&block),
-            Sink::Rules(ready) => ready.push(block),
+            Sink::Rules(ready) => {
+                self.contexts.note(&block);
+                ready.push(block);
+            }
         }
         Ok(())
     }
