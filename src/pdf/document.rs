@@ -12,7 +12,7 @@ use krilla::outline::{Outline, OutlineNode};
 use krilla::{Document as Writer, SerializeSettings};
 
 use super::font::Weight;
-use super::line::{Line, Setter, Style};
+use super::line::{Line, Setter, Style, piece, pieces};
 use super::page::{HEIGHT, LEFT, Pages, WIDTH};
 use super::stitch::{Insertion, stitch};
 use super::structure::{Kind, Structure};
@@ -31,6 +31,8 @@ const NOTE: Style = Style {
 };
 /// How far the text of a list's items is moved in, in points.
 const INDENT: f32 = 14.0;
+/// Pixels of all pictures of a document that are decoded to be written; one takes up to four bytes.
+const MAX_PIXELS: u64 = 48_000_000;
 /// Headings deeper than this look alike, and are not in the outline.
 const DEEPEST: u8 = 4;
 
@@ -44,6 +46,8 @@ pub struct Document {
     /// Files inside of the document, in the order they were given.
     files: Vec<EmbeddedFile>,
     insertions: Vec<Insertion>,
+    /// Pixels of pictures that there is room for yet: all of them are in memory at the end.
+    pub(super) pixels: u64,
     stop: Stop,
 }
 
@@ -76,6 +80,7 @@ impl Document {
             headings: Vec::new(),
             files: Vec::new(),
             insertions: Vec::new(),
+            pixels: MAX_PIXELS,
             stop: Stop::default(),
         })
     }
@@ -104,6 +109,7 @@ impl Document {
             weight: Weight::Bold,
             grey: 0,
         };
+        let (text, rest) = piece(text);
         let lines = self.setter.lines(text, style, WIDTH);
         if lines.is_empty() {
             return;
@@ -123,6 +129,9 @@ impl Document {
         self.place(lines, 0.0);
         self.structure.close();
         self.pages.advance(3.0);
+        if !rest.is_empty() {
+            self.paragraph(rest);
+        }
     }
 
     /// Writes a paragraph. Line ends in the text are kept.
@@ -139,8 +148,9 @@ impl Document {
     pub fn list<S: AsRef<str>>(&mut self, items: &[S]) {
         self.structure.open(Kind::List);
         for item in items {
-            let lines = self.setter.lines(item.as_ref(), TEXT, WIDTH - INDENT);
-            if lines.is_empty() {
+            let (text, rest) = piece(item.as_ref());
+            let lines = self.setter.lines(text, TEXT, WIDTH - INDENT);
+            if lines.is_empty() || self.is_stopped() {
                 continue;
             }
             self.structure.open(Kind::Item);
@@ -156,6 +166,10 @@ impl Document {
             self.structure.close();
             self.structure.open(Kind::ItemBody);
             self.place(lines, INDENT);
+            for text in pieces(rest) {
+                let lines = self.setter.lines(text, TEXT, WIDTH - INDENT);
+                self.place(lines, INDENT);
+            }
             self.structure.close();
             self.structure.close();
         }
@@ -264,9 +278,14 @@ impl Document {
     }
 
     fn block(&mut self, text: &str, style: Style) {
-        let lines = self.setter.lines(text, style, WIDTH);
         self.structure.open(Kind::Paragraph);
-        self.place(lines, 0.0);
+        for text in pieces(text) {
+            if self.is_stopped() {
+                break;
+            }
+            let lines = self.setter.lines(text, style, WIDTH);
+            self.place(lines, 0.0);
+        }
         self.structure.close();
         self.pages.advance(4.0);
     }

@@ -113,8 +113,9 @@ impl Document {
     }
 
     fn attached_picture(&mut self, attachment: Attachment, kind: Kind) -> Outcome {
-        match image::read(kind, attachment.bytes.clone()) {
-            Ok(image) => {
+        match image::read(kind, attachment.bytes.clone(), self.pixels) {
+            Ok((image, pixels)) => {
+                self.pixels -= pixels;
                 self.note(&type_and_address(&attachment));
                 self.picture(image, &attachment.title);
                 Outcome::Shown
