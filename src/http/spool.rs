@@ -3,14 +3,14 @@
 //!
 //! One answer, and all of a server together, have at most so many bytes. They count until the client has them all.
 
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Body;
 use bytes::Bytes;
-use tempfile::SpooledTempFile;
 
 /// Bytes of an answer that stay in memory.
 const IN_MEMORY: usize = 1 << 20;
@@ -41,11 +41,19 @@ pub(super) enum Full {
 /// An answer that is being written.
 #[derive(Debug)]
 pub(super) struct Spool {
-    file: SpooledTempFile,
+    written: Written,
+    folder: PathBuf,
     place: u64,
     length: u64,
     full: Option<Full>,
     spools: Arc<Spools>,
+}
+
+/// Where what was written is.
+#[derive(Debug)]
+enum Written {
+    Memory(Cursor<Vec<u8>>),
+    File(File),
 }
 
 impl Spools {
@@ -61,7 +69,8 @@ impl Spools {
     /// Begins an answer, whose file is in this folder.
     pub(super) fn begin(self: &Arc<Spools>, folder: &Path) -> Spool {
         Spool {
-            file: SpooledTempFile::new_in(IN_MEMORY, folder),
+            written: Written::Memory(Cursor::default()),
+            folder: folder.to_owned(),
             place: 0,
             length: 0,
             full: None,
@@ -80,10 +89,8 @@ impl Spool {
     pub(super) fn into_body(mut self, held: impl Send + 'static) -> io::Result<(u64, Body)> {
         self.rewind()?;
         let length = self.length;
-        if !self.file.is_rolled() {
-            let mut bytes = Vec::with_capacity(length as usize);
-            self.read_to_end(&mut bytes)?;
-            return Ok((length, Body::from(bytes)));
+        if let Written::Memory(bytes) = &mut self.written {
+            return Ok((length, Body::from(std::mem::take(bytes.get_mut()))));
         }
         let pieces = futures::stream::try_unfold((self, held), |(mut spool, held)| async move {
             // Waiting for the disk keeps nobody else.
@@ -125,19 +132,33 @@ impl Write for Spool {
             self.full = Some(full);
             return Err(io::Error::other(full));
         }
-        let written = self.file.write(bytes)?;
+        if let Written::Memory(memory) = &self.written
+            && self.place + bytes.len() as u64 > IN_MEMORY as u64
+        {
+            let mut file = unnamed(&self.folder)?;
+            file.write_all(memory.get_ref())?;
+            file.seek(SeekFrom::Start(self.place))?;
+            self.written = Written::File(file);
+        }
+        let written = match &mut self.written {
+            Written::Memory(memory) => memory.write(bytes)?,
+            Written::File(file) => file.write(bytes)?,
+        };
         self.place += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        Ok(())
     }
 }
 
 impl Read for Spool {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(bytes)?;
+        let read = match &mut self.written {
+            Written::Memory(memory) => memory.read(bytes)?,
+            Written::File(file) => file.read(bytes)?,
+        };
         self.place += read as u64;
         Ok(read)
     }
@@ -145,7 +166,10 @@ impl Read for Spool {
 
 impl Seek for Spool {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.place = self.file.seek(to)?;
+        self.place = match &mut self.written {
+            Written::Memory(memory) => memory.seek(to)?,
+            Written::File(file) => file.seek(to)?,
+        };
         Ok(self.place)
     }
 }
@@ -154,6 +178,14 @@ impl Drop for Spool {
     fn drop(&mut self) {
         self.spools.used.fetch_sub(self.length, Ordering::Relaxed);
     }
+}
+
+/// A file that never has a name where the system can do so, and that only this process's user may open.
+fn unnamed(folder: &Path) -> io::Result<File> {
+    let file = tempfile::tempfile_in(folder)?;
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -180,7 +212,7 @@ mod tests {
                 spool.write_all(b"ab").unwrap();
                 spool.seek(SeekFrom::End(0)).unwrap();
             }
-            assert_eq!(spool.file.is_rolled(), on_disk, "{bytes}");
+            assert_eq!(matches!(spool.written, Written::File(_)), on_disk, "{bytes}");
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
             let (length, body) = spool.into_body(()).unwrap();
             let read = axum::body::to_bytes(body, usize::MAX).await.unwrap();
@@ -200,9 +232,11 @@ mod tests {
         use std::os::unix::fs::MetadataExt;
 
         let folder = tempfile::tempdir().unwrap();
-        let mut spool = written(&Spools::new(100 << 20, 10 << 20), folder.path(), 2 * IN_MEMORY).unwrap();
-        let written = std::mem::replace(&mut spool.file, SpooledTempFile::new(0));
-        let about = written.into_file().unwrap().metadata().unwrap();
+        let spool = written(&Spools::new(100 << 20, 10 << 20), folder.path(), 2 * IN_MEMORY).unwrap();
+        let Written::File(file) = &spool.written else {
+            panic!("it is in memory");
+        };
+        let about = file.metadata().unwrap();
         assert_eq!((about.mode() & 0o077, about.nlink()), (0, 0));
     }
 
