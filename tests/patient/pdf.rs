@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tabularium::http::Limits;
 use tabularium::ingest::{Options, Session};
 
-use crate::harness::command::{done, imported, record, run};
+use crate::harness::command::{done, imported, record, refuses_what_all_refuse, run};
 use crate::harness::server::Server;
 use crate::harness::shared;
 use crate::pdf::reading::{assert_in_order, pages, squeezed, text};
@@ -379,9 +379,7 @@ fn the_command_says_what_is_wrong() {
     let scratch = tempfile::tempdir().unwrap();
     let lake = scratch.path().join("lake");
     imported(&lake, "{\"resourceType\":\"Patient\",\"id\":\"ann\"}\n");
-    let done = record("pdf", &lake, &["--patient", "nobody"]);
-    assert_eq!(done.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&done.stderr).contains("there is no Patient with the id \"nobody\""));
+    refuses_what_all_refuse("pdf", &lake);
     let done = record("pdf", &lake, &["--patient", "ann"]);
     assert!(done.status.success() && done.stdout.starts_with(b"%PDF-"));
 }
