@@ -110,6 +110,8 @@ function wordsOf(value) {
 }
 
 function codeOf({ system, code }) {
+  const published = /^http:\/\/hl7\.org\/fhir\/sid\/(.+)$/.exec(system ?? '');
+  if (published) return `${code} (${published[1]})`;
   if (!system || system.startsWith('http://terminology.hl7.org/') || system.startsWith('http://hl7.org/')) return code;
   return `${code} (${system.replace(/^https?:\/\/(www\.)?/, '')})`;
 }

@@ -183,7 +183,8 @@ async function showCard(bytes, label) {
   const about = [['Shared as', label], ['Patient', nameOf(patient)], ['Born', patient?.birthDate], ['Issued', dateOf(issued)], ['Issued by', issuer], ['Signature', verdict]];
   action('Download health card', () => download(bytes, CARD, 'health-card.smart-health-card'));
   action('Print or save as PDF', () => window.print());
-  present(label || 'SMART Health Card', about, card.sections);
+  at('sections').append(element('p', 'Where records have codes, a health card leaves the words out.', { className: 'faint' }));
+  present('Health card', about, card.sections);
 }
 
 function show(bytes, contentType, label) {
