@@ -22,8 +22,8 @@ pub(super) struct RateArgs {
     /// many at once; 0 is no limit. They count as requests, too
     #[arg(long, value_name = "N", default_value_t = 100)]
     record_rate_limit: u32,
-    /// Health cards per minute that one consent may ask for, all of them at once after a rest; 0 is no limit. Each leaves
-    /// a row in the store, by which it can be revoked. They count as operations on all records, too
+    /// Health cards per minute that one consent may ask for, all of them at once after a rest; 0 is no limit. Each
+    /// leaves a row in the store, by which it can be revoked. They count as operations on all records, too
     #[arg(long, value_name = "N", default_value_t = 60)]
     card_rate_limit: u32,
     /// Requests per second from one address without a credential, or with one that is refused, five times as many at

@@ -19,8 +19,8 @@ pub struct Limits {
     /// Operations on all of a patient's records that are under way at once, beside the first one of each credential; further ones wait
     /// for `patience`. One credential has half as many at most.
     pub records: usize,
-    /// Documents made of all of a patient's records (pages, health cards) that are under way at once, beside the first one of each
-    /// credential; further ones wait for `patience`. One credential has two at most.
+    /// Documents made of all of a patient's records (pages, health cards) that are under way at once, beside the first
+    /// one of each credential; further ones wait for `patience`. One credential has two at most.
     pub documents: usize,
     /// Bytes of such documents that were made and are on their way to their clients.
     pub spools: u64,
@@ -57,7 +57,8 @@ pub struct Rates {
     pub credential: Option<Rate>,
     /// For each consent, and each key of an application, of operations on all of a patient's records. They count as requests, too.
     pub records: Option<Rate>,
-    /// For each consent, of health cards, each of which leaves a row in the store for good. They count as operations on all records, too.
+    /// For each consent, of health cards, each of which leaves a row in the store for good. They count as operations on
+    /// all records, too.
     pub cards: Option<Rate>,
     /// For each address, of requests without a credential or with one that is refused.
     pub address: Option<Rate>,

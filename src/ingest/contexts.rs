@@ -1,5 +1,5 @@
-//! Whose a Binary is that stands for another resource: R4 has its `securityContext` name one that says who may see it. The
-//! Binary is filed as that resource is, be it of the input or of the lake.
+//! Whose a Binary is that stands for another resource: R4 has its `securityContext` name one that says who may see it.
+//! The Binary is filed as that resource is, be it of the input or of the lake.
 //!
 //! Such a Binary waits for the end of the input. What the input and the lake have is looked up then, all at once.
 
@@ -12,8 +12,8 @@ use super::condition::Keys;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owner::APPLICATION_ONLY;
 
-/// What a Binary may stand for where rules are applied: nothing of the input can be looked up then, so these are noted as
-/// they come.
+/// What a Binary may stand for where rules are applied: nothing of the input can be looked up then, so these are noted
+/// as they come.
 const NOTED: [&str; 10] = [
     "CarePlan",
     "Communication",

@@ -1,8 +1,9 @@
 //! Under whom a resource is filed.
 //!
-//! A row belongs to the person whom its root `subject`, `patient` or `beneficiary` refers to by a relative reference, a Binary to whom
-//! its `securityContext` refers, and one that stands for another resource to whom that belongs; failing that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot tell, the
-//! row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owner`'s matter.
+//! A row belongs to the person whom its root `subject`, `patient` or `beneficiary` refers to by a relative reference, a
+//! Binary to whom its `securityContext` refers, and one that stands for another resource to whom that belongs; failing
+//! that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot tell,
+//! the row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owner`'s matter.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -124,7 +125,8 @@ pub(super) fn is_never_shared(ty: TypeId) -> bool {
 struct Plan {
     is_patient: bool,
     always: bool,
-    /// Which of `subject`, `patient`, `beneficiary` and `securityContext` are root elements of it that may refer to a Patient.
+    /// Which of `subject`, `patient`, `beneficiary` and `securityContext` are root elements of it that may refer to a
+    /// Patient.
     direct: Vec<&'static str>,
     /// Where the compartment's parameters look.
     compartment: Vec<Vec<&'static str>>,

@@ -135,7 +135,8 @@ impl<'p> Opened<'p> {
         Ok(())
     }
 
-    /// Visits the application's rows with one of these ids: position, id, owner, and the Patient that they are filed under.
+    /// Visits the application's rows with one of these ids: position, id, owner, and the Patient that they are filed
+    /// under.
     pub(super) fn filed(
         &self,
         application: &str,

@@ -101,8 +101,8 @@ fn every_record_stands_in_its_section() {
     }
 }
 
-/// A Binary's `securityContext` was looked at by nobody, so no patient had the Binaries of an import, and their bytes stood
-/// in no pages.
+/// A Binary's `securityContext` was looked at by nobody, so no patient had the Binaries of an import, and their bytes
+/// stood in no pages.
 #[test]
 fn an_imported_binary_is_its_patients_and_nobody_elses() {
     let server = Server::imported(&records());
@@ -147,8 +147,9 @@ fn asked(server: &Server, path: &str, token: &str) -> TcpStream {
     client
 }
 
-/// Pages were made to the end for clients that had left. A credential makes two files at a time, so whether they are still being made
-/// can be seen from outside: a third is turned away. An authorization that is not there is told once there is a turn.
+/// Pages were made to the end for clients that had left. A credential makes two files at a time, so whether they are
+/// still being made can be seen from outside: a third is turned away. An authorization that is not there is told once
+/// there is a turn.
 #[test]
 fn a_client_that_leaves_stops_its_pages() {
     let server = slow_server();
