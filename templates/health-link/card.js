@@ -100,7 +100,7 @@ const listed = (value) => (Array.isArray(value) ? value : value === undefined ||
 
 // Cards leave out words where there are codes, so a code stands with its system.
 function wordsOf(value) {
-  return listed(value).map((one) => {
+  return listed(value).filter((one) => one !== null).map((one) => {
     if (typeof one === 'string') return one;
     if (one.text) return one.text;
     const coding = (one.coding ?? [one]).find(({ display, code }) => display || code);
