@@ -89,7 +89,10 @@ impl Link {
     /// A file of a media type.
     fn file(&self, jwe: &str, media: &str) -> Value {
         let (header, file) = decrypted(self.payload["key"].as_str().unwrap(), jwe);
-        assert_eq!(header, json!({"alg": "dir", "enc": "A256GCM", "zip": "DEF", "cty": media}));
+        assert_eq!(
+            header,
+            json!({"alg": "dir", "enc": "A256GCM", "zip": "DEF", "cty": media})
+        );
         file
     }
 }

@@ -32,18 +32,21 @@ pub(super) fn create() -> Operation {
         "flag": {"type": "string", "enum": ["", "P", "U"], "description": "P with a passcode, which needs no flag; U for a \
             file without a manifest"},
     });
-    Operation::new("createHealthLink", "Makes a SMART Health Link to the patient's summary, or to all records as a health card")
-        .body(
-            JSON,
-            "What the link is like; every member may be left out",
-            &named("NewHealthLink", object(&[], asked)),
-        )
-        .response(
-            201,
-            "The link, this once",
-            JSON,
-            &named("CreatedHealthLink", object(&required, members)),
-        )
+    Operation::new(
+        "createHealthLink",
+        "Makes a SMART Health Link to the patient's summary, or to all records as a health card",
+    )
+    .body(
+        JSON,
+        "What the link is like; every member may be left out",
+        &named("NewHealthLink", object(&[], asked)),
+    )
+    .response(
+        201,
+        "The link, this once",
+        JSON,
+        &named("CreatedHealthLink", object(&required, members)),
+    )
 }
 
 pub(super) fn list() -> Operation {
