@@ -1,5 +1,7 @@
 //! `tabularium pdf`: a patient's records as pages, as the server's `$pdf` gives them out.
 
+use std::io::Cursor;
+
 use chrono::DateTime;
 
 use super::failure::Failure;
@@ -43,9 +45,10 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     }];
     let moment = DateTime::from_timestamp_micros(opened.now).unwrap_or_default();
     let draw = if arguments.zip { archive } else { document };
-    let (export, bytes) = draw(Export::new(moment, "Tabularium"), &parts).map_err(Failure::other)?;
+    let mut file = Cursor::new(Vec::new());
+    let export = draw(Export::new(moment, "Tabularium"), &parts, &mut file).map_err(Failure::other)?;
     if !export.failed.is_empty() {
         super::failure::warn("some documents could not be shown; the last page names them");
     }
-    arguments.record.write([Ok(bytes)])
+    arguments.record.write([Ok(file.into_inner())])
 }

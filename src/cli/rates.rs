@@ -18,10 +18,14 @@ pub(super) struct RateArgs {
     /// once; 0 is no limit. Tokens of the operator's own application `local` are not counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     rate_limit: u32,
-    /// Operations on all of a patient's records ($everything) per second that one credential may ask for, five times as
+    /// Operations on all of a patient's records per second that one credential may ask for, five times as
     /// many at once; 0 is no limit. They count as requests, too
     #[arg(long, value_name = "N", default_value_t = 100)]
     record_rate_limit: u32,
+    /// Health cards per minute that one consent may ask for, all of them at once after a rest; 0 is no limit. Each
+    /// leaves a row in the store, by which it can be revoked. They count as operations on all records, too
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    card_rate_limit: u32,
     /// Requests per second from one address without a credential, or with one that is refused, five times as many at
     /// once; 0 is no limit
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -40,6 +44,7 @@ impl RateArgs {
         Rates {
             credential: Rate::per_second(self.rate_limit),
             records: Rate::per_second(self.record_rate_limit),
+            cards: Rate::per_minute(self.card_rate_limit),
             address: Rate::per_second(self.address_rate_limit),
             writes: (self.address_rate_limit > 0).then_some(WRITES),
             flows: Rate::per_minute(self.flow_rate_limit),

@@ -3,10 +3,16 @@
 
 use serde_json::{Value, json};
 
-use super::routes::{list, named, object};
+use super::routes::{Operation, list, named, object};
 
 /// The media type of resources.
 pub(super) const FHIR: &str = "application/fhir+json";
+
+/// An operation that takes its parameters as strictly as a request wants.
+pub(super) fn with_handling(operation: Operation) -> Operation {
+    let handling = "handling=strict refuses unknown parameters, handling=lenient leaves them out";
+    operation.header("Prefer", handling)
+}
 
 /// Any resource.
 pub(super) fn resource() -> Value {

@@ -19,6 +19,11 @@ pub struct Limits {
     /// Operations on all of a patient's records that are under way at once, beside the first one of each credential; further ones wait
     /// for `patience`. One credential has half as many at most.
     pub records: usize,
+    /// Documents made of all of a patient's records (pages, health cards) that are under way at once, beside the first
+    /// one of each credential; further ones wait for `patience`. One credential has two at most.
+    pub documents: usize,
+    /// Bytes of such documents that were made and are on their way to their clients.
+    pub spools: u64,
     /// How long a search, a view or such an operation waits for its turn.
     pub patience: Duration,
     /// Bytes of a request's path and query.
@@ -52,6 +57,9 @@ pub struct Rates {
     pub credential: Option<Rate>,
     /// For each consent, and each key of an application, of operations on all of a patient's records. They count as requests, too.
     pub records: Option<Rate>,
+    /// For each consent, of health cards, each of which leaves a row in the store for good. They count as operations on
+    /// all records, too.
+    pub cards: Option<Rate>,
     /// For each address, of requests without a credential or with one that is refused.
     pub address: Option<Rate>,
     /// For each address, of requests that leave something in the store without a credential: applications for access, registrations.
@@ -64,9 +72,16 @@ pub struct Rates {
 
 impl Rates {
     pub(super) fn limit_anything(&self) -> bool {
-        [self.credential, self.records, self.address, self.writes, self.flows]
-            .iter()
-            .any(Option::is_some)
+        [
+            self.credential,
+            self.records,
+            self.cards,
+            self.address,
+            self.writes,
+            self.flows,
+        ]
+        .iter()
+        .any(Option::is_some)
     }
 }
 
@@ -113,6 +128,8 @@ impl Default for Limits {
             queries: (processors * 4).max(8),
             views: (processors * 2).max(4),
             records: (processors * 2).max(4),
+            documents: processors.max(2),
+            spools: 8 << 30,
             patience: Duration::from_secs(10),
             // Links to further pages repeat what a POST said, a list of a thousand patients for one.
             url: 60 * 1_024,

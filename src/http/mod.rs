@@ -46,6 +46,7 @@ mod search;
 mod server;
 mod service;
 mod shape;
+mod spool;
 mod stream;
 mod throttle;
 mod turns;

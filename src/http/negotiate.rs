@@ -1,8 +1,10 @@
 //! What form the answer takes: `_format` before `Accept`, JSON whenever it is admitted, and `_pretty`; and how
 //! strictly a request wants to be taken.
 
-use axum::http::header::ACCEPT;
+use axum::body::Body;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::Response;
 
 use super::error::Error;
 use crate::search::{Handling, shown};
@@ -105,6 +107,14 @@ impl Preferred {
     /// What is done: FHIR takes requests leniently that do not say.
     pub(super) fn handling(self) -> Handling {
         self.0.unwrap_or_default()
+    }
+
+    /// An answer of FHIR, which says which wish was met.
+    pub(super) fn answer(self, body: Body) -> Response {
+        let mut response = Response::new(body);
+        response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
+        self.confirm(response.headers_mut());
+        response
     }
 
     /// Says in an answer which wish was met.

@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 
 use super::auth::Caller;
-use super::described::{FHIR, bundle};
+use super::described::{FHIR, bundle, with_handling};
 use super::error::Error;
-use super::negotiate::{FHIR_JSON, Preferred, json_admitted, pretty_value};
+use super::negotiate::{Preferred, json_admitted, pretty_value};
 use super::pretty::pretty;
 use super::resource_type::resource_type;
 use super::routes::{Operation, Route, schema};
@@ -67,9 +66,8 @@ fn described_post(id: &'static str) -> Operation {
 }
 
 fn with_wishes(operation: Operation) -> Operation {
-    let strictly = "handling=strict refuses unknown parameters, handling=lenient leaves them out";
     let explained = "true or json: the answer says how it came about, to application tokens on a server that allows it";
-    operation.header("Prefer", strictly).header("X-Explain", explained)
+    with_handling(operation).header("X-Explain", explained)
 }
 
 /// A search whose parameters stand in the URL.
@@ -218,8 +216,8 @@ async fn answer(
     mut parameters: Vec<RawParameter>,
     headers: &HeaderMap,
 ) -> Result<Response, Error> {
-    json_admitted(headers, last(&parameters, "_format"))?;
-    let indented = pretty_value(last(&parameters, "_pretty"))?;
+    json_admitted(headers, raw::last(&parameters, "_format"))?;
+    let indented = pretty_value(raw::last(&parameters, "_pretty"))?;
     patient_wildcard::in_query(&mut parameters, &access)?;
     let explained = explain::wanted(headers, &access, &service)?;
     let turn = service.turn().await?;
@@ -266,13 +264,11 @@ async fn answer(
         }
     };
     let (bundle, timing) = service.workers.run(search).await??;
-    let mut response = Response::new(if indented {
-        Body::from(pretty(&bundle))
-    } else {
-        Body::from(bundle)
-    });
-    response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
-    preferred.confirm(response.headers_mut());
+    let body = match indented {
+        true => Body::from(pretty(&bundle)),
+        false => Body::from(bundle),
+    };
+    let mut response = preferred.answer(body);
     if let Some(timing) = timing {
         let timing = HeaderValue::from_str(&timing).map_err(Error::internal)?;
         response.headers_mut().insert(explain::SERVER_TIMING, timing);
@@ -283,13 +279,4 @@ async fn answer(
 /// A page, and how long its steps took.
 fn timed((page, explanation): (Bytes, Explanation)) -> (Bytes, Option<String>) {
     (page, Some(explanation.server_timing()))
-}
-
-/// The value of a parameter, the last when it comes several times; an empty one is none.
-fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
-    parameters
-        .iter()
-        .rev()
-        .find(|parameter| parameter.name == name && !parameter.value.is_empty())
-        .map(|parameter| parameter.value.as_str())
 }

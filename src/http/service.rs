@@ -11,6 +11,7 @@ use super::error::Error;
 use super::limits::Limits;
 use super::routes::{Document, open_paths, script_paths};
 use super::shape::Counts;
+use super::spool::{Spool, Spools};
 use super::throttle::Throttle;
 use super::turns::{Turn, Turns};
 use super::workers::Workers;
@@ -21,6 +22,11 @@ use crate::search::Engine;
 use crate::sync::client::Client;
 use crate::sync::intent;
 use crate::terminology::Terminology;
+
+/// Documents of one credential that are made at once.
+const DOCUMENTS_OF_ONE: usize = 2;
+/// Bytes of a document, attachments included.
+const LARGEST_DOCUMENT: u64 = 512 << 20;
 
 /// What a server is made of.
 pub struct Options {
@@ -71,6 +77,8 @@ pub struct Service {
     queries: Arc<Semaphore>,
     views: Turns,
     records: Turns,
+    documents: Turns,
+    spools: Arc<Spools>,
 }
 
 impl std::fmt::Debug for Service {
@@ -113,6 +121,8 @@ impl Service {
             queries: Arc::new(Semaphore::new(limits.queries)),
             views: Turns::new(limits.views),
             records: Turns::new(limits.records),
+            documents: Turns::with_share(limits.documents, DOCUMENTS_OF_ONE),
+            spools: Spools::new(limits.spools, LARGEST_DOCUMENT),
             limits,
             explain,
             sources,
@@ -156,6 +166,16 @@ impl Service {
     /// A turn for an operation on all of a patient's records, to be held until they are out.
     pub(super) async fn record_turn(&self, credential: &str) -> Result<Turn, Error> {
         self.turn_of(&self.records, credential).await
+    }
+
+    /// A turn for a document that is made of all of a patient's records.
+    pub(super) async fn document_turn(&self, credential: &str) -> Result<Turn, Error> {
+        self.turn_of(&self.documents, credential).await
+    }
+
+    /// A place for such a document, beside the records that it is made of.
+    pub(super) fn spool(&self) -> Spool {
+        self.spools.begin(&self.lake.folder().data())
     }
 
     async fn turn_of(&self, turns: &Turns, credential: &str) -> Result<Turn, Error> {

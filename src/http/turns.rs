@@ -33,8 +33,8 @@ struct Share {
 
 /// A place, given back when it is dropped.
 pub(super) struct Turn {
-    _place: OwnedSemaphorePermit,
-    _first: Option<First>,
+    place: Option<OwnedSemaphorePermit>,
+    first: Option<First>,
     _own: OwnedSemaphorePermit,
     _member: Member,
 }
@@ -50,12 +50,17 @@ struct Member {
 struct First(Arc<Share>);
 
 impl Turns {
-    /// So many places.
+    /// So many places, half of them for one credential.
     pub(super) fn new(places: usize) -> Turns {
+        Turns::with_share(places, (places / 2).max(1))
+    }
+
+    /// So many places, and how many of them one credential may hold.
+    pub(super) fn with_share(places: usize, each: usize) -> Turns {
         Turns(Arc::new(Places {
             first: Arc::new(Semaphore::new(places.max(1) * FIRST_FOR_EACH)),
             further: Arc::new(Semaphore::new(places)),
-            each: (places / 2).max(1),
+            each,
             shares: Mutex::default(),
         }))
     }
@@ -71,8 +76,8 @@ impl Turns {
         };
         let place = of.clone().acquire_owned().await.ok()?;
         Some(Turn {
-            _place: place,
-            _first: first,
+            place: Some(place),
+            first,
             _own: own,
             _member: member,
         })
@@ -91,6 +96,16 @@ impl Turns {
             credential: credential.into(),
             share: share.clone(),
         }
+    }
+}
+
+impl Turn {
+    /// Gives the place to others once all is computed; what is kept counts for the credential alone, until it has what
+    /// was computed for it.
+    pub(super) fn computed(mut self) -> Turn {
+        self.place = None;
+        self.first = None;
+        self
     }
 }
 
@@ -139,6 +154,23 @@ mod tests {
         assert!(now(&turns, "other 0").is_some());
         drop(held);
         assert!(now(&turns, "greedy").is_some());
+    }
+
+    /// Clients that are slow to take what was made for them keep nobody waiting but themselves.
+    #[test]
+    fn what_is_computed_counts_for_its_credential_alone() {
+        let turns = Turns::with_share(1, 2);
+        let mut slow: Vec<Turn> = Vec::new();
+        for at in 0..FIRST_FOR_EACH * 3 {
+            let name = format!("slow {at}");
+            slow.push(now(&turns, &name).unwrap().computed());
+            slow.push(now(&turns, &name).unwrap().computed());
+            assert!(now(&turns, &name).is_none());
+        }
+        assert!(now(&turns, "other").is_some());
+        slow.clear();
+        assert!(turns.0.shares.lock().unwrap().is_empty());
+        assert!(now(&turns, "slow 0").is_some());
     }
 
     #[test]

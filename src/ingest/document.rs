@@ -52,6 +52,8 @@ pub(super) struct Held {
     pub(super) waits: Vec<Wait>,
     pub(super) identifiers: Vec<Key>,
     pub(super) on_match: Option<OnMatch>,
+    /// Whether it may have to be filed as another resource is, which may come later.
+    pub(super) stands_for_another: bool,
 }
 
 /// What a conditional entry does when another resource answers its condition.
@@ -271,7 +273,7 @@ impl Preparer {
             Err(Rejected { ty, reason }) => return batch.refuse(origin, ty, reason),
         };
         batch.prepared.unresolved += u64::from(normalized.unresolved);
-        if normalized.waits.is_empty() && on_match.is_none() {
+        if normalized.waits.is_empty() && on_match.is_none() && !normalized.stands_for_another {
             self.file(&normalized, origin, ordinal, &mut batch.prepared);
             return;
         }
@@ -286,7 +288,7 @@ impl Preparer {
         let waits = normalized.waits;
         let identifiers = self.normalizer.identifiers.clone();
         let text = self.normalizer.text().as_bytes().to_vec();
-        let (ty, id) = (normalized.ty, normalized.source_id);
+        let (ty, id, stands_for_another) = (normalized.ty, normalized.source_id, normalized.stands_for_another);
         batch.prepared.held.push(Held {
             ty,
             id,
@@ -296,6 +298,7 @@ impl Preparer {
             waits,
             identifiers,
             on_match,
+            stands_for_another,
         });
     }
 

@@ -1,8 +1,9 @@
 //! Under whom a resource is filed.
 //!
-//! A row belongs to the person whom its root `subject`, `patient` or `beneficiary` refers to by a relative reference; failing
-//! that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot tell, the
-//! row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owner`'s matter.
+//! A row belongs to the person whom its root `subject`, `patient` or `beneficiary` refers to by a relative reference, a
+//! Binary to whom its `securityContext` refers, and one that stands for another resource to whom that belongs; failing
+//! that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot tell,
+//! the row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owner`'s matter.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -13,11 +14,16 @@ use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
 use crate::lake::json::Value;
 
+/// The element of a Binary that says whose it is.
+const CONTEXT: &str = "securityContext";
+
 /// Where a row goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Filing {
     /// Under this Patient, by id.
     Person(String),
+    /// As this resource is, which a Binary stands for.
+    As(TypeId, String),
     /// It names a person who cannot be told: only the application as a whole sees it.
     ApplicationOnly,
     /// It names nobody.
@@ -38,8 +44,23 @@ pub(super) fn file_under(ty: TypeId, id: &str, root: Value<'_>, resolved: &Resol
     match named {
         Named { unknown: true, .. } | Named { several: true, .. } => Filing::ApplicationOnly,
         Named { patient: Some(id), .. } => Filing::Person(id),
-        Named { patient: None, .. } => Filing::Shared,
+        Named { patient: None, .. } => match context(ty, root).and_then(resolved).as_deref().map(Reference::parse) {
+            Some(Reference::Relative(target)) => Filing::As(target.ty, target.id.to_owned()),
+            _ => Filing::Shared,
+        },
     }
+}
+
+/// What says for which resource a Binary stands.
+fn context(ty: TypeId, root: Value<'_>) -> Option<Value<'_>> {
+    let is_context = |name: &&str| *name == CONTEXT;
+    let name = plan(ty).direct.iter().find(|name| is_context(name))?;
+    root.get(name)?.get("reference")
+}
+
+/// Whether a resource may have to be filed as another one is.
+pub(super) fn stands_for_another(ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
+    !matches!(filing, Filing::Person(_)) && context(ty, root).is_some()
 }
 
 /// Visits the references that decide whom a resource is filed under, with whom each names.
@@ -77,7 +98,7 @@ pub fn patient_of(ty: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> O
     let id = root.get_str("id").unwrap_or_default();
     match file_under(ty, &id, root, resolved) {
         Filing::Person(id) => Some(id),
-        Filing::ApplicationOnly | Filing::Shared => None,
+        Filing::As(..) | Filing::ApplicationOnly | Filing::Shared => None,
     }
 }
 
@@ -104,7 +125,8 @@ pub(super) fn is_never_shared(ty: TypeId) -> bool {
 struct Plan {
     is_patient: bool,
     always: bool,
-    /// Which of `subject`, `patient` and `beneficiary` are root elements of it that may refer to a Patient.
+    /// Which of `subject`, `patient`, `beneficiary` and `securityContext` are root elements of it that may refer to a
+    /// Patient.
     direct: Vec<&'static str>,
     /// Where the compartment's parameters look.
     compartment: Vec<Vec<&'static str>>,
@@ -121,7 +143,7 @@ fn make_plan(ty: TypeId) -> Plan {
         is_patient: def.name == "Patient",
         ..Plan::default()
     };
-    for name in ["subject", "patient", "beneficiary"] {
+    for name in ["subject", "patient", "beneficiary", CONTEXT] {
         let Some(element) = facts().element(ty, name) else {
             continue;
         };
@@ -324,6 +346,10 @@ mod tests {
                 person("p"),
             ),
             (
+                r#"{"resourceType":"Binary","securityContext":{"reference":"Patient/p"}}"#,
+                person("p"),
+            ),
+            (
                 r#"{"resourceType":"Appointment","participant":[{"actor":{"display":"Dr"}},{"actor":{"reference":"Patient/p"}}]}"#,
                 person("p"),
             ),
@@ -343,9 +369,31 @@ mod tests {
             r##"{"resourceType":"Observation","contained":[{"resourceType":"Patient","id":"c"}],"subject":{"reference":"#c"}}"##,
             r#"{"resourceType":"Observation","subject":{"display":"Somebody"},"performer":[{"reference":"Patient/p"}]}"#,
             r#"{"resourceType":"Observation","performer":[{"type":"Patient","display":"Somebody"}]}"#,
+            r#"{"resourceType":"Binary","securityContext":{"reference":"https://example.org/fhir/Patient/p"}}"#,
             r#"{"resourceType":"Person","link":[{"target":{"reference":"Patient/p"}},{"target":{"reference":"Patient/q"}}]}"#,
         ] {
             assert_eq!(filed(json), Filing::ApplicationOnly, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_binary_is_filed_as_what_it_stands_for() {
+        let report = resource_type("DiagnosticReport").unwrap();
+        for (json, expected) in [
+            (
+                r#"{"resourceType":"Binary","securityContext":{"reference":"DiagnosticReport/d"}}"#,
+                Filing::As(report, "d".to_owned()),
+            ),
+            (
+                r#"{"resourceType":"Binary","securityContext":{"reference":"http://example.org/DiagnosticReport/d"}}"#,
+                Filing::Shared,
+            ),
+            (
+                r#"{"resourceType":"Binary","securityContext":{"type":"DiagnosticReport","display":"A report"}}"#,
+                Filing::Shared,
+            ),
+        ] {
+            assert_eq!(filed(json), expected, "{json}");
         }
     }
 
@@ -360,6 +408,7 @@ mod tests {
             r#"{"resourceType":"Observation","subject":{},"performer":[{"display":"Somebody"}]}"#,
             r#"{"resourceType":"Appointment","participant":[{"actor":{"reference":"Location/l"}}]}"#,
             r#"{"resourceType":"Observation","subject":"Patient/p"}"#,
+            r#"{"resourceType":"Binary","contentType":"text/plain"}"#,
         ] {
             assert_eq!(filed(json), Filing::Shared, "{json}");
         }

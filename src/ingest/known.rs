@@ -11,7 +11,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::bloom_filter::Sbbf;
 use parquet::errors::ParquetError;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::error::IngestError;
 use crate::lake::LakeError;
@@ -126,6 +126,40 @@ impl<'p> Opened<'p> {
                                 },
                             );
                         }
+                    }
+                    row += batch.num_rows() as u64;
+                }
+            }
+            first += rows;
+        }
+        Ok(())
+    }
+
+    /// Visits the application's rows with one of these ids: position, id, owner, and the Patient that they are filed
+    /// under.
+    pub(super) fn filed(
+        &self,
+        application: &str,
+        wanted: &FxHashSet<String>,
+        mut visit: impl FnMut(u64, &str, i64, Option<&str>),
+    ) -> Result<(), IngestError> {
+        let ids: FxHashMap<&str, u32> = wanted.iter().map(|id| (id.as_str(), 0)).collect();
+        let mut first = 0u64;
+        for group in 0..self.metadata.metadata().num_row_groups() {
+            let rows = self.metadata.metadata().row_group(group).num_rows() as u64;
+            if self.may_hold(group, &ids)? {
+                let mut row = first;
+                for batch in self.read(group, &["id", "application", "owner", "patient"])? {
+                    let batch = batch?;
+                    let (ids, applications) = (self.texts(&batch, "id")?, self.texts(&batch, "application")?);
+                    let patients = self.texts(&batch, "patient")?;
+                    let owners = self.column(&batch, "owner")?.as_primitive_opt::<Int64Type>();
+                    let owners = owners.ok_or_else(|| self.unreadable("owner"))?;
+                    let is_wanted =
+                        |at: &usize| wanted.contains(ids.value(*at)) && applications.value(*at) == application;
+                    for at in (0..batch.num_rows()).filter(is_wanted) {
+                        let patient = patients.is_valid(at).then(|| patients.value(at));
+                        visit(row + at as u64, ids.value(at), owners.value(at), patient);
                     }
                     row += batch.num_rows() as u64;
                 }

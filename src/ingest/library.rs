@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::condition::{Key, Keys, Token};
+use super::contexts::{Contexts, Filed, Wanted};
 use super::error::IngestError;
 use super::known::{Opened, Rows};
 use crate::fhir::TypeId;
@@ -64,6 +65,37 @@ impl Library {
             self.visit(&Opened::open(path)?, ty, keys, &Rows::default(), visit)?;
         }
         Ok(())
+    }
+
+    /// Adds under whom the application's rows are filed that are wanted: those that were there, then those that were
+    /// written in this import.
+    pub(super) fn filed(&self, wanted: &Wanted, contexts: &mut Contexts) -> Result<(), IngestError> {
+        for (ty, ids) in wanted {
+            let table = self.base.table(self.mode, *ty);
+            for file in table.into_iter().flat_map(|table| &table.files) {
+                self.filed_in(&Opened::open(&file.path)?, *ty, ids, &deleted_rows(file)?, contexts)?;
+            }
+            for path in self.pending.get(ty).into_iter().flatten() {
+                self.filed_in(&Opened::open(path)?, *ty, ids, &Rows::default(), contexts)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn filed_in(
+        &self,
+        file: &Opened<'_>,
+        ty: TypeId,
+        ids: &FxHashSet<String>,
+        deleted: &Rows,
+        contexts: &mut Contexts,
+    ) -> Result<(), IngestError> {
+        file.filed(&self.application, ids, |row, id, owner, patient| {
+            if !deleted.contains(row) {
+                let patient = patient.map(str::to_owned);
+                contexts.add(ty, id, Filed { owner, patient });
+            }
+        })
     }
 
     fn visit(

@@ -9,6 +9,7 @@ mod block;
 mod buffer;
 mod chains;
 mod condition;
+mod contexts;
 mod copy;
 mod document;
 mod encode;

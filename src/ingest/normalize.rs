@@ -13,7 +13,7 @@ use super::block::Splice;
 use super::condition::{Key, Keys, resource_type};
 use super::copy::{Edit, Writer};
 use super::error::Reason;
-use super::filing::{Filing, file_under, is_never_shared, texts_of_people};
+use super::filing::{Filing, file_under, is_never_shared, stands_for_another, texts_of_people};
 use super::identifiers::keys_of;
 use super::links::{Links, Resolution, Wait, resolve};
 use super::marked::Marked;
@@ -34,6 +34,8 @@ pub(super) struct Normalized {
     pub(super) source_id: String,
     pub(super) splice: Splice,
     pub(super) filing: Filing,
+    /// Whether it may have to be filed as another resource is.
+    pub(super) stands_for_another: bool,
     pub(super) shared_refs: Vec<String>,
     pub(super) waits: Vec<Wait>,
     /// References that nothing resolves: `urn:` ones to nowhere and conditional ones that were settled in vain.
@@ -77,7 +79,7 @@ impl Normalizer {
     }
 
     /// The id under which a resource of the input is stored.
-    fn stored_id(&self, ty: TypeId, id: &str) -> String {
+    pub(super) fn stored_id(&self, ty: TypeId, id: &str) -> String {
         self.rewrite
             .as_ref()
             .map_or_else(|| id.to_owned(), |rewrite| rewrite.id(ty, id))
@@ -149,6 +151,8 @@ impl Normalizer {
         {
             return Err(reject(Reason::OtherPerson));
         }
+        // What a sync brings is the person's own.
+        let stands_for_another = self.naming().is_none() && stands_for_another(ty, root, &filing);
         let id = self.stored_id(ty, &source_id);
         let splice = match self.rewrite.clone().as_deref().and_then(Rewrite::naming) {
             Some(naming) => {
@@ -176,6 +180,7 @@ impl Normalizer {
             source_id,
             splice,
             filing,
+            stands_for_another,
             shared_refs,
             waits,
             unresolved,

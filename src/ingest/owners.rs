@@ -1,6 +1,7 @@
 //! Owners of filed resources, and the row that a normalized resource becomes.
 
 use super::block::{Block, Content, Origin, SharedRefs};
+use super::contexts::Filed;
 use super::filing::Filing;
 use super::normalize::{Normalized, Normalizer};
 use crate::lake::file::digest;
@@ -39,9 +40,30 @@ impl Owners {
                 let owner = self.key.owner_of(&self.application, patient);
                 (owner, Some(normalizer.stored_patient_id(patient)))
             }
-            Filing::ApplicationOnly => (APPLICATION_ONLY, None),
+            // Who does not know how that is filed shows it to nobody.
+            Filing::As(..) | Filing::ApplicationOnly => (APPLICATION_ONLY, None),
             Filing::Shared => (SHARED, None),
         };
+        self.push_filed(
+            block,
+            normalized,
+            normalizer,
+            &Filed { owner, patient },
+            origin,
+            ordinal,
+        );
+    }
+
+    /// Puts it into a block as one that is filed there.
+    pub(super) fn push_filed(
+        &self,
+        block: &mut Block,
+        normalized: &Normalized,
+        normalizer: &Normalizer,
+        filed: &Filed,
+        origin: Origin,
+        ordinal: u64,
+    ) {
         let digest = if self.takes_digests {
             digest(normalizer.text().as_bytes())
         } else {
@@ -49,13 +71,13 @@ impl Owners {
         };
         block.push(&Content {
             ordinal,
-            owner,
+            owner: filed.owner,
             digest,
             origin,
             splice: normalized.splice,
             id: &normalized.id,
             source_id: &normalized.source_id,
-            patient: patient.as_deref(),
+            patient: filed.patient.as_deref(),
             shared_refs: SharedRefs::List(&normalized.shared_refs),
             text: normalizer.text(),
             identifiers: &normalizer.identifiers,

@@ -50,6 +50,11 @@ impl Survey {
         }
     }
 
+    /// The owner of a resource that is filed under a person, as far as it was met.
+    pub(super) fn owner(&self, ty: TypeId, id: &str) -> Option<i64> {
+        self.owners.get(&self.hash(ty, id)).copied()
+    }
+
     pub(super) fn finish(self) -> Rewrite {
         Rewrite::Surveyed(self)
     }

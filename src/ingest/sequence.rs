@@ -4,6 +4,8 @@
 //! A conditional reference is resolved as a server would that executes the input piece by piece: by the lake and what came
 //! before or in the same piece, if exactly one resource answers. What nothing answers waits for the end of the input.
 
+mod ending;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +15,10 @@ use rustc_hash::FxHashSet;
 use super::block::{Block, Origin};
 use super::buffer::Buffer;
 use super::condition::{Condition, Keys};
+use super::contexts::{Contexts, Wanted};
 use super::document::{Held, OnMatch, Prepared};
 use super::error::{IngestError, Reason, Refusal};
+use super::filing::Filing;
 use super::identifiers::{Identifiers, Match};
 use super::late::{Late, LateResource};
 use super::library::Library;
@@ -49,6 +53,16 @@ pub(super) struct Sequence {
     pub(super) summary: Summary,
     normalizer: Normalizer,
     owners: Arc<Owners>,
+    /// What Binaries may stand for, where nothing is written before the end.
+    contexts: Contexts,
+}
+
+/// Which resources that waited are stored.
+enum Round<'r> {
+    /// Those that do not stand for others; what the others stand for is noted.
+    First(&'r mut Wanted),
+    /// Those that stand for others.
+    Second(&'r Contexts),
 }
 
 /// A held resource's place in the input.
@@ -75,6 +89,7 @@ impl Sequence {
             sink,
             library,
             summary: Summary::default(),
+            contexts: Contexts::new(normalizer.keys()),
             normalizer,
             owners,
         }
@@ -144,7 +159,15 @@ impl Sequence {
                 let block = ready
                     .entry(resource.ty)
                     .or_insert_with(|| Block::new(resource.ty, Arc::clone(&file), 0));
-                self.file(&resource.text, Some(id), &links, &place, block);
+                let mut wanted = Wanted::new();
+                self.file(
+                    &resource.text,
+                    Some(id),
+                    &links,
+                    &place,
+                    block,
+                    &mut Round::First(&mut wanted),
+                );
             }
         }
         ready.into_values().try_for_each(|block| self.deliver(block))
@@ -216,7 +239,7 @@ impl Sequence {
             links.settled.insert(wait.reference.clone(), target);
         }
         let waits: FxHashSet<&str> = resource.waits.iter().map(|wait| wait.reference.as_str()).collect();
-        if links.settled.len() == waits.len() {
+        if links.settled.len() == waits.len() && !resource.stands_for_another {
             return Ok(Some(links));
         }
         // What is known by the address of an entry is known only now, and stays so.
@@ -246,7 +269,15 @@ impl Sequence {
     }
 
     /// Normalizes a resource once more, now that what it waited for is settled, into a block.
-    fn file(&mut self, text: &[u8], id: Option<&str>, links: &Links, place: &Place, block: &mut Block) {
+    fn file(
+        &mut self,
+        text: &[u8],
+        id: Option<&str>,
+        links: &Links,
+        place: &Place,
+        block: &mut Block,
+        round: &mut Round<'_>,
+    ) {
         let mut tape = Tape::new();
         let refusal = |ty, reason| Refusal {
             file: Arc::clone(&place.file),
@@ -268,53 +299,34 @@ impl Sequence {
         };
         match self.normalizer.normalize(root, id, links) {
             Ok(normalized) => {
+                let filed = match (&normalized.filing, round) {
+                    (Filing::As(ty, id), Round::First(wanted)) => {
+                        let id = self.normalizer.stored_id(*ty, id);
+                        wanted.entry(*ty).or_default().insert(id);
+                        return;
+                    }
+                    (Filing::As(ty, id), Round::Second(contexts)) => {
+                        Some(contexts.of(*ty, &self.normalizer.stored_id(*ty, id)))
+                    }
+                    (_, Round::First(_)) => None,
+                    (_, Round::Second(_)) => return,
+                };
                 self.summary.unresolved += u64::from(normalized.unresolved);
-                self.owners
-                    .push(block, &normalized, &self.normalizer, place.origin, place.ordinal);
+                let (origin, ordinal) = (place.origin, place.ordinal);
+                match filed {
+                    Some(filed) => {
+                        self.owners
+                            .push_filed(block, &normalized, &self.normalizer, &filed, origin, ordinal)
+                    }
+                    None => self.owners.push(block, &normalized, &self.normalizer, origin, ordinal),
+                }
             }
+            // It was told in the first round.
+            Err(_) if matches!(round, Round::Second(_)) => {}
             Err(Rejected { ty, reason }) => {
                 self.summary.refuse(refusal(ty, reason));
             }
         }
-    }
-
-    /// Stores what waited for the end of the input, its references resolved as far as they can be.
-    pub(super) fn end(&mut self) -> Result<(), IngestError> {
-        if self.late.is_empty() {
-            return Ok(());
-        }
-        for late in self.late.read()? {
-            let (late, latest) = late?;
-            if !latest {
-                continue;
-            }
-            let place = Place {
-                file: late.file,
-                origin: late.origin,
-                ordinal: late.ordinal,
-            };
-            let mut links = Links::default();
-            for (reference, condition) in self.conditions(&late.text) {
-                let target = match self.answer(&condition)? {
-                    Match::One(id) => Some(format!("{}/{id}", condition.type_name())),
-                    Match::None | Match::Several => None,
-                };
-                links.settled.insert(reference, target);
-            }
-            let mut block = Block::new(late.ty, Arc::clone(&place.file), late.text.len());
-            self.file(&late.text, None, &links, &place, &mut block);
-            self.deliver(block)?;
-        }
-        Ok(())
-    }
-
-    /// The conditional references in the text of a resource.
-    fn conditions(&mut self, text: &[u8]) -> Vec<(String, Condition)> {
-        let mut tape = Tape::new();
-        let Ok(root) = tape.parse(text) else { return Vec::new() };
-        let normalized = self.normalizer.normalize_unrewritten(root, None, &Links::default());
-        let waits = normalized.map(|normalized| normalized.waits).unwrap_or_default();
-        waits.into_iter().map(|wait| (wait.reference, wait.condition)).collect()
     }
 
     fn deliver(&mut self, mut block: Block) -> Result<(), IngestError> {
@@ -324,7 +336,10 @@ impl Sequence {
         match &mut self.sink {
             Sink::Buffer(buffer) => buffer.push(block),
             Sink::Survey(survey) => survey.note(&block),
-            Sink::Rules(ready) => ready.push(block),
+            Sink::Rules(ready) => {
+                self.contexts.note(&block);
+                ready.push(block);
+            }
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! A document, block by block.
 
+use std::io::Write;
+
 use krilla::configure::{Accessibility, ConfigurationBuilder};
 use krilla::destination::XyzDestination;
 use krilla::embed::{AssociationKind, EmbeddedFile, MimeType};
@@ -10,12 +12,12 @@ use krilla::outline::{Outline, OutlineNode};
 use krilla::{Document as Writer, SerializeSettings};
 
 use super::font::Weight;
-use super::line::{Line, Setter, Style};
+use super::line::{Line, Setter, Style, piece, pieces};
 use super::page::{HEIGHT, LEFT, Pages, WIDTH};
 use super::stitch::{Insertion, stitch};
 use super::structure::{Kind, Structure};
 use super::table::{Column, Table};
-use super::{PdfError, Properties};
+use super::{PdfError, Properties, Stop};
 
 const TEXT: Style = Style {
     size: 10.0,
@@ -29,6 +31,8 @@ const NOTE: Style = Style {
 };
 /// How far the text of a list's items is moved in, in points.
 const INDENT: f32 = 14.0;
+/// Pixels of all pictures of a document that are decoded to be written; one takes up to four bytes.
+const MAX_PIXELS: u64 = 48_000_000;
 /// Headings deeper than this look alike, and are not in the outline.
 const DEEPEST: u8 = 4;
 
@@ -42,6 +46,9 @@ pub struct Document {
     /// Files inside of the document, in the order they were given.
     files: Vec<EmbeddedFile>,
     insertions: Vec<Insertion>,
+    /// Pixels of pictures that there is room for yet: all of them are in memory at the end.
+    pub(super) pixels: u64,
+    stop: Stop,
 }
 
 /// A heading as an entry of the outline.
@@ -73,7 +80,20 @@ impl Document {
             headings: Vec::new(),
             files: Vec::new(),
             insertions: Vec::new(),
+            pixels: MAX_PIXELS,
+            stop: Stop::default(),
         })
+    }
+
+    /// Ends the work on the document once it is not wanted any more.
+    pub fn until(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// Whether the document is not wanted any more: what is added to it is lost.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.is_asked()
     }
 
     /// Writes a heading of a level from 1. It never stands alone at the foot of a page.
@@ -89,6 +109,7 @@ impl Document {
             weight: Weight::Bold,
             grey: 0,
         };
+        let (text, rest) = piece(text);
         let lines = self.setter.lines(text, style, WIDTH);
         if lines.is_empty() {
             return;
@@ -108,6 +129,9 @@ impl Document {
         self.place(lines, 0.0);
         self.structure.close();
         self.pages.advance(3.0);
+        if !rest.is_empty() {
+            self.paragraph(rest);
+        }
     }
 
     /// Writes a paragraph. Line ends in the text are kept.
@@ -124,8 +148,9 @@ impl Document {
     pub fn list<S: AsRef<str>>(&mut self, items: &[S]) {
         self.structure.open(Kind::List);
         for item in items {
-            let lines = self.setter.lines(item.as_ref(), TEXT, WIDTH - INDENT);
-            if lines.is_empty() {
+            let (text, rest) = piece(item.as_ref());
+            let lines = self.setter.lines(text, TEXT, WIDTH - INDENT);
+            if lines.is_empty() || self.is_stopped() {
                 continue;
             }
             self.structure.open(Kind::Item);
@@ -141,6 +166,10 @@ impl Document {
             self.structure.close();
             self.structure.open(Kind::ItemBody);
             self.place(lines, INDENT);
+            for text in pieces(rest) {
+                let lines = self.setter.lines(text, TEXT, WIDTH - INDENT);
+                self.place(lines, INDENT);
+            }
             self.structure.close();
             self.structure.close();
         }
@@ -220,7 +249,15 @@ impl Document {
     }
 
     /// The file.
-    pub fn finish(mut self) -> Result<Vec<u8>, PdfError> {
+    pub fn finish(self) -> Result<Vec<u8>, PdfError> {
+        let mut file = Vec::new();
+        self.finish_to(&mut file)?;
+        Ok(file)
+    }
+
+    /// Writes the file to a place.
+    pub fn finish_to(mut self, out: &mut dyn Write) -> Result<(), PdfError> {
+        self.stop.check()?;
         let mut writer = self.pages.finish(&mut self.setter, &mut self.structure);
         writer.set_metadata(self.properties.metadata());
         writer.set_outline(outline(&self.properties.title, self.headings));
@@ -229,10 +266,11 @@ impl Document {
             writer.embed_file(file);
         }
         let written = writer.finish().map_err(|error| PdfError::Writer(reason(&error)))?;
+        self.stop.check()?;
         if self.insertions.is_empty() {
-            return Ok(written);
+            return out.write_all(&written).map_err(PdfError::Output);
         }
-        stitch(&written, self.insertions)
+        stitch(written, self.insertions, &self.stop, out)
     }
 
     pub(super) fn turn(&mut self) {
@@ -240,9 +278,14 @@ impl Document {
     }
 
     fn block(&mut self, text: &str, style: Style) {
-        let lines = self.setter.lines(text, style, WIDTH);
         self.structure.open(Kind::Paragraph);
-        self.place(lines, 0.0);
+        for text in pieces(text) {
+            if self.is_stopped() {
+                break;
+            }
+            let lines = self.setter.lines(text, style, WIDTH);
+            self.place(lines, 0.0);
+        }
         self.structure.close();
         self.pages.advance(4.0);
     }

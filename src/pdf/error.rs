@@ -1,5 +1,7 @@
 //! What can go wrong while a document is written.
 
+use std::io;
+
 /// Why a document could not be written. Retrying does not help.
 #[derive(Debug, thiserror::Error)]
 pub enum PdfError {
@@ -9,4 +11,10 @@ pub enum PdfError {
     /// The writer refused the document; what it says names no contents.
     #[error("the PDF cannot be written: {0}")]
     Writer(&'static str),
+    /// Nobody wants the document any more.
+    #[error("the document is not wanted any more")]
+    Stopped,
+    /// What the document is written to takes it no longer.
+    #[error("the document cannot be kept: {0}")]
+    Output(#[source] io::Error),
 }

@@ -12,6 +12,9 @@ use super::font::{Fonts, Weight};
 /// The character that stands for one without a glyph.
 const BOX: &str = "\u{25a1}";
 
+/// Bytes of a text that are shaped at once: that takes more than a hundred times as many.
+const LONGEST: usize = 16 << 10;
+
 /// How a text is set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Style {
@@ -192,6 +195,30 @@ impl Setter {
     }
 }
 
+/// The first piece of a text to be shaped, and what is left. A long text is cut where a line ends, else between words.
+pub(super) fn piece(text: &str) -> (&str, &str) {
+    if text.len() <= LONGEST {
+        return (text, "");
+    }
+    let first = &text[..text.floor_char_boundary(LONGEST)];
+    let end = first.rfind('\n').or_else(|| first.rfind(' ')).filter(|at| *at > 0);
+    match end {
+        // What separates the pieces is the end of the line itself.
+        Some(at) => (&text[..at], &text[at + 1..]),
+        None => (first, &text[first.len()..]),
+    }
+}
+
+/// All pieces of a text.
+pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text).filter(|text| !text.is_empty());
+    std::iter::from_fn(move || {
+        let (first, behind) = piece(rest?);
+        rest = Some(behind).filter(|behind| !behind.is_empty());
+        Some(first)
+    })
+}
+
 /// A text without what cannot stand in a PDF's text: controls, and characters that PDF/UA forbids. Tabs become four
 /// spaces.
 fn printable(text: &str) -> String {
@@ -237,6 +264,20 @@ mod tests {
                 .sum();
             assert!(width <= 100.0, "{width}");
         }
+    }
+
+    #[test]
+    fn long_texts_are_cut_where_a_line_or_a_word_ends() {
+        let word = "x".repeat(LONGEST - 1);
+        let cut = |text: &str| pieces(text).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(cut(""), [""; 0]);
+        assert_eq!(cut("a b\nc"), ["a b\nc"]);
+        assert_eq!(cut(&format!("{word}\nb")), [&word, "b"]);
+        assert_eq!(cut(&format!("a b\n{word} c")), ["a b", &word, "c"]);
+        // Nothing is lost of what has no end, nor a letter taken apart.
+        let endless = "\u{e9}".repeat(LONGEST);
+        let cut = cut(&endless);
+        assert!(cut.len() == 2 && cut.concat() == endless);
     }
 
     #[test]

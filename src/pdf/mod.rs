@@ -15,6 +15,7 @@ mod line;
 mod page;
 mod properties;
 mod stitch;
+mod stop;
 mod structure;
 mod table;
 
@@ -22,4 +23,5 @@ pub use attachment::{Attachment, Outcome};
 pub use document::Document;
 pub use error::PdfError;
 pub use properties::Properties;
+pub use stop::Stop;
 pub use table::Column;

@@ -1,10 +1,11 @@
 //! Pages of attached PDF files between the pages that were written.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 
 use lopdf::{Dictionary, Document, Object, ObjectId, SaveOptions};
 
-use super::PdfError;
+use super::{PdfError, Stop};
 
 /// Entries that a page inherits from the groups of pages above it.
 const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
@@ -18,12 +19,18 @@ pub(super) struct Insertion {
     pub(super) file: Document,
 }
 
-/// The written file with the pages of others between its own.
+/// Writes the file to its place with the pages of others between its own.
 ///
 /// Only written pages are tagged, so the file as a whole claims PDF/UA no longer.
-pub(super) fn stitch(written: &[u8], insertions: Vec<Insertion>) -> Result<Vec<u8>, PdfError> {
+pub(super) fn stitch(
+    written: Vec<u8>,
+    insertions: Vec<Insertion>,
+    stop: &Stop,
+    mut out: &mut dyn Write,
+) -> Result<(), PdfError> {
     let failed = |_| PdfError::Writer("the written pages cannot be read back");
-    let mut main = Document::load_mem(written).map_err(failed)?;
+    let mut main = Document::load_mem(&written).map_err(failed)?;
+    drop(written);
     let root = main
         .catalog()
         .and_then(|catalog| catalog.get(b"Pages")?.as_reference())
@@ -36,6 +43,7 @@ pub(super) fn stitch(written: &[u8], insertions: Vec<Insertion>) -> Result<Vec<u
             order.extend(take(&mut main, insertion.file));
         }
         order.push(*page);
+        stop.check()?;
     }
     for insertion in insertions {
         order.extend(take(&mut main, insertion.file));
@@ -44,14 +52,12 @@ pub(super) fn stitch(written: &[u8], insertions: Vec<Insertion>) -> Result<Vec<u
     unclaim(&mut main);
     // Catalogs, outlines, forms and metadata of the attached files: no page needs them.
     main.prune_objects();
-    let mut out = Vec::with_capacity(written.len());
+    stop.check()?;
     let options = SaveOptions::builder()
         .use_object_streams(true)
         .use_xref_streams(true)
         .build();
-    main.save_with_options(&mut out, options)
-        .map_err(|_| PdfError::Writer("the pages of attachments cannot be appended"))?;
-    Ok(out)
+    main.save_with_options(&mut out, options).map_err(PdfError::Output)
 }
 
 /// Takes all objects of a file; gives its pages in order.

@@ -3,7 +3,7 @@
 
 use super::document::Document;
 use super::font::Weight;
-use super::line::{Line, Style};
+use super::line::{Line, Style, piece};
 use super::page::{HEIGHT, LEFT, Role, WIDTH};
 use super::structure::Kind;
 
@@ -107,22 +107,41 @@ impl<'a> Table<'a> {
         table
     }
 
+    /// Whether the document is not wanted any more.
+    pub fn is_stopped(&self) -> bool {
+        self.document.is_stopped()
+    }
+
     /// Writes a row. Cells that are missing are empty; of those beyond the last column nothing is lost, they join it.
+    /// Very long cells go on in further rows.
     pub fn row<S: AsRef<str>>(&mut self, cells: &[S]) {
         let last = self.widths.len().saturating_sub(1);
-        let lines = (0..self.widths.len())
-            .map(|place| {
-                let style = if self.named_rows && place == 0 { HEADER } else { CELL };
-                let width = self.widths[place] - 2.0 * PADDING;
-                if place == last && cells.len() > self.widths.len() {
-                    let rest: Vec<&str> = cells[place..].iter().map(AsRef::as_ref).collect();
-                    return self.document.setter.lines(&rest.join(" "), style, width);
-                }
-                let text = cells.get(place).map_or("", AsRef::as_ref);
-                self.document.setter.lines(text, style, width)
-            })
+        let joined: String;
+        let mut texts: Vec<&str> = (0..self.widths.len())
+            .map(|place| cells.get(place).map_or("", AsRef::as_ref))
             .collect();
-        self.place_row(lines, None);
+        if cells.len() > self.widths.len() {
+            let rest: Vec<&str> = cells[last..].iter().map(AsRef::as_ref).collect();
+            joined = rest.join(" ");
+            texts[last] = &joined;
+        }
+        loop {
+            let mut lines = Vec::with_capacity(texts.len());
+            for (place, text) in texts.iter_mut().enumerate() {
+                let style = if self.named_rows && place == 0 { HEADER } else { CELL };
+                let (first, rest) = piece(text);
+                lines.push(
+                    self.document
+                        .setter
+                        .lines(first, style, self.widths[place] - 2.0 * PADDING),
+                );
+                *text = rest;
+            }
+            self.place_row(lines, None);
+            if texts.iter().all(|text| text.is_empty()) || self.is_stopped() {
+                return;
+            }
+        }
     }
 
     fn head(&mut self) -> Vec<Vec<Line>> {
@@ -212,6 +231,10 @@ impl<'a> Table<'a> {
             return;
         }
         let head = self.head();
+        // Below a head that fills the page no row would find room, on this page or any other.
+        if height_of(&head) > HEIGHT / 3.0 {
+            return;
+        }
         let count = head.len();
         let mut cells = Cells {
             lines: head.into_iter().map(Vec::into_iter).collect(),

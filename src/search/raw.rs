@@ -38,6 +38,14 @@ impl RawParameter {
     }
 }
 
+/// The value of a parameter, the last when it comes several times; an empty one is none.
+pub fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
+    let named = parameters.iter().rev().filter(|parameter| parameter.name == name);
+    named
+        .map(|parameter| parameter.value.as_str())
+        .find(|value| !value.is_empty())
+}
+
 /// Parses a query string or an `application/x-www-form-urlencoded` body.
 pub fn parse(query: &str) -> Vec<RawParameter> {
     form_urlencoded::parse(query.as_bytes())

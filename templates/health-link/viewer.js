@@ -1,43 +1,17 @@
 // Opens a SMART Health Link: reads it from the fragment, asks for a passcode where it has one, fetches the manifest, decrypts the file with
 // the key that stands in the link, and shows the document. Neither the fragment nor the key leaves the browser.
+import { Problem, bytesOf, damaged, inflated, jsonOf } from './bytes.js';
+import { CARD, cardOf } from './card.js';
 import { narrative } from './narrative.js';
 
 const FHIR = 'application/fhir+json';
 // Longer files are fetched by themselves.
 const LONGEST_EMBEDDED = 4_000_000;
-const LARGEST_FILE = 100_000_000;
 const NAMELESS = 'A person with a web browser';
 
 const at = (id) => document.getElementById(id);
 
-// What is said to the reader; anything else that is thrown is a fault of this page or of the connection.
-class Problem extends Error {
-  constructor(title, text) {
-    super(text);
-    this.title = title;
-  }
-}
-
-const damaged = () => new Problem('This link is damaged', 'Part of it is missing or was changed on the way. Copy the whole link, or scan the QR code again.');
 const ended = () => new Problem('This link has ended', 'It has expired, or the person who shared the record has withdrawn it. Ask them for a new link.');
-
-function bytesOf(text) {
-  if (typeof text !== 'string' || !/^[A-Za-z0-9_-]*$/.test(text)) throw damaged();
-  const padded = text.replaceAll('-', '+').replaceAll('_', '/').padEnd(Math.ceil(text.length / 4) * 4, '=');
-  try {
-    return Uint8Array.from(atob(padded), (letter) => letter.charCodeAt(0));
-  } catch {
-    throw damaged();
-  }
-}
-
-function jsonOf(bytes) {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    throw damaged();
-  }
-}
 
 // The link behind #, checked.
 function linkOf(fragment) {
@@ -85,21 +59,21 @@ async function fetched(link, recipient, passcode) {
     const url = new URL(link.url);
     url.searchParams.set('recipient', recipient);
     const answer = await answered(() => fetch(url, quiet));
-    return { contentType: FHIR, jwe: await answer.text() };
+    return { jwe: await answer.text() };
   }
   const body = JSON.stringify({ recipient, passcode, embeddedLengthMax: LONGEST_EMBEDDED });
   const answer = await answered(() => fetch(link.url, { ...quiet, method: 'POST', headers: { 'content-type': 'application/json' }, body }));
   const manifest = await answer.json().catch(() => { throw damaged(); });
   if (answer.status === 401) return { remaining: Number(manifest.remainingAttempts) || 0 };
   const files = Array.isArray(manifest.files) ? manifest.files : [];
-  const file = files.find((one) => one.contentType === FHIR) ?? files[0];
+  const file = files.find((one) => [FHIR, CARD].includes(one.contentType)) ?? files[0];
   if (!file) throw damaged();
-  if (typeof file.embedded === 'string') return { contentType: file.contentType, jwe: file.embedded };
+  if (typeof file.embedded === 'string') return { jwe: file.embedded };
   const located = await answered(() => fetch(file.location, quiet));
-  return { contentType: file.contentType, jwe: await located.text() };
+  return { jwe: await located.text() };
 }
 
-// A compact JWE, decrypted and inflated.
+// A compact JWE, decrypted and inflated, with what it says that it is.
 async function decrypted(jwe, key) {
   const parts = jwe.trim().split('.');
   if (parts.length !== 5) throw damaged();
@@ -118,25 +92,8 @@ async function decrypted(jwe, key) {
   } catch {
     throw damaged();
   }
-  return header.zip === 'DEF' ? inflated(plain) : new Uint8Array(plain);
-}
-
-async function inflated(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-  const chunks = [];
-  let length = 0;
-  try {
-    for (const reader = stream.getReader(); ;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      length += value.length;
-      if (length > LARGEST_FILE) throw damaged();
-      chunks.push(value);
-    }
-  } catch {
-    throw damaged();
-  }
-  return new Uint8Array(await new Blob(chunks).arrayBuffer());
+  const bytes = header.zip === 'DEF' ? await inflated(plain) : new Uint8Array(plain);
+  return { bytes, contentType: typeof header.cty === 'string' ? header.cty : FHIR };
 }
 
 function element(name, text, properties = {}) {
@@ -185,16 +142,15 @@ function showAbout(facts) {
 
 function showSections(sections) {
   const list = element('ul');
-  sections.forEach((section, place) => {
+  sections.forEach(({ title, content }, place) => {
     const id = `section-${place + 1}`;
-    const title = section.title ?? section.code?.text ?? section.code?.coding?.[0]?.display ?? 'Section';
     const item = element('li');
     item.append(element('a', title, { href: `#${id}` }));
     list.append(item);
     const block = element('section');
     block.setAttribute('aria-labelledby', id);
     block.append(element('h2', title, { id, tabIndex: -1 }));
-    block.append(section.text?.div ? narrative(section.text.div) : element('p', 'Nothing is said here.'));
+    block.append(content);
     at('sections').append(block);
   });
   // A fragment of its own would take the place of the link.
@@ -207,30 +163,47 @@ function showSections(sections) {
   at('contents').append(list);
 }
 
+// A page with a title, what it is about, and its sections.
+function present(title, about, sections) {
+  at('title').textContent = title;
+  document.title = title;
+  showAbout(about);
+  if (sections.length > 0) showSections(sections);
+  else at('contents').remove();
+  at('status').textContent = '';
+  at('problem').hidden = true;
+  at('ask').hidden = true;
+  at('record').hidden = false;
+  at('title').focus();
+}
+
+async function showCard(bytes, label) {
+  const card = await cardOf(bytes);
+  const { patient, issued, issuer, verdict } = card;
+  const about = [['Shared as', label], ['Patient', nameOf(patient)], ['Born', patient?.birthDate], ['Issued', dateOf(issued)], ['Issued by', issuer], ['Signature', verdict]];
+  action('Download health card', () => download(bytes, CARD, 'health-card.smart-health-card'));
+  action('Print or save as PDF', () => window.print());
+  at('sections').append(element('p', 'Where records have codes, a health card leaves the words out.', { className: 'faint' }));
+  present('Health card', about, card.sections);
+}
+
 function show(bytes, contentType, label) {
   const file = jsonOf(bytes);
   const resources = (file.entry ?? []).map((entry) => entry.resource).filter(Boolean);
   const composition = resources.find((one) => one.resourceType === 'Composition');
   const patient = resources.find((one) => one.resourceType === 'Patient');
   const title = composition?.title ?? (label || 'Shared health record');
-  at('title').textContent = title;
-  document.title = title;
-  showAbout([['Shared as', label], ['Patient', nameOf(patient)], ['Born', patient?.birthDate], ['Made', dateOf(composition?.date)]]);
   const pdf = pdfOf(resources);
   if (pdf) action('Download PDF', () => download(pdf, 'application/pdf', 'health-record.pdf'));
   action('Print or save as PDF', () => window.print());
   action('Download data (JSON)', () => download(bytes, contentType, 'health-record.json'));
-  if (composition) {
-    showSections(composition.section ?? []);
-  } else {
-    at('contents').remove();
-    at('sections').append(element('p', 'This page cannot show the record, which is no document. You can download its data.'));
-  }
-  at('status').textContent = '';
-  at('problem').hidden = true;
-  at('ask').hidden = true;
-  at('record').hidden = false;
-  at('title').focus();
+  if (!composition) at('sections').append(element('p', 'This page cannot show the record, which is no document. You can download its data.'));
+  const about = [['Shared as', label], ['Patient', nameOf(patient)], ['Born', patient?.birthDate], ['Made', dateOf(composition?.date)]];
+  const told = (section) => ({
+    title: section.title ?? section.code?.text ?? section.code?.coding?.[0]?.display ?? 'Section',
+    content: section.text?.div ? narrative(section.text.div) : element('p', 'Nothing is said here.'),
+  });
+  present(title, about, (composition?.section ?? []).map(told));
 }
 
 function complain(problem) {
@@ -262,9 +235,11 @@ function refuse(remaining) {
 
 async function open(link, recipient, passcode) {
   at('status').textContent = 'Opening the record…';
-  const { contentType, jwe, remaining } = await fetched(link, recipient || NAMELESS, passcode);
+  const { jwe, remaining } = await fetched(link, recipient || NAMELESS, passcode);
   if (jwe === undefined) return refuse(remaining);
-  show(await decrypted(jwe, link.key), contentType, link.label);
+  const { bytes, contentType } = await decrypted(jwe, link.key);
+  if (contentType === CARD) await showCard(bytes, link.label);
+  else show(bytes, contentType, link.label);
 }
 
 function ask(link) {

@@ -7,6 +7,7 @@ import { mkdir } from 'node:fs/promises';
 import { chromium } from 'playwright-core';
 import { startDemo } from './demo.mjs';
 import { CHROMIUM, looker, SIZES } from './look.mjs';
+import { connectSource, press, recordsCome } from './sample.mjs';
 
 const [program, shots] = process.argv.slice(2);
 const PATIENCE = 60_000;
@@ -64,18 +65,9 @@ async function put(resource) {
   assert.equal(answer.status, 201, await answer.text());
 }
 
-async function press(page, name) {
-  await page.getByRole('button', { name }).click();
-}
-
 async function connect(page, name) {
   await page.getByRole('heading', { level: 1, name: 'Where are your records?' }).waitFor();
-  await press(page, new RegExp(`^${name}`));
-  await press(page, /^Agree and continue/);
-  await page.fill('#user', person.user);
-  await page.fill('#password', 'sandbox');
-  await press(page, 'Sign in');
-  await press(page, /^Share$/);
+  await connectSource(page, name, person.user);
   await page.getByRole('heading', { level: 1, name: 'Your sources' }).waitFor();
 }
 
@@ -115,8 +107,7 @@ try {
   await press(page, 'Add another source');
   await connect(page, 'Riverbend Medical Center');
   await press(page, /^Share with/);
-  await page.waitForURL((url) => url.pathname === '/app/records');
-  await page.locator('[data-stage=there]').waitFor();
+  await recordsCome(page);
   const tokens = JSON.parse(await page.textContent('#tokens'));
 
   // In the application.

@@ -123,6 +123,35 @@ async function direct() {
   await close();
 }
 
+// A card says what it was signed with, and runs nothing of what it says.
+async function card() {
+  for (const flag of ['', 'U']) {
+    const link = await made({ content: 'health-card', label: 'For the school', flag });
+    const { page, close } = await opened(link.viewerUrl);
+    await heading(page, 'Health card');
+    await page.getByText('For the school').waitFor();
+    for (const text of ['Anna Example', 'Good: by the issuer, and not revoked', 'Asthma', '91936005 (snomed.info/sct)', '5.4 %', '<script>window.ran = true</script>']) {
+      await page.getByText(text).first().waitFor();
+    }
+    assert.equal(await page.evaluate(() => window.ran), undefined);
+    if (!flag) await look(page, 'card');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download health card' }).click()]);
+    assert.equal(download.suggestedFilename(), 'health-card.smart-health-card');
+    const file = JSON.parse(await readFile(await download.path(), 'utf8'));
+    assert.equal(file.verifiableCredential.length, 1);
+    // One letter more or less, and the signature is of another card.
+    const changed = await page.evaluate(async (jws) => {
+      const { cardOf } = await import('./health-link/card.js');
+      const [head, body, signature] = jws.split('.');
+      const read = (text) => cardOf(new TextEncoder().encode(JSON.stringify({ verifiableCredential: [text] })));
+      const other = signature.startsWith('A') ? 'B' : 'A';
+      return (await read([head, body, other + signature.slice(1)].join('.'))).verdict;
+    }, file.verifiableCredential[0]);
+    assert.equal(changed, 'Not good: the card was changed');
+    await close();
+  }
+}
+
 async function locked() {
   const link = await made({ passcode: '2468', label: 'Summary' });
   const { page, close } = await opened(link.viewerUrl);
@@ -222,7 +251,7 @@ async function narratives() {
 let failure;
 try {
   for (size of Object.keys(SIZES)) {
-    for (const walk of [plain, direct, locked, faulty, withoutScripts]) {
+    for (const walk of [plain, direct, card, locked, faulty, withoutScripts]) {
       await walk();
       console.log(`ok      ${walk.name} (${size})`);
     }

@@ -1,19 +1,20 @@
 // How a person reads their whole record and takes it along: node record.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
 //
-// A source is connected in the sample application. Its overview leads to the summary, to the PDF and to all resources, at the sizes of a
-// phone and a desktop; revoking ends all three.
+// A source is connected in the sample application. Its overview leads to the summary, to the PDF, to all resources, to a health card and
+// to links that others open, at the sizes of a phone and a desktop; revoking ends them all.
 import assert from 'node:assert/strict';
 import { mkdir, readFile } from 'node:fs/promises';
 import { chromium } from 'playwright-core';
 import { startDemo } from './demo.mjs';
 import { CHROMIUM, looker, SIZES } from './look.mjs';
+import { connectSource, press, recordsCome } from './sample.mjs';
 
 const [program, shots] = process.argv.slice(2);
 const PATIENCE = 60_000;
 const NUMBER = 2;
 // Longer than this at any size, and nobody reads it: in screens of 1,000 pixels.
 const MAX_SCREENS = { phone: 12, desktop: 5 };
-const WAYS = ['summary', 'pdf', 'everything'];
+const WAYS = ['record/summary', 'record/pdf', 'record/everything', 'share'];
 
 let size = 'desktop';
 const look = looker(shots, () => size);
@@ -21,27 +22,17 @@ if (shots) await mkdir(shots, { recursive: true });
 const demo = await startDemo(program);
 const browser = await chromium.launch(CHROMIUM);
 
-async function press(page, name) {
-  await page.getByRole('button', { name }).click();
-}
-
 async function connect(page) {
   await page.goto(`${demo.sandbox}/app`);
   await press(page, 'Connect');
-  await press(page, /^Riverbend Medical Center/);
-  await press(page, /^Agree and continue/);
-  await page.fill('#user', (await demo.person(NUMBER)).user);
-  await page.fill('#password', 'sandbox');
-  await press(page, 'Sign in');
-  await press(page, /^Share$/);
-  await page.waitForURL((url) => url.pathname === '/app/records');
-  await page.locator('[data-stage=there]').waitFor();
+  await connectSource(page, 'Riverbend Medical Center', (await demo.person(NUMBER)).user);
+  await recordsCome(page);
 }
 
-// What a link gives to keep: its name and bytes.
-async function kept(page, name) {
+// What a link or a button gives to keep: its name and bytes.
+async function kept(page, name, role = 'link') {
   const coming = page.waitForEvent('download');
-  await page.getByRole('link', { name }).click();
+  await page.getByRole(role, { name }).click();
   const download = await coming;
   return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
 }
@@ -52,7 +43,7 @@ async function resize(page) {
   await page.waitForFunction((width) => window.innerWidth === width, SIZES[size].viewport.width);
 }
 
-async function eachSize(page, name) {
+async function eachSize(page, name, factor = 1) {
   for (size of Object.keys(SIZES)) {
     await resize(page);
     await look(page, name);
@@ -62,8 +53,40 @@ async function eachSize(page, name) {
       .filter((lefts) => lefts.size > 1).length);
     assert.equal(crooked, 0, `${name} (${size}) has facts out of line`);
     const screens = await page.evaluate(() => document.documentElement.scrollHeight / 1000);
-    assert.ok(screens <= MAX_SCREENS[size], `${name} (${size}) is ${screens} screens long`);
+    assert.ok(screens <= MAX_SCREENS[size] * factor, `${name} (${size}) is ${screens} screens long`);
   }
+}
+
+// Makes a link, has somebody else open it, and ends it.
+async function share(page, { label, choice, passcode, shown }) {
+  await page.goto(`${demo.sandbox}/app/share`);
+  await page.getByLabel(choice).check();
+  await page.getByLabel('For whom or what').fill(label);
+  if (passcode) await page.getByLabel('Passcode', { exact: true }).fill(passcode);
+  await press(page, 'Make the link');
+  const code = page.getByRole('img', { name: 'QR code of the link' });
+  await code.waitFor();
+  assert.ok(await code.evaluate((image) => image.complete && image.naturalWidth > 0), 'the QR code is not shown');
+  await eachSize(page, `share-${passcode ? 'card' : 'summary'}`);
+  const address = await page.locator('#open').getAttribute('href');
+  const stranger = await browser.newContext(SIZES.desktop);
+  stranger.setDefaultTimeout(PATIENCE);
+  const viewer = await stranger.newPage();
+  await viewer.goto(address);
+  await shown(viewer);
+  await eachSize(viewer, `viewer-${passcode ? 'card' : 'summary'}`, 20);
+  await page.reload();
+  await page.getByText('Opened once.').first().waitFor();
+  await press(page, `End the link ${label}`);
+  await page.locator('#made').waitFor({ state: 'detached' });
+  await viewer.goto('about:blank');
+  await viewer.goto(address);
+  if (passcode) {
+    await viewer.getByLabel('Passcode').fill(passcode);
+    await viewer.getByRole('button', { name: 'Open the record' }).click();
+  }
+  await viewer.getByRole('heading', { level: 1, name: 'This link has ended' }).waitFor();
+  await stranger.close();
 }
 
 let failure;
@@ -96,6 +119,30 @@ try {
   assert.match(paper.name, /\.pdf$/);
   assert.equal(paper.bytes.subarray(0, 5).toString('latin1'), '%PDF-');
 
+  // A card for a wallet.
+  const wallet = await kept(page, 'Health card', 'button');
+  assert.equal(wallet.name, 'record.smart-health-card');
+  const { verifiableCredential } = JSON.parse(wallet.bytes);
+  assert.equal(verifiableCredential.length, 1);
+  assert.match(verifiableCredential[0], /^[\w-]+\.[\w-]+\.[\w-]+$/);
+
+  await share(page, {
+    label: 'For Dr. Walk', choice: /summary/i, shown: async (viewer) => {
+      await viewer.getByRole('heading', { level: 1, name: /Patient Summary/ }).waitFor();
+    },
+  });
+  await share(page, {
+    label: 'For the school', choice: /health card/i, passcode: '2468', shown: async (viewer) => {
+      await viewer.getByLabel('Passcode').fill('2468');
+      await viewer.getByRole('button', { name: 'Open the record' }).click();
+      await viewer.getByRole('heading', { level: 1, name: 'Health card' }).waitFor();
+      await viewer.getByText('For the school').waitFor();
+      await viewer.getByText('Good: by the issuer, and not revoked').waitFor();
+      await viewer.getByRole('heading', { level: 2, name: /^Immunization \(/ }).waitFor();
+    },
+  });
+  await page.goto(`${demo.sandbox}/app/overview`);
+
   // And the summary, which is read on the spot.
   await page.getByRole('link', { name: 'Summary', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'Your summary' }).waitFor();
@@ -113,7 +160,7 @@ try {
   const stranger = await browser.newContext();
   const other = await stranger.newPage();
   for (const way of WAYS) {
-    await other.goto(`${demo.sandbox}/app/record/${way}`);
+    await other.goto(`${demo.sandbox}/app/${way}`);
     assert.equal(new URL(other.url()).pathname, '/app', way);
   }
   await stranger.close();
@@ -123,7 +170,7 @@ try {
   await press(page, 'Revoke');
   await page.locator('[data-stage=ended]').waitFor();
   for (const way of WAYS) {
-    await page.goto(`${demo.sandbox}/app/record/${way}`);
+    await page.goto(`${demo.sandbox}/app/${way}`);
     await page.getByRole('heading', { level: 1, name: 'The connection has ended' }).waitFor();
   }
   await look(page, 'ended');

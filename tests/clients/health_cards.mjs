@@ -10,7 +10,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { inflateRawSync } from "node:zlib";
 import { indexStructureDefinitionBundle, validateResource } from "@medplum/core";
-import { Directory, SHCReader, SHCRevokedError } from "kill-the-clipboard";
+import { Directory, SHCReader, SHCRevokedError, SHLManifestNotFoundError, SHLViewer } from "kill-the-clipboard";
 
 const told = JSON.parse(readFileSync(0, "utf8"));
 const issuer = `${told.base}/health-cards`;
@@ -40,6 +40,34 @@ const steps = {
     const { kid } = await checked(card);
     const { rid, credentialSubject } = claims(card).vc;
     return { card, kid, rid, entries: credentialSubject.fhirBundle.entry.length };
+  },
+
+  // A link to a card.
+  async link() {
+    const answer = await fetch(`${told.base}/rest/health-links`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${told.token}`, "content-type": "application/json" },
+      body: JSON.stringify({ content: "health-card", label: "Card", passcode: "2468" }),
+    });
+    assert.equal(answer.status, 201);
+    return { link: (await answer.json()).link };
+  },
+
+  // What a recipient's program makes of it.
+  async resolve() {
+    const viewer = new SHLViewer({ shlinkURI: told.link });
+    const { smartHealthCards, fhirResources } = await viewer.resolveSHL({ recipient: "Dr. Client", passcode: "2468", shcReaderConfig: { issuerDirectory: await Directory.fromURLs([issuer]) } })
+      .catch((error) => {
+        if (error instanceof SHLManifestNotFoundError) return { smartHealthCards: [], fhirResources: [] };
+        throw error;
+      });
+    assert.equal(fhirResources.length, 0);
+    if (smartHealthCards.length === 0) return { verdict: "over" };
+    assert.equal(smartHealthCards.length, 1);
+    const jws = smartHealthCards[0].asJWS();
+    await checked(jws);
+    const { rid, credentialSubject } = claims(jws).vc;
+    return { verdict: "good", card: jws, rid, entries: credentialSubject.fhirBundle.entry.length };
   },
 
   async verify() {

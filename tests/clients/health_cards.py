@@ -7,7 +7,8 @@
 
 health-cards-dev-tools is in no package registry, so its checks are made in `health_cards.mjs`. Two made-up people are
 imported and served. Each gets a card, with one key and with the next one. Then one of them is erased while the server
-runs: that person's cards are on the revocation lists at once and are refused, and the other's are good.
+runs: that person's cards are on the revocation lists at once and are refused, and the other's are good. A card that
+came by a health link is as good, and as revoked; the link is over.
 """
 
 import json
@@ -61,11 +62,17 @@ def walk(program, lake, base, npm, ids):
     for card in cards:
         expect(run(npm, {"step": "verify", "base": base, **card})["verdict"] == "good", "a card is good")
     print(f"npm kill-the-clipboard verifies cards of {cards[0]['entries']} and {cards[1]['entries']} entries")
+    link = run(npm, {"step": "link", "base": base, "token": tokens[0]})["link"]
+    linked = run(npm, {"step": "resolve", "base": base, "link": link})
+    expect(linked["verdict"] == "good" and linked["entries"] == cards[0]["entries"], "a link leads to a good card")
+    print("npm kill-the-clipboard resolves a link to a card of as many entries")
     output(program, "erase", "--yes", "--data", lake, "--patient", ids[0])
     listed = [card["rid"] in revoked(base, card["kid"]) for card in cards]
     expect(listed == [True, False, True], f"the erased person's cards are on the lists when the command ends: {listed}")
     verdicts = [verdict(npm, base, card) for card in cards]
     expect(verdicts == ["revoked", "good", "revoked"], f"the erased person's cards are refused: {verdicts}")
+    expect(verdict(npm, base, linked) == "revoked", "the card of a link is revoked with its records")
+    expect(run(npm, {"step": "resolve", "base": base, "link": link})["verdict"] == "over", "and the link is over")
     print("npm kill-the-clipboard refuses the cards of an erased person, and no others")
 
 

@@ -98,10 +98,13 @@ fn documents_of_each_place_stand_in_its_part() {
         inside.read_to_end(&mut file).unwrap();
         files.insert(inside.name().unwrap().to_string(), file);
     }
-    let names: Vec<String> = sources
-        .iter()
-        .map(|source| format!("ial2-{}.pdf", source.endpoint.name))
-        .collect();
+    let names: Vec<String> = labels.iter().map(|label| format!("ial2-{label}.pdf")).collect();
+    assert!(
+        sources
+            .iter()
+            .zip(&labels)
+            .all(|(source, label)| source.endpoint.name != *label)
+    );
     assert_eq!(files.len(), 2, "{:?}", files.keys());
     for (name, (own, other)) in names.iter().zip([(&labels[0], &labels[1]), (&labels[1], &labels[0])]) {
         let file = &files[name];

@@ -26,6 +26,35 @@ pub(crate) fn record(command: &str, folder: &Path, arguments: &[&str]) -> Output
     run(&[&[command, "--data", folder.to_str().unwrap()], arguments].concat())
 }
 
+/// Such a command must end with one sentence that says this, exit code 2, and nothing on standard output.
+pub(crate) fn refused(command: &str, folder: &Path, arguments: &[&str], told: &str) {
+    let done = record(command, folder, arguments);
+    let error = String::from_utf8(done.stderr).unwrap();
+    let ended = (done.status.code(), error.lines().count());
+    assert_eq!(ended, (Some(2), 1), "{arguments:?}: {error}");
+    assert!(error.contains(told), "{error}");
+    assert!(done.stdout.is_empty());
+}
+
+/// What every such command refuses of somebody who is there, `ann`.
+pub(crate) fn refuses_what_all_refuse(command: &str, folder: &Path) {
+    let inside = folder.join("data/ann.json");
+    for (options, told) in [
+        (&["--patient", "cid"][..], "there is no Patient with the id \"cid\""),
+        (&["--patient", "no id"], "there is no Patient with the id \"no id\""),
+        (
+            &["--patient", "ann", "--mode", "test"],
+            "there is no Patient with the id \"ann\"",
+        ),
+        (
+            &["--patient", "ann", "--out", inside.to_str().unwrap()],
+            "lies in the data folder",
+        ),
+    ] {
+        refused(command, folder, options, told);
+    }
+}
+
 /// Imports NDJSON into a folder.
 pub(crate) fn imported(folder: &Path, text: &str) {
     let input = folder.with_extension("ndjson");

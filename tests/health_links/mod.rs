@@ -1,6 +1,7 @@
 //! SMART Health Links over HTTP: made by patients, opened by recipients as the specification has it, and over with
 //! the records.
 
+mod cards;
 mod ends;
 mod manage;
 mod opened;
@@ -82,9 +83,16 @@ impl Link {
 
     /// The document in a file.
     fn document(&self, jwe: &str) -> Value {
+        self.file(jwe, "application/fhir+json")
+    }
+
+    /// A file of a media type.
+    fn file(&self, jwe: &str, media: &str) -> Value {
         let (header, file) = decrypted(self.payload["key"].as_str().unwrap(), jwe);
-        let expected = json!({"alg": "dir", "enc": "A256GCM", "zip": "DEF", "cty": "application/fhir+json"});
-        assert_eq!(header, expected);
+        assert_eq!(
+            header,
+            json!({"alg": "dir", "enc": "A256GCM", "zip": "DEF", "cty": media})
+        );
         file
     }
 }

@@ -1,6 +1,7 @@
 //! What is imported is what the lake holds: all of it, once, filed under the right person, in its latest version.
 
 mod command;
+mod contexts;
 mod input;
 mod model;
 mod real_records;

@@ -69,7 +69,7 @@ fn public(server: &Server, path: &str) -> Value {
 }
 
 /// What a card says, once its signature is found good by the published set.
-fn read(server: &Server, jws: &str) -> Value {
+pub(crate) fn read(server: &Server, jws: &str) -> Value {
     let header = jsonwebtoken::decode_header(jws).unwrap();
     assert_eq!(header.alg, Algorithm::ES256);
     let keys = public(server, KEYS);
@@ -105,14 +105,14 @@ fn entries(claims: &Value) -> Vec<Value> {
 }
 
 /// The name of a card's key, and its own.
-fn names(server: &Server, jws: &str) -> (String, String) {
+pub(crate) fn names(server: &Server, jws: &str) -> (String, String) {
     let kid = jsonwebtoken::decode_header(jws).unwrap().kid.unwrap();
     let rid = read(server, jws)["vc"]["rid"].as_str().unwrap().to_owned();
     (kid, rid)
 }
 
 /// Version and names of a key's revocation list; the published set has the same version.
-fn revoked(server: &Server, kid: &str) -> (u64, Vec<Value>) {
+pub(crate) fn revoked(server: &Server, kid: &str) -> (u64, Vec<Value>) {
     let list = public(server, &format!("/health-cards/.well-known/crl/{kid}.json"));
     assert_eq!((&list["kid"], &list["method"]), (&json!(kid), &json!("rid")));
     let keys = public(server, KEYS);
@@ -425,16 +425,10 @@ fn cards_are_revoked_when_the_data_of_one_source_is_over() {
     assert!(server.store.begin_card(&finished.consent).unwrap().is_ok());
 }
 
-#[test]
-fn cards_share_the_rate_of_whole_records() {
+/// Two cards, then one too many: asked for as such, and as the file of a link.
+fn two_cards(rates: Rates) {
     let limits = Limits {
-        rates: Rates {
-            records: Some(Rate {
-                every: Duration::from_secs(3_600),
-                burst: NonZeroU32::new(2).unwrap(),
-            }),
-            ..Rates::default()
-        },
+        rates,
         ..Limits::default()
     };
     let server = Server::limited(&[], limits);
@@ -446,6 +440,34 @@ fn cards_share_the_rate_of_whole_records() {
     let refused = post(&server, access(&tokens), ISSUE, &asked());
     assert_eq!((refused.status, refused.issue().as_str()), (429, "throttled"));
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 3_000);
+    let headers = [("authorization", &*bearer(&tokens))];
+    let link = server.post("/rest/health-links", &headers, &json!({"content": "health-card"}));
+    assert_eq!(link.status, 429, "{}", link.text);
+    assert!(link.header("retry-after").parse::<u64>().unwrap() > 3_000);
+}
+
+fn once_in_a_while() -> Option<Rate> {
+    Some(Rate {
+        every: Duration::from_secs(3_600),
+        burst: NonZeroU32::new(2).unwrap(),
+    })
+}
+
+#[test]
+fn cards_share_the_rate_of_whole_records() {
+    two_cards(Rates {
+        records: once_in_a_while(),
+        ..Rates::default()
+    });
+}
+
+/// Each card leaves a row in the store for good, and a hundred a second were made for whoever asked.
+#[test]
+fn cards_have_a_rate_of_their_own() {
+    two_cards(Rates {
+        cards: once_in_a_while(),
+        ..Rates::default()
+    });
 }
 
 /// A record as a card has it, by rules that read JSON alone; `places` says which entry a reference leads to.

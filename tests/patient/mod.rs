@@ -1,6 +1,6 @@
 //! Operations on all of a patient's records, by every door.
 
-mod cards;
+pub(crate) mod cards;
 mod everything_command;
 mod everything_doors;
 mod everything_pages;

@@ -104,6 +104,15 @@ fn it_says_when_the_service_does_not_answer() {
         let record = payer.send("GET", &format!("/app/record/{way}"), &session, "");
         assert_eq!(record.location().unwrap(), format!("{}/app", payer.base), "{way}");
     }
+    for (method, way) in [
+        ("POST", "record/card"),
+        ("GET", "share"),
+        ("POST", "share"),
+        ("POST", "share/end"),
+    ] {
+        let shared = payer.send(method, &format!("/app/{way}"), &session, "");
+        assert_eq!(shared.location().unwrap(), format!("{}/app", payer.base), "{way}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Output;
 
 use super::harness::Document;
-use crate::harness::command::{imported, record};
+use crate::harness::command::{imported, record, refused, refuses_what_all_refuse};
 
 const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann","name":[{"family":"Ash"}],"birthDate":"1980-01-02"}
 {"resourceType":"Patient","id":"ben","name":[{"family":"Birch"}]}
@@ -52,28 +52,11 @@ fn what_is_wrong_is_one_sentence_and_exit_code_2() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("lake");
     imported(&folder, PEOPLE);
-    let inside = folder.join("data/ann.json");
-    for (options, told) in [
-        (&["--patient", "cid"][..], "there is no Patient with the id \"cid\""),
-        (&["--patient", "no id"], "there is no Patient with the id \"no id\""),
-        (
-            &["--patient", "ann", "--mode", "test"],
-            "there is no Patient with the id \"ann\"",
-        ),
-        (&["--patient", "ann", "--section", "alerts"], "it is 'alerts'"),
-        (
-            &["--patient", "ann", "--out", inside.to_str().unwrap()],
-            "lies in the data folder",
-        ),
-    ] {
-        let done = summary(&folder, options);
-        let error = String::from_utf8(done.stderr).unwrap();
-        assert_eq!(
-            (done.status.code(), error.lines().count()),
-            (Some(2), 1),
-            "{options:?}: {error}"
-        );
-        assert!(error.contains(told), "{error}");
-        assert!(done.stdout.is_empty());
-    }
+    refuses_what_all_refuse("summary", &folder);
+    refused(
+        "summary",
+        &folder,
+        &["--patient", "ann", "--section", "alerts"],
+        "it is 'alerts'",
+    );
 }

@@ -13,6 +13,8 @@ named! {
     LinkContent {
         /// The patient's International Patient Summary.
         Summary = "summary",
+        /// All of the patient's records as a SMART Health Card.
+        Card = "health-card",
     }
 }
 
@@ -21,6 +23,15 @@ impl LinkContent {
     pub fn media_type(self) -> &'static str {
         match self {
             LinkContent::Summary => "application/fhir+json",
+            LinkContent::Card => "application/smart-health-card",
+        }
+    }
+
+    /// The version of FHIR that the file is of, where it is FHIR.
+    pub fn fhir_version(self) -> Option<&'static str> {
+        match self {
+            LinkContent::Summary => Some("4.0.1"),
+            LinkContent::Card => None,
         }
     }
 }

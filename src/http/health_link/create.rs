@@ -20,7 +20,7 @@ use crate::http::body;
 use crate::http::error::Error;
 use crate::http::message::Refused;
 use crate::http::oauth::PatientToken;
-use crate::http::patient::summary_of;
+use crate::http::patient::{card::issue, summary_of};
 use crate::http::service::Service;
 use crate::http::shape::no_store;
 
@@ -47,9 +47,6 @@ pub(super) async fn create(
         return Err(Error::Processing(problem).into());
     }
     let access = present(access, &service)?;
-    if &*access.scope.application != LOCAL_APPLICATION {
-        service.throttle.charge_record(&access.subject)?;
-    }
     // Taken before the records are read: a link of records that are revoked meanwhile is not made.
     let terms = service.store.link_terms(&access.subject)?;
     let terms = terms.ok_or_else(|| Error::Unknown("There is no such consent any more.".to_owned()))?;
@@ -64,7 +61,16 @@ pub(super) async fn create(
 async fn file(service: &Arc<Service>, access: &Arc<Access>, content: LinkContent) -> Result<Vec<u8>, Error> {
     let patients = access.patients().map(<[String]>::to_vec).unwrap_or_default();
     let file = match content {
-        LinkContent::Summary => summary_of(service, access, patients).await?,
+        LinkContent::Summary => {
+            if &*access.scope.application != LOCAL_APPLICATION {
+                service.throttle.charge_record(&access.subject)?;
+            }
+            summary_of(service, access, patients).await?
+        }
+        LinkContent::Card => {
+            let card = issue(service, access, patients).await?;
+            json!({"verifiableCredential": [card]}).to_string().into_bytes()
+        }
     };
     if file.len() > LARGEST_FILE {
         let problem = format!("the file of a link has at most {LARGEST_FILE} bytes, and this one would have more");

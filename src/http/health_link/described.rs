@@ -32,18 +32,21 @@ pub(super) fn create() -> Operation {
         "flag": {"type": "string", "enum": ["", "P", "U"], "description": "P with a passcode, which needs no flag; U for a \
             file without a manifest"},
     });
-    Operation::new("createHealthLink", "Makes a SMART Health Link to the patient's summary")
-        .body(
-            JSON,
-            "What the link is like; every member may be left out",
-            &named("NewHealthLink", object(&[], asked)),
-        )
-        .response(
-            201,
-            "The link, this once",
-            JSON,
-            &named("CreatedHealthLink", object(&required, members)),
-        )
+    Operation::new(
+        "createHealthLink",
+        "Makes a SMART Health Link to the patient's summary, or to all records as a health card",
+    )
+    .body(
+        JSON,
+        "What the link is like; every member may be left out",
+        &named("NewHealthLink", object(&[], asked)),
+    )
+    .response(
+        201,
+        "The link, this once",
+        JSON,
+        &named("CreatedHealthLink", object(&required, members)),
+    )
 }
 
 pub(super) fn list() -> Operation {
@@ -81,7 +84,7 @@ pub(super) fn manifest() -> Operation {
         "status": one_of(["finalized"]),
         "fhirVersion": one_of(["4.0.1"]),
     });
-    let file = object(&["contentType", "lastUpdated", "status", "fhirVersion"], file);
+    let file = object(&["contentType", "lastUpdated", "status"], file);
     let manifest = object(&["files"], json!({"files": list_of(&named("HealthLinkFile", file))}));
     let remaining = json!({"remainingAttempts": {"type": "integer", "minimum": 0}});
     Operation::new("healthLinkManifest", "What a SMART Health Link leads to")

@@ -1,4 +1,5 @@
-//! SMART Health Links: a patient's summary behind an address and a key that the patient hands to whomever they like.
+//! SMART Health Links: a patient's summary, or all records as a health card, behind an address and a key that the
+//! patient hands to whomever they like.
 //!
 //! `/rest/health-links` makes, lists and revokes them; `/health-links/{address}` is what recipients ask;
 //! `/health-link` is a page that opens a link in a browser. The key stands in the link and nowhere else: the file is

@@ -43,6 +43,14 @@ pub(super) async fn asset(Path(name): Path<String>) -> Response {
             "text/javascript; charset=utf-8",
             include_str!("../../../templates/health-link/viewer.js"),
         ),
+        "bytes.js" => (
+            "text/javascript; charset=utf-8",
+            include_str!("../../../templates/health-link/bytes.js"),
+        ),
+        "card.js" => (
+            "text/javascript; charset=utf-8",
+            include_str!("../../../templates/health-link/card.js"),
+        ),
         "narrative.js" => (
             "text/javascript; charset=utf-8",
             include_str!("../../../templates/health-link/narrative.js"),

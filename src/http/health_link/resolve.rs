@@ -107,8 +107,10 @@ fn shown(service: &Service, address: &str, asked: &Asked) -> Result<Response, Re
         "contentType": content.media_type(),
         "lastUpdated": time(created_at),
         "status": "finalized",
-        "fhirVersion": "4.0.1",
     });
+    if let Some(version) = content.fhir_version() {
+        entry["fhirVersion"] = version.into();
+    }
     if jwe.len() <= asked.longest_embedded {
         entry["embedded"] = jwe.into();
     } else {

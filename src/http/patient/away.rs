@@ -17,59 +17,72 @@ use crate::sync::Shelf;
 
 /// Documents that are fetched at once.
 const AT_ONCE: usize = 4;
-/// For all of one source's.
+/// For all of a request's.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of one, and of all of one source's.
+/// Bytes of one, and of all of a request's.
 const LARGEST: u64 = 64 << 20;
 const MOST: u64 = 256 << 20;
 
 /// What came of the addresses that were asked.
 pub(super) type Away = FxHashMap<String, Result<Attached, FetchError>>;
 
-/// Asks a source for what records name and the lake does not hold.
-pub(super) async fn fetch(
-    service: &Arc<Service>,
-    named: Vec<String>,
-    authorization: Option<Authorization>,
-) -> Result<Away, Error> {
-    let is_away = |url: &String| binary_id(url, &service.fhir_base).is_none();
-    let named: Vec<String> = named.into_iter().filter(is_away).collect();
-    if named.is_empty() {
-        return Ok(Away::default());
-    }
-    let opening =
-        service.blocking(move |service| Shelf::open(&service.store, &service.sources, authorization.as_ref()));
-    let shelf = opening.await?.map_err(Error::internal)?;
-    let (room, deadline) = (AtomicU64::new(MOST), Instant::now() + PATIENCE);
-    let asked: Vec<_> = named
-        .into_iter()
-        .filter(|url| shelf.has(url))
-        .map(|url| one(&shelf, &room, deadline, url).boxed())
-        .collect();
-    Ok(stream::iter(asked).buffer_unordered(AT_ONCE).collect().await)
+/// What all sources of a request may take: bytes and time.
+pub(super) struct Budget {
+    room: AtomicU64,
+    deadline: Instant,
 }
 
-async fn one(
-    shelf: &Shelf,
-    room: &AtomicU64,
-    deadline: Instant,
-    url: String,
-) -> (String, Result<Attached, FetchError>) {
-    let most = room.load(Ordering::Relaxed).min(LARGEST);
-    let came = match tokio::time::timeout_at(deadline, shelf.get(&url, most)).await {
-        Ok(Ok(document)) => {
-            let bytes = document.bytes.len() as u64;
-            // Those that come at the same time may take a little more.
-            room.fetch_sub(bytes.min(room.load(Ordering::Relaxed)), Ordering::Relaxed);
-            Ok(Attached {
-                content_type: document.content_type,
-                bytes: document.bytes,
-            })
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            room: AtomicU64::new(MOST),
+            deadline: Instant::now() + PATIENCE,
         }
-        Ok(Err(why)) => Err(FetchError::NotGiven(why.to_string())),
-        Err(_) => Err(FetchError::NotGiven("all of its documents took too long".to_owned())),
-    };
-    (url, came)
+    }
+}
+
+impl Budget {
+    /// Asks a source for what records name and the lake does not hold.
+    pub(super) async fn fetch(
+        &self,
+        service: &Arc<Service>,
+        named: Vec<String>,
+        authorization: Option<Authorization>,
+    ) -> Result<Away, Error> {
+        let is_away = |url: &String| binary_id(url, &service.fhir_base).is_none();
+        let named: Vec<String> = named.into_iter().filter(is_away).collect();
+        if named.is_empty() {
+            return Ok(Away::default());
+        }
+        let opening =
+            service.blocking(move |service| Shelf::open(&service.store, &service.sources, authorization.as_ref()));
+        let shelf = opening.await?.map_err(Error::internal)?;
+        let asked: Vec<_> = named
+            .into_iter()
+            .filter(|url| shelf.has(url))
+            .map(|url| self.one(&shelf, url).boxed())
+            .collect();
+        Ok(stream::iter(asked).buffer_unordered(AT_ONCE).collect().await)
+    }
+
+    async fn one(&self, shelf: &Shelf, url: String) -> (String, Result<Attached, FetchError>) {
+        let room = &self.room;
+        let most = room.load(Ordering::Relaxed).min(LARGEST);
+        let came = match tokio::time::timeout_at(self.deadline, shelf.get(&url, most)).await {
+            Ok(Ok(document)) => {
+                let bytes = document.bytes.len() as u64;
+                // Those that come at the same time may take a little more.
+                room.fetch_sub(bytes.min(room.load(Ordering::Relaxed)), Ordering::Relaxed);
+                Ok(Attached {
+                    content_type: document.content_type,
+                    bytes: document.bytes,
+                })
+            }
+            Ok(Err(why)) => Err(FetchError::NotGiven(why.to_string())),
+            Err(_) => Err(FetchError::NotGiven("all of its documents took too long".to_owned())),
+        };
+        (url, came)
+    }
 }
 
 /// The documents of one source: what was fetched, and what the lake holds.

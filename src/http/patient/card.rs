@@ -5,11 +5,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::sent::{self, JSON, last};
+use super::sent::{self, JSON};
 use super::subject::Named;
 use crate::consent::{Access, LOCAL_APPLICATION, NoCard};
 use crate::fhir::outcome::IssueType;
@@ -18,7 +17,7 @@ use crate::http::body;
 use crate::http::described::FHIR;
 use crate::http::discovery::card_issuer;
 use crate::http::error::Error;
-use crate::http::negotiate::{FHIR_JSON, Preferred, json_admitted, pretty_value};
+use crate::http::negotiate::{Preferred, json_admitted, pretty_value};
 use crate::http::parameters::{self, Given};
 use crate::http::routes::{Operation, Route, list, named, object};
 use crate::http::service::Service;
@@ -26,6 +25,7 @@ use crate::lake::json::Tape;
 use crate::patient::card::{Request, Resource, payload};
 use crate::patient::{PatientError, REFERRED, Record, record};
 use crate::search::Handling;
+use crate::search::raw::last;
 
 /// The one parameter, and the one value that it may have.
 const PARAMETER: &str = "credentialType";
@@ -103,10 +103,7 @@ async fn by_post(
     } else {
         answer.to_string()
     };
-    let mut response = text.into_response();
-    response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
-    preferred.confirm(response.headers_mut());
-    Ok(response)
+    Ok(preferred.answer(Body::from(text)))
 }
 
 /// Takes the one request that there is; says of all others what is wrong with them.
@@ -146,8 +143,9 @@ pub(in crate::http) async fn issue(
 ) -> Result<String, Error> {
     if &*access.scope.application != LOCAL_APPLICATION {
         service.throttle.charge_record(&access.subject)?;
+        service.throttle.charge_card(&access.subject)?;
     }
-    let turn = service.record_turn(&access.subject).await?;
+    let turn = service.document_turn(&access.subject).await?;
     let consent = access.subject.clone();
     let begun = service
         .blocking(move |service| service.store.begin_card(&consent))

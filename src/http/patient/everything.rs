@@ -5,25 +5,24 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use serde_json::json;
 
-use super::sent::{self, FORM, JSON, last};
+use super::sent::{self, FORM, JSON};
 use super::streamed;
 use super::subject::Named;
 use crate::consent::LOCAL_APPLICATION;
 use crate::http::auth::Caller;
-use crate::http::described::{FHIR, bundle};
+use crate::http::described::{FHIR, bundle, with_handling};
 use crate::http::error::Error;
-use crate::http::negotiate::{FHIR_JSON, Preferred, json_admitted, pretty_value};
+use crate::http::negotiate::{Preferred, json_admitted, pretty_value};
 use crate::http::pretty::pretty;
 use crate::http::request_id::RequestId;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::service::Service;
 use crate::patient::PatientError;
 use crate::patient::everything::{Asked, Subject};
-use crate::search::raw::RawParameter;
+use crate::search::raw::{RawParameter, last};
 
 /// The operation's name and definition.
 pub(super) const DECLARED: (&str, &str) = (
@@ -47,7 +46,7 @@ fn described(id: &'static str) -> Operation {
     let summary = "All of a patient's records and the Organizations, Practitioners, Medications and Locations that they refer to; \
                    $PATIENT_ID as the id is all Patients of the token's consent";
     let text = |about: &str| schema("string", about);
-    Operation::new(id, summary)
+    let operation = Operation::new(id, summary)
         .query("start", text("a date: only what happened then or later"))
         .query("end", text("a date: only what happened then or earlier"))
         .query("_since", text("an instant: only what was updated then or later"))
@@ -59,12 +58,8 @@ fn described(id: &'static str) -> Operation {
         .query(
             "_total",
             json!({"type": "string", "enum": ["none", "accurate", "estimate"]}),
-        )
-        .header(
-            "Prefer",
-            "handling=strict refuses unknown parameters, handling=lenient leaves them out",
-        )
-        .answers(&[FHIR], &bundle())
+        );
+    with_handling(operation).answers(&[FHIR], &bundle())
 }
 
 /// Parameters in the URL.
@@ -133,8 +128,5 @@ async fn answer(
         }
         false => streamed::body(&service, begun, turn, request),
     };
-    let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
-    preferred.confirm(response.headers_mut());
-    Ok(response)
+    Ok(preferred.answer(body))
 }

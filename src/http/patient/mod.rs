@@ -7,6 +7,7 @@ mod everything;
 mod expunge;
 mod pdf;
 mod sent;
+mod sources;
 mod streamed;
 mod subject;
 mod summary;

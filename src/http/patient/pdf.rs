@@ -1,26 +1,29 @@
 //! `GET /fhir/Patient/[id]/$pdf`: a patient's records as pages, or as an archive with a file for each source.
 
+use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 use chrono::DateTime;
 use serde_json::json;
 
-use super::away::{self, Away, Here};
+use super::away::{Away, Budget, Here};
 use super::sent;
+use super::sources::{Chosen, chosen};
 use super::subject::Named;
-use crate::consent::{Access, Authorization, AuthorizationType, LOCAL_APPLICATION, Standing};
+use crate::consent::{Authorization, LOCAL_APPLICATION};
 use crate::http::auth::Caller;
 use crate::http::error::Error;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::service::Service;
+use crate::http::spool::{Full, Spool};
+use crate::http::turns::Turn;
 use crate::lake::Scope;
-use crate::lake::json::Tape;
-use crate::patient::pdf::{self, Export, Held, Part, Source, SourceKind};
+use crate::patient::pdf::{self, Export, Held, Part, PdfError, Source, Stop};
 use crate::patient::{PatientError, REFERRED, Record, record};
 use crate::search::raw::RawParameter;
 
@@ -28,6 +31,8 @@ const TOTAL: HeaderName = HeaderName::from_static("x-pdf-sources-total");
 const FAILED: HeaderName = HeaderName::from_static("x-pdf-sources-failed");
 const FAILED_NAMES: HeaderName = HeaderName::from_static("x-pdf-sources-failed-names");
 const RESOURCES: HeaderName = HeaderName::from_static("x-pdf-resource-count");
+
+const TOO_LONG: &str = "the file would be too long; ask for one source at a time, by patient-authorization-id";
 
 /// Types of what records refer to that stand in the document beside those of `$everything`.
 const FURTHER: [&str; 2] = ["InsurancePlan", "PractitionerRole"];
@@ -94,17 +99,6 @@ impl Asked {
     }
 }
 
-/// A source whose records are to be read.
-struct Chosen {
-    source: Source,
-    scope: Arc<Scope>,
-    patients: Vec<String>,
-    /// Through what its documents are read: the patient's own scope, also where an application sees more.
-    own: Arc<Scope>,
-    /// By what its documents are fetched that are not here.
-    authorization: Option<Authorization>,
-}
-
 /// A source whose records were read.
 struct Read {
     source: Source,
@@ -118,6 +112,13 @@ struct Read {
 }
 
 impl Read {
+    /// Asks the source for the documents that its records name.
+    async fn fetch(&mut self, service: &Arc<Service>, budget: &Budget) -> Result<(), Error> {
+        let (named, authorization) = (std::mem::take(&mut self.named), self.authorization.take());
+        self.away = budget.fetch(service, named, authorization).await?;
+        Ok(())
+    }
+
     fn here<'h>(&'h self, service: &'h Service) -> Here<'h> {
         let held = Held {
             lake: &service.lake,
@@ -139,155 +140,76 @@ async fn answer(
     if &*access.scope.application != LOCAL_APPLICATION {
         service.throttle.charge_record(&access.subject)?;
     }
-    let turn = service.record_turn(&access.subject).await?;
+    let turn = service.document_turn(&access.subject).await?;
     let chosen = chosen(&service, &access, &named, asked.authorization.as_deref())?;
-    let reading = read(service.clone(), named, chosen);
-    let (patient, mut read) = service.workers.run(reading).await??;
-    for read in &mut read {
-        let (named, authorization) = (std::mem::take(&mut read.named), read.authorization.take());
-        read.away = away::fetch(&service, named, authorization).await?;
-    }
-    let now = service.store.clock().now();
-    let title = Export::new(DateTime::from_timestamp(now, 0).unwrap_or_default(), "Tabularium");
-    let is_archive = asked.is_archive;
-    let (total, drawn) = service
-        .blocking(move |service| {
-            let _turn = turn;
-            let here: Vec<Here<'_>> = read.iter().map(|read| read.here(service)).collect();
-            let parts = read.iter().zip(&here).map(|(read, here)| Part {
-                source: &read.source,
-                record: read.record.as_ref(),
-                documents: here,
-            });
-            let parts: Vec<Part<'_>> = parts.collect();
-            let drawn = match is_archive {
-                true => pdf::archive(title, &parts),
-                false => pdf::document(title, &parts),
-            };
-            Ok::<_, Error>((parts.len(), drawn.map_err(Error::internal)?))
-        })
-        .await??;
-    Ok(response(&patient, is_archive, total, drawn))
+    let reading = {
+        let service = service.clone();
+        // The turn is held to the end even if the client leaves: what counts is what is computed.
+        async move { Ok::<_, Error>((read(service, named, chosen).await?, turn)) }
+    };
+    let ((patient, mut read), turn) = service.workers.run(reading).await??;
+    let budget = Budget::default();
+    let fetching = read.iter_mut().map(|read| read.fetch(&service, &budget));
+    futures::future::try_join_all(fetching).await?;
+    let total = read.len();
+    let drawn = drawn(&service, read, asked.is_archive, turn).await?;
+    response(&patient, asked.is_archive, total, drawn)
 }
 
-/// The sources that are asked for, each with what it may show.
-fn chosen(service: &Service, access: &Access, named: &Named, only: Option<&str>) -> Result<Vec<Chosen>, Error> {
-    // Of an application no authorization is the caller's own: it cannot name one.
-    let standing = match (access.patients(), only, named.patients.as_slice()) {
-        (Some(_), ..) => service.store.standing(&access.subject),
-        (None, None, [patient]) => {
-            let Scope { application, mode, .. } = &*access.scope;
-            service.store.standing_of_patient(application, *mode, patient)
+/// Asks for the end of the work when it is dropped with the request.
+struct Wanted(Stop);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.ask();
+    }
+}
+
+/// A file that is ready to go out. The turn is its credential's until the client has it.
+struct Drawn {
+    export: Export,
+    file: Spool,
+    turn: Turn,
+}
+
+/// Draws the pages of all sources. A client that leaves ends the work.
+async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: Turn) -> Result<Drawn, Error> {
+    let now = service.store.clock().now();
+    let stop = Stop::default();
+    let _wanted = Wanted(stop.clone());
+    let export = Export::new(DateTime::from_timestamp(now, 0).unwrap_or_default(), "Tabularium").until(stop);
+    let mut file = service.spool();
+    let drawing = service.blocking(move |service| {
+        let here: Vec<Here<'_>> = read.iter().map(|read| read.here(service)).collect();
+        let parts = read.iter().zip(&here).map(|(read, here)| Part {
+            source: &read.source,
+            record: read.record.as_ref(),
+            documents: here,
+        });
+        match written(export, &parts.collect::<Vec<Part<'_>>>(), is_archive, &mut file) {
+            Ok(export) => Ok(Drawn {
+                export,
+                file,
+                turn: turn.computed(),
+            }),
+            Err(error) => Err(match file.full() {
+                Some(Full::One) => Error::TooCostly(TOO_LONG.to_owned()),
+                Some(Full::All) => Error::Busy,
+                None => Error::internal(error),
+            }),
         }
-        (None, ..) => Ok(None),
-    };
-    let standing = standing.map_err(Error::internal)?;
-    let now = service.store.clock().now();
-    let sources = standing
-        .iter()
-        .flat_map(|standing| standing.sources.iter().map(move |source| (standing, source)));
-    let shown = sources.filter(|(_, source)| {
-        let authorization = &source.authorization;
-        let is_named = authorization
-            .patient
-            .as_ref()
-            .is_some_and(|id| named.patients.contains(id));
-        authorization.is_active(now) && is_named && only.is_none_or(|only| only == authorization.id)
     });
-    let chosen: Vec<Chosen> = shown
-        .map(|(standing, source)| connected(service, standing, source))
-        .collect();
-    match (chosen.is_empty(), only) {
-        (false, _) => Ok(chosen),
-        // What is not of this consent is unknown to it.
-        (true, Some(only)) => Err(Error::Unknown(format!(
-            "there is no patient authorization {only:?} here"
-        ))),
-        (true, None) => Ok(vec![Chosen {
-            source: unconnected(service, named)?,
-            scope: named.scope.clone(),
-            patients: named.patients.clone(),
-            own: own(service, named)?,
-            authorization: None,
-        }]),
-    }
+    drawing.await?
 }
 
-fn connected(service: &Service, standing: &Standing, source: &crate::consent::Source) -> Chosen {
-    let label = source.endpoint.label.first().unwrap_or(&source.endpoint.name);
-    let scope = Arc::new(standing.scope(&service.lake, Some(source)));
-    Chosen {
-        source: Source {
-            label: label.clone(),
-            name: source.endpoint.name.clone(),
-            kind: match source.authorization.ty {
-                AuthorizationType::Ial1 => SourceKind::SelfAttested,
-                AuthorizationType::Ial2 => SourceKind::Facility,
-                _ => SourceKind::Connected,
-            },
-        },
-        own: scope.clone(),
-        scope,
-        authorization: Some(source.authorization.clone()),
-        patients: source.authorization.patient.iter().cloned().collect(),
-    }
-}
-
-/// What is the named Patient's alone: an application sees others' Binaries, which a record may name.
-fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
-    let Scope {
-        application,
-        mode,
-        patient: None,
-    } = &*named.scope
-    else {
-        return Ok(named.scope.clone());
+fn written(export: Export, parts: &[Part<'_>], is_archive: bool, file: &mut Spool) -> Result<Export, PdfError> {
+    let mut out = BufWriter::new(file);
+    let export = match is_archive {
+        true => pdf::archive(export, parts, &mut out)?,
+        false => pdf::document(export, parts, &mut out)?,
     };
-    // An application names one Patient.
-    let patient = named.patients.first().map_or("", String::as_str);
-    let scope = service
-        .store
-        .scope_of_patient(&service.lake, application, *mode, patient);
-    scope.map(Arc::new).map_err(Error::internal)
-}
-
-/// The source of records that no flow connected, or that an application asks for: by the endpoint that the Patient's
-/// tag names.
-fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
-    let patient = crate::fhir::facts().lookup("Patient");
-    let picture = service.lake.picture();
-    let row = patient.and_then(|ty| {
-        let table = service.lake.table(&picture, ty, &named.scope);
-        named.patients.iter().find_map(|id| table.read(id).ok().flatten())
-    });
-    let endpoint = row.and_then(|row| endpoint_of(&row.resource));
-    let known = match endpoint {
-        Some(id) => service.store.endpoint(&id).map_err(Error::internal)?,
-        None => None,
-    };
-    Ok(match known {
-        Some(endpoint) => Source {
-            label: endpoint.label.first().cloned().unwrap_or_else(|| endpoint.name.clone()),
-            name: endpoint.name,
-            kind: SourceKind::Connected,
-        },
-        None => Source {
-            label: "Imported records".to_owned(),
-            name: "imported".to_owned(),
-            kind: SourceKind::Connected,
-        },
-    })
-}
-
-fn endpoint_of(resource: &[u8]) -> Option<String> {
-    let mut tape = Tape::new();
-    let tags = tape.parse(resource).ok()?.get("meta")?.get("tag")?;
-    let mut tags = tags.items();
-    let tag = tags.find(|tag| {
-        tag.get_str("system")
-            .is_some_and(|system| system.ends_with("/tags/EndpointId"))
-    })?;
-    tag.get_str("code").map(|code| code.into_owned())
+    out.flush().map_err(PdfError::Output)?;
+    Ok(export)
 }
 
 /// The records of each source; the primary Patient's id.
@@ -317,14 +239,17 @@ async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Resul
     Ok((patient, read))
 }
 
-fn response(patient: &str, is_archive: bool, total: usize, (export, bytes): (Export, Vec<u8>)) -> Response {
-    let mut response = Response::new(Body::from(bytes));
+fn response(patient: &str, is_archive: bool, total: usize, drawn: Drawn) -> Result<Response, Error> {
+    let Drawn { export, file, turn } = drawn;
+    let (length, body): (u64, Body) = file.into_body(turn).map_err(Error::internal)?;
+    let mut response = Response::new(body);
     let head: &mut HeaderMap = response.headers_mut();
     let (content_type, ending) = match is_archive {
         true => ("application/zip", "zip"),
         false => ("application/pdf", "pdf"),
     };
     head.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    head.insert(CONTENT_LENGTH, length.into());
     let name = format!("attachment; filename=\"{patient}.{ending}\"");
     // An id of FHIR has no character that a header could not have.
     if let Ok(name) = HeaderValue::try_from(name) {
@@ -343,5 +268,5 @@ fn response(patient: &str, is_archive: bool, total: usize, (export, bytes): (Exp
     {
         head.insert(FAILED_NAMES, names);
     }
-    response
+    Ok(response)
 }

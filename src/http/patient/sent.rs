@@ -43,14 +43,6 @@ pub(super) async fn in_both(
     Ok(all)
 }
 
-/// The value of a parameter, the last when it comes several times; an empty one is none.
-pub(super) fn last<'a>(parameters: &'a [RawParameter], name: &str) -> Option<&'a str> {
-    let named = parameters.iter().rev().filter(|parameter| parameter.name == name);
-    named
-        .map(|parameter| parameter.value.as_str())
-        .find(|value| !value.is_empty())
-}
-
 /// The parameters of a Parameters resource, each with its value as text.
 fn of_resource(sent: &[u8]) -> Result<Vec<RawParameter>, Error> {
     let mut tape = Tape::new();

@@ -6,19 +6,18 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use serde_json::json;
 
-use super::sent::{self, FORM, JSON, last};
+use super::sent::{self, FORM, JSON};
 use super::subject::Named;
 use crate::consent::{Access, LOCAL_APPLICATION, Store};
 use crate::fhir::facts;
 use crate::fhir::outcome::IssueType;
 use crate::http::auth::Caller;
-use crate::http::described::{FHIR, document};
+use crate::http::described::{FHIR, document, with_handling};
 use crate::http::error::Error;
-use crate::http::negotiate::{FHIR_JSON, Preferred, json_admitted, pretty_value};
+use crate::http::negotiate::{Preferred, json_admitted, pretty_value};
 use crate::http::pretty::pretty;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::service::Service;
@@ -27,7 +26,7 @@ use crate::lake::json::Tape;
 use crate::patient::pdf::rendering;
 use crate::patient::summary::{Asked, Directory, Sections, Subject, Summary, summary};
 use crate::pdf::PdfError;
-use crate::search::raw::RawParameter;
+use crate::search::raw::{RawParameter, last};
 use crate::search::{Handling, Request};
 
 /// The operation's name and definition.
@@ -64,14 +63,10 @@ fn described(id: &'static str, summary: &'static str) -> Operation {
         "Aliases or codes of sections, between commas; the others are withheld. {}",
         names.join(", ")
     );
-    Operation::new(id, summary)
+    let operation = Operation::new(id, summary)
         .query("_section", json!({"type": "string", "description": sections}))
-        .query("profile", schema("string", "the profile of the Composition: IPS's own"))
-        .header(
-            "Prefer",
-            "handling=strict refuses unknown parameters, handling=lenient leaves them out",
-        )
-        .answers(&[FHIR], &document())
+        .query("profile", schema("string", "the profile of the Composition: IPS's own"));
+    with_handling(operation).answers(&[FHIR], &document())
 }
 
 fn posted(operation: Operation) -> Operation {
@@ -162,10 +157,7 @@ async fn answer(
     let (made, turn) = service.workers.run(reading).await??;
     let bundle = drawn(&service, made, turn).await?;
     let bundle = if indented { pretty(&bundle) } else { bundle };
-    let mut response = Response::new(Body::from(bundle));
-    response.headers_mut().insert(CONTENT_TYPE, FHIR_JSON);
-    preferred.confirm(response.headers_mut());
-    Ok(response)
+    Ok(preferred.answer(Body::from(bundle)))
 }
 
 /// The whole summary of a caller's patients, for what is made of it.

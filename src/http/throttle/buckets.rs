@@ -25,6 +25,8 @@ pub(in crate::http) struct Throttle {
     credentials: Option<Buckets<Box<str>>>,
     /// For operations on whole records.
     records: Option<Buckets<Box<str>>>,
+    /// For health cards.
+    cards: Option<Buckets<Box<str>>>,
     addresses: Option<Buckets<IpAddr>>,
     /// For what is kept of requests without a credential.
     writes: Option<Buckets<IpAddr>>,
@@ -45,6 +47,7 @@ impl Throttle {
         Throttle {
             credentials: rates.credential.map(|rate| Buckets::new(rate, Box::from(""))),
             records: rates.records.map(|rate| Buckets::new(rate, Box::from(""))),
+            cards: rates.cards.map(|rate| Buckets::new(rate, Box::from(""))),
             addresses: rates.address.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
             writes: rates.writes.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
             flows: rates.flows.map(|rate| Buckets::new(rate, IpAddr::from([0, 0, 0, 0]))),
@@ -60,9 +63,12 @@ impl Throttle {
 
     /// Charges an operation on all of a patient's records to the credential that asks for it.
     pub(in crate::http) fn charge_record(&self, credential: &str) -> Result<(), Error> {
-        let buckets = self.records.as_ref();
-        let charged = buckets.map(|buckets| buckets.charge(&Box::from(credential)));
-        charged.transpose().map(|_| ()).map_err(Error::Throttled)
+        charged_to(self.records.as_ref(), credential)
+    }
+
+    /// Charges a health card to the consent whose records it says, beside the operation on all of them.
+    pub(in crate::http) fn charge_card(&self, consent: &str) -> Result<(), Error> {
+        charged_to(self.cards.as_ref(), consent)
     }
 
     /// Lets a request of a good credential pass that is not limited.
@@ -95,13 +101,18 @@ impl Throttle {
 
     /// Gives up the buckets that are full again, which say no more than new ones.
     pub(in crate::http) fn tidy(&self) {
-        for buckets in [&self.credentials, &self.records].into_iter().flatten() {
+        for buckets in [&self.credentials, &self.records, &self.cards].into_iter().flatten() {
             buckets.tidy();
         }
         for buckets in [&self.addresses, &self.writes, &self.flows].into_iter().flatten() {
             buckets.tidy();
         }
     }
+}
+
+fn charged_to(buckets: Option<&Buckets<Box<str>>>, credential: &str) -> Result<(), Error> {
+    let charged = buckets.map(|buckets| buckets.charge(&Box::from(credential)));
+    charged.transpose().map(|_| ()).map_err(Error::Throttled)
 }
 
 fn charged_for(buckets: Option<&Buckets<IpAddr>>, extensions: &Extensions) -> Result<(), Allowance> {

@@ -1,19 +1,18 @@
 //! From the records of sources to files.
 
 use std::collections::BTreeSet;
-use std::io::{Cursor, Write};
+use std::io::{Seek, Write};
 
 use chrono::{DateTime, Utc};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::attached::{self, Documents, Got};
-use super::other::elements;
 use super::resource::Resource;
-use super::sections::{OTHER, SECTIONS, Table};
+use super::structured::structured;
 use crate::lake::json::Tape;
 use crate::patient::{Record, words};
-use crate::pdf::{Column, Document, PdfError, Properties};
+use crate::pdf::{Column, Document, PdfError, Properties, Stop};
 
 /// How the patient connected a source, which its file's name in an archive says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +62,7 @@ pub struct Export {
     room: u64,
     /// What could not be shown and should be there, a line for each.
     lost: Vec<String>,
+    stop: Stop,
 }
 
 /// Bytes of documents in one export. They are in memory while it is made, as they came and as pages.
@@ -78,7 +78,14 @@ impl Export {
             resources: 0,
             room: MOST_ATTACHED,
             lost: Vec::new(),
+            stop: Stop::default(),
         }
+    }
+
+    /// Ends the work once the export is not wanted any more.
+    pub fn until(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
     }
 
     fn begin(&self, parts: &[Part<'_>]) -> Result<Document, PdfError> {
@@ -93,7 +100,8 @@ impl Export {
             language: "en".to_owned(),
             created: self.moment,
             running_head: format!("{title} \u{b7} {}", self.moment.format("%Y-%m-%d")),
-        })?;
+        })?
+        .until(self.stop.clone());
         document.heading(1, &title);
         document.paragraph(&format!(
             "Made on {} by {}.",
@@ -167,6 +175,9 @@ impl Export {
         }
         document.heading(2, "Attached documents");
         for one in named {
+            if document.is_stopped() {
+                return;
+            }
             document.heading(3, &one.title);
             match one.get(part.documents, self.room) {
                 Got::Here(attachment) => {
@@ -194,21 +205,21 @@ impl Export {
     }
 }
 
-/// One document of all sources, in their order.
-pub fn document(mut export: Export, parts: &[Part<'_>]) -> Result<(Export, Vec<u8>), PdfError> {
+/// Writes one document of all sources, in their order.
+pub fn document<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
     let mut document = export.begin(parts)?;
     for part in parts {
         export.part(&mut document, part);
     }
     export.losses(&mut document);
-    let bytes = document.finish()?;
-    Ok((export, bytes))
+    document.finish_to(out)?;
+    Ok(export)
 }
 
-/// A ZIP archive with one document for each source.
-pub fn archive(mut export: Export, parts: &[Part<'_>]) -> Result<(Export, Vec<u8>), PdfError> {
+/// Writes a ZIP archive with one document for each source.
+pub fn archive<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
     const FAILED: PdfError = PdfError::Writer("the archive cannot be written");
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let mut zip = ZipWriter::new(out);
     // PDF is packed already.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut taken = BTreeSet::new();
@@ -218,10 +229,10 @@ pub fn archive(mut export: Export, parts: &[Part<'_>]) -> Result<(Export, Vec<u8
         export.losses(&mut document);
         let name = file_name(part.source, &mut taken);
         zip.start_file(name, options).map_err(|_| FAILED)?;
-        zip.write_all(&document.finish()?).map_err(|_| FAILED)?;
+        document.finish_to(&mut zip)?;
     }
-    let bytes = zip.finish().map_err(|_| FAILED)?.into_inner();
-    Ok((export, bytes))
+    zip.finish().map_err(|_| FAILED)?;
+    Ok(export)
 }
 
 /// The name of a source's file: by how it was connected, and by its name.
@@ -264,61 +275,101 @@ pub(super) fn joined(what: &str, whose: &str) -> String {
     }
 }
 
-/// The sections that have something, in their order.
-fn structured(document: &mut Document, resources: &[Resource<'_>]) {
-    let mut left: Vec<&Resource<'_>> = resources.iter().collect();
-    for section in SECTIONS {
-        let mut headed = false;
-        for table in section.tables {
-            let (taken, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|resource| (table.takes)(resource));
-            left = others;
-            if taken.is_empty() {
-                continue;
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io::Cursor;
+
+    use super::super::{Attached, FetchError};
+    use super::*;
+    use crate::fhir::facts;
+    use crate::lake::scan::Row;
+    use crate::search::Gathered;
+
+    /// Documents of a client that leaves when it has got so many.
+    struct Leaving {
+        after: usize,
+        got: Cell<usize>,
+        stop: Stop,
+    }
+
+    impl Documents for Leaving {
+        fn get(&self, _: &str, _: u64) -> Result<Attached, FetchError> {
+            self.got.set(self.got.get() + 1);
+            if self.got.get() == self.after {
+                self.stop.ask();
             }
-            if !headed {
-                document.heading(2, section.title);
-                headed = true;
-            }
-            if section.tables.len() > 1 {
-                document.heading(3, table.title);
-            }
-            rows(document, table, taken);
+            Ok(Attached {
+                content_type: Some("text/plain".to_owned()),
+                bytes: b"a letter".to_vec(),
+            })
         }
     }
-    others(document, &left);
-}
 
-fn rows(document: &mut Document, table: &Table, mut resources: Vec<&Resource<'_>>) {
-    resources.sort_by_cached_key(|resource| std::cmp::Reverse(resource.when(table.dates)));
-    let columns: Vec<Column> = table
-        .columns
-        .iter()
-        .map(|(title, share)| Column::new(*title, *share))
-        .collect();
-    let mut written = document.table(table.title, &columns);
-    for resource in resources {
-        for row in (table.rows)(resource) {
-            if row.iter().any(|cell| !cell.is_empty()) {
-                written.row(&row);
-            } else {
-                // Nothing that the columns ask for: whatever the resource says is in the widest of them.
-                written.row(&[elements(resource)]);
-            }
+    /// A Patient and letters.
+    fn letters(count: usize) -> Record {
+        let gathered = |name: &str, texts: Vec<String>| Gathered {
+            ty: facts().lookup(name).unwrap(),
+            is_referred: false,
+            rows: texts
+                .into_iter()
+                .enumerate()
+                .map(|(at, text)| Row {
+                    id: at.to_string(),
+                    resource: text.into(),
+                    version: 1,
+                    last_updated: 0,
+                })
+                .collect(),
+        };
+        let letter = |at| {
+            format!(
+                r#"{{"resourceType":"DocumentReference","id":"d{at}","content":[{{"attachment":{{"url":"Binary/{at}"}}}}]}}"#
+            )
+        };
+        let patient = r#"{"resourceType":"Patient","id":"p"}"#.to_owned();
+        Record {
+            snapshot: 1,
+            types: vec![
+                gathered("Patient", vec![patient]),
+                gathered("DocumentReference", (0..count).map(letter).collect()),
+            ],
         }
     }
-}
 
-/// What has no section of its own, by type.
-fn others(document: &mut Document, resources: &[&Resource<'_>]) {
-    let types: BTreeSet<&str> = resources.iter().map(|resource| resource.type_name).collect();
-    if !types.is_empty() {
-        document.heading(2, OTHER);
-    }
-    for name in types {
-        document.heading(3, &super::other::label(name));
-        let mut table = document.table(name, &[Column::new(name, 1.0)]);
-        for resource in resources.iter().filter(|resource| resource.type_name == name) {
-            table.row(&[elements(resource)]);
+    #[test]
+    fn nothing_more_is_done_once_nobody_wants_the_pages() {
+        let record = letters(50);
+        let source = Source {
+            label: "Clinic".to_owned(),
+            name: "clinic".to_owned(),
+            kind: SourceKind::Connected,
+        };
+        for is_archive in [false, true] {
+            for (after, got) in [(3, 3), (1_000, 50)] {
+                let stop = Stop::default();
+                let documents = Leaving {
+                    after,
+                    got: Cell::new(0),
+                    stop: stop.clone(),
+                };
+                let part = Part {
+                    source: &source,
+                    record: Some(&record),
+                    documents: &documents,
+                };
+                let export = Export::new(DateTime::default(), "Test").until(stop);
+                let mut out = Cursor::new(Vec::new());
+                let done = match is_archive {
+                    true => archive(export, &[part], &mut out),
+                    false => document(export, &[part], &mut out),
+                };
+                assert_eq!(documents.got.get(), got);
+                match after == got {
+                    true => assert!(matches!(done, Err(PdfError::Stopped)), "{done:?}"),
+                    false => assert!(done.is_ok() && !out.into_inner().is_empty()),
+                }
+            }
         }
     }
 }

@@ -12,9 +12,12 @@ mod held;
 mod other;
 mod resource;
 mod sections;
+mod structured;
 mod summary;
 
 pub use attached::{Attached, Documents, FetchError, addresses};
 pub use build::{Export, Part, Source, SourceKind, archive, document};
 pub use held::{Held, binary_id};
 pub use summary::rendering;
+
+pub use crate::pdf::{PdfError, Stop};

@@ -11,14 +11,15 @@ use super::kind::Kind;
 /// The most pixels of a picture. Decoded, one takes up to four bytes.
 const MAX_PIXELS: u64 = 12_000_000;
 
-/// A picture that is known to be writable, or why it is not.
-pub(super) fn read(kind: Kind, bytes: Vec<u8>) -> Result<Image, &'static str> {
-    catch_unwind(AssertUnwindSafe(|| decoded(kind, bytes))).unwrap_or(Err(DAMAGED))
+/// A picture that is known to be writable, and how many pixels of it will be in memory; or why it is not. There is
+/// room for so many.
+pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
+    catch_unwind(AssertUnwindSafe(|| decoded(kind, bytes, room))).unwrap_or(Err(DAMAGED))
 }
 
 const DAMAGED: &str = "the picture is damaged";
 
-fn decoded(kind: Kind, bytes: Vec<u8>) -> Result<Image, &'static str> {
+fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
     let data = bytes.into();
     let image = match kind {
         Kind::Png => Image::from_png(data, true),
@@ -28,12 +29,22 @@ fn decoded(kind: Kind, bytes: Vec<u8>) -> Result<Image, &'static str> {
     };
     let image = image.map_err(|_| DAMAGED)?;
     let (width, height) = image.size();
-    let is_jpeg = kind == Kind::Jpeg;
     // A JPEG goes into the file as it is, so that its size does not matter.
-    if width == 0 || height == 0 || (!is_jpeg && u64::from(width) * u64::from(height) > MAX_PIXELS) {
+    let pixels = match kind {
+        Kind::Jpeg => 0,
+        _ => u64::from(width) * u64::from(height),
+    };
+    if width == 0 || height == 0 || pixels > MAX_PIXELS {
         return Err("the picture is too large");
     }
-    if is_written(&image) { Ok(image) } else { Err(DAMAGED) }
+    if pixels > room {
+        return Err("this file has no room for another picture");
+    }
+    if is_written(&image) {
+        Ok((image, pixels))
+    } else {
+        Err(DAMAGED)
+    }
 }
 
 /// The writer decodes pictures at the very end, where a damaged one would cost the whole document, so each is tried
@@ -49,4 +60,23 @@ fn is_written(image: &Image) -> bool {
     surface.finish();
     page.finish();
     writer.finish().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pictures are decoded at the very end, all of them: many small files of large pictures took all memory there is.
+    #[test]
+    fn pictures_take_room_by_their_pixels() {
+        let mut file = Vec::new();
+        let mut encoder = png::Encoder::new(&mut file, 8, 4);
+        encoder.set_color(png::ColorType::Grayscale);
+        let mut writer = encoder.write_header().unwrap();
+        writer.write_image_data(&[0; 32]).unwrap();
+        writer.finish().unwrap();
+        let taken = |room| read(Kind::Png, file.clone(), room).map(|(_, pixels)| pixels);
+        assert_eq!(taken(32), Ok(32));
+        assert_eq!(taken(31), Err("this file has no room for another picture"));
+    }
 }

@@ -48,6 +48,9 @@ impl Document {
     }
 
     fn attached(&mut self, attachment: Attachment, may_wrap: bool) -> Outcome {
+        if self.is_stopped() {
+            return Outcome::Placeholder;
+        }
         let declared = attachment.content_type.as_deref();
         match kind_of(declared, &attachment.bytes) {
             Kind::Pdf => self.attached_pdf(attachment),
@@ -110,8 +113,9 @@ impl Document {
     }
 
     fn attached_picture(&mut self, attachment: Attachment, kind: Kind) -> Outcome {
-        match image::read(kind, attachment.bytes.clone()) {
-            Ok(image) => {
+        match image::read(kind, attachment.bytes.clone(), self.pixels) {
+            Ok((image, pixels)) => {
+                self.pixels -= pixels;
                 self.note(&type_and_address(&attachment));
                 self.picture(image, &attachment.title);
                 Outcome::Shown
@@ -159,6 +163,9 @@ impl Document {
 
     fn blocks(&mut self, blocks: Vec<Block>) {
         for block in blocks {
+            if self.is_stopped() {
+                return;
+            }
             match block {
                 Block::Heading(level, text) => self.heading(BELOW + level, &text),
                 Block::Paragraph(text) => self.paragraph(&text),
@@ -180,6 +187,9 @@ impl Document {
         if widest > 12 {
             // Columns would be too narrow to be read: each row is a line.
             for row in std::iter::once(head).chain(rows.iter().map(Vec::as_slice)) {
+                if self.is_stopped() {
+                    return;
+                }
                 self.paragraph(&row.join("\t"));
             }
             return;
@@ -190,6 +200,9 @@ impl Document {
         let columns = Column::fitting(&titles, rows);
         let mut table = self.table("Table of the document", &columns);
         for row in rows {
+            if table.is_stopped() {
+                return;
+            }
             table.row(row);
         }
     }

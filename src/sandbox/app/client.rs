@@ -6,11 +6,13 @@ use axum::body::Bytes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::StatusCode;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_DISPOSITION, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
 use serde_json::{Value, json};
 
 /// How long the service may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+const LINKS: &str = "/rest/health-links";
 
 /// The service that the application is registered with.
 #[derive(Clone)]
@@ -140,6 +142,31 @@ impl Client {
             name: response.headers().get(CONTENT_DISPOSITION).cloned(),
             bytes: response.bytes().await?,
         }))
+    }
+
+    /// Asks for an operation: what follows `/fhir/`, with its parameters.
+    pub(super) async fn operation(&self, token: &str, path: &str, parameters: &Value) -> Result<Answer, Unreachable> {
+        let request = self.http.post(self.at(&format!("/fhir/{path}"))).bearer_auth(token);
+        let fhir = "application/fhir+json";
+        let request = request.header(ACCEPT, fhir).header(CONTENT_TYPE, fhir);
+        self.send(request.body(parameters.to_string())).await
+    }
+
+    /// The health links of the token's consent.
+    pub(super) async fn links(&self, token: &str) -> Result<Answer, Unreachable> {
+        self.send(self.http.get(self.at(LINKS)).bearer_auth(token)).await
+    }
+
+    /// Makes a health link.
+    pub(super) async fn make_link(&self, token: &str, asked: &Value) -> Result<Answer, Unreachable> {
+        self.send(self.http.post(self.at(LINKS)).bearer_auth(token).json(asked))
+            .await
+    }
+
+    /// Ends a health link.
+    pub(super) async fn end_link(&self, token: &str, id: &str) -> Result<Answer, Unreachable> {
+        let request = self.http.delete(self.at(&format!("{LINKS}/{id}")));
+        self.send(request.bearer_auth(token)).await
     }
 
     fn at(&self, path: &str) -> String {

@@ -11,6 +11,7 @@ mod record;
 mod records;
 mod routes;
 mod session;
+mod share;
 mod start;
 
 pub use client::AppSettings;

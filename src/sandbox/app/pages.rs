@@ -7,6 +7,8 @@ use axum::response::Response;
 use super::client::Way;
 use super::overview::Kind;
 use super::record::Summary;
+use super::session::NewLink;
+use super::share::Link;
 use crate::sandbox::payer::answer::page;
 
 /// Where the user begins.
@@ -88,6 +90,19 @@ pub(super) struct SummaryPage<'a> {
     /// Seconds until the page looks again.
     pub(super) wait: Option<u64>,
     pub(super) summary: Summary,
+}
+
+/// The health links, and the one that was just made.
+#[derive(Template)]
+#[template(path = "sandbox/app/share.html")]
+pub(super) struct SharePage<'a> {
+    pub(super) user: &'a str,
+    pub(super) stage: Stage,
+    /// Seconds until the page looks again.
+    pub(super) wait: Option<u64>,
+    pub(super) problem: Option<&'a str>,
+    pub(super) made: Option<&'a NewLink>,
+    pub(super) links: Vec<Link>,
 }
 
 #[derive(Template)]

@@ -147,7 +147,7 @@ async fn all_pages(app: &App, token: &str) -> Result<Result<String, Answer>, Bro
 }
 
 /// A file to keep.
-fn kept(content_type: &'static str, name: HeaderValue, bytes: impl Into<Bytes>) -> Response {
+pub(super) fn kept(content_type: &'static str, name: HeaderValue, bytes: impl Into<Bytes>) -> Response {
     let mut response = Response::new(Body::from(bytes.into()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -158,7 +158,7 @@ fn kept(content_type: &'static str, name: HeaderValue, bytes: impl Into<Bytes>) 
 }
 
 /// Says why there is no record. While the records are being fetched, the page asks again by itself.
-fn not_yet(user: &str, answer: &Answer) -> Response {
+pub(super) fn not_yet(user: &str, answer: &Answer) -> Response {
     shown(user, stage(answer), wait(answer), Summary::default())
 }
 

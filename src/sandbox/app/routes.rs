@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 
 use super::client::{AppSettings, Client};
 use super::session::Sessions;
-use super::{link, overview, record, records, start};
+use super::{link, overview, record, records, share, start};
 
 /// The application, ready to be served.
 pub(in crate::sandbox) struct App {
@@ -43,6 +43,9 @@ pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
         .route("/app/record/summary", get(record::summary))
         .route("/app/record/pdf", get(record::pdf))
         .route("/app/record/everything", get(record::everything))
+        .route("/app/record/card", post(share::card))
+        .route("/app/share", get(share::show).post(share::make))
+        .route("/app/share/end", post(share::end))
         .route("/app/refresh", post(records::refresh))
         .route("/app/introspect", post(records::introspect))
         .route("/app/revoke", post(records::revoke))

@@ -27,7 +27,35 @@ pub(super) struct Session {
     pub(super) connection: Option<Connection>,
     /// What the last button did.
     pub(super) last: Option<Deed>,
+    /// The health link that was made last. Nobody else knows its key.
+    pub(super) link: Option<NewLink>,
+    /// Why the last link was not made or not ended.
+    pub(super) problem: Option<String>,
     number: u64,
+}
+
+/// A health link as it was made.
+#[derive(Clone, Debug)]
+pub(super) struct NewLink {
+    pub(super) id: String,
+    /// The page that opens it.
+    pub(super) address: String,
+    /// Its QR code, as a `data:` URL.
+    pub(super) picture: String,
+}
+
+impl NewLink {
+    /// Reads the answer that made it.
+    pub(super) fn read(answer: &serde_json::Value) -> Option<NewLink> {
+        let picture = answer["qr"]["svg"].as_str()?;
+        let address = answer["viewerUrl"].as_str()?;
+        let is_page = address.starts_with("https://") || address.starts_with("http://");
+        (picture.starts_with("data:image/svg+xml;base64,") && is_page).then_some(NewLink {
+            id: answer["id"].as_str()?.to_owned(),
+            address: address.to_owned(),
+            picture: picture.to_owned(),
+        })
+    }
 }
 
 /// A connection under way: what the way back is checked by.
@@ -92,6 +120,8 @@ impl Sessions {
             pending: None,
             connection: None,
             last: None,
+            link: None,
+            problem: None,
             number: kept.begun,
         };
         kept.sessions.insert(name.clone(), session.clone());

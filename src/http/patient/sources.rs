@@ -1,0 +1,152 @@
+//! Which sources a patient's pages have, and through which scope each is read.
+
+use std::sync::Arc;
+
+use super::subject::Named;
+use crate::consent::{self, Access, Authorization, AuthorizationType, Standing};
+use crate::http::error::Error;
+use crate::http::service::Service;
+use crate::lake::Scope;
+use crate::lake::json::Tape;
+use crate::patient::pdf::{Source, SourceKind};
+
+/// A source whose records are to be read.
+pub(super) struct Chosen {
+    pub(super) source: Source,
+    pub(super) scope: Arc<Scope>,
+    pub(super) patients: Vec<String>,
+    /// Through what its documents are read: the patient's own scope, also where an application sees more.
+    pub(super) own: Arc<Scope>,
+    /// By what its documents are fetched that are not here.
+    pub(super) authorization: Option<Authorization>,
+}
+
+/// The sources that are asked for, each with what it may show.
+pub(super) fn chosen(
+    service: &Service,
+    access: &Access,
+    named: &Named,
+    only: Option<&str>,
+) -> Result<Vec<Chosen>, Error> {
+    // Of an application no authorization is the caller's own: it cannot name one.
+    let standing = match (access.patients(), only, named.patients.as_slice()) {
+        (Some(_), ..) => service.store.standing(&access.subject),
+        (None, None, [patient]) => {
+            let Scope { application, mode, .. } = &*access.scope;
+            service.store.standing_of_patient(application, *mode, patient)
+        }
+        (None, ..) => Ok(None),
+    };
+    let standing = standing.map_err(Error::internal)?;
+    let now = service.store.clock().now();
+    let sources = standing
+        .iter()
+        .flat_map(|standing| standing.sources.iter().map(move |source| (standing, source)));
+    let shown = sources.filter(|(_, source)| {
+        let authorization = &source.authorization;
+        let is_named = authorization
+            .patient
+            .as_ref()
+            .is_some_and(|id| named.patients.contains(id));
+        authorization.is_active(now) && is_named && only.is_none_or(|only| only == authorization.id)
+    });
+    let chosen: Vec<Chosen> = shown
+        .map(|(standing, source)| connected(service, standing, source))
+        .collect();
+    match (chosen.is_empty(), only) {
+        (false, _) => Ok(chosen),
+        // What is not of this consent is unknown to it.
+        (true, Some(only)) => Err(Error::Unknown(format!(
+            "there is no patient authorization {only:?} here"
+        ))),
+        (true, None) => Ok(vec![Chosen {
+            source: unconnected(service, named)?,
+            scope: named.scope.clone(),
+            patients: named.patients.clone(),
+            own: own(service, named)?,
+            authorization: None,
+        }]),
+    }
+}
+
+fn connected(service: &Service, standing: &Standing, source: &consent::Source) -> Chosen {
+    let label = source.endpoint.label.first().unwrap_or(&source.endpoint.name);
+    let scope = Arc::new(standing.scope(&service.lake, Some(source)));
+    let kind = match source.authorization.ty {
+        AuthorizationType::Ial1 => SourceKind::SelfAttested,
+        AuthorizationType::Ial2 => SourceKind::Facility,
+        _ => SourceKind::Connected,
+    };
+    Chosen {
+        source: Source {
+            label: label.clone(),
+            // A facility's file has the name that patients know it by, others that of their endpoint.
+            name: match kind {
+                SourceKind::Facility => label.clone(),
+                _ => source.endpoint.name.clone(),
+            },
+            kind,
+        },
+        own: scope.clone(),
+        scope,
+        authorization: Some(source.authorization.clone()),
+        patients: source.authorization.patient.iter().cloned().collect(),
+    }
+}
+
+/// What is the named Patient's alone: an application sees others' Binaries, which a record may name.
+fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
+    let Scope {
+        application,
+        mode,
+        patient: None,
+    } = &*named.scope
+    else {
+        return Ok(named.scope.clone());
+    };
+    // An application names one Patient.
+    let patient = named.patients.first().map_or("", String::as_str);
+    let scope = service
+        .store
+        .scope_of_patient(&service.lake, application, *mode, patient);
+    scope.map(Arc::new).map_err(Error::internal)
+}
+
+/// The source of records that no flow connected, or that an application asks for: by the endpoint that the Patient's
+/// tag names.
+fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
+    let patient = crate::fhir::facts().lookup("Patient");
+    let picture = service.lake.picture();
+    let row = patient.and_then(|ty| {
+        let table = service.lake.table(&picture, ty, &named.scope);
+        named.patients.iter().find_map(|id| table.read(id).ok().flatten())
+    });
+    let endpoint = row.and_then(|row| endpoint_of(&row.resource));
+    let known = match endpoint {
+        Some(id) => service.store.endpoint(&id).map_err(Error::internal)?,
+        None => None,
+    };
+    Ok(match known {
+        Some(endpoint) => Source {
+            label: endpoint.label.first().cloned().unwrap_or_else(|| endpoint.name.clone()),
+            name: endpoint.name,
+            kind: SourceKind::Connected,
+        },
+        None => Source {
+            label: "Imported records".to_owned(),
+            name: "imported".to_owned(),
+            kind: SourceKind::Connected,
+        },
+    })
+}
+
+fn endpoint_of(resource: &[u8]) -> Option<String> {
+    let mut tape = Tape::new();
+    let tags = tape.parse(resource).ok()?.get("meta")?.get("tag")?;
+    let mut tags = tags.items();
+    let tag = tags.find(|tag| {
+        tag.get_str("system")
+            .is_some_and(|system| system.ends_with("/tags/EndpointId"))
+    })?;
+    tag.get_str("code").map(|code| code.into_owned())
+}

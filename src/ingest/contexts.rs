@@ -1,0 +1,99 @@
+//! Whose a Binary is that stands for another resource: R4 has its `securityContext` name one that says who may see it.
+//! The Binary is filed as that resource is, be it of the input or of the lake.
+//!
+//! Such a Binary waits for the end of the input. What the input and the lake have is looked up then, all at once.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::block::{Block, Entry};
+use super::condition::Keys;
+use crate::fhir::{TypeId, facts};
+use crate::lake::owner::APPLICATION_ONLY;
+
+/// What a Binary may stand for where rules are applied: nothing of the input can be looked up then, so these are noted
+/// as they come.
+const NOTED: [&str; 10] = [
+    "CarePlan",
+    "Communication",
+    "Composition",
+    "Consent",
+    "DiagnosticReport",
+    "DocumentManifest",
+    "DocumentReference",
+    "ImagingStudy",
+    "Media",
+    "QuestionnaireResponse",
+];
+
+/// The resources that Binaries stand for, by type, with their ids as stored.
+pub(super) type Wanted = BTreeMap<TypeId, FxHashSet<String>>;
+
+/// Under whom a resource is filed, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Filed {
+    pub(super) owner: i64,
+    pub(super) patient: Option<String>,
+}
+
+/// Under whom resources are filed.
+#[derive(Debug)]
+pub(super) struct Contexts {
+    keys: Keys,
+    filed: FxHashMap<u128, Filed>,
+}
+
+impl Filed {
+    fn of(block: &Block, entry: &Entry) -> Filed {
+        Filed {
+            owner: entry.owner,
+            patient: block.patient(entry).map(str::to_owned),
+        }
+    }
+}
+
+impl Contexts {
+    pub(super) fn new(keys: Keys) -> Contexts {
+        Contexts {
+            keys,
+            filed: FxHashMap::default(),
+        }
+    }
+
+    /// Notes the resources of a block that Binaries may stand for. The last version of one decides.
+    pub(super) fn note(&mut self, block: &Block) {
+        if NOTED.contains(&facts().get(block.ty).name) {
+            for entry in &block.entries {
+                self.add(block.ty, block.id(entry), Filed::of(block, entry));
+            }
+        }
+    }
+
+    /// Notes those of a block that are wanted.
+    pub(super) fn note_wanted(&mut self, block: &Block, wanted: &FxHashSet<String>) {
+        for entry in block.entries.iter().filter(|entry| wanted.contains(block.id(entry))) {
+            self.add(block.ty, block.id(entry), Filed::of(block, entry));
+        }
+    }
+
+    pub(super) fn add(&mut self, ty: TypeId, id: &str, filed: Filed) {
+        self.filed.insert(self.keys.identity(ty, id), filed);
+    }
+
+    /// Adds what others know, which is newer.
+    pub(super) fn add_all(&mut self, others: &Contexts) {
+        self.filed
+            .extend(others.filed.iter().map(|(key, filed)| (*key, filed.clone())));
+    }
+
+    /// Under whom a resource is filed. Of one that is not here nobody knows: only the application as a whole sees what
+    /// stands for it.
+    pub(super) fn of(&self, ty: TypeId, id: &str) -> Filed {
+        let found = self.filed.get(&self.keys.identity(ty, id)).cloned();
+        found.unwrap_or(Filed {
+            owner: APPLICATION_ONLY,
+            patient: None,
+        })
+    }
+}

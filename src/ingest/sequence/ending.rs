@@ -1,0 +1,87 @@
+//! What waited for the end of the input: resources whose conditional references nothing has answered, then Binaries that
+//! stand for others, which by then are all known.
+
+use std::sync::Arc;
+
+use super::{Place, Round, Sequence, Sink};
+use crate::ingest::block::Block;
+use crate::ingest::condition::Condition;
+use crate::ingest::contexts::{Contexts, Filed, Wanted};
+use crate::ingest::error::IngestError;
+use crate::ingest::identifiers::Match;
+use crate::ingest::links::Links;
+use crate::lake::json::Tape;
+
+impl Sequence {
+    /// Stores what waited for the end of the input, its references resolved as far as they can be.
+    pub(in crate::ingest) fn end(&mut self) -> Result<(), IngestError> {
+        if self.late.is_empty() {
+            return Ok(());
+        }
+        let mut wanted = Wanted::new();
+        self.end_of(&mut Round::First(&mut wanted))?;
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let contexts = self.look_up(&wanted)?;
+        self.end_of(&mut Round::Second(&contexts))
+    }
+
+    /// Under whom the resources are filed that are wanted, as of now.
+    fn look_up(&self, wanted: &Wanted) -> Result<Contexts, IngestError> {
+        let mut contexts = Contexts::new(self.normalizer.keys());
+        if let Sink::Survey(survey) = &self.sink {
+            for (ty, id) in wanted.iter().flat_map(|(ty, ids)| ids.iter().map(|id| (*ty, id))) {
+                if let Some(owner) = survey.owner(ty, id) {
+                    contexts.add(ty, id, Filed { owner, patient: None });
+                }
+            }
+            return Ok(contexts);
+        }
+        self.library.filed(wanted, &mut contexts)?;
+        if let Sink::Buffer(buffer) = &self.sink {
+            for (ty, ids) in wanted {
+                let blocks = buffer.of(*ty).iter();
+                blocks.for_each(|block| contexts.note_wanted(block, ids));
+            }
+        }
+        contexts.add_all(&self.contexts);
+        Ok(contexts)
+    }
+
+    /// One round over what waited.
+    fn end_of(&mut self, round: &mut Round<'_>) -> Result<(), IngestError> {
+        for late in self.late.read()? {
+            let (late, latest) = late?;
+            if !latest {
+                continue;
+            }
+            let place = Place {
+                file: late.file,
+                origin: late.origin,
+                ordinal: late.ordinal,
+            };
+            let mut links = Links::default();
+            for (reference, condition) in self.conditions(&late.text) {
+                let target = match self.answer(&condition)? {
+                    Match::One(id) => Some(format!("{}/{id}", condition.type_name())),
+                    Match::None | Match::Several => None,
+                };
+                links.settled.insert(reference, target);
+            }
+            let mut block = Block::new(late.ty, Arc::clone(&place.file), late.text.len());
+            self.file(&late.text, None, &links, &place, &mut block, round);
+            self.deliver(block)?;
+        }
+        Ok(())
+    }
+
+    /// The conditional references in the text of a resource.
+    fn conditions(&mut self, text: &[u8]) -> Vec<(String, Condition)> {
+        let mut tape = Tape::new();
+        let Ok(root) = tape.parse(text) else { return Vec::new() };
+        let normalized = self.normalizer.normalize_unrewritten(root, None, &Links::default());
+        let waits = normalized.map(|normalized| normalized.waits).unwrap_or_default();
+        waits.into_iter().map(|wait| (wait.reference, wait.condition)).collect()
+    }
+}

@@ -1,0 +1,76 @@
+//! A source's resources as tables: each in its section, and what has none at the end.
+
+use std::collections::BTreeSet;
+
+use super::other::{self, elements};
+use super::resource::Resource;
+use super::sections::{OTHER, SECTIONS, Table};
+use crate::pdf::{Column, Document};
+
+/// The sections that have something, in their order.
+pub(super) fn structured(document: &mut Document, resources: &[Resource<'_>]) {
+    let mut left: Vec<&Resource<'_>> = resources.iter().collect();
+    for section in SECTIONS {
+        if document.is_stopped() {
+            return;
+        }
+        let mut headed = false;
+        for table in section.tables {
+            let (taken, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|resource| (table.takes)(resource));
+            left = others;
+            if taken.is_empty() {
+                continue;
+            }
+            if !headed {
+                document.heading(2, section.title);
+                headed = true;
+            }
+            if section.tables.len() > 1 {
+                document.heading(3, table.title);
+            }
+            rows(document, table, taken);
+        }
+    }
+    others(document, &left);
+}
+
+fn rows(document: &mut Document, table: &Table, mut resources: Vec<&Resource<'_>>) {
+    resources.sort_by_cached_key(|resource| std::cmp::Reverse(resource.when(table.dates)));
+    let columns: Vec<Column> = table
+        .columns
+        .iter()
+        .map(|(title, share)| Column::new(*title, *share))
+        .collect();
+    let mut written = document.table(table.title, &columns);
+    for resource in resources {
+        if written.is_stopped() {
+            return;
+        }
+        for row in (table.rows)(resource) {
+            if row.iter().any(|cell| !cell.is_empty()) {
+                written.row(&row);
+            } else {
+                // Nothing that the columns ask for: whatever the resource says is in the widest of them.
+                written.row(&[elements(resource)]);
+            }
+        }
+    }
+}
+
+/// What has no section of its own, by type.
+fn others(document: &mut Document, resources: &[&Resource<'_>]) {
+    let types: BTreeSet<&str> = resources.iter().map(|resource| resource.type_name).collect();
+    if !types.is_empty() {
+        document.heading(2, OTHER);
+    }
+    for name in types {
+        document.heading(3, &other::label(name));
+        let mut table = document.table(name, &[Column::new(name, 1.0)]);
+        for resource in resources.iter().filter(|resource| resource.type_name == name) {
+            if table.is_stopped() {
+                return;
+            }
+            table.row(&[elements(resource)]);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+// What people do in the sample application and on the service's pages, by the names that they see there.
+
+export async function press(page, name) {
+  await page.getByRole('button', { name }).click();
+}
+
+// From the list of organizations to the source's own word that the records are shared.
+export async function connectSource(page, name, user) {
+  await press(page, new RegExp(`^${name}`));
+  await press(page, /^Agree and continue/);
+  await page.fill('#user', user);
+  await page.fill('#password', 'sandbox');
+  await press(page, 'Sign in');
+  await press(page, /^Share$/);
+}
+
+// The page that the application shows once the records are there.
+export async function recordsCome(page) {
+  await page.waitForURL((url) => url.pathname === '/app/records');
+  await page.locator('[data-stage=there]').waitFor();
+}
