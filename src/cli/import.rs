@@ -93,7 +93,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         sealed: sealed.then_some(true),
         ..LakeOptions::default()
     };
-    let lake = wait.open_or_create_with(&data, &options)?;
+    let lake = wait.open_or_create(&data, &options)?;
     let normalize = normalize.then(|| knowledge(&data).map(rules)).transpose()?;
     let mut writer = wait.writer(&lake)?;
     let bar = progress_bar();

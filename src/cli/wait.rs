@@ -29,13 +29,8 @@ impl Wait {
         self.until_free(|| lake.writer())
     }
 
-    /// The lake in a folder, made if there is none.
-    pub(super) fn open_or_create(self, data: &Path) -> Result<Lake, Failure> {
-        self.open_or_create_with(data, &LakeOptions::default())
-    }
-
-    /// The same of the kind that is asked for.
-    pub(super) fn open_or_create_with(self, data: &Path, options: &LakeOptions) -> Result<Lake, Failure> {
+    /// The lake in a folder, made if there is none, of the kind that is asked for.
+    pub(super) fn open_or_create(self, data: &Path, options: &LakeOptions) -> Result<Lake, Failure> {
         self.until_free(|| Lake::open_or_create_with(data, options.clone()))
     }
 

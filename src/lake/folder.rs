@@ -47,15 +47,15 @@ impl Folder {
 
     /// The same folder with the keys of the sealed lake in it, which are there.
     pub(super) fn unlock(self, source: &KekSource) -> Result<Folder, LakeError> {
-        let keys = source.load().and_then(|kek| KeyStore::open(&self.path, &kek));
+        let keys = source.load().and_then(|kek| KeyStore::open(&self.path, kek));
         self.with_store(keys)
     }
 
     /// The same folder with keys for the sealed lake that is to be made in it. What an interrupted attempt has left is taken up.
     pub(super) fn seal(self, source: &KekSource) -> Result<Folder, LakeError> {
         let keys = source.load().and_then(|kek| match self.has_keys() {
-            true => KeyStore::open(&self.path, &kek),
-            false => KeyStore::create(&self.path, &kek),
+            true => KeyStore::open(&self.path, kek),
+            false => KeyStore::create(&self.path, kek),
         });
         self.with_store(keys)
     }

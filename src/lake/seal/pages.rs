@@ -110,6 +110,12 @@ impl SealedPages {
         size_of_val(&*self.pages) + self.unique.len() + size_of::<LessSafeKey>()
     }
 
+    /// Where each page lies in the file.
+    #[cfg(test)]
+    pub(super) fn in_file(&self) -> impl Iterator<Item = (u64, usize)> + '_ {
+        self.pages.iter().map(|page| (page.sealed, page.length as usize))
+    }
+
     /// Where the last page ends in clear.
     pub(in crate::lake) fn end(&self) -> u64 {
         self.end
