@@ -8,7 +8,7 @@ use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::write_file;
 use tabularium::lake::json::Tape;
 use tabularium::lake::shred::{Shredder, SystemValues};
-use tabularium::lake::{Lake, LakeWriter, Mode, Transaction, WrittenColumn, WrittenFile};
+use tabularium::lake::{Keys, Lake, LakeWriter, Mode, Transaction, WrittenColumn, WrittenFile};
 use tabularium::sandbox::Population;
 
 /// Files of a sync and of the large lake.
@@ -184,6 +184,7 @@ fn many_files(writer: &mut LakeWriter) {
             versions: 1..=3,
             last_updated: transaction.time() - 1_000..=transaction.time(),
             columns: (1..=25).map(|id| WrittenColumn { id, nulls: id as u64 }).collect(),
+            key: None,
         };
         transaction.add_file(table.mode, table.ty, file);
     }

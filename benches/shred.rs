@@ -5,6 +5,7 @@ use std::hint::black_box;
 use arrow::array::RecordBatch;
 use criterion::{BatchSize, Criterion, Throughput};
 use tabularium::fhir::facts;
+use tabularium::lake::Keys;
 use tabularium::lake::file::write_file;
 use tabularium::lake::json::{Choice, Chosen, Tape};
 use tabularium::lake::layout::Layout;

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use tabularium::ingest::{Options, Session};
 use tabularium::lake::clock::ManualClock;
-use tabularium::lake::{Lake, LakeError, LakeOptions, Mode, deletes};
+use tabularium::lake::{Lake, LakeError, LakeOptions, Mode};
 
+use crate::harness::kind;
 use crate::harness::lake::{Fixture, add, files_below, files_in_place, fixture, patient, row, table, with, write};
 
 const HOUR: Duration = Duration::from_secs(3600);

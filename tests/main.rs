@@ -40,6 +40,7 @@ mod rest;
 mod sandbox;
 mod scan;
 mod search;
+mod sealed;
 mod service_commands;
 mod source_commands;
 mod states;

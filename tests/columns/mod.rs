@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tabularium::fhir::{TypeId, facts};
+use tabularium::lake::Keys;
 use tabularium::lake::file::{adapt, write_file};
 use tabularium::lake::json::Tape;
 use tabularium::lake::layout::{Layout, field_id, union_schema};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::encryption::decrypt::{FileDecryptionProperties, KeyRetriever};
 use parquet::errors::{ParquetError, Result};
+use tabularium::lake::seal::KeyStore;
 use tabularium::lake::{KekSource, Keys, Lake, LakeOptions, deletes};
 
 /// Set where tests make sealed lakes.
@@ -45,7 +46,8 @@ pub(crate) fn flags() -> &'static [&'static str] {
 pub(crate) fn keys_of(file: &Path) -> Keys {
     let folder = file.ancestors().find(|folder| folder.join("keys.sqlite").exists());
     folder.map_or_else(Keys::none, |folder| {
-        Keys::open(folder, KekSource::of_environment().as_ref()).unwrap()
+        let kek = KekSource::default().load().unwrap();
+        Keys::of(KeyStore::open(folder, kek).unwrap())
     })
 }
 
@@ -56,16 +58,21 @@ pub(crate) fn deleted(path: &Path) -> Vec<u64> {
 
 /// A reader of a lake's Parquet file that knows nothing of the program, but for the file's key.
 pub(crate) fn parquet(path: &Path) -> ParquetRecordBatchReaderBuilder<File> {
+    try_parquet(path).unwrap()
+}
+
+/// The same of a file that may be none.
+pub(crate) fn try_parquet(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let options = ArrowReaderOptions::new();
     let keys = keys_of(path);
     let options = match keys.seals() {
         true => {
             let retriever = Arc::new(Retriever(keys));
-            options.with_file_decryption_properties(FileDecryptionProperties::with_key_retriever(retriever).build().unwrap())
+            options.with_file_decryption_properties(FileDecryptionProperties::with_key_retriever(retriever).build()?)
         }
         false => options,
     };
-    ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path).unwrap(), options).unwrap()
+    ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path).unwrap(), options)
 }
 
 /// Gives the Parquet library the key that a file names.

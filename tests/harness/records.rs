@@ -86,7 +86,7 @@ pub(crate) fn ty(name: &str) -> TypeId {
 /// An empty lake in a folder of its own.
 pub(crate) fn lake() -> (tempfile::TempDir, Lake) {
     let dir = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(dir.path()).unwrap();
+    let lake = crate::harness::kind::open_or_create(dir.path());
     (dir, lake)
 }
 

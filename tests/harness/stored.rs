@@ -1,15 +1,15 @@
 //! Everything a lake holds, read from its Parquet files by the Parquet library alone: no scan, no scope.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tabularium::fhir::facts;
-use tabularium::lake::{Lake, Mode, deletes};
+use tabularium::lake::{Lake, Mode};
+
+use super::kind;
 
 /// A live row.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
                 Some(deletes) => kind::deleted(&deletes.path).into_iter().collect(),
                 None => HashSet::new(),
             };
-            let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).unwrap()).unwrap();
+            let reader = kind::parquet(&file.path);
             let only = ProjectionMask::columns(reader.parquet_schema(), ["owner", "id", "version"]);
             let mut position = 0;
             for batch in reader.with_projection(only).build().unwrap() {
@@ -69,7 +69,7 @@ pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
                 Some(deletes) => kind::deleted(&deletes.path).into_iter().collect(),
                 None => HashSet::new(),
             };
-            let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).unwrap()).unwrap();
+            let reader = kind::parquet(&file.path);
             let mut position = 0;
             let mut before: Option<(i64, String)> = None;
             for batch in reader.build().unwrap() {
@@ -147,7 +147,7 @@ pub(crate) fn decoded(lake: &Lake, authorization: &str) -> Vec<String> {
 
 /// Every row of a file, deleted ones too, its columns decoded to text.
 pub(crate) fn decoded_file(path: &std::path::Path) -> Vec<String> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+    let reader = kind::parquet(path);
     let mut rows = Vec::new();
     for batch in reader.build().unwrap() {
         let batch = batch.unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
@@ -120,7 +120,7 @@ fn single_rows_are_read_from_their_pages() {
     let selectors = selection.iter().flat_map(|(skip, take)| [RowSelector::skip(*skip), RowSelector::select(*take)]);
     let read = rows(&it.path(), &it.keys, Some(selectors.collect::<Vec<_>>().into())).unwrap();
     let places: Vec<u32> = (70_001..70_004).chain(80_004..80_009).collect();
-    assert_eq!(read, take_record_batch(&it.rows, &places.into()).unwrap());
+    assert_eq!(read, take_record_batch(&it.rows, &UInt32Array::from(places)).unwrap());
 }
 
 #[test]
