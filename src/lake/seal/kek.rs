@@ -1,5 +1,5 @@
-//! The key-encryption key: 32 bytes that wrap the keys of files. The operator keeps it, in a file, in the environment or in a
-//! key management service that a command asks. This program never writes it down.
+//! The key-encryption key: 32 bytes that wrap the keys of files. The operator keeps it, in a file, in the environment
+//! or in a key management service that a command asks. This program never writes it down.
 
 use std::fmt;
 use std::io::Read;
