@@ -154,7 +154,7 @@ fn sync(transaction: &mut Transaction<'_>, people: &Population, number: u64) {
         let batch = shredder.finish().unwrap();
         let schema = transaction.adopt(mode, *ty, batch.schema_ref()).unwrap();
         let path = transaction.new_file_path(mode, *ty).unwrap();
-        let file = write_file(&path, *ty, &schema, [&batch]).unwrap();
+        let file = write_file(&path, *ty, &schema, [&batch], &Keys::none()).unwrap();
         transaction.add_file(mode, *ty, file);
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
         group.bench_function("file", |bencher| {
             bencher.iter_batched(
                 || drop(std::fs::remove_file(&path)),
-                |()| write_file(&path, ty, &schema, [&batch]).unwrap(),
+                |()| write_file(&path, ty, &schema, [&batch], &Keys::none()).unwrap(),
                 BatchSize::PerIteration,
             );
         });

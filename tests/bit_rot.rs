@@ -226,10 +226,10 @@ fn a_flipped_bit_is_found_by_checking_the_file() {
         let bytes = std::fs::read(&path).unwrap();
         let (pages, length) = parts(&bytes);
         if pages == 0 {
-            let positions = deletes::read(&path).unwrap();
+            let positions = deletes::read(&path, &Keys::none()).unwrap();
             assert_eq!(positions.len(), 10);
             flip(&path, &[0..length / 2, length / 2..length], 100, |at, bit| {
-                let found = deletes::read(&path).map(|_| Default::default());
+                let found = deletes::read(&path, &Keys::none()).map(|_| Default::default());
                 check_found(found, &path, &bytes, (at, bit));
             });
             continue;

@@ -196,7 +196,7 @@ fn deletions_add_up_and_a_file_without_rows_ends() {
     let two = delete(&[0, 2]);
     let file = &table(&two).files[0];
     let live = file.deletes.as_ref().unwrap();
-    assert_eq!(deletes::read(&live.path).unwrap(), [0, 2]);
+    assert_eq!(kind::deleted(&live.path), [0, 2]);
     assert_eq!((live.count, table(&two).rows, file.live_rows()), (2, 1, 1));
     assert_eq!(delete(&[2]).snapshot, 4);
     let none = delete(&[1]);
@@ -204,7 +204,7 @@ fn deletions_add_up_and_a_file_without_rows_ends() {
     assert_eq!((table(&none).rows, table(&none).bytes), (0, 0));
     // The picture from before still reads its own.
     assert_eq!(
-        deletes::read(&table(&one).files[0].deletes.as_ref().unwrap().path).unwrap(),
+        kind::deleted(&table(&one).files[0].deletes.as_ref().unwrap().path),
         [2]
     );
 }

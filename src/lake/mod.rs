@@ -49,7 +49,7 @@ pub use owner::OwnerKey;
 pub use picture::{DataFile, DeleteFile, Picture, TablePicture};
 pub use scan::{Locator, Person, Row, ScanRequest, ScopedTable};
 pub use scope::{Mode, PatientScope, Scope};
-pub use seal::{FileKey, KekSource, KeyId, Keys, SealError};
+pub use seal::{FileKey, Kek, KekSource, KeyId, Keys, SealError};
 pub use store::{Lake, LakeOptions, REFRESH};
 pub use transaction::{NewAttachment, Transaction};
 pub use writer::LakeWriter;

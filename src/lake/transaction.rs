@@ -17,6 +17,7 @@ use super::layout::{ColumnRow, Layout, LayoutError};
 use super::picture::{DataFile, Picture, TablePicture};
 use super::private;
 use super::scope::Mode;
+use super::seal::Keys;
 use super::writer::{LakeWriter, remove};
 use super::written::WrittenFile;
 use crate::fhir::{TypeId, facts};
@@ -96,6 +97,11 @@ impl<'w> Transaction<'w> {
     /// as their `last_updated`.
     pub fn time(&self) -> i64 {
         self.time
+    }
+
+    /// What seals the files that are written for it.
+    pub fn keys(&self) -> &Keys {
+        self.writer.lake().folder().keys()
     }
 
     /// The columns of a table as far as this transaction knows them.
@@ -212,6 +218,10 @@ impl<'w> Transaction<'w> {
             commits.push(self.prepare(*mode, *ty, change)?);
         }
         sync_files(&self.handed_out)?;
+        // Before the catalog names a file its key is durable: a key without a file harms nobody, a file without one is lost.
+        let files = commits.iter().flat_map(|table| table.files.iter().filter_map(|file| file.written.key.as_ref()));
+        let deletes = commits.iter().flat_map(|table| table.deletes.iter().filter_map(|file| file.key.as_ref()));
+        self.writer.lake().folder().keep_keys(files.chain(deletes))?;
         if !attachments.is_empty() {
             catalog::watch_attachments(&self.writer.connection)?;
         }
@@ -283,7 +293,7 @@ impl<'w> Transaction<'w> {
             let file = change.file(*id)?;
             let mut all = positions.clone();
             if let Some(earlier) = &file.deletes {
-                all.extend(deletes::read(&earlier.path)?);
+                all.extend(deletes::read(&earlier.path, self.keys())?);
             }
             if all.len() as u64 == file.rows {
                 end(&mut commit, file);
@@ -316,13 +326,14 @@ impl<'w> Transaction<'w> {
             .to_string_lossy()
             .into_owned();
         let positions: Vec<u64> = positions.into_iter().collect();
-        let written = deletes::write(&path, &data_file, &positions)?;
+        let written = deletes::write(&path, &data_file, &positions, self.keys())?;
         Ok(NewDeleteFile {
             name: file_name(&path),
             data_file: file.id,
             count: positions.len() as u64,
             bytes: written.bytes,
             footer_size: written.footer_size,
+            key: written.key,
         })
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
         let name = facts().get(*ty).name;
         for file in &table.files {
             let deleted: HashSet<u64> = match &file.deletes {
-                Some(deletes) => deletes::read(&deletes.path).unwrap().into_iter().collect(),
+                Some(deletes) => kind::deleted(&deletes.path).into_iter().collect(),
                 None => HashSet::new(),
             };
             let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).unwrap()).unwrap();
@@ -66,7 +66,7 @@ pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
         let mut count = 0;
         for file in &table.files {
             let deleted: HashSet<u64> = match &file.deletes {
-                Some(deletes) => deletes::read(&deletes.path).unwrap().into_iter().collect(),
+                Some(deletes) => kind::deleted(&deletes.path).into_iter().collect(),
                 None => HashSet::new(),
             };
             let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).unwrap()).unwrap();
@@ -131,7 +131,7 @@ pub(crate) fn decoded(lake: &Lake, authorization: &str) -> Vec<String> {
         for file in &table.files {
             let deleted: HashSet<usize> = match &file.deletes {
                 Some(deletes) => {
-                    let read = deletes::read(&deletes.path).unwrap();
+                    let read = kind::deleted(&deletes.path);
                     read.into_iter().map(|row| row as usize).collect()
                 }
                 None => HashSet::new(),

@@ -2,12 +2,19 @@
 //! wrapped there by the key-encryption key, which is not in the folder. Whoever has the folder without that key reads
 //! nothing. Nobody reads a file whose key was destroyed, whichever copies of the file there are.
 //!
-//! This room makes, keeps, finds and destroys keys. What is sealed with them, and when a key goes, others decide.
+//! This room makes, keeps, finds and destroys keys, and opens Parquet files that were sealed with them (`open.rs`, `pages.rs`). What is
+//! sealed, and when a key goes, others decide.
 
+mod announcement;
 mod error;
+mod files;
 mod kek;
 mod key;
 mod keys;
+mod open;
+#[cfg(test)]
+mod page_tests;
+mod pages;
 mod rotate;
 mod scrub;
 mod store;
@@ -21,3 +28,6 @@ pub use key::{FileKey, KEY_BYTES, KeyId};
 pub use keys::Keys;
 pub use rotate::Rotated;
 pub use store::{FILE as KEYS_FILE, KeyStore};
+
+pub(in crate::lake) use open::{OpenSealed, SEALED_MAGIC, encryption, is_sealed, open};
+pub(in crate::lake) use pages::SealedPages;
