@@ -113,8 +113,8 @@ fn may_hold(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
         return false;
     }
     if is_attachment(path) {
-        return match read_trailer(path) {
-            Ok((trailer, _)) => scopes.iter().any(|scope| trailer.is_of(scope)),
+        return match read_trailer(path, keys) {
+            Ok(trailer) => scopes.iter().any(|scope| trailer.is_of(scope)),
             // One that was not written to its end says not whose it is.
             Err(_) => path.exists(),
         };

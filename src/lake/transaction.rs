@@ -17,7 +17,7 @@ use super::layout::{ColumnRow, Layout, LayoutError};
 use super::picture::{DataFile, Picture, TablePicture};
 use super::private;
 use super::scope::Mode;
-use super::seal::Keys;
+use super::seal::{FileKey, Keys};
 use super::writer::{LakeWriter, remove};
 use super::written::WrittenFile;
 use crate::fhir::{TypeId, facts};
@@ -30,6 +30,8 @@ pub struct Transaction<'w> {
     time: i64,
     tables: BTreeMap<(Mode, TypeId), TableChange>,
     attachments: AttachmentCommit,
+    /// What sealed them.
+    attachment_keys: Vec<FileKey>,
     /// Files to remove if this does not commit.
     handed_out: Vec<PathBuf>,
     /// Whether the writer had left files behind before.
@@ -82,6 +84,7 @@ impl<'w> Transaction<'w> {
             time,
             tables: BTreeMap::new(),
             attachments: AttachmentCommit::default(),
+            attachment_keys: Vec::new(),
             handed_out: Vec::new(),
             left_orphans,
             is_unsure: false,
@@ -168,10 +171,9 @@ impl<'w> Transaction<'w> {
     pub fn add_attachment(&mut self, mode: Mode, new: NewAttachment<'_>) -> Result<(), LakeError> {
         let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
-        // The first half tells files of one owner from others' to whoever has the lake's key, the second one each from the next.
+        let key = self.keys().make()?;
         let whose = attachment::name_begin(self.writer.lake().owner_key(), mode, new.application, new.owner);
-        let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
-        let path = dir.join(format!("{whose}{number:016x}{}", attachment::SUFFIX));
+        let path = dir.join(attachment::new_name(&whose, key.as_ref().map(FileKey::id)));
         self.handed_out.push(path.clone());
         let trailer = Trailer {
             mode: mode.schema().to_owned(),
@@ -185,7 +187,8 @@ impl<'w> Transaction<'w> {
             origin: new.origin.to_owned(),
             time: self.time,
         };
-        let file_bytes = attachment::seal(new.bytes, &path, new.sums, &trailer)?;
+        let file_bytes = attachment::seal(new.bytes, &path, new.sums, &trailer, key.as_ref())?;
+        self.attachment_keys.extend(key);
         self.attachments
             .added
             .push(StoredAttachment::of(mode, file_name(&path), file_bytes, trailer));
@@ -219,9 +222,16 @@ impl<'w> Transaction<'w> {
         }
         sync_files(&self.handed_out)?;
         // Before the catalog names a file its key is durable: a key without a file harms nobody, a file without one is lost.
-        let files = commits.iter().flat_map(|table| table.files.iter().filter_map(|file| file.written.key.as_ref()));
-        let deletes = commits.iter().flat_map(|table| table.deletes.iter().filter_map(|file| file.key.as_ref()));
-        self.writer.lake().folder().keep_keys(files.chain(deletes))?;
+        let files = commits
+            .iter()
+            .flat_map(|table| table.files.iter().filter_map(|file| file.written.key.as_ref()));
+        let deletes = commits
+            .iter()
+            .flat_map(|table| table.deletes.iter().filter_map(|file| file.key.as_ref()));
+        self.writer
+            .lake()
+            .folder()
+            .keep_keys(files.chain(deletes).chain(&self.attachment_keys))?;
         if !attachments.is_empty() {
             catalog::watch_attachments(&self.writer.connection)?;
         }

@@ -150,7 +150,7 @@ impl Stored {
         match self {
             Stored::Data(stored) => file::data_file(stored, depth, keys),
             Stored::Deletes(stored) => file::delete_file(stored, keys),
-            Stored::Attachment(path, stored) => attachments::attachment(path, stored),
+            Stored::Attachment(path, stored) => attachments::attachment(path, stored, keys),
         }
     }
 }

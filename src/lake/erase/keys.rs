@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::lake::attachment::{self, TABLE};
 use crate::lake::catalog;
 use crate::lake::error::LakeError;
 use crate::lake::seal::KeyId;
@@ -22,6 +23,9 @@ impl LakeWriter {
         for id in catalog::named_keys(&self.connection)? {
             let id: Option<KeyId> = id.parse().ok();
             named.insert(id.ok_or_else(|| LakeError::Damaged("encryption_key holds no id of a key".to_owned()))?);
+        }
+        for one in catalog::all_attachments(&self.connection)? {
+            named.extend(attachment::key_of(&folder.table(one.mode, TABLE).join(&one.name))?);
         }
         folder.destroy_keys_but(&named)?;
         catalog::keys_are_destroyed(&self.connection)

@@ -129,10 +129,13 @@ pub(super) fn search_attachments(folder: &Folder, key: OwnerKey, scopes: &[Scope
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 begins.iter().any(|begin| name.starts_with(begin))
             };
-            let own = paths.iter().filter(may_be).filter(|path| match read_trailer(path) {
-                Ok((trailer, _)) => trailer.is_of(scope),
-                Err(_) => path.exists(),
-            });
+            let own = paths
+                .iter()
+                .filter(may_be)
+                .filter(|path| match read_trailer(path, folder.keys()) {
+                    Ok(trailer) => trailer.is_of(scope),
+                    Err(_) => path.exists(),
+                });
             searched.found += own.count() as u64;
         }
     }

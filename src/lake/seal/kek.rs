@@ -1,11 +1,11 @@
-//! The key-encryption key: 32 bytes that wrap the keys of files. The operator keeps it, in a file, in the environment or in a
-//! key management service that a command asks. This program never writes it down.
+//! The key-encryption key: 32 bytes that wrap the keys of files. The operator keeps it, in a file, in the environment
+//! or in a key management service that a command asks. This program never writes it down.
 
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use base64::Engine;
@@ -66,10 +66,9 @@ impl fmt::Debug for Kek {
 }
 
 /// Where a key-encryption key comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KekSource {
     /// The environment variable [`KEK_VARIABLE`], if it is set.
-    #[default]
     Environment,
     /// A file that only its owner may read.
     File(PathBuf),
@@ -77,7 +76,22 @@ pub enum KekSource {
     Command(String),
 }
 
+/// The source that the process was started with, if it was told one.
+static PREFERRED: OnceLock<KekSource> = OnceLock::new();
+
+impl Default for KekSource {
+    /// The source that the process was started with, else the environment.
+    fn default() -> KekSource {
+        PREFERRED.get().cloned().unwrap_or(KekSource::Environment)
+    }
+}
+
 impl KekSource {
+    /// Makes this what [`default`](KekSource::default) gives, for as long as the process runs. The first call counts.
+    pub fn prefer(self) {
+        let _ = PREFERRED.set(self);
+    }
+
     /// Reads the key. [`SealError::NoKek`] where nobody gave one.
     pub fn load(&self) -> Result<Kek, SealError> {
         let text = match self {

@@ -1,6 +1,6 @@
-//! The keys of a sealed lake: each sealed file has a key of its own, kept in `keys.sqlite` beside the catalog and wrapped
-//! there by the key-encryption key, which is not in the folder. Whoever has the folder without that key reads nothing. Nobody
-//! reads a file whose key was destroyed, whichever copies of the file there are.
+//! The keys of a sealed lake: each sealed file has a key of its own, kept in `keys.sqlite` beside the catalog and
+//! wrapped there by the key-encryption key, which is not in the folder. Whoever has the folder without that key reads
+//! nothing. Nobody reads a file whose key was destroyed, whichever copies of the file there are.
 //!
 //! This room makes, keeps, finds and destroys keys, and opens Parquet files that were sealed with them (`open.rs`, `pages.rs`). What is
 //! sealed, and when a key goes, others decide.

@@ -1,7 +1,8 @@
-//! Another key-encryption key: every file's key is wrapped anew, some at a time. Until the last step both key-encryption keys
-//! open all keys; after it the earlier one opens none, and what it wrapped is overwritten.
+//! Another key-encryption key: every file's key is wrapped anew, some at a time. Until the last step both
+//! key-encryption keys open all keys; after it the earlier one opens none, and what it wrapped is overwritten.
 //!
-//! A rotation that was interrupted goes on when it is asked for again with the same new key. The files stay as they are.
+//! A rotation that was interrupted goes on when it is asked for again with the same new key. The files stay as they
+//! are.
 
 use std::path::Path;
 
@@ -33,8 +34,8 @@ struct Sides {
 }
 
 impl KeyStore {
-    /// Wraps all keys of the lake in `folder` by another key-encryption key. With `keep_earlier` it stops before the last
-    /// step.
+    /// Wraps all keys of the lake in `folder` by another key-encryption key. With `keep_earlier` it stops before the
+    /// last step.
     pub fn rotate(folder: &Path, earlier: &Kek, new: &Kek, keep_earlier: bool) -> Result<Rotated, SealError> {
         let path = folder.join(store::FILE);
         let mut connection = store::connect(&path)?;

@@ -1,5 +1,6 @@
-//! Overwriting what a destruction leaves behind. `secure_delete` overwrites the rows. Copies of rows that SQLite moved within
-//! its file go by making the file anew (VACUUM), and the pages as they were before by overwriting the journal.
+//! Overwriting what a destruction leaves behind. `secure_delete` overwrites the rows. Copies of rows that SQLite
+//! moved within its file go by making the file anew (VACUUM), and the pages as they were before by overwriting the
+//! journal.
 //!
 //! What lies on a disk below the file system (snapshots, wear levelling) is out of this program's reach.
 

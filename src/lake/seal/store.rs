@@ -1,7 +1,8 @@
 //! The keys database: `keys.sqlite` beside the catalog, with each file's key wrapped by the key-encryption key.
 //!
-//! Several processes have it open at once. Each transaction is short and durable. There is a rollback journal, which is
-//! overwritten after each destruction ([`super::scrub`]), and no write-ahead log: its pages would keep what was destroyed.
+//! Several processes have it open at once. Each transaction is short and durable. There is a rollback journal, which
+//! is overwritten after each destruction ([`super::scrub`]), and no write-ahead log: its pages would keep what was
+//! destroyed.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -26,8 +27,8 @@ const LAYOUT: i64 = 1;
 /// A transaction takes milliseconds; whoever finds the database taken waits rather than fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// `kek` has two rows while keys are wrapped anew: `earlier` is the key-encryption key before, wrapped by that of the row.
-/// `unscrubbed` has a row from a destruction until what it left behind is overwritten.
+/// `kek` has two rows while keys are wrapped anew: `earlier` is the key-encryption key before, wrapped by that of the
+/// row. `unscrubbed` has a row from a destruction until what it left behind is overwritten.
 const TABLES: &str = "
     CREATE TABLE kek (number INTEGER PRIMARY KEY, proof BLOB NOT NULL, earlier BLOB) STRICT;
     CREATE TABLE file_key (
@@ -163,8 +164,8 @@ impl KeyStore {
         Ok(key)
     }
 
-    /// Destroys keys: their rows, what SQLite keeps of rows elsewhere in its file, and the journal are overwritten. So is what
-    /// an interrupted destruction has left. An id that has no key is no error.
+    /// Destroys keys: their rows, what SQLite keeps of rows elsewhere in its file, and the journal are overwritten.
+    /// So is what an interrupted destruction has left. An id that has no key is no error.
     pub fn destroy(&self, ids: &[KeyId]) -> Result<(), SealError> {
         let mut connection = self.connection();
         if !ids.is_empty() {

@@ -1,5 +1,5 @@
-//! Wrapping: AES-256-GCM under the key-encryption key. What a wrapped text is for is authenticated with it, so that none can
-//! take the place of another.
+//! Wrapping: AES-256-GCM under the key-encryption key. What a wrapped text is for is authenticated with it, so that
+//! none can take the place of another.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use zeroize::Zeroizing;
