@@ -104,5 +104,8 @@ fn the_catalog_tells_of_three_columns_only() {
     let mut kept: Vec<String> = scene.keys().ids().unwrap().iter().map(ToString::to_string).collect();
     kept.sort();
     assert_eq!(ids, kept);
-    assert_eq!(names("SELECT value FROM ducklake_metadata WHERE key = 'encrypted'"), ["true"]);
+    assert_eq!(
+        names("SELECT value FROM ducklake_metadata WHERE key = 'encrypted'"),
+        ["true"]
+    );
 }

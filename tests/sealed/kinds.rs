@@ -33,7 +33,15 @@ fn the_same_tests_hold_over_sealed_lakes() {
     let said = String::from_utf8_lossy(&output.stdout);
     let tail: Vec<&str> = said.lines().rev().take(60).collect();
     let tail: Vec<&str> = tail.into_iter().rev().collect();
-    assert!(output.status.success(), "{}\n{}", tail.join("\n"), String::from_utf8_lossy(&output.stderr));
-    let ran = said.lines().filter(|line| line.starts_with("test ") && line.ends_with("... ok")).count();
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        tail.join("\n"),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let ran = said
+        .lines()
+        .filter(|line| line.starts_with("test ") && line.ends_with("... ok"))
+        .count();
     assert!(ran > 60, "{ran} tests ran");
 }

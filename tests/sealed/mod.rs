@@ -87,10 +87,16 @@ impl Scene {
             let gone = file.deletes.as_ref().map_or_else(Vec::new, |file| {
                 tabularium::lake::deletes::read(&file.path, keys).unwrap()
             });
-            found.extend(texts(&file.path, keys).unwrap().into_iter().enumerate().filter_map(|(at, text)| {
-                let is_live = !gone.contains(&(at as u64));
-                is_live.then_some(text)
-            }));
+            found.extend(
+                texts(&file.path, keys)
+                    .unwrap()
+                    .into_iter()
+                    .enumerate()
+                    .filter_map(|(at, text)| {
+                        let is_live = !gone.contains(&(at as u64));
+                        is_live.then_some(text)
+                    }),
+            );
         }
         found.sort();
         found
