@@ -195,7 +195,7 @@ fn nothing_is_left_of_a_destroyed_key() {
     let (store, keys) = made(folder.path(), 600);
     let all = wrapped(folder.path(), "SELECT wrapped FROM file_key ORDER BY number");
     assert_eq!(left(folder.path(), &all).0, 600);
-    let is_gone = |at: &usize| at % 7 == 0 || (200..300).contains(at);
+    let is_gone = |at: &usize| at.is_multiple_of(7) || (200..300).contains(at);
     let (gone, kept): (Vec<usize>, Vec<usize>) = (0..keys.len()).partition(is_gone);
     let ids: Vec<KeyId> = gone.iter().map(|at| keys[*at].id()).collect();
     let texts: Vec<Vec<u8>> = gone.iter().map(|at| all[*at].clone()).collect();
