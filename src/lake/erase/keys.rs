@@ -1,8 +1,9 @@
-//! Destroying the keys of files that an erasure has replaced, so that older copies of these files stay unreadable, wherever they are.
+//! Destroying the keys of files that an erasure has replaced, so that older copies of these files stay unreadable,
+//! wherever they are.
 //!
-//! The exchange of files notes in its own transaction that keys are to be destroyed, and the note goes once they are: whoever is
-//! killed in between leaves it to the next writer. All keys go that no file of any snapshot has, whatever erased them or gave them
-//! up: nobody can say whose records a file has held that is not there any more.
+//! The exchange of files notes in its own transaction that keys are to be destroyed, and the note goes once they are:
+//! whoever is killed in between leaves it to the next writer. All keys go that no file of any snapshot has, whatever
+//! erased them or gave them up: nobody can say whose records a file has held that is not there any more.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +32,8 @@ impl LakeWriter {
         catalog::keys_are_destroyed(&self.connection)
     }
 
-    /// The same after an erasure that may have changed no file, but was of people whose records were in files that are gone.
+    /// The same after an erasure that may have changed no file, but was of people whose records were in files that
+    /// are gone.
     pub(super) fn destroy_all_keys(&self) -> Result<(), LakeError> {
         catalog::have_keys_destroyed(&self.connection)?;
         self.destroy_keys()

@@ -1,4 +1,5 @@
-//! What the pages of a file are held against before anybody has them: checksums in a file in clear, the seal in a sealed one.
+//! What the pages of a file are held against before anybody has them: checksums in a file in clear, the seal in a
+//! sealed one.
 
 use std::fs::File;
 use std::io;

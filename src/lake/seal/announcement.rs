@@ -1,5 +1,5 @@
-//! What the footer of a sealed file says in clear (Parquet format, `FileCryptoMetaData`): which key sealed the file, and the
-//! file's own part of what authenticates its modules.
+//! What the footer of a sealed file says in clear (Parquet format, `FileCryptoMetaData`): which key sealed the file,
+//! and the file's own part of what authenticates its modules.
 
 use parquet::errors::ParquetError;
 

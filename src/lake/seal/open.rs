@@ -1,5 +1,5 @@
-//! A sealed file as it is opened: its key is found by what the footer says in clear, the footer is decrypted, and the file is
-//! shown as it would be in clear.
+//! A sealed file as it is opened: its key is found by what the footer says in clear, the footer is decrypted, and the
+//! file is shown as it would be in clear.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,9 +1,10 @@
-//! The pages of a sealed file, opened one by one: Parquet Modular Encryption (Parquet format, `Encryption.md`) as this program
-//! writes it, with one key for all of a file.
+//! The pages of a sealed file, opened one by one: Parquet Modular Encryption (Parquet format, `Encryption.md`) as
+//! this program writes it, with one key for all of a file.
 //!
-//! A page is two modules, its header and its data, each with a length, a nonce and a tag around it. [`SealedPages`] knows where they
-//! lie and what they are authenticated with. It shows the file as it would be in clear: pages follow each other without these parts,
-//! and the footer that [`SealedPages::new`] gives speaks of those places. So whatever reads the pages of an open file reads a sealed one's.
+//! A page is two modules, its header and its data, each with a length, a nonce and a tag around it. [`SealedPages`]
+//! knows where they lie and what they are authenticated with. It shows the file as it would be in clear: pages follow
+//! each other without these parts, and the footer that [`SealedPages::new`] gives speaks of those places. So whatever
+//! reads the pages of an open file reads a sealed one's.
 
 use std::io;
 use std::ops::Range;
@@ -61,8 +62,8 @@ enum Module {
 }
 
 impl SealedPages {
-    /// The pages that a decrypted footer with its page indexes speaks of, and the footer of the same file in clear. `unique` is the
-    /// file's own part of what authenticates each module.
+    /// The pages that a decrypted footer with its page indexes speaks of, and the footer of the same file in clear.
+    /// `unique` is the file's own part of what authenticates each module.
     pub(in crate::lake) fn new(
         key: &[u8; 32],
         unique: &[u8],
