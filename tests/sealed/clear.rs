@@ -15,8 +15,9 @@ fn telling(value: &Value, key: &str, found: &mut BTreeSet<String>) {
         Value::String(text) => {
             let has_digit = text.contains(|letter: char| letter.is_ascii_digit());
             let tells = match key {
-                "id" | "birthDate" | "value" | "valueString" | "family" | "given" | "line" | "reference" => true,
+                "id" | "birthDate" | "family" | "given" | "reference" => true,
                 "code" => has_digit,
+                "value" | "valueString" | "line" => has_digit || text.contains(' '),
                 // Single words are names of columns as well.
                 "display" | "text" => text.contains(' '),
                 _ => false,

@@ -117,9 +117,14 @@ impl Scene {
         tabularium::lake::Keys::of(tabularium::lake::seal::KeyStore::open(&self.data(), kek).unwrap())
     }
 
-    /// Every file of the folder with its bytes, but for what processes share while they run.
+    /// Every file of the folder with its bytes, but for what processes share, and what SQLite empties.
     fn bytes(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let is_shared = |path: &PathBuf| path.ends_with("lock") || path.to_string_lossy().ends_with("-shm");
+        let is_shared = |path: &PathBuf| {
+            path.ends_with("lock")
+                || ["-shm", "-journal"]
+                    .iter()
+                    .any(|end| path.to_string_lossy().ends_with(end))
+        };
         let files = files_below(&self.data()).into_iter().filter(|path| !is_shared(path));
         files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
     }
