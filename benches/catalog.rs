@@ -8,7 +8,7 @@ use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::file::write_file;
 use tabularium::lake::json::Tape;
 use tabularium::lake::shred::{Shredder, SystemValues};
-use tabularium::lake::{Lake, LakeWriter, Mode, Transaction, WrittenColumn, WrittenFile};
+use tabularium::lake::{Keys, Lake, LakeWriter, Mode, Transaction, WrittenColumn, WrittenFile};
 use tabularium::sandbox::Population;
 
 /// Files of a sync and of the large lake.
@@ -154,7 +154,7 @@ fn sync(transaction: &mut Transaction<'_>, people: &Population, number: u64) {
         let batch = shredder.finish().unwrap();
         let schema = transaction.adopt(mode, *ty, batch.schema_ref()).unwrap();
         let path = transaction.new_file_path(mode, *ty).unwrap();
-        let file = write_file(&path, *ty, &schema, [&batch]).unwrap();
+        let file = write_file(&path, *ty, &schema, [&batch], &Keys::none()).unwrap();
         transaction.add_file(mode, *ty, file);
     }
 }
@@ -184,6 +184,7 @@ fn many_files(writer: &mut LakeWriter) {
             versions: 1..=3,
             last_updated: transaction.time() - 1_000..=transaction.time(),
             columns: (1..=25).map(|id| WrittenColumn { id, nulls: id as u64 }).collect(),
+            key: None,
         };
         transaction.add_file(table.mode, table.ty, file);
     }

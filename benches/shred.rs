@@ -5,6 +5,7 @@ use std::hint::black_box;
 use arrow::array::RecordBatch;
 use criterion::{BatchSize, Criterion, Throughput};
 use tabularium::fhir::facts;
+use tabularium::lake::Keys;
 use tabularium::lake::file::write_file;
 use tabularium::lake::json::{Choice, Chosen, Tape};
 use tabularium::lake::layout::Layout;
@@ -51,7 +52,7 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
         group.bench_function("file", |bencher| {
             bencher.iter_batched(
                 || drop(std::fs::remove_file(&path)),
-                |()| write_file(&path, ty, &schema, [&batch]).unwrap(),
+                |()| write_file(&path, ty, &schema, [&batch], &Keys::none()).unwrap(),
                 BatchSize::PerIteration,
             );
         });

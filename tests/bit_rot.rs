@@ -12,7 +12,7 @@ use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
 use tabularium::lake::compact::{self, CompactOptions, Effort};
 use tabularium::lake::file::{CHECKSUMS_KEY, Verified, verify};
-use tabularium::lake::{Lake, LakeError, Mode, deletes};
+use tabularium::lake::{Keys, Lake, LakeError, Mode, deletes};
 use tabularium::search::{Engine, Handling, Request, raw};
 use tabularium::views::{Format, Resources, Run, View};
 
@@ -226,19 +226,19 @@ fn a_flipped_bit_is_found_by_checking_the_file() {
         let bytes = std::fs::read(&path).unwrap();
         let (pages, length) = parts(&bytes);
         if pages == 0 {
-            let positions = deletes::read(&path).unwrap();
+            let positions = deletes::read(&path, &Keys::none()).unwrap();
             assert_eq!(positions.len(), 10);
             flip(&path, &[0..length / 2, length / 2..length], 100, |at, bit| {
-                let found = deletes::read(&path).map(|_| Default::default());
+                let found = deletes::read(&path, &Keys::none()).map(|_| Default::default());
                 check_found(found, &path, &bytes, (at, bit));
             });
             continue;
         }
-        let verified = verify(&path).unwrap();
+        let verified = verify(&path, &Keys::none()).unwrap();
         assert!(verified.pages > 20);
         rows += verified.rows;
         flip(&path, &[0..pages, pages..length], 200, |at, bit| {
-            check_found(verify(&path), &path, &bytes, (at, bit));
+            check_found(verify(&path, &Keys::none()), &path, &bytes, (at, bit));
         });
     }
     assert_eq!(rows, 3 + 40 + 20, "deleted rows are compared, too");
@@ -283,7 +283,7 @@ fn a_resource_of_a_file_without_checksums_is_compared_with_its_digest() {
     assert!(before[0].is_some());
     let picture = Lake::open(folder.path()).unwrap().picture();
     for file in &picture.table(Mode::Live, ty("Observation")).unwrap().files {
-        assert_eq!(verify(&file.path).unwrap().pages, 0);
+        assert_eq!(verify(&file.path, &Keys::none()).unwrap().pages, 0);
         let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
             .parse_and_finish(&std::fs::File::open(&file.path).unwrap())
             .unwrap();

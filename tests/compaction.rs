@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 use tabularium::lake::compact::{self, CompactOptions, Effort};
 use tabularium::lake::{Lake, Mode, TablePicture};
@@ -62,9 +61,7 @@ fn files_of_different_columns_become_one_with_all_of_them() {
     assert!(files[0].is_sorted(), "by owner and id");
     assert_eq!(sorted(table(&after)), sorted(table(&before)));
     assert_eq!(table(&after).rows, 5);
-    let file = std::fs::File::open(&table(&after).files[0].path).unwrap();
-    let names: Vec<String> = ParquetRecordBatchReaderBuilder::try_new(file)
-        .unwrap()
+    let names: Vec<String> = crate::harness::kind::parquet(&table(&after).files[0].path)
         .schema()
         .fields()
         .iter()

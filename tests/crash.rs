@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use arrow::array::AsArray;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use tabularium::lake::{Lake, Picture};
 
+use crate::harness::kind;
 use crate::harness::lake::{files_below, files_in_place, resources};
 use crate::harness::records;
 
@@ -124,12 +124,14 @@ impl Victim {
     fn import(&self, round: usize) -> Command {
         let input = self.scratch.path().join("round.ndjson");
         write_round(&input, &self.population, round);
-        program(&[
+        let mut import = program(&[
             "import".as_ref(),
             "--data".as_ref(),
             self.data().as_ref(),
             input.as_ref(),
-        ])
+        ]);
+        import.args(kind::flags());
+        import
     }
 
     fn import_whole(&self, round: usize) {
@@ -253,7 +255,7 @@ fn a_killed_first_import_leaves_a_folder_that_the_next_one_takes() {
     let data = scratch.path().join("empty");
     std::fs::create_dir(&data).unwrap();
     std::fs::write(data.join("catalog.sqlite"), "").unwrap();
-    Lake::open_or_create(&data).unwrap();
+    kind::open_or_create(&data);
 }
 
 #[test]
@@ -445,8 +447,7 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
 
 /// The resources of a data file, none of a delete file; `None` where it is neither.
 fn texts_of(path: &Path) -> Option<Vec<String>> {
-    let file = std::fs::File::open(path).unwrap();
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).ok()?.build().ok()?;
+    let reader = kind::try_parquet(path).ok()?.build().ok()?;
     let mut texts = Vec::new();
     for batch in reader {
         if let Some(column) = batch.ok()?.column_by_name("resource") {

@@ -30,6 +30,7 @@ mod damaged; // catalogs that do not fit the files
 mod import; // what is imported is what the lake holds
 mod old_lake; // lakes of earlier formats
 mod scan; // the one door to rows
+mod sealed; // lakes whose files are sealed
 mod table_statistics; // what other readers are told
 mod waiting; // writers wait for each other
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::consent::{Clock, ErasedElsewhere, KEY_FILE, Store, end_erased, has_key_variable};
 use crate::ingest::Normalization;
-use crate::lake::image::settle_image;
+use crate::lake::image::{is_sealed, settle_image};
 use crate::lake::ledger::{ErasedSince, Whose};
 use crate::lake::{Lake, Mode, OwnerKey};
 use crate::sync::carry_out_erasures;
@@ -45,6 +45,12 @@ impl ErasedElsewhere for Elsewhere<'_> {
 /// Erases in the data folder `dir`, which nobody else has open, and finishes what was being erased in it.
 pub(super) fn apply(dir: &Path, key: OwnerKey, since: &ErasedSince, rules: Rules<'_>) -> Result<Applied, BackupError> {
     let mut applied = Applied::default();
+    if is_sealed(dir)? {
+        // No backup has a sealed lake's keys, and those of the files that held what was erased were destroyed.
+        applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
+        settle_image(dir, Some(since))?;
+        return Ok(applied);
+    }
     let lake = Lake::open(dir)?;
     let mut writer = lake.writer()?;
     let done = writer.erase_again(since)?;

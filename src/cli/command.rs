@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use super::failure::Failure;
+use super::lake_key::LakeKey;
 use super::{
     app, audit, backup, bench, check, compact, consents, demo, endpoint, erase, everything, fhirpath, generate, import,
     info, keys, normalize, pdf, plans, receipt, restore, run as run_view, sandbox, search, serve, summary, sync,
@@ -14,6 +16,8 @@ use super::{
 #[derive(Debug, Parser)]
 #[command(name = "tabularium", version, about, arg_required_else_help = true)]
 struct Arguments {
+    #[command(flatten)]
+    lake_key: LakeKey,
     #[command(subcommand)]
     command: Command,
 }
@@ -55,7 +59,16 @@ enum Command {
 
 /// Parses the process's arguments and carries the command out.
 pub fn run() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let Arguments { lake_key, command } = Arguments::parse();
+    let outcome = lake_key.apply().and_then(|()| carry_out(command));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn carry_out(command: Command) -> Result<(), Failure> {
+    match command {
         Command::Bench(arguments) => bench::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::Everything(arguments) => everything::run(arguments),
@@ -87,9 +100,5 @@ pub fn run() -> ExitCode {
         Command::Summary(arguments) => summary::run(arguments),
         Command::Sync(arguments) => sync::run(arguments),
         Command::Audit(arguments) => audit::run(arguments),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
     }
 }

@@ -43,7 +43,10 @@ impl Failure {
     /// nobody's fault.
     pub(super) fn from_lake(error: LakeError) -> Failure {
         match error {
-            LakeError::Missing(_) | LakeError::Version { .. } => Failure::input(error.to_string()),
+            LakeError::Missing(_)
+            | LakeError::Version { .. }
+            | LakeError::OtherKind { .. }
+            | LakeError::Keys { .. } => Failure::input(error.to_string()),
             error => Failure::other(error),
         }
     }

@@ -11,7 +11,7 @@ use super::normalize::{knowledge, rules, table as rules_table};
 use super::wait::Wait;
 use crate::consent::{Clock, Store};
 use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
-use crate::lake::Mode;
+use crate::lake::{LakeOptions, Mode};
 
 /// Import records: NDJSON (plain or gzip), Bundles, single resources, and folders of these
 ///
@@ -50,6 +50,12 @@ pub(super) struct Args {
     /// folder, until all of the input is read.
     #[arg(long)]
     normalize: bool,
+    /// Make the lake a sealed one: every file is encrypted under a key of its own
+    ///
+    /// That is fixed with the first import: a lake that has records already stays what it is, and an open one is refused. The key
+    /// that wraps the keys of files is taken as `docs/sealed.md` says.
+    #[arg(long)]
+    sealed: bool,
     #[command(flatten)]
     wait: Wait,
     /// Files and folders
@@ -71,6 +77,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         application,
         rewrite_ids,
         normalize,
+        sealed,
         wait,
         paths,
     } = arguments;
@@ -82,7 +89,11 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         ModeArgument::Live => Mode::Live,
         ModeArgument::Test => Mode::Test,
     };
-    let lake = wait.open_or_create(&data)?;
+    let options = LakeOptions {
+        sealed: sealed.then_some(true),
+        ..LakeOptions::default()
+    };
+    let lake = wait.open_or_create(&data, &options)?;
     let normalize = normalize.then(|| knowledge(&data).map(rules)).transpose()?;
     let mut writer = wait.writer(&lake)?;
     let bar = progress_bar();

@@ -1,4 +1,4 @@
-//! `tabularium keys`: the keys that sign access tokens, health cards and receipts.
+//! `tabularium keys`: the keys that sign access tokens, health cards and receipts, and the key of a sealed lake.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 
 use super::data_store::open;
 use super::failure::Failure;
+use super::lake_key::source;
 use crate::consent::{DiscardedKeys, KeyPurpose, Store};
-use crate::lake::Lake;
+use crate::lake::seal::{KeyStore, Rotated};
+use crate::lake::{KekSource, Lake, SealError};
 
-/// List or rotate the keys that sign access tokens, health cards and receipts
+/// List or rotate the keys that sign access tokens, health cards and receipts; rotate the key of a sealed lake
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -37,11 +39,16 @@ struct ListArgs {
     json: bool,
 }
 
-/// Make a new signing key
+/// Make a new signing key, or give a sealed lake another key
 ///
 /// A running server signs with it within a second. Earlier keys of access tokens go on verifying until the last token
 /// that they signed has expired, and stand in /.well-known/jwks.json until then. Earlier keys of health cards and
 /// receipts verify for good; the service replaces them itself when they have signed for a year.
+///
+/// With --lake the keys of a sealed lake's files are wrapped by another key-encryption key; the files stay as they
+/// are. A rotation that was interrupted goes on when the same command is given again. A server that has the earlier
+/// key reads files of which it knows the keys and fails at others: with --keep-earlier both keys are good until the
+/// command is given without, so that servers can be started with the new one in between.
 #[derive(Debug, clap::Args)]
 struct RotateArgs {
     /// The data folder
@@ -50,7 +57,20 @@ struct RotateArgs {
     /// What the key is to sign
     #[arg(long, value_enum, default_value_t = Signed::AccessToken)]
     of: Signed,
-    /// Give up earlier keys that do not open because TABULARIUM_KEY or service.key is lost; what they signed is good no longer
+    /// Give the sealed lake another key-encryption key
+    #[arg(long, conflicts_with_all = ["of", "discard"])]
+    lake: bool,
+    /// File with the lake's new key, which only its owner may read
+    #[arg(long, requires = "lake", value_name = "FILE")]
+    new_key_file: Option<PathBuf>,
+    /// Command of the shell that prints the lake's new key
+    #[arg(long, requires = "lake", value_name = "COMMAND")]
+    new_key_command: Option<String>,
+    /// Have the lake's earlier key open it, too, for now
+    #[arg(long, requires = "lake")]
+    keep_earlier: bool,
+    /// Give up earlier keys that do not open because TABULARIUM_KEY or service.key is lost; what they signed is good
+    /// no longer
     #[arg(long)]
     discard: bool,
     /// Print one JSON object
@@ -91,12 +111,39 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
             }
             Ok(())
         }
-        Command::Rotate(RotateArgs {
-            data,
-            of,
-            discard,
-            json,
-        }) => rotate(&data, of, discard, json),
+        Command::Rotate(arguments) if arguments.lake => rotate_lake_key(arguments),
+        Command::Rotate(arguments) => rotate(&arguments.data, arguments.of, arguments.discard, arguments.json),
+    }
+}
+
+/// Wraps the keys of a sealed lake's files by another key-encryption key.
+fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
+    let options = ["--new-key-file", "--new-key-command"];
+    let new = source(arguments.new_key_file, arguments.new_key_command, options)?;
+    let new = new.ok_or_else(|| Failure::input("give the new key with --new-key-file or --new-key-command"))?;
+    let (earlier, new) = (
+        KekSource::default().load().map_err(of_keys)?,
+        new.load().map_err(of_keys)?,
+    );
+    let rotated = KeyStore::rotate(&arguments.data, &earlier, &new, arguments.keep_earlier).map_err(of_keys)?;
+    let Rotated { keys, accepts_earlier } = rotated;
+    if arguments.json {
+        println!("{:#}", json!({"keys": keys, "acceptsEarlier": accepts_earlier}));
+    } else if accepts_earlier {
+        println!("The new key opens the {keys} keys of the lake's files, and so does the earlier one.");
+        println!("Start servers with the new key, then give this command without --keep-earlier.");
+    } else {
+        println!("The new key alone opens the {keys} keys of the lake's files.");
+    }
+    Ok(())
+}
+
+/// A key that is missing or wrong is the input's fault; what breaks is not.
+fn of_keys(error: SealError) -> Failure {
+    match error {
+        SealError::Sqlite { .. } | SealError::Io { .. } | SealError::Random => Failure::other(error),
+        SealError::Damaged { .. } => Failure::partial(error.to_string()),
+        error => Failure::input(error.to_string()),
     }
 }
 

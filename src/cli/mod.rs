@@ -36,6 +36,7 @@ mod generate;
 mod import;
 mod info;
 mod keys;
+mod lake_key;
 mod lake_scope;
 mod log_writer;
 mod logging;

@@ -15,7 +15,7 @@ use super::upkeep::Upkeep;
 use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, Store};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::http::{Limits, Options, Service};
-use crate::lake::{Lake, Mode};
+use crate::lake::{Lake, LakeError, LakeOptions, Mode};
 use crate::normalize::{Knowledge, NewestKnowledge};
 use crate::plans::PlanTables;
 use crate::sync::client::{Client, Guard, HttpLimits};
@@ -31,6 +31,9 @@ pub(super) struct Args {
     /// Folder that holds the lake
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
+    /// Serve a sealed lake; an empty one becomes sealed, an open one with records is refused (docs/sealed.md)
+    #[arg(long)]
+    sealed: bool,
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: String,
@@ -75,7 +78,7 @@ pub(super) struct Args {
 
 /// Serves until told to stop.
 pub(super) fn run(args: Args) -> Result<(), Failure> {
-    let lake = Lake::open(&args.data).map_err(Failure::from_lake)?;
+    let lake = opened(&args.data, args.sealed)?;
     let parameters = parameters(args.search_parameters.as_deref())?;
     let terminology = terminology::open(&args.data, args.terminology.as_deref())?;
     terminology.warm().map_err(terminology::failure)?;
@@ -118,6 +121,19 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
         },
         args.until_stdin_ends,
     )
+}
+
+/// The lake, which has to be there.
+fn opened(data: &Path, sealed: bool) -> Result<Lake, Failure> {
+    let options = LakeOptions {
+        sealed: sealed.then_some(true),
+        ..LakeOptions::default()
+    };
+    let opened = match Lake::open_with(data, options.clone()) {
+        Err(LakeError::OtherKind { .. }) => Lake::create_with(data, options),
+        opened => opened,
+    };
+    opened.map_err(Failure::from_lake)
 }
 
 /// What rules are asked by. Both parts take up what is loaded while the server runs.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::failure::Failure;
-use crate::lake::{Lake, LakeError, LakeWriter};
+use crate::lake::{Lake, LakeError, LakeOptions, LakeWriter};
 
 /// How often it asks. A server lets go of the lake for longer than that between two merges.
 const ASK: Duration = Duration::from_millis(50);
@@ -29,9 +29,9 @@ impl Wait {
         self.until_free(|| lake.writer())
     }
 
-    /// The lake in a folder, made if there is none.
-    pub(super) fn open_or_create(self, data: &Path) -> Result<Lake, Failure> {
-        self.until_free(|| Lake::open_or_create(data))
+    /// The lake in a folder, made if there is none, of the kind that is asked for.
+    pub(super) fn open_or_create(self, data: &Path, options: &LakeOptions) -> Result<Lake, Failure> {
+        self.until_free(|| Lake::open_or_create_with(data, options.clone()))
     }
 
     /// Tries until the lake is not busy. Says once whom it waits for.

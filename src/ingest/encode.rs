@@ -99,16 +99,17 @@ impl Job<'_> {
             rows = encoder.rows;
             let mut pending = None;
             if batch.num_rows() > 0 {
-                let (schema, path) = {
+                let (schema, path, keys) = {
                     let mut transaction = lock();
                     let schema = transaction.adopt(target.mode, self.ty, &batch.schema());
                     (
                         schema.map_err(IngestError::Layout)?,
                         transaction.new_file_path(target.mode, self.ty)?,
+                        transaction.keys().clone(),
                     )
                 };
                 pending = Some(Pending {
-                    file: write_file(&path, self.ty, &schema, [&batch])?,
+                    file: write_file(&path, self.ty, &schema, [&batch], &keys)?,
                     ids: encoder.ids()?,
                     dropped: Rows::default(),
                 });

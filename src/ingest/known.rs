@@ -14,8 +14,8 @@ use parquet::errors::ParquetError;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::error::IngestError;
-use crate::lake::LakeError;
 use crate::lake::file::CheckedFile;
+use crate::lake::{Keys, LakeError};
 
 /// A set of row positions.
 #[derive(Clone, Debug, Default)]
@@ -86,8 +86,8 @@ pub(super) struct Opened<'p> {
 }
 
 impl<'p> Opened<'p> {
-    pub(super) fn open(path: &'p Path) -> Result<Self, IngestError> {
-        let file = CheckedFile::open(path)?;
+    pub(super) fn open(path: &'p Path, keys: &Keys) -> Result<Self, IngestError> {
+        let file = CheckedFile::open(path, keys)?;
         let metadata = file.metadata(path, ArrowReaderOptions::new())?;
         Ok(Self { path, file, metadata })
     }
@@ -227,6 +227,9 @@ impl<'p> Opened<'p> {
         else {
             return Err(self.unreadable("id"));
         };
+        if id.bloom_filter_offset().is_none() {
+            return Ok(true);
+        }
         let bloom = Sbbf::read_from_column_chunk(id, &self.file).map_err(damaged(self.path))?;
         Ok(bloom.is_none_or(|bloom| wanted.keys().any(|id| bloom.check(*id))))
     }

@@ -16,6 +16,8 @@ use crate::lake::{DataFile, Mode, Picture, deletes};
 #[derive(Clone, Debug)]
 pub(super) struct Library {
     base: Arc<Picture>,
+    /// What opens the files.
+    sealing: crate::lake::Keys,
     mode: Mode,
     application: String,
     /// Whether conditions are answered by the lake's rows too. Not where ids are rewritten: the lake's rows then have other
@@ -29,9 +31,10 @@ pub(super) struct Library {
 pub(super) type Visit<'v> = dyn FnMut(&str, &[Key]) + 'v;
 
 impl Library {
-    pub(super) fn new(base: Arc<Picture>, mode: Mode, application: &str) -> Self {
+    pub(super) fn new(base: Arc<Picture>, sealing: crate::lake::Keys, mode: Mode, application: &str) -> Self {
         Self {
             base,
+            sealing,
             mode,
             application: application.to_owned(),
             consults: true,
@@ -53,8 +56,8 @@ impl Library {
             return Ok(());
         };
         for file in &table.files {
-            let deleted = deleted_rows(file)?;
-            self.visit(&Opened::open(&file.path)?, ty, keys, &deleted, visit)?;
+            let deleted = deleted_rows(file, &self.sealing)?;
+            self.visit(&Opened::open(&file.path, &self.sealing)?, ty, keys, &deleted, visit)?;
         }
         Ok(())
     }
@@ -62,7 +65,7 @@ impl Library {
     /// Visits the identifiers of the rows of this type that were written in this import.
     pub(super) fn pending_identifiers(&self, ty: TypeId, keys: Keys, visit: &mut Visit<'_>) -> Result<(), IngestError> {
         for path in self.pending.get(&ty).into_iter().flatten() {
-            self.visit(&Opened::open(path)?, ty, keys, &Rows::default(), visit)?;
+            self.visit(&Opened::open(path, &self.sealing)?, ty, keys, &Rows::default(), visit)?;
         }
         Ok(())
     }
@@ -119,9 +122,9 @@ impl Library {
 }
 
 /// Which rows of a data file are deleted in its snapshot.
-pub(super) fn deleted_rows(file: &DataFile) -> Result<Rows, IngestError> {
+pub(super) fn deleted_rows(file: &DataFile, sealing: &crate::lake::Keys) -> Result<Rows, IngestError> {
     Ok(match &file.deletes {
-        Some(deletes) => deletes::read(&deletes.path)?.into_iter().collect(),
+        Some(deletes) => deletes::read(&deletes.path, sealing)?.into_iter().collect(),
         None => Rows::default(),
     })
 }

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{BooleanArray, RecordBatch};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::block::Block;
@@ -118,9 +117,9 @@ impl<'w> Store<'w> {
         let base = Arc::clone(&self.base);
         let files = base.table(self.options.mode, ty).map_or(&[][..], |table| &table.files);
         for file in files {
-            let deleted = deleted_rows(file)?;
+            let deleted = deleted_rows(file, self.transaction.keys())?;
             let gone = self.superseded.entry((ty, file.id)).or_default();
-            Opened::open(&file.path)?.find(&self.options.application, &wanted, |_, row| {
+            Opened::open(&file.path, self.transaction.keys())?.find(&self.options.application, &wanted, |_, row| {
                 if !deleted.contains(row.row) {
                     gone.insert(row.row);
                 }
@@ -268,20 +267,28 @@ impl<'w> Store<'w> {
         let wanted: FxHashMap<&str, u32> = chains.iter().map(id).zip(0..).collect();
         for (at, file) in (0..).zip(pending) {
             if wanted.keys().any(|id| file.ids.check(*id)) {
-                Opened::open(&file.file.path)?.find(&self.options.application, &wanted, |chain, row| {
-                    if !file.dropped.contains(row.row) {
-                        present[chain as usize].pending = Some(Current { file: at, row });
-                    }
-                })?;
+                Opened::open(&file.file.path, self.transaction.keys())?.find(
+                    &self.options.application,
+                    &wanted,
+                    |chain, row| {
+                        if !file.dropped.contains(row.row) {
+                            present[chain as usize].pending = Some(Current { file: at, row });
+                        }
+                    },
+                )?;
             }
         }
         for (at, file) in (0..).zip(base) {
-            let deleted = deleted_rows(file)?;
-            Opened::open(&file.path)?.find(&self.options.application, &wanted, |chain, row| {
-                if !deleted.contains(row.row) {
-                    present[chain as usize].base = Some(Current { file: at, row });
-                }
-            })?;
+            let deleted = deleted_rows(file, self.transaction.keys())?;
+            Opened::open(&file.path, self.transaction.keys())?.find(
+                &self.options.application,
+                &wanted,
+                |chain, row| {
+                    if !deleted.contains(row.row) {
+                        present[chain as usize].base = Some(Current { file: at, row });
+                    }
+                },
+            )?;
         }
         Ok(present)
     }
@@ -387,10 +394,8 @@ impl Store<'_> {
             path: old.clone(),
             source,
         };
-        let reader = ParquetRecordBatchReaderBuilder::try_new(CheckedFile::open(old)?)
-            .map_err(failed)?
-            .build()
-            .map_err(failed)?;
+        let keys = self.transaction.keys().clone();
+        let reader = CheckedFile::open(old, &keys)?.rows(old)?.build().map_err(failed)?;
         let mut first = 0;
         let mut batches: Vec<RecordBatch> = Vec::new();
         for batch in reader {
@@ -410,7 +415,7 @@ impl Store<'_> {
                     .adopt(self.options.mode, ty, &batch.schema())
                     .map_err(IngestError::Layout)?;
                 let path = self.transaction.new_file_path(self.options.mode, ty)?;
-                Some(write_file(&path, ty, &schema, &batches)?)
+                Some(write_file(&path, ty, &schema, &batches, &keys)?)
             }
         };
         // Should this fail, the file is an orphan for the next writer to remove.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::{ArrowWriter, PARQUET_FIELD_ID_META_KEY, ProjectionMask};
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -16,6 +15,7 @@ use parquet::file::properties::WriterProperties;
 use super::error::LakeError;
 use super::file::{CheckedFile, seal, unsealed};
 use super::private;
+use super::seal::{FileKey, Keys, encryption};
 
 /// How the name of a delete file ends.
 pub(super) const SUFFIX: &str = "-delete.parquet";
@@ -25,27 +25,26 @@ const FILE_PATH_ID: &str = "2147483546";
 const POS_ID: &str = "2147483545";
 
 /// What the catalog records of a delete file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WrittenDeletes {
     pub(super) bytes: u64,
     pub(super) footer_size: u64,
+    /// The key it is sealed under, which is to be kept before the commit.
+    pub(super) key: Option<FileKey>,
 }
 
 /// The deleted positions in a delete file, ascending, each once.
-pub fn read(path: &Path) -> Result<Vec<u64>, LakeError> {
-    read_columns(path, &["pos"]).map(|(_, positions)| positions)
+pub fn read(path: &Path, keys: &Keys) -> Result<Vec<u64>, LakeError> {
+    read_columns(path, keys, &["pos"]).map(|(_, positions)| positions)
 }
 
 /// The same, and the data file that it says it is about.
-pub(super) fn read_named(path: &Path) -> Result<(Option<String>, Vec<u64>), LakeError> {
-    read_columns(path, &["file_path", "pos"])
+pub(super) fn read_named(path: &Path, keys: &Keys) -> Result<(Option<String>, Vec<u64>), LakeError> {
+    read_columns(path, keys, &["file_path", "pos"])
 }
 
-fn read_columns(path: &Path, columns: &[&str]) -> Result<(Option<String>, Vec<u64>), LakeError> {
-    let bytes = CheckedFile::open(path)?
-        .read_all()
-        .map_err(LakeError::parquet("read", path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(LakeError::parquet("read", path))?;
+fn read_columns(path: &Path, keys: &Keys, columns: &[&str]) -> Result<(Option<String>, Vec<u64>), LakeError> {
+    let builder = CheckedFile::open(path, keys)?.rows(path)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), columns.iter().copied());
     let reader = builder
         .with_projection(mask)
@@ -81,24 +80,29 @@ fn read_columns(path: &Path, columns: &[&str]) -> Result<(Option<String>, Vec<u6
 }
 
 /// Writes the delete file of `data_file` (its path below the lake's data folder). `positions` ascend, each once.
-pub(super) fn write(path: &Path, data_file: &str, positions: &[u64]) -> Result<WrittenDeletes, LakeError> {
+pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys) -> Result<WrittenDeletes, LakeError> {
     let id = |id: &str| [(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_owned())].into();
     let schema = Arc::new(Schema::new(vec![
         Field::new("file_path", DataType::Utf8, false).with_metadata(id(FILE_PATH_ID)),
         Field::new("pos", DataType::Int64, false).with_metadata(id(POS_ID)),
     ]));
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::LZ4_RAW)
-        .set_key_value_metadata(Some(vec![unsealed(0)]))
-        .build();
+    let key = keys.make()?;
+    let properties = WriterProperties::builder().set_compression(Compression::LZ4_RAW);
+    let properties = match &key {
+        Some(key) => {
+            let sealed = encryption(key).map_err(LakeError::parquet("write", path))?;
+            properties.with_file_encryption_properties(sealed)
+        }
+        None => properties.set_key_value_metadata(Some(vec![unsealed(0)])),
+    };
     let file = private::options()
         .read(true)
         .write(true)
         .create_new(true)
         .open(path)
         .map_err(LakeError::io("write", path))?;
-    let mut writer =
-        ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties)).map_err(LakeError::parquet("write", path))?;
+    let mut writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties.build()))
+        .map_err(LakeError::parquet("write", path))?;
     for part in positions.chunks(65_536) {
         let paths = StringArray::from_iter_values(std::iter::repeat_n(data_file, part.len()));
         let pos = Int64Array::from_iter_values(part.iter().map(|pos| *pos as i64));
@@ -107,21 +111,25 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64]) -> Result<W
         writer.write(&batch).map_err(LakeError::parquet("write", path))?;
     }
     let file = writer.into_inner().map_err(LakeError::parquet("write", path))?;
-    // A checksum of the whole file: it is always read whole.
-    seal(&file, 0).map_err(LakeError::io("write", path))?;
-    measure(&file).map_err(LakeError::io("read", path))
+    if key.is_none() {
+        // A checksum of the whole file: it is always read whole.
+        seal(&file, 0).map_err(LakeError::io("write", path))?;
+    }
+    let (bytes, footer_size) = measure(&file).map_err(LakeError::io("read", path))?;
+    Ok(WrittenDeletes {
+        bytes,
+        footer_size,
+        key,
+    })
 }
 
 /// The file's size, and that of the Parquet metadata, which stands in the eight bytes before its end.
-fn measure(file: &std::fs::File) -> std::io::Result<WrittenDeletes> {
+fn measure(file: &std::fs::File) -> std::io::Result<(u64, u64)> {
     use std::os::unix::fs::FileExt;
     let bytes = file.metadata()?.len();
     let mut length = [0; 4];
     file.read_exact_at(&mut length, bytes.saturating_sub(8))?;
-    Ok(WrittenDeletes {
-        bytes,
-        footer_size: u64::from(u32::from_le_bytes(length)),
-    })
+    Ok((bytes, u64::from(u32::from_le_bytes(length))))
 }
 
 fn damaged(path: &Path) -> LakeError {
@@ -137,17 +145,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deletes.parquet");
         let positions: Vec<u64> = (0..100_000).map(|n| n * 3).collect();
-        let written = write(&path, "live/Patient/a.parquet", &positions).unwrap();
+        let written = write(&path, "live/Patient/a.parquet", &positions, &Keys::none()).unwrap();
         assert_eq!(written.bytes, std::fs::metadata(&path).unwrap().len());
         assert!(written.footer_size > 0 && written.footer_size < written.bytes);
-        assert_eq!(read(&path).unwrap(), positions);
+        assert_eq!(read(&path, &Keys::none()).unwrap(), positions);
     }
 
     #[test]
     fn unordered_positions_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deletes.parquet");
-        write(&path, "live/Patient/a.parquet", &[2, 1]).unwrap();
-        assert!(matches!(read(&path), Err(LakeError::Damaged(_))));
+        write(&path, "live/Patient/a.parquet", &[2, 1], &Keys::none()).unwrap();
+        assert!(matches!(read(&path, &Keys::none()), Err(LakeError::Damaged(_))));
     }
 }

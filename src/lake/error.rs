@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::seal::SealError;
+
 /// Why the lake could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LakeError {
@@ -65,6 +67,25 @@ pub enum LakeError {
         /// What is wrong with it.
         what: String,
     },
+    /// The lake is of the other kind than was asked for: that is fixed when it is made.
+    #[error("the lake at {} is {}", .dir.display(), if *.is_sealed { "sealed, and an open one was asked for" } else { "not sealed; a lake is sealed when it is made" })]
+    OtherKind {
+        /// The lake's folder.
+        dir: PathBuf,
+        /// What it is.
+        is_sealed: bool,
+    },
+    /// The keys of a sealed lake cannot be had.
+    #[error("the lake at {} is sealed, and its keys cannot be used: {source}", .dir.display())]
+    Keys {
+        /// The lake's folder.
+        dir: PathBuf,
+        /// What is wrong.
+        source: SealError,
+    },
+    /// A key of a sealed lake cannot be made, kept or destroyed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
     /// A file could not be read, written or removed.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
@@ -149,6 +170,7 @@ impl LakeError {
     /// Whether the same call may succeed later without anybody repairing anything.
     pub fn retryable(&self) -> bool {
         matches!(self, LakeError::Busy { .. } | LakeError::Conflict { .. })
+            || matches!(self, LakeError::Seal(error) if error.retryable())
             || matches!(self, LakeError::Sqlite(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy))
     }
 }

@@ -4,6 +4,7 @@
 //! ```text
 //! DIR/catalog.sqlite              the DuckLake catalog
 //! DIR/catalog.mark                where the catalog stood when it was last written
+//! DIR/keys.sqlite                 the keys of a sealed lake's files
 //! DIR/lock                        held while a process writes, names it
 //! DIR/data/live/Patient/*.parquet data and delete files of one table
 //! DIR/data/.orphans/TIME/...      files of interrupted writers, moved aside
@@ -11,7 +12,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::error::LakeError;
 use super::scope::Mode;
+use super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, SealError};
 
 /// `data_path` as the catalog states it: relative to the lake's folder, so that the folder can be moved.
 pub(super) const DATA_PATH: &str = "data/";
@@ -21,24 +24,67 @@ const KEPT_CATALOG: &str = "catalog.sqlite.damaged-";
 /// The same for data files.
 const KEPT_FILES: &str = "data.damaged-";
 
-/// The folder of one lake.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder(PathBuf);
+/// The folder of one lake, with what opens its files if they are sealed.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    path: PathBuf,
+    keys: Keys,
+}
 
 impl Folder {
     /// The lake in `dir`, made absolute so that a later change of the working directory does not matter.
     pub(super) fn new(dir: &Path) -> std::io::Result<Folder> {
-        Ok(Folder(std::path::absolute(dir)?))
+        Ok(Folder {
+            path: std::path::absolute(dir)?,
+            keys: Keys::none(),
+        })
+    }
+
+    /// The same folder of a lake whose files these keys open.
+    pub(super) fn with_keys(self, keys: Keys) -> Folder {
+        Folder { keys, ..self }
+    }
+
+    /// The same folder with the keys of the sealed lake in it, which are there.
+    pub(super) fn unlock(self, source: &KekSource) -> Result<Folder, LakeError> {
+        let keys = source.load().and_then(|kek| KeyStore::open(&self.path, kek));
+        self.with_store(keys)
+    }
+
+    /// The same folder with keys for the sealed lake that is to be made in it. What an interrupted attempt has left is taken up.
+    pub(super) fn seal(self, source: &KekSource) -> Result<Folder, LakeError> {
+        let keys = source.load().and_then(|kek| match self.has_keys() {
+            true => KeyStore::open(&self.path, kek),
+            false => KeyStore::create(&self.path, kek),
+        });
+        self.with_store(keys)
+    }
+
+    fn with_store(self, store: Result<KeyStore, SealError>) -> Result<Folder, LakeError> {
+        match store {
+            Ok(store) => Ok(self.with_keys(Keys::of(store))),
+            Err(source) => Err(LakeError::Keys { dir: self.path, source }),
+        }
+    }
+
+    /// Whether there are keys of a sealed lake.
+    pub(super) fn has_keys(&self) -> bool {
+        self.path.join(KEYS_FILE).exists()
+    }
+
+    /// What seals the lake's files and opens them.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// The folder itself.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// The SQLite file with the DuckLake tables.
     pub fn catalog(&self) -> PathBuf {
-        self.0.join("catalog.sqlite")
+        self.path.join("catalog.sqlite")
     }
 
     /// Whether there is a catalog. An empty file is none: SQLite makes one when somebody only looks.
@@ -48,27 +94,27 @@ impl Folder {
 
     /// Where a new catalog is made before it gets its name.
     pub(super) fn new_catalog(&self) -> PathBuf {
-        self.0.join("catalog.sqlite.new")
+        self.path.join("catalog.sqlite.new")
     }
 
     /// What is known of the catalog beside it.
     pub(super) fn mark(&self) -> PathBuf {
-        self.0.join("catalog.mark")
+        self.path.join("catalog.mark")
     }
 
     /// Where a new mark is written before it gets its name.
     pub(super) fn new_mark(&self) -> PathBuf {
-        self.0.join("catalog.mark.new")
+        self.path.join("catalog.mark.new")
     }
 
     /// The file whose lock a writer holds.
     pub fn lock(&self) -> PathBuf {
-        self.0.join("lock")
+        self.path.join("lock")
     }
 
     /// Where data files are, one folder per schema and table below it.
     pub fn data(&self) -> PathBuf {
-        self.0.join(DATA_PATH.trim_end_matches('/'))
+        self.path.join(DATA_PATH.trim_end_matches('/'))
     }
 
     /// Where files of interrupted writers are moved.
@@ -77,8 +123,8 @@ impl Folder {
     }
 
     /// Moves a catalog that is not to be trusted to another name, with its log; gives the name. `time` keeps the names apart.
-    pub(super) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, super::error::LakeError> {
-        let to = self.0.join(format!("{KEPT_CATALOG}{time}"));
+    pub(super) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, LakeError> {
+        let to = self.path.join(format!("{KEPT_CATALOG}{time}"));
         let mut kept = None;
         for part in ["", "-wal", "-shm"] {
             let named = |path: &Path| {
@@ -91,7 +137,7 @@ impl Folder {
                 Ok(()) if part.is_empty() => kept = Some(to),
                 Ok(()) => {}
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(super::error::LakeError::io("rename", &from)(error)),
+                Err(error) => return Err(LakeError::io("rename", &from)(error)),
             }
         }
         Ok(kept)
@@ -99,12 +145,12 @@ impl Folder {
 
     /// Where data files are kept that a new catalog could not take.
     pub(super) fn kept_files(&self, time: &str) -> PathBuf {
-        self.0.join(format!("{KEPT_FILES}{time}"))
+        self.path.join(format!("{KEPT_FILES}{time}"))
     }
 
     /// All that was kept under such names.
     pub(super) fn kept(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         let is_kept = |name: &str| name.starts_with(KEPT_CATALOG) || name.starts_with(KEPT_FILES);
         let kept = entries.filter(|entry| is_kept(&entry.file_name().to_string_lossy()));
         kept.map(|entry| entry.path()).collect()

@@ -18,6 +18,7 @@ use super::lock::WriteLock;
 use super::mark::Mark;
 use super::owner::OwnerKey;
 use super::private;
+use super::seal::KekSource;
 
 /// How long SQLite waits before it tries again where somebody writes.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -35,6 +36,8 @@ pub struct ImageFile {
 #[derive(Debug)]
 pub struct LakeImage {
     folder: Folder,
+    /// Where the key comes from that wraps a sealed lake's keys.
+    kek: KekSource,
     connection: Connection,
     owner_key: OwnerKey,
     /// The newest snapshot.
@@ -81,9 +84,16 @@ impl LakeImage {
             erasures: standing.erasures,
             is_erasing: !catalog::unfinished(&connection)?.is_empty(),
             folder: folder.clone(),
+            kek: KekSource::default(),
             connection,
             files,
         })
+    }
+
+    /// The same with another source of the key that wraps a sealed lake's keys.
+    pub fn unlocked_by(self, kek: &KekSource) -> LakeImage {
+        let kek = kek.clone();
+        LakeImage { kek, ..self }
     }
 
     /// The secret under which owners are hashed.
@@ -95,7 +105,11 @@ impl LakeImage {
     /// catalog's copy.
     pub fn inspect(&self, is_asked: impl Fn(&Path) -> bool) -> Result<Vec<Finding>, LakeError> {
         let below = |path: &Path| is_asked(path.strip_prefix(self.folder.path()).unwrap_or(path));
-        check::inspect(&self.connection, &self.folder, &below)
+        let folder = match catalog::is_sealed(&self.connection)? {
+            true => self.folder.clone().unlock(&self.kek)?,
+            false => self.folder.clone(),
+        };
+        check::inspect(&self.connection, &folder, &below)
     }
 
     /// Whether the lake still names this file. One that is missing was replaced meanwhile if it does not.
@@ -104,6 +118,13 @@ impl LakeImage {
         let named = catalog::named(&reader, &self.folder.data())?;
         Ok(named.contains_key(&self.folder.path().join(path)))
     }
+}
+
+/// Whether the lake in `dir` is a sealed one. Its keys are not asked for.
+pub fn is_sealed(dir: &Path) -> Result<bool, LakeError> {
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    let sealed = catalog::open_reader(&folder).and_then(|reader| catalog::is_sealed(&reader));
+    sealed.map_err(|error| error.of_catalog(folder.path()))
 }
 
 /// How often the lake in `dir` has recorded or finished an erasure.

@@ -17,6 +17,8 @@ pub const LAYOUT_VERSION: u32 = 1;
 /// What the catalog says in its place once the lake has had an attachment: a program that knows only the version above would take attachments for
 /// files of an interrupted writer. Data files keep theirs.
 pub const ATTACHMENTS_LAYOUT_VERSION: u32 = 2;
+/// What the catalog of a sealed lake says from its beginning, with or without attachments. Data files keep theirs.
+pub const SEALED_LAYOUT_VERSION: u32 = 3;
 
 /// Field metadata key under which Parquet's field id travels in an Arrow schema.
 pub const FIELD_ID: &str = parquet::arrow::PARQUET_FIELD_ID_META_KEY;

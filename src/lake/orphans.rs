@@ -14,6 +14,7 @@ use super::erase::{Hindrance, meant};
 use super::folder::Folder;
 use super::private;
 use super::scope::Scope;
+use super::seal::Keys;
 use super::survey::files_below;
 
 /// How long an orphan is kept, in microseconds.
@@ -64,7 +65,7 @@ pub(super) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes:
         left.push(error.to_string());
     }
     for path in orphans {
-        if !may_hold(&path, scopes) {
+        if !may_hold(&path, scopes, folder.keys()) {
             continue;
         }
         match super::writer::remove(&path) {
@@ -85,7 +86,7 @@ pub(super) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<Strin
             kept.push(path);
         }
     }
-    kept.retain(|path| may_name(path, scopes));
+    kept.retain(|path| may_name(path, scopes, folder.keys()));
     let clause = |path: PathBuf| {
         let path = path.display();
         format!("{path}, which `tabularium check --adopt` has kept: remove it when it is not needed any more")
@@ -94,10 +95,10 @@ pub(super) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<Strin
 }
 
 /// Whether a kept file may hold rows of these scopes, or name their people, as a catalog does that has recorded an erasure.
-fn may_name(path: &Path, scopes: &[&Scope]) -> bool {
+fn may_name(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if name.ends_with(".parquet") || is_attachment(path) {
-        return may_hold(path, scopes);
+        return may_hold(path, scopes, keys);
     }
     let Ok(bytes) = std::fs::read(path) else { return true };
     let people = scopes.iter().filter_map(|scope| scope.patient.as_ref());
@@ -105,20 +106,20 @@ fn may_name(path: &Path, scopes: &[&Scope]) -> bool {
     ids.any(|id| memchr::memmem::find(&bytes, id.as_bytes()).is_some())
 }
 
-fn may_hold(path: &Path, scopes: &[&Scope]) -> bool {
+fn may_hold(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // A delete file has positions and nothing else.
-    if name.ends_with(deletes::SUFFIX) && deletes::read(path).is_ok() {
+    if name.ends_with(deletes::SUFFIX) && deletes::read(path, keys).is_ok() {
         return false;
     }
     if is_attachment(path) {
-        return match read_trailer(path) {
-            Ok((trailer, _)) => scopes.iter().any(|scope| trailer.is_of(scope)),
+        return match read_trailer(path, keys) {
+            Ok(trailer) => scopes.iter().any(|scope| trailer.is_of(scope)),
             // One that was not written to its end says not whose it is.
             Err(_) => path.exists(),
         };
     }
-    match meant(path, u64::MAX, scopes) {
+    match meant(path, u64::MAX, scopes, keys) {
         Ok(rows) => !rows.all.is_empty(),
         Err(Hindrance::Gone) => false,
         Err(Hindrance::Error(_)) => true,

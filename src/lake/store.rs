@@ -19,6 +19,7 @@ use super::owner::OwnerKey;
 use super::picture::Picture;
 use super::scan::{MemoryLimits, MemoryUse, Reader, ScanError, ScopedTable, Warmed};
 use super::scope::Scope;
+use super::seal::KekSource;
 use super::trace::{FileTrace, Trace};
 use super::writer::LakeWriter;
 use crate::fhir::TypeId;
@@ -39,6 +40,11 @@ pub struct LakeOptions {
     pub retention: Duration,
     /// How much of what was read is kept in memory.
     pub memory: MemoryLimits,
+    /// Where a sealed lake's key-encryption key comes from: the environment unless the caller says something else.
+    pub kek: KekSource,
+    /// Whether the lake has to be a sealed one, or a lake that is made here becomes one; `None` takes a lake as it is, and makes
+    /// an open one.
+    pub sealed: Option<bool>,
 }
 
 impl Default for LakeOptions {
@@ -47,6 +53,8 @@ impl Default for LakeOptions {
             clock: Arc::new(SystemClock),
             retention: RETENTION,
             memory: MemoryLimits::default(),
+            kek: KekSource::default(),
+            sealed: None,
         }
     }
 }
@@ -86,21 +94,29 @@ impl Lake {
 
     /// Opens the lake in `dir`, first making an empty one if there is none.
     pub fn open_or_create(dir: impl AsRef<Path>) -> Result<Lake, LakeError> {
+        Lake::open_or_create_with(dir, LakeOptions::default())
+    }
+
+    /// The same with options of the caller's.
+    pub fn open_or_create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let dir = dir.as_ref();
-        match Lake::open(dir) {
-            Err(LakeError::Missing(_)) => match Lake::create_with(dir, LakeOptions::default()) {
+        match Lake::open_with(dir, options.clone()) {
+            // An empty lake becomes a sealed one.
+            Err(LakeError::Missing(_) | LakeError::OtherKind { .. }) => match Lake::create_with(dir, options.clone()) {
                 // Another process is making it, or has made it and writes already.
-                Err(LakeError::Busy { .. }) if folder(dir)?.has_catalog() => Lake::open(dir),
+                Err(LakeError::Busy { .. }) if folder(dir)?.has_catalog() => Lake::open_with(dir, options),
                 made => made,
             },
             opened => opened,
         }
     }
 
-    /// Makes an empty lake in `dir` (the folder too), or opens the one that is there.
+    /// Makes an empty lake in `dir` (the folder too), or opens the one that is there. One that is empty becomes of the kind that is
+    /// asked for.
     pub fn create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
-        super::writer::create(&folder, options.clock.now())?;
+        let is_sealed = options.sealed.unwrap_or(false);
+        super::writer::create(&folder, options.clock.now(), is_sealed.then_some(&options.kek))?;
         Lake::open_with(dir, options)
     }
 
@@ -108,8 +124,9 @@ impl Lake {
     pub fn open_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
         let (reader, newest, owner_key) = read_catalog(&folder).map_err(|error| error.of_catalog(folder.path()))?;
+        let folder = unlocked(folder, &reader, &options)?;
         let catalog = FileTrace::of(&folder.catalog());
-        let data = Arc::new(Reader::new(options.memory));
+        let data = Arc::new(Reader::new(options.memory, folder.keys().clone()));
         data.learn(&newest.erasures, newest.erasures.epoch);
         Ok(Lake(Arc::new(Shared {
             folder,
@@ -386,6 +403,20 @@ fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Picture>, OwnerKey),
     let newest = catalog::load(&reader, folder, None)?;
     let owner_key = catalog::owner_key(&reader)?;
     Ok((reader, newest, owner_key))
+}
+
+/// The folder with what opens its files. An error where the lake is not of the kind that is wanted, or its keys cannot be had.
+fn unlocked(folder: Folder, reader: &Connection, options: &LakeOptions) -> Result<Folder, LakeError> {
+    let is_sealed = catalog::is_sealed(reader)?;
+    if options.sealed.is_some_and(|wanted| wanted != is_sealed) {
+        let dir = folder.path().to_owned();
+        return Err(LakeError::OtherKind { dir, is_sealed });
+    }
+    if is_sealed {
+        folder.unlock(&options.kek)
+    } else {
+        Ok(folder)
+    }
 }
 
 fn folder(dir: &Path) -> Result<Folder, LakeError> {

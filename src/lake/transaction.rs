@@ -17,6 +17,7 @@ use super::layout::{ColumnRow, Layout, LayoutError};
 use super::picture::{DataFile, Picture, TablePicture};
 use super::private;
 use super::scope::Mode;
+use super::seal::{FileKey, Keys};
 use super::writer::{LakeWriter, remove};
 use super::written::WrittenFile;
 use crate::fhir::{TypeId, facts};
@@ -29,6 +30,8 @@ pub struct Transaction<'w> {
     time: i64,
     tables: BTreeMap<(Mode, TypeId), TableChange>,
     attachments: AttachmentCommit,
+    /// What sealed them.
+    attachment_keys: Vec<FileKey>,
     /// Files to remove if this does not commit.
     handed_out: Vec<PathBuf>,
     /// Whether the writer had left files behind before.
@@ -81,6 +84,7 @@ impl<'w> Transaction<'w> {
             time,
             tables: BTreeMap::new(),
             attachments: AttachmentCommit::default(),
+            attachment_keys: Vec::new(),
             handed_out: Vec::new(),
             left_orphans,
             is_unsure: false,
@@ -96,6 +100,11 @@ impl<'w> Transaction<'w> {
     /// as their `last_updated`.
     pub fn time(&self) -> i64 {
         self.time
+    }
+
+    /// What seals the files that are written for it.
+    pub fn keys(&self) -> &Keys {
+        self.writer.lake().folder().keys()
     }
 
     /// The columns of a table as far as this transaction knows them.
@@ -162,10 +171,9 @@ impl<'w> Transaction<'w> {
     pub fn add_attachment(&mut self, mode: Mode, new: NewAttachment<'_>) -> Result<(), LakeError> {
         let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
-        // The first half tells files of one owner from others' to whoever has the lake's key, the second one each from the next.
+        let key = self.keys().make()?;
         let whose = attachment::name_begin(self.writer.lake().owner_key(), mode, new.application, new.owner);
-        let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
-        let path = dir.join(format!("{whose}{number:016x}{}", attachment::SUFFIX));
+        let path = dir.join(attachment::new_name(&whose, key.as_ref().map(FileKey::id)));
         self.handed_out.push(path.clone());
         let trailer = Trailer {
             mode: mode.schema().to_owned(),
@@ -179,7 +187,8 @@ impl<'w> Transaction<'w> {
             origin: new.origin.to_owned(),
             time: self.time,
         };
-        let file_bytes = attachment::seal(new.bytes, &path, new.sums, &trailer)?;
+        let file_bytes = attachment::seal(new.bytes, &path, new.sums, &trailer, key.as_ref())?;
+        self.attachment_keys.extend(key);
         self.attachments
             .added
             .push(StoredAttachment::of(mode, file_name(&path), file_bytes, trailer));
@@ -212,6 +221,17 @@ impl<'w> Transaction<'w> {
             commits.push(self.prepare(*mode, *ty, change)?);
         }
         sync_files(&self.handed_out)?;
+        // Before the catalog names a file its key is durable: a key without a file harms nobody, a file without one is lost.
+        let files = commits
+            .iter()
+            .flat_map(|table| table.files.iter().filter_map(|file| file.written.key.as_ref()));
+        let deletes = commits
+            .iter()
+            .flat_map(|table| table.deletes.iter().filter_map(|file| file.key.as_ref()));
+        self.writer
+            .lake()
+            .folder()
+            .keep_keys(files.chain(deletes).chain(&self.attachment_keys))?;
         if !attachments.is_empty() {
             catalog::watch_attachments(&self.writer.connection)?;
         }
@@ -283,7 +303,7 @@ impl<'w> Transaction<'w> {
             let file = change.file(*id)?;
             let mut all = positions.clone();
             if let Some(earlier) = &file.deletes {
-                all.extend(deletes::read(&earlier.path)?);
+                all.extend(deletes::read(&earlier.path, self.keys())?);
             }
             if all.len() as u64 == file.rows {
                 end(&mut commit, file);
@@ -316,13 +336,14 @@ impl<'w> Transaction<'w> {
             .to_string_lossy()
             .into_owned();
         let positions: Vec<u64> = positions.into_iter().collect();
-        let written = deletes::write(&path, &data_file, &positions)?;
+        let written = deletes::write(&path, &data_file, &positions, self.keys())?;
         Ok(NewDeleteFile {
             name: file_name(&path),
             data_file: file.id,
             count: positions.len() as u64,
             bytes: written.bytes,
             footer_size: written.footer_size,
+            key: written.key,
         })
     }
 

@@ -19,6 +19,7 @@ use super::orphans;
 use super::owner::OwnerKey;
 use super::picture::Picture;
 use super::scope::Scope;
+use super::seal::KekSource;
 use super::store::Lake;
 use super::survey::{Survey, survey};
 use super::trace::Trace;
@@ -53,19 +54,43 @@ pub struct LakeWriter {
     _lock: WriteLock,
 }
 
-/// Makes an empty lake unless there is one.
-pub(super) fn create(folder: &Folder, now: i64) -> Result<(), LakeError> {
+/// Makes an empty lake unless there is one; a sealed one where `sealing` says whence the key comes that wraps
+/// its keys.
+pub(super) fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), LakeError> {
     let data = folder.data();
     super::private::folder(&data).map_err(LakeError::io("create", &data))?;
     let _lock = WriteLock::take(folder)?;
     if !folder.has_catalog() {
         catalog::refuse_without_catalog(folder)?;
+        let folder = &match sealing {
+            Some(source) => folder.clone().seal(source)?,
+            None => folder.clone(),
+        };
         let key = OwnerKey::random();
         // Before the catalog: a mark of a lake that was here would be above the new one.
         Mark::of_new(key).write(folder, None)?;
         catalog::create(folder, now, key)?;
     }
+    if folder.has_catalog()
+        && let Some(source) = sealing
+    {
+        seal_empty(folder, source)?;
+    }
     sync_folder(folder.path())
+}
+
+/// Makes a sealed lake of one that has had no commit. Any other stays as it is.
+fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
+    let connection = catalog::open_writer(&folder.catalog())?;
+    catalog::check_version(&connection, folder)?;
+    if catalog::is_sealed(&connection)? || catalog::standing(&connection)?.newest > 0 {
+        return Ok(());
+    }
+    folder.clone().seal(source)?;
+    catalog::set_sealed(&connection)?;
+    let before = Mark::read(folder);
+    let mark = Mark::take(&connection, catalog::digest(&connection)?, before.as_ref())?;
+    mark.write(folder, before.as_ref())
 }
 
 impl LakeWriter {
@@ -94,6 +119,9 @@ impl LakeWriter {
             _lock: lock,
         };
         writer.go_on_erasing()?;
+        if let Err(error) = writer.destroy_keys() {
+            tracing::warn!(%error, "keys of what was erased could not be destroyed; the next writer tries again");
+        }
         // Before anything is committed: erasures that are over by now are not to reach what comes.
         writer.note_erasures();
         Ok(writer)

@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use super::seal::FileKey;
+
 /// A closed Parquet file and the statistics a commit needs; nobody has to open it again for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenFile {
@@ -22,6 +24,8 @@ pub struct WrittenFile {
     pub last_updated: RangeInclusive<i64>,
     /// The top-level columns in the file.
     pub columns: Vec<WrittenColumn>,
+    /// The key it is sealed under, in a sealed lake.
+    pub key: Option<FileKey>,
 }
 
 /// A top-level column of a [`WrittenFile`].

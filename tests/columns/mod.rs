@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tabularium::fhir::{TypeId, facts};
+use tabularium::lake::Keys;
 use tabularium::lake::file::{adapt, write_file};
 use tabularium::lake::json::Tape;
 use tabularium::lake::layout::{Layout, field_id, union_schema};
@@ -57,7 +58,7 @@ fn through_parquet(ty: TypeId, layout: &mut Layout, batches: &[RecordBatch], dir
     let union = union_schema(ty, batches.iter().map(|batch| batch.schema_ref().as_ref())).unwrap();
     let schema = layout.adopt(&union).unwrap().schema;
     let path = dir.join(format!("{}.parquet", facts().get(ty).name));
-    let written = write_file(&path, ty, &schema, batches).unwrap();
+    let written = write_file(&path, ty, &schema, batches, &Keys::none()).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&path).unwrap()).unwrap();
     let read: Vec<RecordBatch> = reader
         .with_batch_size(10_000)

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tabularium::fhir::{TypeId, facts};
 use tabularium::lake::clock::ManualClock;
 use tabularium::lake::file::{stored_digest, write_file};
 use tabularium::lake::json::Tape;
 use tabularium::lake::shred::{Shredder, SystemValues};
-use tabularium::lake::{Lake, LakeOptions, Mode, Picture, TablePicture, Transaction, WrittenFile, deletes};
+use tabularium::lake::{Lake, LakeOptions, Mode, Picture, TablePicture, Transaction, WrittenFile};
+
+use super::kind;
 
 /// A new lake with a clock of its own.
 pub(crate) struct Fixture {
@@ -28,7 +29,7 @@ pub(crate) fn fixture() -> Fixture {
     let clock = Arc::new(ManualClock::at(1_700_000_000_000_000));
     let options = LakeOptions {
         clock: clock.clone(),
-        ..LakeOptions::default()
+        ..kind::options()
     };
     let lake = Lake::create_with(dir.path(), options).unwrap();
     Fixture { dir, clock, lake }
@@ -112,7 +113,7 @@ pub(crate) fn write(transaction: &mut Transaction<'_>, rows: &[Row]) -> WrittenF
     let batch = shredder.finish().unwrap();
     let schema = transaction.adopt(Mode::Live, patient(), batch.schema_ref()).unwrap();
     let path = transaction.new_file_path(Mode::Live, patient()).unwrap();
-    write_file(&path, patient(), &schema, [&batch]).unwrap()
+    write_file(&path, patient(), &schema, [&batch], transaction.keys()).unwrap()
 }
 
 /// The live rows of a table, file after file in the table's order, as a reader that knows nothing of the scan finds them.
@@ -124,7 +125,7 @@ pub(crate) fn rows(table: &TablePicture) -> Vec<Vec<Row>> {
             let gone = file
                 .deletes
                 .as_ref()
-                .map_or_else(Vec::new, |file| deletes::read(&file.path).unwrap());
+                .map_or_else(Vec::new, |file| kind::deleted(&file.path));
             let rows = file_rows(&file.path).into_iter().enumerate();
             rows.filter(|(at, _)| !gone.contains(&(*at as u64)))
                 .map(|(_, row)| row)
@@ -140,8 +141,8 @@ pub(crate) fn resources(picture: &Picture) -> Vec<String> {
         let gone = file
             .deletes
             .as_ref()
-            .map_or_else(Vec::new, |file| deletes::read(&file.path).unwrap());
-        let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&file.path).unwrap()).unwrap();
+            .map_or_else(Vec::new, |file| kind::deleted(&file.path));
+        let reader = kind::parquet(&file.path);
         let only = ProjectionMask::columns(reader.parquet_schema(), ["resource"]);
         let batches = reader.with_projection(only).build().unwrap().map(Result::unwrap);
         let texts = batches.flat_map(|batch| {
@@ -184,8 +185,7 @@ pub(crate) fn files_in_place(data: &Path) -> BTreeSet<PathBuf> {
 }
 
 fn file_rows(path: &Path) -> Vec<Row> {
-    let file = std::fs::File::open(path).unwrap();
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+    let reader = kind::parquet(path).build().unwrap();
     reader.flat_map(|batch| batch_rows(&batch.unwrap())).collect()
 }
 

@@ -5,6 +5,8 @@ pub(crate) mod conformance;
 #[allow(dead_code)]
 pub(crate) mod consented;
 pub(crate) mod json;
+#[allow(dead_code)]
+pub(crate) mod kind;
 pub(crate) mod lake;
 pub(crate) mod mutate;
 pub(crate) mod payer;

@@ -86,7 +86,7 @@ pub(crate) fn ty(name: &str) -> TypeId {
 /// An empty lake in a folder of its own.
 pub(crate) fn lake() -> (tempfile::TempDir, Lake) {
     let dir = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(dir.path()).unwrap();
+    let lake = crate::harness::kind::open_or_create(dir.path());
     (dir, lake)
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn commit_deleting(lake: &Lake, records: &[Record], deleted: &[(TypeI
         let batch = shredder.finish().unwrap();
         let schema = transaction.adopt(mode, ty, &batch.schema()).unwrap();
         let path = transaction.new_file_path(mode, ty).unwrap();
-        let written = write_file(&path, ty, &schema, [&batch]).unwrap();
+        let written = write_file(&path, ty, &schema, [&batch], transaction.keys()).unwrap();
         transaction.add_file(mode, ty, written);
     }
     for (ty, file, row) in deleted {

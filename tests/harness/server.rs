@@ -93,7 +93,7 @@ impl Server {
     /// The same with a clock that the program's commands go by, too.
     pub(crate) fn imported_at(resources: &[serde_json::Value], clock: Clock) -> Server {
         let folder = tempfile::tempdir().unwrap();
-        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let lake = crate::harness::kind::open_or_create(folder.path());
         let mut writer = lake.writer().unwrap();
         let mut session = Session::begin(&mut writer, ingest::Options::default()).unwrap();
         for resource in resources {
@@ -107,7 +107,7 @@ impl Server {
     /// The same with ids rewritten, as a sync gives them.
     pub(crate) fn rewritten(resources: &[serde_json::Value]) -> Server {
         let folder = tempfile::tempdir().unwrap();
-        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let lake = crate::harness::kind::open_or_create(folder.path());
         let input = tempfile::tempdir().unwrap();
         let lines: Vec<String> = resources.iter().map(ToString::to_string).collect();
         let path = input.path().join("records.ndjson");

@@ -1,15 +1,15 @@
 //! Everything a lake holds, read from its Parquet files by the Parquet library alone: no scan, no scope.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tabularium::fhir::facts;
-use tabularium::lake::{Lake, Mode, deletes};
+use tabularium::lake::{Lake, Mode};
+
+use super::kind;
 
 /// A live row.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,10 +32,10 @@ pub(crate) fn versions(lake: &Lake) -> BTreeMap<i64, BTreeMap<String, i64>> {
         let name = facts().get(*ty).name;
         for file in &table.files {
             let deleted: HashSet<u64> = match &file.deletes {
-                Some(deletes) => deletes::read(&deletes.path).unwrap().into_iter().collect(),
+                Some(deletes) => kind::deleted(&deletes.path).into_iter().collect(),
                 None => HashSet::new(),
             };
-            let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).unwrap()).unwrap();
+            let reader = kind::parquet(&file.path);
             let only = ProjectionMask::columns(reader.parquet_schema(), ["owner", "id", "version"]);
             let mut position = 0;
             for batch in reader.with_projection(only).build().unwrap() {
@@ -66,10 +66,10 @@ pub(crate) fn stored(lake: &Lake) -> BTreeMap<Identity, Stored> {
         let mut count = 0;
         for file in &table.files {
             let deleted: HashSet<u64> = match &file.deletes {
-                Some(deletes) => deletes::read(&deletes.path).unwrap().into_iter().collect(),
+                Some(deletes) => kind::deleted(&deletes.path).into_iter().collect(),
                 None => HashSet::new(),
             };
-            let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).unwrap()).unwrap();
+            let reader = kind::parquet(&file.path);
             let mut position = 0;
             let mut before: Option<(i64, String)> = None;
             for batch in reader.build().unwrap() {
@@ -131,7 +131,7 @@ pub(crate) fn decoded(lake: &Lake, authorization: &str) -> Vec<String> {
         for file in &table.files {
             let deleted: HashSet<usize> = match &file.deletes {
                 Some(deletes) => {
-                    let read = deletes::read(&deletes.path).unwrap();
+                    let read = kind::deleted(&deletes.path);
                     read.into_iter().map(|row| row as usize).collect()
                 }
                 None => HashSet::new(),
@@ -147,7 +147,7 @@ pub(crate) fn decoded(lake: &Lake, authorization: &str) -> Vec<String> {
 
 /// Every row of a file, deleted ones too, its columns decoded to text.
 pub(crate) fn decoded_file(path: &std::path::Path) -> Vec<String> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
+    let reader = kind::parquet(path);
     let mut rows = Vec::new();
     for batch in reader.build().unwrap() {
         let batch = batch.unwrap();

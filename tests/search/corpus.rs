@@ -32,7 +32,7 @@ pub(super) fn corpus(test: &str) -> Option<&'static Corpus> {
         let folders = ["synthea", "synthea-2021", "uscore", "carin/ig-2.0.0"];
         let paths: Vec<_> = folders.iter().map(|folder| shared.join("data").join(folder)).collect();
         let folder = tempfile::tempdir().unwrap();
-        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let lake = crate::harness::kind::open_or_create(folder.path());
         let mut writer = lake.writer().unwrap();
         import(&mut writer, Options::default(), &paths).unwrap();
         drop(writer);

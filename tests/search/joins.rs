@@ -72,7 +72,7 @@ fn records() -> &'static Records {
     static RECORDS: OnceLock<Records> = OnceLock::new();
     RECORDS.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let lake = crate::harness::kind::open_or_create(folder.path());
         let mut random = ChaCha8Rng::seed_from_u64(5);
         let mut world = World::new();
         for part in 0..3 {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
-use tabularium::lake::{Lake, Mode, Scope};
+use tabularium::lake::{Mode, Scope};
 use tabularium::search::{Engine, Form, Handling, Request, raw};
 
 struct Records {
@@ -28,7 +28,7 @@ fn records() -> &'static Records {
 
 fn imported() -> Records {
     let folder = tempfile::tempdir().unwrap();
-    let lake = Lake::open_or_create(folder.path()).unwrap();
+    let lake = crate::harness::kind::open_or_create(folder.path());
     let mut random = ChaCha8Rng::seed_from_u64(11);
     for file in 0..5 {
         let mut lines = String::new();

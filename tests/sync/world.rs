@@ -72,7 +72,7 @@ impl World {
     /// A service over an empty lake; its worker is not started yet.
     pub(super) fn new(patients: u64, mode: Mode) -> World {
         let folder = tempfile::tempdir().unwrap();
-        let lake = Lake::open_or_create(folder.path()).unwrap();
+        let lake = crate::harness::kind::open_or_create(folder.path());
         let server = Server::over(folder, lake, Limits::default());
         let file = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
         file.busy_timeout(PATIENCE).unwrap();

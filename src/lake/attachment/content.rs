@@ -8,7 +8,9 @@ use std::path::Path;
 use aws_lc_rs::digest::{Context, SHA256};
 
 use super::BLOCK;
+use super::sealed::SealedPieces;
 use super::trailer::{Trailer, trailer_of};
+use crate::lake::seal::Keys;
 
 /// A part of an attachment: from a byte up to the one before another.
 pub type Range = std::ops::Range<u64>;
@@ -18,14 +20,23 @@ pub type Range = std::ops::Range<u64>;
 pub struct AttachmentContent {
     file: File,
     trailer: Trailer,
-    blocks: Vec<u32>,
+    pieces: Pieces,
+}
+
+/// How the pieces of a file are known to be what was written.
+#[derive(Debug)]
+pub(super) enum Pieces {
+    /// They stand in clear and have checksums.
+    Summed(Vec<u32>),
+    /// They are encrypted.
+    Sealed(SealedPieces),
 }
 
 impl AttachmentContent {
-    pub(in crate::lake) fn open(path: &Path) -> io::Result<AttachmentContent> {
+    pub(in crate::lake) fn open(path: &Path, keys: &Keys) -> io::Result<AttachmentContent> {
         let file = File::open(path)?;
-        let (trailer, blocks) = trailer_of(&file)?;
-        Ok(AttachmentContent { file, trailer, blocks })
+        let (trailer, pieces) = trailer_of(&file, keys)?;
+        Ok(AttachmentContent { file, trailer, pieces })
     }
 
     pub(in crate::lake) fn trailer(&self) -> &Trailer {
@@ -60,16 +71,25 @@ impl AttachmentContent {
         }
         let block = part.start / BLOCK as u64;
         let from = block * BLOCK as u64;
+        let mut bytes = match &self.pieces {
+            Pieces::Summed(sums) => self.summed(sums, block)?,
+            Pieces::Sealed(pieces) => pieces.read(&self.file, block)?,
+        };
+        bytes.truncate((end - from).min(BLOCK as u64) as usize);
+        bytes.drain(..(part.start - from) as usize);
+        Ok(bytes)
+    }
+
+    fn summed(&self, sums: &[u32], block: u64) -> io::Result<Vec<u8>> {
+        let from = block * BLOCK as u64;
         let mut bytes = vec![0; (self.bytes() - from).min(BLOCK as u64) as usize];
         self.file.read_exact_at(&mut bytes, from)?;
-        if self.blocks.get(block as usize) != Some(&crc32fast::hash(&bytes)) {
+        if sums.get(block as usize) != Some(&crc32fast::hash(&bytes)) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "an attachment's bytes are not those that were written",
             ));
         }
-        bytes.truncate((end - from).min(BLOCK as u64) as usize);
-        bytes.drain(..(part.start - from) as usize);
         Ok(bytes)
     }
 
@@ -111,6 +131,10 @@ mod tests {
         }
     }
 
+    fn open(path: &Path) -> io::Result<AttachmentContent> {
+        AttachmentContent::open(path, &Keys::none())
+    }
+
     fn stored(dir: &Path, bytes: &[u8]) -> std::path::PathBuf {
         let (from, to) = (dir.join("spool"), dir.join("x.attachment"));
         let mut writer = AttachmentWriter::create(&from).unwrap();
@@ -119,7 +143,7 @@ mod tests {
         }
         let sums = writer.finish().unwrap();
         assert_eq!(sums.bytes, bytes.len() as u64);
-        let length = seal(&from, &to, &sums, &trailer(sums.bytes, &sums.sha256)).unwrap();
+        let length = seal(&from, &to, &sums, &trailer(sums.bytes, &sums.sha256), None).unwrap();
         assert_eq!(std::fs::metadata(&to).unwrap().len(), length);
         assert!(!from.exists());
         to
@@ -130,7 +154,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for length in [0usize, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
             let bytes: Vec<u8> = (0..length).map(|at| (at * 31 % 251) as u8).collect();
-            let content = AttachmentContent::open(&stored(dir.path(), &bytes)).unwrap();
+            let content = open(&stored(dir.path(), &bytes)).unwrap();
             assert_eq!(content.bytes(), length as u64);
             assert!(content.is_whole().unwrap());
             for (start, end) in [(0, length), (length / 2, length), (length / 3, length / 2 + 1), (0, 1)] {
@@ -169,18 +193,18 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
             std::fs::write(&path, &damaged).unwrap();
-            let sound = AttachmentContent::open(&path).and_then(|content| content.verify(&(0..content.bytes())));
+            let sound = open(&path).and_then(|content| content.verify(&(0..content.bytes())));
             assert!(sound.is_err(), "{at}");
         }
         std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-        assert!(AttachmentContent::open(&path).is_err());
+        assert!(open(&path).is_err());
         std::fs::write(&path, b"").unwrap();
-        assert!(AttachmentContent::open(&path).is_err());
+        assert!(open(&path).is_err());
         // What lies in another piece does not keep anybody from this one.
         let mut damaged = whole.clone();
         damaged[BLOCK] ^= 1;
         std::fs::write(&path, &damaged).unwrap();
-        let content = AttachmentContent::open(&path).unwrap();
+        let content = open(&path).unwrap();
         assert_eq!(content.piece(10..20).unwrap(), &bytes[10..20]);
         assert!(content.piece(BLOCK as u64..BLOCK as u64 + 1).is_err());
     }

@@ -79,7 +79,7 @@ impl Lake {
 
     fn open_attachment(&self, mode: Mode, found: &StoredAttachment) -> Result<AttachmentContent, LakeError> {
         let path = self.folder().table(mode, TABLE).join(&found.name);
-        let content = AttachmentContent::open(&path).map_err(LakeError::io("read", &path))?;
+        let content = AttachmentContent::open(&path, self.folder().keys()).map_err(LakeError::io("read", &path))?;
         let trailer = content.trailer();
         let same = trailer.binary == found.binary
             && trailer.owner == found.owner

@@ -1,11 +1,12 @@
 //! Attachments: what the records of a source refer to and are no records themselves, each as a file of its own beside the data files
 //! of the table `Binary`, whose row of the same id says what it is and whose it is.
 //!
-//! This room decides what such a file looks like, which of them the catalog names for a row, and who may open one. Nothing is opened
-//! but through the row that a scope shows. What is fetched is `sync`'s decision.
+//! This room decides what such a file looks like, in clear and sealed, which of them the catalog names for a row, and who may
+//! open one. Nothing is opened but through the row that a scope shows. What is fetched is `sync`'s decision.
 
 mod content;
 mod door;
+mod sealed;
 mod trailer;
 mod write;
 
@@ -14,14 +15,18 @@ pub use content::{AttachmentContent, Range};
 pub use door::{Attached, KeptAttachment};
 pub use write::{AttachmentWriter, Sums};
 
+use std::path::Path;
+
+use super::error::LakeError;
 use super::owner::OwnerKey;
 use super::scope::Mode;
+use super::seal::KeyId;
 
 pub(super) use trailer::{Trailer, read_trailer};
 pub(super) use write::seal;
 
 /// What the names of these files end with.
-pub(super) const SUFFIX: &str = ".attachment";
+const SUFFIX: &str = ".attachment";
 /// The table beside whose files they lie.
 pub(super) const TABLE: &str = "Binary";
 /// A tag's system ends with this where its code is the SHA-256 of the file, as hexadecimal digits.
@@ -34,8 +39,31 @@ pub(super) fn name_begin(key: OwnerKey, mode: Mode, application: &str, owner: i6
     format!("{:016x}", key.seal(&(mode.schema(), application, owner)))
 }
 
+/// The name of a new file. Its first half tells files of one owner from others' to whoever has the lake's key, the second one
+/// each from the next; in a sealed lake that is the id of the file's key.
+pub(super) fn new_name(begin: &str, key: Option<KeyId>) -> String {
+    match key {
+        Some(id) => format!("{begin}-{id}{SUFFIX}"),
+        None => {
+            let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
+            format!("{begin}{number:016x}{SUFFIX}")
+        }
+    }
+}
+
+/// The id of the key that a file is sealed with, by its name; `None` for one that is not sealed.
+pub(super) fn key_of(path: &Path) -> Result<Option<KeyId>, LakeError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let named = name.strip_suffix(SUFFIX).and_then(|name| name.split_once('-'));
+    let Some((_, id)) = named else {
+        return Ok(None);
+    };
+    let damaged = |_| LakeError::Damaged(format!("the attachment {name} names no key"));
+    id.parse().map(Some).map_err(damaged)
+}
+
 /// Whether a path is that of such a file.
-pub(super) fn is_attachment(path: &std::path::Path) -> bool {
+pub(super) fn is_attachment(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().ends_with(SUFFIX)
 }

@@ -1,5 +1,6 @@
-//! What stands behind an attachment's bytes: the checksums of their pieces, and whose they are, so that a catalog can be made anew
-//! from the files and an erasure knows its files where no catalog names them.
+//! What stands behind an attachment's bytes: the checksums of their pieces, and whose they are, so that a catalog can be made
+//! anew from the files and an erasure knows its files where no catalog names them. A sealed attachment has it encrypted
+//! ([`super::sealed`]).
 
 use std::fs::File;
 use std::io;
@@ -9,15 +10,18 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::BLOCK;
+use super::content::Pieces;
+use super::sealed::{self, SealedPieces};
 use crate::lake::error::LakeError;
 use crate::lake::scope::Scope;
+use crate::lake::seal::Keys;
 
 /// The last bytes of the file.
 const MAGIC: &[u8; 8] = b"TABATT1\n";
 /// Number of pieces, length of the text, checksum, and the last bytes.
 const TAIL: u64 = 4 + 4 + 4 + 8;
 /// No text of a trailer is longer.
-const LONGEST_TEXT: u64 = 64 << 10;
+pub(super) const LONGEST_TEXT: u64 = 64 << 10;
 
 /// Whose an attachment is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,19 +70,32 @@ impl Trailer {
     }
 }
 
-/// Reads the trailer of a file, and the checksums of its pieces.
-pub(in crate::lake) fn read_trailer(path: &Path) -> Result<(Trailer, Vec<u32>), LakeError> {
+/// Reads the trailer of a file.
+pub(in crate::lake) fn read_trailer(path: &Path, keys: &Keys) -> Result<Trailer, LakeError> {
     let file = File::open(path).map_err(LakeError::io("read", path))?;
-    trailer_of(&file).map_err(LakeError::io("read", path))
+    let (trailer, _) = trailer_of(&file, keys).map_err(LakeError::io("read", path))?;
+    Ok(trailer)
 }
 
-/// The same of an open file.
-pub(super) fn trailer_of(file: &File) -> io::Result<(Trailer, Vec<u32>)> {
+/// The same of an open file, with what its pieces are read by.
+pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Pieces)> {
     let length = file.metadata()?.len();
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its end is not that of an attachment");
     let tail_at = length.checked_sub(TAIL).ok_or_else(damaged)?;
     let mut tail = [0; TAIL as usize];
     file.read_exact_at(&mut tail, tail_at)?;
+    let is_sealed = &tail[12..] == sealed::MAGIC;
+    if is_sealed {
+        let (trailer, pieces) = SealedPieces::open(file, length, keys)?;
+        return Ok((trailer, Pieces::Sealed(pieces)));
+    }
+    // Whoever has no key may have put it there.
+    if keys.seals() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "it is not sealed, and the lake is",
+        ));
+    }
     let number = |at: usize| u32::from_le_bytes([tail[at], tail[at + 1], tail[at + 2], tail[at + 3]]);
     let (count, text, sum) = (u64::from(number(0)), u64::from(number(4)), number(8));
     let begin = tail_at.checked_sub(text + 4 * count).filter(|_| text <= LONGEST_TEXT);
@@ -98,5 +115,6 @@ pub(super) fn trailer_of(file: &File) -> io::Result<(Trailer, Vec<u32>)> {
         return Err(damaged());
     }
     let blocks = blocks.as_chunks::<4>().0.iter();
-    Ok((trailer, blocks.map(|block| u32::from_le_bytes(*block)).collect()))
+    let sums = blocks.map(|block| u32::from_le_bytes(*block)).collect();
+    Ok((trailer, Pieces::Summed(sums)))
 }

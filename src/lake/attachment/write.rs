@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
 use super::BLOCK;
+use super::sealed::seal_file;
 use super::trailer::Trailer;
 use crate::lake::error::LakeError;
 use crate::lake::private;
+use crate::lake::seal::FileKey;
 
 /// What the bytes of an attachment come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,8 +109,20 @@ impl AttachmentWriter {
     }
 }
 
-/// Moves a file of bytes to its place in the lake, with the trailer behind them; gives its length.
-pub(in crate::lake) fn seal(from: &Path, to: &Path, sums: &Sums, trailer: &Trailer) -> Result<u64, LakeError> {
+/// Moves a file of bytes to its place in the lake, with the trailer behind them, encrypted if there is a key; gives its
+/// length.
+pub(in crate::lake) fn seal(
+    from: &Path,
+    to: &Path,
+    sums: &Sums,
+    trailer: &Trailer,
+    key: Option<&FileKey>,
+) -> Result<u64, LakeError> {
+    if let Some(key) = key {
+        let length = seal_file(from, to, trailer, key).map_err(LakeError::io("write", to))?;
+        std::fs::remove_file(from).map_err(LakeError::io("remove", from))?;
+        return Ok(length);
+    }
     let tail = trailer.written(&sums.blocks);
     let moved = std::fs::rename(from, to).or_else(|_| {
         // The folder of what is fetched may be on another disk.

@@ -190,8 +190,8 @@ pub(super) fn insert_attachments(
     }
     make_table(transaction)?;
     transaction.execute(
-        "UPDATE ducklake_metadata SET value = ?1 WHERE key = ?2 AND scope IS NULL AND value <> ?1",
-        params![ATTACHMENTS_LAYOUT_VERSION.to_string(), super::create::LAYOUT_KEY],
+        "UPDATE ducklake_metadata SET value = ?1 WHERE key = ?2 AND scope IS NULL AND CAST(value AS INTEGER) < ?1",
+        params![ATTACHMENTS_LAYOUT_VERSION, super::create::LAYOUT_KEY],
     )?;
     for (id, origin) in &commit.origins {
         transaction.execute(

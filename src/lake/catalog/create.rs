@@ -8,7 +8,7 @@ use super::connection::open_writer;
 use super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::folder::{DATA_PATH, Folder};
-use crate::lake::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION};
+use crate::lake::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
 use crate::lake::owner::OwnerKey;
 use crate::lake::private;
 use crate::lake::scope::Mode;
@@ -82,7 +82,7 @@ pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<
     let made = private::options().write(true).create_new(true).open(&path);
     made.map_err(LakeError::io("create", &path))?;
     let mut connection = open_writer(&path)?;
-    fill(&mut connection, now, key)?;
+    fill(&mut connection, now, key, folder.keys().seals())?;
     // Closing folds the write-ahead log into the file.
     connection.close().map_err(|(_, error)| error)?;
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
@@ -91,15 +91,20 @@ pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<
 }
 
 /// The tables and their first rows.
-fn fill(connection: &mut Connection, now: i64, key: OwnerKey) -> Result<(), LakeError> {
+fn fill(connection: &mut Connection, now: i64, key: OwnerKey, is_sealed: bool) -> Result<(), LakeError> {
+    let layout = if is_sealed {
+        SEALED_LAYOUT_VERSION
+    } else {
+        LAYOUT_VERSION
+    };
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLES)?;
     for (key, value) in [
         ("version", DUCKLAKE_VERSION),
         ("created_by", concat!("Tabularium ", env!("CARGO_PKG_VERSION"))),
         ("data_path", DATA_PATH),
-        ("encrypted", "false"),
-        (LAYOUT_KEY, &LAYOUT_VERSION.to_string()),
+        ("encrypted", if is_sealed { "true" } else { "false" }),
+        (LAYOUT_KEY, &layout.to_string()),
         (OwnerKey::METADATA_KEY, &key.to_hex()),
     ] {
         transaction.execute("INSERT INTO ducklake_metadata VALUES (?, ?, NULL, NULL)", [key, value])?;
@@ -154,7 +159,7 @@ pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -
         ("version", vec![DUCKLAKE_VERSION.to_owned()]),
         (
             LAYOUT_KEY,
-            [LAYOUT_VERSION, ATTACHMENTS_LAYOUT_VERSION]
+            [LAYOUT_VERSION, ATTACHMENTS_LAYOUT_VERSION, SEALED_LAYOUT_VERSION]
                 .map(|one| one.to_string())
                 .to_vec(),
         ),
@@ -175,6 +180,27 @@ pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -
                 known,
             });
         }
+    }
+    Ok(())
+}
+
+/// Whether the lake's files are sealed.
+pub(in crate::lake) fn is_sealed(connection: &Connection) -> Result<bool, LakeError> {
+    let found: Option<String> = connection
+        .query_row(
+            "SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL",
+            [LAYOUT_KEY],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(found == Some(SEALED_LAYOUT_VERSION.to_string()))
+}
+
+/// Has an empty lake's files be sealed from now on.
+pub(in crate::lake) fn set_sealed(connection: &Connection) -> Result<(), LakeError> {
+    for (key, value) in [("encrypted", "true"), (LAYOUT_KEY, &SEALED_LAYOUT_VERSION.to_string())] {
+        let sql = "UPDATE ducklake_metadata SET value = ? WHERE key = ? AND scope IS NULL";
+        connection.execute(sql, [value, key])?;
     }
     Ok(())
 }

@@ -7,19 +7,24 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::attachment::erase_attachments;
+use super::create::is_sealed;
 use super::evidence::keep_entries;
 use super::expire::schedule;
-use super::insert::write_statistics;
+use super::insert::{key_id, write_statistics};
 use super::load::head;
 use super::statistics::recompute;
 use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Erasures, Intent};
 use crate::lake::error::LakeError;
 use crate::lake::layout::Layout;
 use crate::lake::scope::{Mode, PatientScope, Scope};
+use crate::lake::seal::FileKey;
 use crate::lake::written::WrittenFile;
 
 /// The metadata key that counts how many times an erasure was recorded or finished. Without it the table is not there.
 const EPOCH_KEY: &str = "tabularium.erasures";
+
+/// The metadata key that says that keys of a sealed lake may be left which open what was erased.
+const DESTROY_KEY: &str = "tabularium.keys_to_destroy";
 
 /// Erasures that are recorded and not finished.
 const TABLE: &str = "
@@ -70,6 +75,7 @@ pub(in crate::lake) struct NewPeriod {
     pub(in crate::lake) count: u64,
     pub(in crate::lake) bytes: u64,
     pub(in crate::lake) footer_size: u64,
+    pub(in crate::lake) key: Option<FileKey>,
 }
 
 /// How many times an erasure was recorded or finished.
@@ -263,8 +269,43 @@ pub(in crate::lake) fn exchange(
         transaction.execute("DELETE FROM tabularium_erasure WHERE erasure_id = ?", [id])?;
     }
     count(&transaction, 1)?;
+    have_keys_destroyed(&transaction)?;
     transaction.commit()?;
     Ok(counts)
+}
+
+/// Notes that keys which no file has any more are to be destroyed, until [`keys_are_destroyed`].
+pub(in crate::lake) fn have_keys_destroyed(connection: &Connection) -> Result<(), LakeError> {
+    if is_sealed(connection)? && !has_keys_to_destroy(connection)? {
+        connection.execute(
+            "INSERT INTO ducklake_metadata VALUES (?, '1', NULL, NULL)",
+            [DESTROY_KEY],
+        )?;
+    }
+    Ok(())
+}
+
+/// Whether keys are to be destroyed.
+pub(in crate::lake) fn has_keys_to_destroy(connection: &Connection) -> Result<bool, LakeError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM ducklake_metadata WHERE key = ? AND scope IS NULL)";
+    Ok(connection.query_row(sql, [DESTROY_KEY], |row| row.get(0))?)
+}
+
+/// Notes that no key is left that no file has.
+pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(), LakeError> {
+    let sql = "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
+    connection.execute(sql, [DESTROY_KEY])?;
+    Ok(())
+}
+
+/// The ids of the keys of all data files and delete files, of whatever snapshot.
+pub(in crate::lake) fn named_keys(connection: &Connection) -> Result<Vec<String>, LakeError> {
+    let mut statement = connection.prepare(
+        "SELECT encryption_key FROM ducklake_data_file WHERE encryption_key IS NOT NULL
+         UNION SELECT encryption_key FROM ducklake_delete_file WHERE encryption_key IS NOT NULL",
+    )?;
+    let ids = statement.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 /// Folds the write-ahead log into the catalog and empties it, so that no older page of the catalog is left. `false` while
@@ -286,9 +327,17 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
     };
     let least = least_owner(transaction, exchange, written)?;
     transaction.execute(
-        "UPDATE ducklake_data_file SET path = ?2, file_size_bytes = ?3, footer_size = ?4, end_snapshot = ?5
+        "UPDATE ducklake_data_file SET path = ?2, file_size_bytes = ?3, footer_size = ?4, end_snapshot = ?5,
+             encryption_key = ?6
          WHERE data_file_id = ?1",
-        params![id, name, written.bytes, written.footer_size, exchange.end],
+        params![
+            id,
+            name,
+            written.bytes,
+            written.footer_size,
+            exchange.end,
+            key_id(written.key.as_ref())
+        ],
     )?;
     transaction.execute("DELETE FROM tabularium_file_bounds WHERE data_file_id = ?", [id])?;
     write_statistics(transaction, exchange.table, id, exchange.layout, written)?;
@@ -296,9 +345,8 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
         "UPDATE tabularium_file_bounds SET owner_min = ? WHERE data_file_id = ?",
         params![least, id],
     )?;
-    let mut statement = transaction.prepare_cached(
-        "INSERT INTO ducklake_delete_file VALUES (?, ?, ?, ?, ?, ?, 1, 'parquet', ?, ?, ?, NULL, NULL)",
-    )?;
+    let mut statement = transaction
+        .prepare_cached("INSERT INTO ducklake_delete_file VALUES (?, ?, ?, ?, ?, ?, 1, 'parquet', ?, ?, ?, ?, NULL)")?;
     for deletes in &exchange.deletes {
         statement.execute(params![
             *next_file_id,
@@ -309,7 +357,8 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
             deletes.name,
             deletes.count,
             deletes.bytes,
-            deletes.footer_size
+            deletes.footer_size,
+            key_id(deletes.key.as_ref())
         ])?;
         *next_file_id += 1;
     }

@@ -9,6 +9,7 @@ use super::statistics::{file_bounds, recompute, widen};
 use crate::lake::error::LakeError;
 use crate::lake::layout::{ColumnRow, Layout};
 use crate::lake::scope::Mode;
+use crate::lake::seal::FileKey;
 use crate::lake::written::WrittenFile;
 
 /// What a snapshot does.
@@ -60,6 +61,7 @@ pub(in crate::lake) struct NewDeleteFile {
     pub(in crate::lake) count: u64,
     pub(in crate::lake) bytes: u64,
     pub(in crate::lake) footer_size: u64,
+    pub(in crate::lake) key: Option<FileKey>,
 }
 
 /// Writes the snapshot; gives its id.
@@ -209,7 +211,7 @@ fn insert_files(
         .prepare_cached("SELECT next_row_id FROM ducklake_table_stats WHERE table_id = ?")?
         .query_row([table], |row| row.get(0))?;
     let mut file_row = transaction.prepare_cached(
-        "INSERT INTO ducklake_data_file VALUES (?1, ?2, ?3, NULL, ?1, ?4, 1, 'parquet', ?5, ?6, ?7, ?8, NULL, NULL, NULL, NULL)",
+        "INSERT INTO ducklake_data_file VALUES (?1, ?2, ?3, NULL, ?1, ?4, 1, 'parquet', ?5, ?6, ?7, ?8, NULL, ?9, NULL, NULL)",
     )?;
     for file in &commit.files {
         let id = after.next_file_id;
@@ -223,7 +225,8 @@ fn insert_files(
             written.rows,
             written.bytes,
             written.footer_size,
-            next_row_id
+            next_row_id,
+            key_id(written.key.as_ref())
         ])?;
         next_row_id += written.rows;
         write_statistics(transaction, table, id, commit.layout, written)?;
@@ -231,7 +234,12 @@ fn insert_files(
     Ok(next_row_id)
 }
 
-/// What the catalog knows of a data file's values.
+/// What stands in `encryption_key`, where DuckLake has a key: the key's id alone.
+pub(super) fn key_id(key: Option<&FileKey>) -> Option<String> {
+    key.map(|key| key.id().to_string())
+}
+
+/// What the catalog knows of a data file's values. Of a sealed one it is what the program goes by, and nothing that tells of records.
 pub(super) fn write_statistics(
     transaction: &Connection,
     table: u64,
@@ -253,7 +261,8 @@ pub(super) fn write_statistics(
     let mut statistics_row = transaction
         .prepare_cached("INSERT INTO ducklake_file_column_stats VALUES (?, ?, ?, NULL, ?, ?, ?, ?, NULL, NULL)")?;
     let bounded = file_bounds(layout, written);
-    for column in &written.columns {
+    let is_told = |id: &i32| written.key.is_none() || bounded.contains_key(id);
+    for column in written.columns.iter().filter(|column| is_told(&column.id)) {
         let (least, greatest) = bounded.get(&column.id).map(|bounds| bounds.texts()).unzip();
         statistics_row.execute(params![
             id,
@@ -295,7 +304,7 @@ fn insert_deletes(
     deletes: &[NewDeleteFile],
 ) -> Result<(), LakeError> {
     let mut statement = transaction.prepare_cached(
-        "INSERT INTO ducklake_delete_file VALUES (?, ?, ?, NULL, ?, ?, 1, 'parquet', ?, ?, ?, NULL, NULL)",
+        "INSERT INTO ducklake_delete_file VALUES (?, ?, ?, NULL, ?, ?, 1, 'parquet', ?, ?, ?, ?, NULL)",
     )?;
     for file in deletes {
         let id = after.next_file_id;
@@ -308,7 +317,8 @@ fn insert_deletes(
             file.name,
             file.count,
             file.bytes,
-            file.footer_size
+            file.footer_size,
+            key_id(file.key.as_ref())
         ])?;
     }
     Ok(())

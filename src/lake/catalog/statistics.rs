@@ -113,6 +113,10 @@ pub(super) fn widen(transaction: &Connection, table: u64, commit: &TableCommit<'
         .collect();
     for file in &commit.files {
         let bounds = file_bounds(commit.layout, file.written);
+        if file.written.key.is_some() {
+            // A sealed lake tells of no other columns.
+            now.retain(|column, _| bounds.contains_key(column));
+        }
         for (column, statistics) in &mut now {
             let in_file = file.written.columns.iter().find(|in_file| in_file.id == *column);
             // A file without the column is null throughout.

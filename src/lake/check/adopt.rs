@@ -32,6 +32,7 @@ use crate::lake::mark::Mark;
 use crate::lake::orphans;
 use crate::lake::owner::OwnerKey;
 use crate::lake::scope::Mode;
+use crate::lake::seal::{self, KekSource};
 use crate::lake::survey::survey;
 use crate::lake::transaction::{file_name, sync_files};
 use crate::lake::writer::{remove, sync_folder};
@@ -89,8 +90,16 @@ const MAX_SNAPSHOT: u64 = 1 << 53;
 
 /// Makes a new catalog from the data files of a folder. [`LakeError::Busy`] while another process writes.
 pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
-    let dir = dir.as_ref();
-    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    adopt_with(dir.as_ref(), &KekSource::default())
+}
+
+/// The same with another source of the key that wraps a sealed lake's keys. The lake is of the kind of its files.
+pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> {
+    let mut folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    let files = survey(&folder, Default::default())?.unnamed;
+    if files.iter().any(|path| seal::is_sealed(path)) || files.is_empty() && folder.has_keys() {
+        folder = folder.unlock(source)?;
+    }
     if !folder.data().is_dir() {
         return Err(LakeError::Missing(folder.path().to_owned()));
     }
@@ -305,7 +314,7 @@ fn table(
     let is_deletes = |path: &PathBuf| path.to_string_lossy().ends_with(deletes::SUFFIX);
     let mut files = Vec::new();
     for path in paths.iter().filter(|path| !is_deletes(path)) {
-        match Candidate::read(path.to_path_buf(), ty) {
+        match Candidate::read(path.to_path_buf(), ty, folder.keys()) {
             Ok(file) => files.push(file),
             Err(error) => adopted.unfit.push((path.to_path_buf(), error.to_string())),
         }
@@ -324,7 +333,7 @@ fn table(
     }
     let mut deleted: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     for path in paths.iter().filter(|path| is_deletes(path)) {
-        let (about, positions) = match deletes::read_named(path) {
+        let (about, positions) = match deletes::read_named(path, folder.keys()) {
             Ok((Some(about), positions)) => (folder.data().join(about), positions),
             Ok((None, _)) => continue,
             Err(error) => {
@@ -395,7 +404,7 @@ fn fill(
                 .join(format!("{number:016x}{}", deletes::SUFFIX));
             let about = written.path.strip_prefix(folder.data()).unwrap_or(&written.path);
             let positions: Vec<u64> = gone.iter().copied().collect();
-            let made = deletes::write(&path, &about.to_string_lossy(), &positions)?;
+            let made = deletes::write(&path, &about.to_string_lossy(), &positions, folder.keys())?;
             commit.bytes += made.bytes;
             commit.deletes.push(NewDeleteFile {
                 name: file_name(&path),
@@ -403,6 +412,7 @@ fn fill(
                 count: positions.len() as u64,
                 bytes: made.bytes,
                 footer_size: made.footer_size,
+                key: made.key,
             });
             delete_files.insert(path);
         }
@@ -411,6 +421,8 @@ fn fill(
         commits.push(commit);
     }
     sync_files(&delete_files.iter().cloned().collect::<Vec<_>>())?;
+    let made = commits.iter().flat_map(|table| &table.deletes);
+    folder.keep_keys(made.filter_map(|file| file.key.as_ref()))?;
     let commit = Commit {
         base: old.snapshot,
         time: (time.div_euclid(1_000) + 1) * 1_000,

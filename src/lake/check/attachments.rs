@@ -8,9 +8,10 @@ use crate::lake::attachment::{AttachmentContent, TABLE, Trailer, is_attachment};
 use crate::lake::catalog::StoredAttachment;
 use crate::lake::folder::Folder;
 use crate::lake::scope::Mode;
+use crate::lake::seal::Keys;
 
 /// What is wrong with an attachment, the first thing that is.
-pub(super) fn attachment(path: &Path, stored: &StoredAttachment) -> Option<Problem> {
+pub(super) fn attachment(path: &Path, stored: &StoredAttachment, keys: &Keys) -> Option<Problem> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::Missing,
         _ => Problem::Unreadable(error.to_string()),
@@ -23,7 +24,7 @@ pub(super) fn attachment(path: &Path, stored: &StoredAttachment) -> Option<Probl
     if found != recorded {
         return Some(Problem::Size { recorded, found });
     }
-    let content = match AttachmentContent::open(path) {
+    let content = match AttachmentContent::open(path, keys) {
         Ok(content) => content,
         Err(error) => return Some(unreadable(error)),
     };
@@ -71,7 +72,7 @@ pub(super) fn found_attachments(
             continue;
         };
         let read = || -> std::io::Result<Option<FoundAttachment>> {
-            let content = AttachmentContent::open(path)?;
+            let content = AttachmentContent::open(path, folder.keys())?;
             let whole = content.is_whole()? && content.trailer().mode == mode.schema();
             Ok(whole.then_some(FoundAttachment {
                 path: path.clone(),

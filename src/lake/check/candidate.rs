@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, SchemaRef, TimestampMicrosecondType};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::fhir::{TypeId, facts};
@@ -16,6 +15,7 @@ use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
 use crate::lake::layout::{LAYOUT_VERSION, field_id};
 use crate::lake::owner::{APPLICATION_ONLY, OwnerKey};
+use crate::lake::seal::Keys;
 use crate::lake::written::{WrittenColumn, WrittenFile};
 
 /// Rows decoded at a time.
@@ -44,11 +44,12 @@ pub(super) struct RowMark {
 
 impl Candidate {
     /// Reads a file of a table.
-    pub(super) fn read(path: PathBuf, ty: TypeId) -> Result<Candidate, LakeError> {
+    pub(super) fn read(path: PathBuf, ty: TypeId, keys: &Keys) -> Result<Candidate, LakeError> {
         let bytes = std::fs::metadata(&path).map_err(LakeError::io("read", &path))?.len();
         let failed = || LakeError::parquet("read", &path);
-        let file = CheckedFile::open(&path)?;
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(failed())?;
+        let file = CheckedFile::open(&path, keys)?;
+        let key = file.key().cloned();
+        let builder = file.rows(&path)?;
         let values = builder.metadata().file_metadata().key_value_metadata();
         let says = |key: &str, expected: &str| {
             let mut values = values.into_iter().flatten();
@@ -97,6 +98,7 @@ impl Candidate {
                 versions: versions.0..=versions.1,
                 last_updated: updated.0..=updated.1,
                 columns,
+                key,
             },
             schema,
             rows,

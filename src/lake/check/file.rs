@@ -5,37 +5,42 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::file::metadata::ParquetMetaData;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 
 use super::report::{Depth, Problem};
 use super::stored::{StoredData, StoredDeletes};
 use crate::lake::deletes;
-use crate::lake::file::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
+use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
 use crate::lake::layout::LAYOUT_VERSION;
+use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
 /// What is wrong with a data file, the first thing that is.
-pub(super) fn data_file(stored: &StoredData, depth: Depth) -> Option<Problem> {
-    let file = match sized(&stored.path, stored.bytes, stored.footer_size) {
-        Ok(file) => file,
-        Err(problem) => return Some(problem),
-    };
-    let reader = match SerializedFileReader::new(file) {
-        Ok(reader) => reader,
+pub(super) fn data_file(stored: &StoredData, depth: Depth, keys: &Keys) -> Option<Problem> {
+    if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
+        return Some(problem);
+    }
+    let opened = CheckedFile::open(&stored.path, keys)
+        .and_then(|file| Ok((file.metadata(&stored.path, ArrowReaderOptions::new())?, file)));
+    let (metadata, file) = match opened {
+        Ok(opened) => opened,
         Err(error) => return Some(Problem::Unreadable(error.to_string())),
     };
-    if let Some(differs) = contents(stored, reader.metadata()) {
+    if let Some(differs) = contents(stored, metadata.metadata(), file.key()) {
         return Some(Problem::Contents(differs));
     }
     let verified = match depth {
-        Depth::Checksums => verify_checksums(&stored.path),
-        Depth::Rows => verify(&stored.path),
+        Depth::Checksums => verify_checksums(&stored.path, keys),
+        Depth::Rows => verify(&stored.path, keys),
     };
     verified.err().map(|error| Problem::Unreadable(error.to_string()))
 }
 
-fn contents(stored: &StoredData, metadata: &ParquetMetaData) -> Option<String> {
+fn contents(stored: &StoredData, metadata: &ParquetMetaData, key: Option<&FileKey>) -> Option<String> {
+    if key.map(|key| key.id().to_string()) != stored.key {
+        return Some("is sealed under another key than is recorded".to_owned());
+    }
     let file = metadata.file_metadata();
     let rows = u64::try_from(file.num_rows()).unwrap_or(0);
     if rows != stored.rows {
@@ -56,7 +61,12 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData) -> Option<String> {
     let mut recorded: Vec<i32> = stored.columns.iter().map(|(id, _)| *id).collect();
     ids.sort_unstable();
     recorded.sort_unstable();
-    if ids != recorded {
+    // Of a sealed file the catalog records three columns only.
+    let are_recorded = match key {
+        Some(_) => recorded.iter().all(|id| ids.binary_search(id).is_ok()),
+        None => ids == recorded,
+    };
+    if !are_recorded {
         return Some("has other columns than are recorded".to_owned());
     }
     if stored
@@ -80,11 +90,11 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData) -> Option<String> {
 }
 
 /// What is wrong with a delete file, the first thing that is.
-pub(super) fn delete_file(stored: &StoredDeletes) -> Option<Problem> {
+pub(super) fn delete_file(stored: &StoredDeletes, keys: &Keys) -> Option<Problem> {
     if let Err(problem) = sized(&stored.path, stored.bytes, stored.footer_size) {
         return Some(problem);
     }
-    let (about, positions) = match deletes::read_named(&stored.path) {
+    let (about, positions) = match deletes::read_named(&stored.path, keys) {
         Ok(read) => read,
         Err(error) => return Some(Problem::Unreadable(error.to_string())),
     };
@@ -107,8 +117,8 @@ pub(super) fn delete_file(stored: &StoredDeletes) -> Option<Problem> {
     )))
 }
 
-/// Opens a file that has the size and the length of the footer that are recorded.
-fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<File, Problem> {
+/// Whether a file has the size and the length of the footer that are recorded.
+fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<(), Problem> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::Missing,
         _ => Problem::Unreadable(error.to_string()),
@@ -123,8 +133,9 @@ fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<File, Problem> {
     file.read_exact_at(&mut end, bytes.saturating_sub(8))
         .map_err(unreadable)?;
     let length = u32::from_le_bytes([end[0], end[1], end[2], end[3]]);
-    if &end[4..] == b"PAR1" && u64::from(length) == footer_size {
-        Ok(file)
+    let is_parquet = [*b"PAR1", *SEALED_MAGIC].contains(&[end[4], end[5], end[6], end[7]]);
+    if is_parquet && u64::from(length) == footer_size {
+        Ok(())
     } else {
         Err(Problem::Contents("has another footer than is recorded".to_owned()))
     }

@@ -14,7 +14,7 @@ mod report;
 mod run;
 mod stored;
 
-pub use adopt::{Adopted, adopt};
+pub use adopt::{Adopted, adopt, adopt_with};
 pub use report::{Depth, Finding, Problem, Report};
 pub(super) use run::inspect;
-pub use run::{check, check_to};
+pub use run::{check, check_to, check_with};

@@ -16,6 +16,7 @@ use crate::lake::error::LakeError;
 use crate::lake::folder::Folder;
 use crate::lake::lock::WriteLock;
 use crate::lake::mark::Mark;
+use crate::lake::seal::{KekSource, Keys};
 use crate::lake::survey::{files_below, holds_files, survey};
 
 /// Checks the lake in a folder: the catalog, every file that it names down to its rows, and what else lies in the data
@@ -28,16 +29,24 @@ pub fn check(dir: impl AsRef<Path>) -> Result<Report, LakeError> {
 
 /// The same to some depth.
 pub fn check_to(dir: &Path, depth: Depth) -> Result<Report, LakeError> {
+    check_with(dir, depth, &KekSource::default())
+}
+
+/// The same with another source of the key that wraps a sealed lake's keys.
+pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     if !folder.has_catalog() && !holds_files(&folder)? {
         return Err(LakeError::Missing(folder.path().to_owned()));
     }
     let mut report = Report::default();
     files_below(&folder.orphans(), &mut |_, _| report.moved_aside += 1)?;
-    let outcome = catalog::open_reader(&folder).and_then(|connection| look(&connection, &folder, depth, &mut report));
+    let outcome = catalog::open_reader(&folder).and_then(|connection| {
+        let folder = unlocked(&connection, folder.clone(), source)?;
+        look(&connection, &folder, depth, &mut report)
+    });
     match outcome {
         Ok(()) => {}
-        Err(error @ (LakeError::Version { .. } | LakeError::Io { .. })) => return Err(error),
+        Err(error @ (LakeError::Version { .. } | LakeError::Io { .. } | LakeError::Keys { .. })) => return Err(error),
         // Without a catalog nobody can say what the files should be.
         Err(error) => {
             let what = match error {
@@ -53,6 +62,14 @@ pub fn check_to(dir: &Path, depth: Depth) -> Result<Report, LakeError> {
         }
     }
     Ok(report)
+}
+
+/// The folder with what opens its files, as far as the catalog can tell of what kind they are.
+fn unlocked(connection: &Connection, folder: Folder, source: &KekSource) -> Result<Folder, LakeError> {
+    match catalog::is_sealed(connection) {
+        Ok(true) => folder.unlock(source),
+        _ => Ok(folder),
+    }
 }
 
 fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Report) -> Result<(), LakeError> {
@@ -129,11 +146,11 @@ impl Stored {
         }
     }
 
-    fn problem(&self, depth: Depth) -> Option<Problem> {
+    fn problem(&self, depth: Depth, keys: &Keys) -> Option<Problem> {
         match self {
-            Stored::Data(stored) => file::data_file(stored, depth),
-            Stored::Deletes(stored) => file::delete_file(stored),
-            Stored::Attachment(path, stored) => attachments::attachment(path, stored),
+            Stored::Data(stored) => file::data_file(stored, depth, keys),
+            Stored::Deletes(stored) => file::delete_file(stored, keys),
+            Stored::Attachment(path, stored) => attachments::attachment(path, stored, keys),
         }
     }
 }
@@ -164,7 +181,7 @@ fn files(
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(stored) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if let Some(problem) = stored.problem(depth) {
+            if let Some(problem) = stored.problem(depth, folder.keys()) {
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                 found.push((stored.path().to_owned(), problem));
             }

@@ -20,6 +20,8 @@ pub(super) struct StoredData {
     pub(super) bounds: [Option<RangeInclusive<i64>>; 3],
     /// Top-level columns in the file, by id, with the rows in which they are null.
     pub(super) columns: Vec<(i32, u64)>,
+    /// The id of its key, in a sealed lake.
+    pub(super) key: Option<String>,
 }
 
 /// A delete file's row.
@@ -38,7 +40,7 @@ pub(super) struct StoredDeletes {
 pub(super) fn data_files(connection: &Connection, data: &Path) -> Result<Vec<StoredData>, LakeError> {
     let mut statement = connection.prepare(
         "SELECT s.path || t.path || f.path, t.table_name, f.record_count, f.file_size_bytes, f.footer_size,
-                b.owner_min, b.owner_max, b.version_min, b.version_max, b.last_updated_min, b.last_updated_max, f.data_file_id
+                b.owner_min, b.owner_max, b.version_min, b.version_max, b.last_updated_min, b.last_updated_max, f.data_file_id, f.encryption_key
          FROM ducklake_data_file f
          JOIN ducklake_table t ON t.table_id = f.table_id
          JOIN ducklake_schema s ON s.schema_id = t.schema_id
@@ -58,6 +60,7 @@ pub(super) fn data_files(connection: &Connection, data: &Path) -> Result<Vec<Sto
             footer_size: row.get(4)?,
             bounds: [range(row, 5)?, range(row, 7)?, range(row, 9)?],
             columns: Vec::new(),
+            key: row.get(12)?,
         });
     }
     let mut statement =

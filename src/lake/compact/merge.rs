@@ -11,9 +11,7 @@ use std::sync::Arc;
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
 use arrow::datatypes::{Int64Type, Schema, SchemaRef};
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
-};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, RowSelection};
 use parquet::file::metadata::PageIndexPolicy;
 
 use crate::fhir::TypeId;
@@ -21,6 +19,7 @@ use crate::lake::deletes;
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, FileWriter, adapt, check_digests, row_bytes};
 use crate::lake::picture::DataFile;
+use crate::lake::seal::Keys;
 use crate::lake::written::WrittenFile;
 
 /// Bytes of decoded rows held for all runs together, about.
@@ -68,13 +67,13 @@ pub(super) struct Inputs {
 }
 
 /// Reads the footers of the files to merge.
-pub(super) fn inspect(runs: &[Vec<Arc<DataFile>>]) -> Result<Inputs, MergeError> {
+pub(super) fn inspect(runs: &[Vec<Arc<DataFile>>], keys: &Keys) -> Result<Inputs, MergeError> {
     let mut inputs = Inputs {
         schemas: Vec::new(),
         row_bytes: BTreeMap::new(),
     };
     for data in runs.iter().flatten() {
-        let metadata = metadata(data).map_err(MergeError::of(data))?;
+        let metadata = metadata(data, keys).map_err(MergeError::of(data))?;
         let groups = 0..metadata.metadata().num_row_groups();
         let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
         inputs.row_bytes.insert(data.id, heaviest.unwrap_or(1));
@@ -85,9 +84,9 @@ pub(super) fn inspect(runs: &[Vec<Arc<DataFile>>]) -> Result<Inputs, MergeError>
     Ok(inputs)
 }
 
-fn metadata(data: &DataFile) -> Result<ArrowReaderMetadata, LakeError> {
+fn metadata(data: &DataFile, keys: &Keys) -> Result<ArrowReaderMetadata, LakeError> {
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-    let metadata = CheckedFile::open(&data.path)?.metadata(&data.path, options)?;
+    let metadata = CheckedFile::open(&data.path, keys)?.metadata(&data.path, options)?;
     let rows = metadata.metadata().file_metadata().num_rows();
     match u64::try_from(rows) == Ok(data.rows) {
         true => Ok(metadata),
@@ -103,9 +102,9 @@ fn metadata(data: &DataFile) -> Result<ArrowReaderMetadata, LakeError> {
 pub(super) fn merge(
     runs: Vec<Vec<Arc<DataFile>>>,
     inputs: &Inputs,
-    ty: TypeId,
-    schema: &SchemaRef,
+    (ty, schema): (TypeId, &SchemaRef),
     target: u64,
+    keys: &Keys,
     mut new_path: impl FnMut() -> Result<PathBuf, LakeError>,
 ) -> Result<Vec<WrittenFile>, MergeError> {
     let weight = |file: &Arc<DataFile>| row_weight(file) * file.live_rows() as f64;
@@ -113,6 +112,7 @@ pub(super) fn merge(
     let rows: u64 = runs.iter().flatten().map(|file| file.live_rows()).sum();
     let pieces = pieces(total as u64, target);
     let mut output = Output {
+        keys,
         ty,
         schema,
         most_files: pieces,
@@ -125,6 +125,7 @@ pub(super) fn merge(
     };
     let run_bytes = READ_BYTES / runs.len().max(1) as u64;
     let streams = runs.into_iter().map(|files| Stream {
+        keys,
         files: files.into(),
         open: None,
         is_unchecked: false,
@@ -145,6 +146,7 @@ fn row_weight(file: &DataFile) -> f64 {
 
 /// One run as a stream of batches.
 struct Stream<'i> {
+    keys: &'i Keys,
     files: VecDeque<Arc<DataFile>>,
     /// [`row_weight`] of the open file.
     row_weight: f64,
@@ -184,7 +186,7 @@ impl Stream<'_> {
             self.row_weight = row_weight(&file);
             let row_bytes = self.row_bytes.get(&file.id).copied().unwrap_or(1).max(1);
             let batch_rows = (self.bytes / row_bytes).clamp(1, 4_096) as usize;
-            let (reader, has_checksums) = open(&file, batch_rows).map_err(MergeError::of(&file))?;
+            let (reader, has_checksums) = open(&file, batch_rows, self.keys).map_err(MergeError::of(&file))?;
             self.is_unchecked = !has_checksums;
             self.open = Some((file, reader));
         }
@@ -192,12 +194,13 @@ impl Stream<'_> {
 }
 
 /// Starts reading a file; says whether its pages have checksums.
-fn open(data: &DataFile, batch_rows: usize) -> Result<(ParquetRecordBatchReader, bool), LakeError> {
-    let file = CheckedFile::open(&data.path)?;
+fn open(data: &DataFile, batch_rows: usize, keys: &Keys) -> Result<(ParquetRecordBatchReader, bool), LakeError> {
+    let file = CheckedFile::open(&data.path, keys)?;
     let has_checksums = file.has_checksums();
-    let mut builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(LakeError::parquet("read", &data.path))?;
+    let mut builder = file.rows(&data.path)?;
     if let Some(file) = &data.deletes {
-        builder = builder.with_row_selection(without(&deletes::read(&file.path)?, data.rows as usize));
+        let gone = deletes::read(&file.path, keys)?;
+        builder = builder.with_row_selection(without(&gone, data.rows as usize));
     }
     let reader = builder.with_batch_size(batch_rows).build();
     Ok((reader.map_err(LakeError::parquet("read", &data.path))?, has_checksums))
@@ -388,6 +391,7 @@ fn key_columns(batch: &RecordBatch) -> Result<(usize, usize), LakeError> {
 
 /// The files being written.
 struct Output<'a> {
+    keys: &'a Keys,
     ty: TypeId,
     schema: &'a Arc<Schema>,
     most_files: u64,
@@ -407,8 +411,8 @@ impl Output<'_> {
             Some(writer) => writer,
             None => {
                 let path = (self.new_path)()?;
-                self.open
-                    .insert(FileWriter::create(&path, self.ty, self.schema, self.rows_a_file)?)
+                let writer = FileWriter::create(&path, self.ty, self.schema, self.rows_a_file, self.keys)?;
+                self.open.insert(writer)
             }
         };
         writer.write(rows)

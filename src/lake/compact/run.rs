@@ -12,6 +12,7 @@ use crate::lake::file::CheckedFile;
 use crate::lake::layout::union_schema;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::scope::Mode;
+use crate::lake::seal::Keys;
 use crate::lake::writer::LakeWriter;
 
 /// What to compact and how far.
@@ -99,9 +100,9 @@ impl Compaction {
 
     /// Does one merge; `None` when there is nothing to do. Between two steps a writer may do other work.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<Option<(Mode, TypeId, Compacted)>, LakeError> {
-        let picture = writer.lake().picture();
+        let (picture, keys) = (writer.lake().picture(), writer.lake().folder().keys().clone());
         for table in picture.tables.values() {
-            while let Some(group) = self.next(&picture, table) {
+            while let Some(group) = self.next(&picture, table, &keys) {
                 match merge_group(writer, table, &group, self.options.target_bytes) {
                     Ok(done) => return Ok(Some((table.mode, table.ty, done))),
                     Err(MergeError::Other(error)) => return Err(error),
@@ -122,7 +123,7 @@ impl Compaction {
     }
 
     /// The files of a table to merge next.
-    fn next(&mut self, picture: &Picture, table: &TablePicture) -> Option<Vec<Vec<Candidate>>> {
+    fn next(&mut self, picture: &Picture, table: &TablePicture, keys: &Keys) -> Option<Vec<Vec<Candidate>>> {
         // A merged file would take rows along that are being erased.
         let erased = |file: &DataFile| picture.erasures.may_reach(table.mode, file.id, &file.owners);
         let mut files: Vec<&Arc<DataFile>> = table.files.iter().filter(|file| !erased(file)).collect();
@@ -132,16 +133,16 @@ impl Compaction {
         if planned.is_some() || self.options.effort != Effort::Thorough {
             return planned;
         }
-        let file = files.into_iter().find(|file| self.lacks_checksums(file))?;
+        let file = files.into_iter().find(|file| self.lacks_checksums(file, keys))?;
         Some(vec![vec![candidate(file)]])
     }
 
     /// Whether a file is one of an earlier program, which wrote no checksums: alone, too, it is written anew.
-    fn lacks_checksums(&mut self, file: &DataFile) -> bool {
+    fn lacks_checksums(&mut self, file: &DataFile, keys: &Keys) -> bool {
         if self.summed.contains(&file.id) {
             return false;
         }
-        match CheckedFile::open(&file.path) {
+        match CheckedFile::open(&file.path, keys) {
             Ok(open) if !open.has_checksums() => return true,
             Ok(_) => {}
             Err(error) => {
@@ -175,13 +176,14 @@ fn merge_group(
         .map(|run| run.iter().filter_map(|file| table.file(file.id).cloned()).collect())
         .collect();
     let old: Vec<Arc<DataFile>> = runs.concat();
-    let inputs = inspect(&runs)?;
+    let keys = writer.lake().folder().keys().clone();
+    let inputs = inspect(&runs, &keys)?;
     let unfit = |error| LakeError::Damaged(format!("files of {}: {error}", facts().get(table.ty).name));
     let union = union_schema(table.ty, inputs.schemas.iter().map(AsRef::as_ref)).map_err(unfit)?;
     let (mode, ty) = (table.mode, table.ty);
     let mut transaction = writer.begin();
     let schema = transaction.adopt(mode, ty, &union).map_err(unfit)?;
-    let new = merge(runs, &inputs, ty, &schema, target, || {
+    let new = merge(runs, &inputs, (ty, &schema), target, &keys, || {
         transaction.new_file_path(mode, ty)
     })?;
     let done = Compacted {

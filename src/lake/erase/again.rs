@@ -2,8 +2,6 @@
 //! so every owner of rows in the copy is held against it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::path::Path;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
@@ -14,6 +12,7 @@ use super::intent::Intent;
 use super::run::Erased;
 use crate::lake::catalog;
 use crate::lake::error::LakeError;
+use crate::lake::file::CheckedFile;
 use crate::lake::ledger::{ErasedSince, Whose};
 use crate::lake::scope::{Mode, PatientScope};
 use crate::lake::writer::LakeWriter;
@@ -47,7 +46,8 @@ impl LakeWriter {
                 .table(table.mode, crate::fhir::facts().get(table.ty).name);
             for file in catalog::reached(&self.connection, table.table_id, |_, _| true)? {
                 let path = folder.join(&file.name);
-                look(&path, table.mode, since, &mut meant).map_err(LakeError::parquet("read", &path))?;
+                let rows = CheckedFile::open(&path, self.lake().folder().keys())?.rows(&path)?;
+                look(rows, table.mode, since, &mut meant).map_err(LakeError::parquet("read", &path))?;
             }
         }
         for one in catalog::all_attachments(&self.connection)? {
@@ -83,8 +83,12 @@ fn intent(((mode, application, owner), means): ((Mode, String, i64), Means)) -> 
 }
 
 /// Adds whose rows of a file were erased.
-fn look(path: &Path, mode: Mode, since: &ErasedSince, meant: &mut Meant) -> Result<(), parquet::errors::ParquetError> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
+fn look(
+    builder: ParquetRecordBatchReaderBuilder<CheckedFile>,
+    mode: Mode,
+    since: &ErasedSince,
+    meant: &mut Meant,
+) -> Result<(), parquet::errors::ParquetError> {
     let columns = ["owner", "patient", "application", "authorization"];
     let mask = ProjectionMask::columns(builder.parquet_schema(), columns);
     for batch in builder.with_projection(mask).build()? {

@@ -12,6 +12,7 @@ mod again;
 mod evidence;
 mod identifiers;
 mod intent;
+mod keys;
 mod known;
 mod prepare;
 mod rewrite;

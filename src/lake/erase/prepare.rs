@@ -23,6 +23,7 @@ use crate::lake::folder::Folder;
 use crate::lake::picture::TablePicture;
 use crate::lake::scan::{OwnRows, ScanError, own_rows};
 use crate::lake::scope::Scope;
+use crate::lake::seal::Keys;
 use crate::lake::transaction::file_name;
 
 /// Files that no snapshot has yet. They go with this.
@@ -105,8 +106,8 @@ impl From<LakeError> for Hindrance {
 }
 
 /// The rows of a file that are meant by some of these scopes.
-pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope]) -> Result<OwnRows, Hindrance> {
-    own_rows(id, path, scopes).map_err(|error| match error {
+pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, Hindrance> {
+    own_rows(id, path, scopes, keys).map_err(|error| match error {
         ScanError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Hindrance::Gone,
         error => Hindrance::Error(LakeError::Damaged(reasons(&error))),
     })
@@ -121,7 +122,7 @@ pub(super) fn prepare<'p>(
     (wanted, oldest): (&Wanted<'_>, u64),
 ) -> Result<Option<Prepared<'p>>, Hindrance> {
     let scopes: Vec<&Scope> = erasures.iter().map(|erasure| &*erasure.scope).collect();
-    let erased = meant(&path(folder, table, file), file.id, &scopes)?;
+    let erased = meant(&path(folder, table, file), file.id, &scopes, folder.keys())?;
     if erased.all.is_empty() {
         return Ok(None);
     }
@@ -140,7 +141,7 @@ pub(super) fn collect_ids(
 ) -> Result<(), Hindrance> {
     let scopes: Vec<&Scope> = erasures.iter().map(|(erasure, _)| &*erasure.scope).collect();
     let ty = facts().get(table.ty).name;
-    let rows = meant(&path(folder, table, file), file.id, &scopes)?;
+    let rows = meant(&path(folder, table, file), file.id, &scopes, folder.keys())?;
     for ((_, number), ids) in erasures.iter().zip(&rows.ids) {
         ids.iter().for_each(|id| identifiers.add(*number, ty, id));
     }
@@ -174,7 +175,7 @@ fn describe(
         })
         .collect();
     let searched = match &new {
-        Some(new) => search_file(new, ty, wanted.identifiers, &asked)?,
+        Some(new) => search_file((new, folder.keys()), ty, wanted.identifiers, &asked)?,
         None => vec![Searched::default(); asked.len()],
     };
     let new = new
@@ -230,12 +231,12 @@ pub(super) fn prepare_superseded<'p>(
     if file.end.is_none() && last.is_none() {
         return Ok(None);
     }
-    let mut own = meant(&path(folder, table, file), file.id, scopes)?;
+    let mut own = meant(&path(folder, table, file), file.id, scopes, folder.keys())?;
     if file.end.is_none()
         && let Some(last) = last
     {
-        let folder = folder.table(table.mode, facts().get(table.ty).name);
-        let gone = deletes::read(&folder.join(&last.name))?;
+        let of_table = folder.table(table.mode, facts().get(table.ty).name);
+        let gone = deletes::read(&of_table.join(&last.name), folder.keys())?;
         own.all.retain(|row| gone.binary_search(row).is_ok());
     }
     let is_blank = |row: &u64| own.blank.binary_search(row).is_ok();
@@ -258,7 +259,7 @@ fn replace<'p>(
     erased: &OwnRows,
     oldest: u64,
 ) -> Result<Prepared<'p>, Hindrance> {
-    let data = folder.data();
+    let (data, keys) = (folder.data(), folder.keys());
     let old = path(folder, table, file);
     let folder = folder.table(table.mode, facts().get(table.ty).name);
     let mut prepared = Prepared {
@@ -276,7 +277,8 @@ fn replace<'p>(
     };
     let mut deletes = Vec::with_capacity(file.deletes.len());
     for stored in &file.deletes {
-        deletes.push((stored.begin, stored.end, deletes::read(&folder.join(&stored.name))?));
+        let positions = deletes::read(&folder.join(&stored.name), keys)?;
+        deletes.push((stored.begin, stored.end, positions));
     }
     let gone = deletes.last().filter(|(_, end, _)| end.is_none());
     let is_live = |row: &u64| file.end.is_none() && gone.is_none_or(|(_, _, gone)| gone.binary_search(row).is_err());
@@ -302,13 +304,13 @@ fn replace<'p>(
         prepared.found.iter_mut().for_each(|found| found.rewritten = false);
     } else {
         let new = prepared.fresh.add(folder.join(format!("{}.parquet", random_name())));
-        let written = rewrite(&old, &new, table.ty, file.rows, &erased.all)?;
+        let written = rewrite(&old, &new, table.ty, (file.rows, &erased.all), keys)?;
         prepared.bytes += written.bytes;
         let named = new.strip_prefix(&data).unwrap_or(&new).to_string_lossy().into_owned();
         for (begin, end, positions) in periods {
             let path = folder.join(format!("{}{}", random_name(), deletes::SUFFIX));
             let path = prepared.fresh.add(path);
-            let written = deletes::write(&path, &named, &positions)?;
+            let written = deletes::write(&path, &named, &positions, keys)?;
             prepared.bytes += written.bytes;
             prepared.exchange.deletes.push(NewPeriod {
                 begin,
@@ -317,6 +319,7 @@ fn replace<'p>(
                 count: positions.len() as u64,
                 bytes: written.bytes,
                 footer_size: written.footer_size,
+                key: written.key,
             });
         }
         prepared.exchange.written = Some((file_name(&new), written));

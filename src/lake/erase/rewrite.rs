@@ -19,6 +19,7 @@ use parquet::file::metadata::PageIndexPolicy;
 use crate::fhir::TypeId;
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, FileWriter, row_bytes};
+use crate::lake::seal::Keys;
 use crate::lake::written::WrittenFile;
 
 /// Rows decoded at a time, at most.
@@ -38,14 +39,20 @@ const NEIGHBOURS: [&str; 8] = [
 ];
 
 /// Writes the file at `old` anew at `new` with the rows at `erased` (ascending, not all of its `rows`) blank.
-pub(super) fn rewrite(old: &Path, new: &Path, ty: TypeId, rows: u64, erased: &[u64]) -> Result<WrittenFile, LakeError> {
+pub(super) fn rewrite(
+    old: &Path,
+    new: &Path,
+    ty: TypeId,
+    (rows, erased): (u64, &[u64]),
+    keys: &Keys,
+) -> Result<WrittenFile, LakeError> {
     let failed = || LakeError::parquet("read", old);
-    let file = CheckedFile::open(old)?;
+    let file = CheckedFile::open(old, keys)?;
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
     let metadata = file.metadata(old, options)?;
     let first = (0..rows).zip(erased).take_while(|(at, erased)| at == *erased).count();
     let mut neighbour = neighbour_at(old, &file, &metadata, rows, first)?;
-    let mut writer = FileWriter::create(new, ty, metadata.schema(), rows as usize)?;
+    let mut writer = FileWriter::create(new, ty, metadata.schema(), rows as usize, keys)?;
     let mut at = 0u64;
     for group in 0..metadata.metadata().num_row_groups() {
         let batch_rows = (BATCH_BYTES / row_bytes(metadata.metadata(), group)).clamp(1, BATCH_ROWS);

@@ -104,7 +104,8 @@ impl LakeWriter {
         let done = self.finish_erasures();
         // What interrupted writers have left has rows, too, though no snapshot shows them.
         let scopes: Vec<Scope> = intents.iter().map(Intent::scope).collect();
-        let left = self.remove_orphans_of(&scopes.iter().collect::<Vec<_>>());
+        let mut left = self.remove_orphans_of(&scopes.iter().collect::<Vec<_>>());
+        left.extend(self.destroy_all_keys().err().map(keys_left));
         let of = |id: Option<u64>| id.and_then(|id| done.get(&id).cloned()).unwrap_or_default();
         let mut done: Vec<Erased> = ids.into_iter().map(of).collect();
         done.iter_mut().for_each(|done| done.left.extend(left.iter().cloned()));
@@ -199,7 +200,7 @@ impl LakeWriter {
                     continue;
                 }
                 let of: Vec<&Scope> = asked.iter().map(|at| &scopes[*at]).collect();
-                match meant(&self.path(table, &file), file.id, &of) {
+                match meant(&self.path(table, &file), file.id, &of, self.lake().folder().keys()) {
                     Ok(rows) => asked
                         .iter()
                         .zip(&rows.of)
@@ -402,6 +403,13 @@ impl LakeWriter {
         progress: &mut Progress,
     ) -> Result<(), LakeError> {
         sync_files(work.fresh.paths())?;
+        let files = work
+            .exchanges
+            .iter()
+            .filter_map(|exchange| exchange.written.as_ref()?.1.key.as_ref());
+        let deletes = work.exchanges.iter().flat_map(|exchange| &exchange.deletes);
+        let deletes = deletes.filter_map(|deletes| deletes.key.as_ref());
+        self.lake().folder().keep_keys(files.chain(deletes))?;
         if let Some(recorded) = self.recorded.take() {
             std::thread::sleep(self.notice.saturating_sub(recorded.elapsed()));
         }
@@ -426,6 +434,15 @@ impl LakeWriter {
         // They stay in the catalog's schedule until they are gone.
         let not_removed = self.remove_scheduled()?;
         progress.left.extend(not_removed.iter().map(|error| reasons(error)));
+        progress.left.extend(self.destroy_keys().err().map(keys_left));
         Ok(())
     }
+}
+
+/// Why keys are left, as a clause of [`Erased::left`].
+fn keys_left(error: LakeError) -> String {
+    format!(
+        "older copies of files, because their keys could not be destroyed ({})",
+        reasons(&error)
+    )
 }

@@ -18,6 +18,7 @@ use crate::lake::file::{CheckedFile, row_bytes};
 use crate::lake::folder::Folder;
 use crate::lake::owner::OwnerKey;
 use crate::lake::scope::Scope;
+use crate::lake::seal::Keys;
 use crate::lake::survey::files_below;
 
 /// Bytes of decoded rows held, about; a single row may be larger.
@@ -26,13 +27,13 @@ const BATCH_BYTES: u64 = 8 << 20;
 /// Searches every text of a data file for ids. `asked` has the application whose rows count and the number of the ids; gives as many
 /// answers, in that order.
 pub(super) fn search_file(
-    path: &Path,
+    (path, keys): (&Path, &Keys),
     ty: &str,
     identifiers: &Identifiers,
     asked: &[(&str, u32)],
 ) -> Result<Vec<Searched>, LakeError> {
     let failed = || LakeError::parquet("read", path);
-    let file = CheckedFile::open(path)?;
+    let file = CheckedFile::open(path, keys)?;
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
     let metadata = file.metadata(path, options)?;
     let groups = 0..metadata.metadata().num_row_groups();
@@ -128,10 +129,13 @@ pub(super) fn search_attachments(folder: &Folder, key: OwnerKey, scopes: &[Scope
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 begins.iter().any(|begin| name.starts_with(begin))
             };
-            let own = paths.iter().filter(may_be).filter(|path| match read_trailer(path) {
-                Ok((trailer, _)) => trailer.is_of(scope),
-                Err(_) => path.exists(),
-            });
+            let own = paths
+                .iter()
+                .filter(may_be)
+                .filter(|path| match read_trailer(path, folder.keys()) {
+                    Ok(trailer) => trailer.is_of(scope),
+                    Err(_) => path.exists(),
+                });
             searched.found += own.count() as u64;
         }
     }

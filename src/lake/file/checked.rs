@@ -1,5 +1,5 @@
 //! A Parquet file that is read from its beginning to its end or nearly so, as merging, erasing and importing do: whatever is
-//! read of it is compared with its checksums.
+//! read of it is compared with its checksums, or decrypted.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -8,15 +8,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Buf, Bytes};
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::checksums::{Checksums, Tail};
+use super::guard::{Guard, Guarded};
 use crate::lake::error::LakeError;
+use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
 /// What stands before the first page.
-const MAGIC: &[u8] = b"PAR1";
+const MAGIC: &[u8; 4] = b"PAR1";
 /// Bytes of pages that are read in one go where all of them are.
 const READ_AT_ONCE: usize = 1 << 20;
 
@@ -27,57 +28,62 @@ pub struct CheckedFile(Arc<Open>);
 #[derive(Debug)]
 struct Open {
     file: File,
-    length: u64,
-    checked: Option<(Tail, Checksums)>,
+    guarded: Guarded,
     /// The page read last, with its place: the Parquet library asks for a page's header and then for its data.
     last: Mutex<Option<(usize, Bytes)>>,
 }
 
 impl CheckedFile {
     /// Opens the file and compares what stands behind its pages.
-    pub fn open(path: &Path) -> Result<CheckedFile, LakeError> {
+    pub fn open(path: &Path, keys: &Keys) -> Result<CheckedFile, LakeError> {
         let file = File::open(path).map_err(LakeError::io("read", path))?;
         let length = file.metadata().map_err(LakeError::io("read", path))?.len();
-        let checked = Tail::read(&file, length).and_then(|tail| {
-            let with_pages = |tail: Tail| Ok((tail.pages()?, tail)).map(|(pages, tail)| (tail, pages));
-            tail.map(with_pages).transpose()
-        });
+        let guarded = Guarded::open(&file, length, keys).map_err(LakeError::parquet("read", path))?;
         Ok(CheckedFile(Arc::new(Open {
             file,
-            length,
-            checked: checked.map_err(LakeError::parquet("read", path))?,
+            guarded,
             last: Mutex::default(),
         })))
     }
 
     /// The footer.
     pub fn metadata(&self, path: &Path, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata, LakeError> {
-        ArrowReaderMetadata::load(self, options).map_err(LakeError::parquet("read", path))
+        let sealed = self.0.guarded.sealed_footer(&options);
+        let metadata = sealed.unwrap_or_else(|| ArrowReaderMetadata::load(self, options));
+        metadata.map_err(LakeError::parquet("read", path))
     }
 
-    /// Whether there is anything to compare with.
+    /// A reader of its rows, still to be told which.
+    pub(crate) fn rows(&self, path: &Path) -> Result<ParquetRecordBatchReaderBuilder<CheckedFile>, LakeError> {
+        let metadata = self.metadata(path, ArrowReaderOptions::new())?;
+        Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(
+            self.clone(),
+            metadata,
+        ))
+    }
+
+    /// The key that sealed it.
+    pub(in crate::lake) fn key(&self) -> Option<&FileKey> {
+        self.0.guarded.sealed.as_ref().map(|(key, _)| key)
+    }
+
+    /// Whether damage of its pages shows when they are read.
     pub fn has_checksums(&self) -> bool {
-        self.0.checked.is_some()
-    }
-
-    /// All of it.
-    pub(in crate::lake) fn read_all(&self) -> Result<Bytes, ParquetError> {
-        match &self.0.checked {
-            Some((tail, _)) if tail.start == 0 => Ok(tail.bytes.clone()),
-            _ => Ok(self.0.plain(0, self.0.length as usize)?),
-        }
+        self.0.guarded.guard.is_there()
     }
 
     /// Compares every page; gives how many there are.
     pub(in crate::lake) fn check_pages(&self) -> Result<u64, ParquetError> {
-        if &*self.0.plain(0, MAGIC.len())? != MAGIC {
+        let magic = match &self.0.guarded.guard {
+            Guard::Sealed(_) => SEALED_MAGIC,
+            _ => MAGIC,
+        };
+        if self.0.plain(0, magic.len())? != magic {
             return Err(ParquetError::General(
                 "it does not begin as a Parquet file does".to_owned(),
             ));
         }
-        let Some((_, pages)) = &self.0.checked else {
-            return Ok(0);
-        };
+        let pages = &self.0.guarded.guard;
         let mut at = 0;
         while at < pages.len() {
             let (start, mut length) = pages.page(at);
@@ -94,14 +100,22 @@ impl CheckedFile {
 }
 
 impl Open {
-    fn plain(&self, start: u64, length: usize) -> io::Result<Bytes> {
+    fn plain(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut buffer = vec![0; length];
         self.file.read_exact_at(&mut buffer, start)?;
-        Ok(buffer.into())
+        Ok(buffer)
+    }
+
+    /// What stands behind the pages, from a place on.
+    fn tail_from(&self, start: u64) -> Option<Bytes> {
+        let tail = self.guarded.tail.as_ref()?;
+        let from = start.checked_sub(tail.start)?;
+        Some(tail.bytes.slice((from as usize).min(tail.bytes.len())..))
     }
 
     /// The page in which a byte lies, from that byte on.
-    fn page_from(&self, pages: &Checksums, start: u64) -> Result<Bytes, ParquetError> {
+    fn page_from(&self, start: u64) -> Result<Bytes, ParquetError> {
+        let pages = &self.guarded.guard;
         let at = pages.page_of(start);
         let at = at.ok_or_else(|| ParquetError::EOF(format!("byte {start} lies in no page")))?;
         let (from, length) = pages.page(at);
@@ -117,7 +131,7 @@ impl Open {
 
 impl Length for CheckedFile {
     fn len(&self) -> u64 {
-        self.0.length
+        self.0.guarded.end
     }
 }
 
@@ -125,29 +139,32 @@ impl ChunkReader for CheckedFile {
     type T = Box<dyn Read + Send>;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        let Some((tail, pages)) = &self.0.checked else {
-            let from = ReadFrom(Arc::clone(&self.0), start);
-            return Ok(Box::new(BufReader::with_capacity(1024, from)));
-        };
-        let bytes = match start.checked_sub(tail.start) {
-            Some(from) => tail.bytes.slice((from as usize).min(tail.bytes.len())..),
-            None => self.0.page_from(pages, start)?,
-        };
-        Ok(Box::new(bytes.reader()))
+        if let Some(bytes) = self.0.tail_from(start) {
+            return Ok(Box::new(bytes.reader()));
+        }
+        match self.0.guarded.guard {
+            Guard::None => {
+                let from = ReadFrom(Arc::clone(&self.0), start);
+                Ok(Box::new(BufReader::with_capacity(1024, from)))
+            }
+            _ => Ok(Box::new(self.0.page_from(start)?.reader())),
+        }
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        let end = start.checked_add(length as u64).filter(|end| *end <= self.0.length);
-        let end = end.ok_or_else(|| ParquetError::EOF(format!("{length} bytes at {start} lie outside the file")))?;
-        let Some((tail, pages)) = &self.0.checked else {
-            return Ok(self.0.plain(start, length)?);
-        };
-        if let Some(from) = start.checked_sub(tail.start) {
-            return Ok(tail.bytes.slice(from as usize..(end - tail.start) as usize));
+        let end = start.checked_add(length as u64).filter(|end| *end <= self.len());
+        end.ok_or_else(|| ParquetError::EOF(format!("{length} bytes at {start} lie outside the file")))?;
+        if let Some(bytes) = self.0.tail_from(start) {
+            return Ok(bytes.slice(..length));
         }
-        match self.0.page_from(pages, start)? {
+        let pages = &self.0.guarded.guard;
+        let plain = |start, length| self.0.plain(start, length);
+        if !pages.is_there() {
+            return Ok(plain(start, length)?.into());
+        }
+        match self.0.page_from(start)? {
             page if length <= page.len() => Ok(page.slice(..length)),
-            _ => pages.read(start, length, |start, length| self.0.plain(start, length)),
+            _ => pages.read(start, length, plain),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::fhir::{TypeId, facts};
 use crate::lake::layout::LAYOUT_VERSION;
+use crate::lake::seal::{FileKey, encryption};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
@@ -24,8 +25,14 @@ const RESOURCE_PAGE_BYTES: usize = 32 << 10;
 /// How often the bloom filter says of an absent id that it might be there.
 const BLOOM_FALSE_POSITIVES: f64 = 0.001;
 
-/// The properties of a file of `ty` with about `rows` rows; `id` and `owner` are where these columns stand in it.
-pub(super) fn properties(ty: TypeId, rows: usize, owner: usize, id: usize) -> Result<WriterProperties, ParquetError> {
+/// The properties of a file of `ty` with about `rows` rows; `id` and `owner` are where these columns stand in it. With a key it is
+/// sealed, and has no bloom filter, which the Parquet library would write in clear.
+pub(super) fn properties(
+    ty: TypeId,
+    rows: usize,
+    (owner, id): (usize, usize),
+    key: Option<&FileKey>,
+) -> Result<WriterProperties, ParquetError> {
     let resource = || ColumnPath::from("resource");
     let id_path = || ColumnPath::from("id");
     let ascending = |column: usize| SortingColumn {
@@ -37,7 +44,7 @@ pub(super) fn properties(ty: TypeId, rows: usize, owner: usize, id: usize) -> Re
         KeyValue::new(LAYOUT_VERSION_KEY.to_owned(), LAYOUT_VERSION.to_string()),
         KeyValue::new(RESOURCE_TYPE_KEY.to_owned(), facts().get(ty).name.to_owned()),
     ];
-    Ok(WriterProperties::builder()
+    let mut properties = WriterProperties::builder()
         .set_created_by(concat!("tabularium version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_key_value_metadata(Some(footer))
         .set_sorting_columns(Some(vec![ascending(owner), ascending(id)]))
@@ -46,14 +53,18 @@ pub(super) fn properties(ty: TypeId, rows: usize, owner: usize, id: usize) -> Re
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
-        .set_bloom_filter_position(BloomFilterPosition::End)
-        .set_column_bloom_filter_fpp(id_path(), BLOOM_FALSE_POSITIVES)
-        .set_column_bloom_filter_max_ndv(id_path(), rows.clamp(1, ROW_GROUP_ROWS) as u64)
         .set_column_dictionary_enabled(id_path(), false)
         .set_column_dictionary_enabled(ColumnPath::from("digest"), false)
         .set_column_compression(resource(), Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_column_dictionary_enabled(resource(), false)
         .set_column_data_page_size_limit(resource(), RESOURCE_PAGE_BYTES)
-        .set_column_statistics_enabled(resource(), EnabledStatistics::None)
-        .build())
+        .set_column_statistics_enabled(resource(), EnabledStatistics::None);
+    properties = match key {
+        Some(key) => properties.with_file_encryption_properties(encryption(key)?),
+        None => properties
+            .set_bloom_filter_position(BloomFilterPosition::End)
+            .set_column_bloom_filter_fpp(id_path(), BLOOM_FALSE_POSITIVES)
+            .set_column_bloom_filter_max_ndv(id_path(), rows.clamp(1, ROW_GROUP_ROWS) as u64),
+    };
+    Ok(properties.build())
 }

@@ -13,6 +13,7 @@ use super::digest::{is_blank, stored_digest};
 use super::weight::row_bytes;
 use crate::lake::error::LakeError;
 use crate::lake::json::Tape;
+use crate::lake::seal::Keys;
 
 /// Bytes of decoded rows held, about; a single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
@@ -28,19 +29,19 @@ pub struct Verified {
 
 /// Checks a data file against its checksums, which cover every byte of it. One of an earlier program, which has none,
 /// is checked as [`verify`] does.
-pub fn verify_checksums(path: &Path) -> Result<Verified, LakeError> {
-    let file = CheckedFile::open(path)?;
+pub fn verify_checksums(path: &Path, keys: &Keys) -> Result<Verified, LakeError> {
+    let file = CheckedFile::open(path, keys)?;
     if !file.has_checksums() {
-        return verify(path);
+        return verify(path, keys);
     }
     let pages = file.check_pages().map_err(LakeError::parquet("read", path))?;
     Ok(Verified { pages, rows: 0 })
 }
 
 /// Checks a data file from its beginning to its end. The error names the file and the first damage found.
-pub fn verify(path: &Path) -> Result<Verified, LakeError> {
+pub fn verify(path: &Path, keys: &Keys) -> Result<Verified, LakeError> {
     let failed = || LakeError::parquet("read", path);
-    let file = CheckedFile::open(path)?;
+    let file = CheckedFile::open(path, keys)?;
     let pages = file.check_pages().map_err(failed())?;
     let has_checksums = file.has_checksums();
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);

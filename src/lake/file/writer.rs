@@ -7,6 +7,7 @@ use crate::fhir::TypeId;
 use crate::lake::error::LakeError;
 use crate::lake::layout::field_id;
 use crate::lake::private;
+use crate::lake::seal::{FileKey, Keys};
 use crate::lake::written::{WrittenColumn, WrittenFile};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::kernels::aggregate::{max, min};
@@ -26,6 +27,8 @@ pub struct FileWriter {
     schema: SchemaRef,
     writer: ArrowWriter<File>,
     sums: PageSums,
+    /// The key it is sealed under.
+    key: Option<FileKey>,
     rows: u64,
     nulls: Vec<u64>,
     owners: Option<RangeInclusive<i64>>,
@@ -35,25 +38,37 @@ pub struct FileWriter {
 
 impl FileWriter {
     /// Begins the file at `path`, where none may be. `schema` is one that [`Layout::adopt`](crate::lake::layout::Layout::adopt) gave and has
-    /// all columns of all batches to come, which will have about `rows` rows.
-    pub fn create(path: &Path, ty: TypeId, schema: &SchemaRef, rows: usize) -> Result<FileWriter, LakeError> {
+    /// all columns of all batches to come, which will have about `rows` rows. In a sealed lake the file gets a key of its own, which
+    /// its commit keeps.
+    pub fn create(
+        path: &Path,
+        ty: TypeId,
+        schema: &SchemaRef,
+        rows: usize,
+        keys: &Keys,
+    ) -> Result<FileWriter, LakeError> {
         let failed = || LakeError::parquet("write", path);
         let leaf = |name: &str| leaf_index(schema, name).ok_or_else(|| failed()(missing(name)));
-        let properties = properties(ty, rows, leaf("owner")?, leaf("id")?).map_err(failed())?;
+        let key = keys.make()?;
+        let places = (leaf("owner")?, leaf("id")?);
+        let properties = properties(ty, rows, places, key.as_ref()).map_err(failed())?;
         let file = private::options().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(LakeError::io("write", path))?;
         // Arrow's own schema in the footer would double its size and say nothing that Parquet's types do not.
         let sums = PageSums::default();
-        let options = ArrowWriterOptions::new()
+        let mut options = ArrowWriterOptions::new()
             .with_properties(properties)
-            .with_page_store_factory(Arc::new(sums.clone()))
             .with_skip_arrow_metadata(true);
+        if key.is_none() {
+            options = options.with_page_store_factory(Arc::new(sums.clone()));
+        }
         let writer = ArrowWriter::try_new_with_options(file, schema.clone(), options).map_err(failed())?;
         Ok(FileWriter {
             path: path.to_owned(),
             schema: schema.clone(),
             writer,
             sums,
+            key,
             rows: 0,
             nulls: vec![0; schema.fields().len()],
             owners: None,
@@ -98,27 +113,19 @@ impl FileWriter {
         let FileWriter {
             path,
             schema,
-            mut writer,
+            writer,
             sums,
+            key,
             rows,
             nulls,
             owners,
             versions,
             last_updated,
         } = self;
-        writer.flush().map_err(LakeError::parquet("write", &path))?;
-        let start = writer.bytes_written() as u64;
-        if sums.end() != start {
-            return Err(LakeError::parquet("write", &path)(ParquetError::General(
-                "its pages are not where their checksums say".to_owned(),
-            )));
-        }
-        writer
-            .write_all(&sums.section())
-            .map_err(LakeError::io("write", &path))?;
-        writer.append_key_value_metadata(unsealed(start));
-        let mut file = writer.into_inner().map_err(LakeError::parquet("write", &path))?;
-        seal(&file, start).map_err(LakeError::io("write", &path))?;
+        let mut file = match key {
+            Some(_) => writer.into_inner().map_err(LakeError::parquet("write", &path))?,
+            None => summed(writer, &sums, &path)?,
+        };
         let (Some(owners), Some(versions), Some(last_updated)) = (owners, versions, last_updated) else {
             return Err(LakeError::parquet("write", &path)(ParquetError::General(
                 "a file needs a row".to_owned(),
@@ -139,8 +146,27 @@ impl FileWriter {
             versions,
             last_updated,
             columns,
+            key,
         })
     }
+}
+
+/// Ends a file in clear, with the checksums of its pages.
+fn summed(mut writer: ArrowWriter<File>, sums: &PageSums, path: &Path) -> Result<File, LakeError> {
+    writer.flush().map_err(LakeError::parquet("write", path))?;
+    let start = writer.bytes_written() as u64;
+    if sums.end() != start {
+        return Err(LakeError::parquet("write", path)(ParquetError::General(
+            "its pages are not where their checksums say".to_owned(),
+        )));
+    }
+    writer
+        .write_all(&sums.section())
+        .map_err(LakeError::io("write", path))?;
+    writer.append_key_value_metadata(unsealed(start));
+    let file = writer.into_inner().map_err(LakeError::parquet("write", path))?;
+    seal(&file, start).map_err(LakeError::io("write", path))?;
+    Ok(file)
 }
 
 /// Writes `batches`, one after the other, as the file at `path`; see [`FileWriter`].
@@ -149,10 +175,11 @@ pub fn write_file<'b>(
     ty: TypeId,
     schema: &SchemaRef,
     batches: impl IntoIterator<Item = &'b RecordBatch, IntoIter: Clone>,
+    keys: &Keys,
 ) -> Result<WrittenFile, LakeError> {
     let batches = batches.into_iter();
     let rows = batches.clone().map(RecordBatch::num_rows).sum();
-    let mut writer = FileWriter::create(path, ty, schema, rows)?;
+    let mut writer = FileWriter::create(path, ty, schema, rows, keys)?;
     for batch in batches {
         writer.write(batch)?;
     }
@@ -260,7 +287,7 @@ mod tests {
         let mut layout = Layout::new(ty);
         let union = union_schema(ty, [one.schema_ref().as_ref(), two.schema_ref()]).unwrap();
         let schema = layout.adopt(&union).unwrap().schema;
-        let written = write_file(&path, ty, &schema, [&one, &two]).unwrap();
+        let written = write_file(&path, ty, &schema, [&one, &two], &Keys::none()).unwrap();
 
         assert_eq!(
             (written.rows, written.owners, written.versions),
@@ -297,7 +324,7 @@ mod tests {
             format!(r#"{{"status":"final","issued":"{at}","note":"{}"}}"#, "y".repeat(500))
         });
         let schema = Layout::new(ty).adopt(batch.schema_ref()).unwrap().schema;
-        let written = write_file(&path, ty, &schema, [&batch]).unwrap();
+        let written = write_file(&path, ty, &schema, [&batch], &Keys::none()).unwrap();
 
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         let footer = reader.metadata().file_metadata().key_value_metadata().unwrap();
@@ -352,11 +379,11 @@ mod tests {
         let batch = observations(0..0, |_| String::new());
         let schema = Layout::new(ty).adopt(batch.schema_ref()).unwrap().schema;
         assert!(matches!(
-            write_file(&path, ty, &schema, [&batch]),
+            write_file(&path, ty, &schema, [&batch], &Keys::none()),
             Err(LakeError::Parquet { .. })
         ));
         assert!(matches!(
-            write_file(&path, ty, &schema, [&batch]),
+            write_file(&path, ty, &schema, [&batch], &Keys::none()),
             Err(LakeError::Io { .. })
         ));
     }

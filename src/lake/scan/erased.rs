@@ -12,6 +12,7 @@ use super::owner_set::OwnerSet;
 use super::pruning::may_hold_owners;
 use super::ranges::Ranges;
 use crate::lake::scope::Scope;
+use crate::lake::seal::Keys;
 
 /// Positions in a file, ascending.
 #[derive(Debug, Default)]
@@ -27,8 +28,8 @@ pub(in crate::lake) struct OwnRows {
 }
 
 /// The rows of a file that scopes have as their own. Nothing is kept in memory.
-pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope]) -> Result<OwnRows, ScanError> {
-    let file = Arc::new(OpenFile::open(file, path, &Arc::new(Handles::new(1)))?);
+pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, ScanError> {
+    let file = Arc::new(OpenFile::open(file, path, &Arc::new(Handles::new(1, keys.clone())))?);
     let owners = |scope: &&Scope| OwnerSet::of(scope.patient.as_ref().map_or(&[], |patient| &patient.owners));
     let owners: Vec<OwnerSet> = scopes.iter().map(owners).collect();
     let mut rows = OwnRows {

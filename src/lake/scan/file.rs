@@ -25,7 +25,7 @@ use super::directory::Directory;
 use super::error::ScanError;
 use super::handles::Handles;
 use super::ids::IdIndex;
-use crate::lake::file::{Checksums, Tail};
+use crate::lake::file::{Guard, Guarded, Tail};
 
 /// An open data file.
 pub(super) struct OpenFile {
@@ -33,10 +33,11 @@ pub(super) struct OpenFile {
     serial: u64,
     path: Arc<Path>,
     handles: Arc<Handles>,
+    /// Where it ends, in clear if it is sealed.
     length: u64,
     arrow: ArrowReaderMetadata,
-    /// Of its pages; `None` in a file of an earlier program.
-    checksums: Option<Checksums>,
+    /// What its pages are held against.
+    guard: Guard,
     groups: Vec<Group>,
     /// Dotted paths of the Parquet leaves.
     paths: Vec<String>,
@@ -75,9 +76,15 @@ impl OpenFile {
         let file = handles.get(&path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-        let raw = RawFile::new(&file, length).map_err(parquet)?;
-        let arrow = raw.metadata(options).map_err(parquet)?;
-        let checksums = raw.tail.map(|tail| tail.pages()).transpose().map_err(parquet)?;
+        let guarded = Guarded::open(&file, length, handles.keys()).map_err(parquet)?;
+        let (sealed, length) = (guarded.sealed_footer(&options), guarded.end);
+        let raw = RawFile {
+            file: &file,
+            length,
+            tail: guarded.tail,
+        };
+        let arrow = sealed.unwrap_or_else(|| raw.metadata(options)).map_err(parquet)?;
+        let guard = guarded.guard;
         let metadata = arrow.metadata().clone();
         let paths = leaf_paths(arrow.schema().fields());
         if paths.len() != metadata.file_metadata().schema_descr().num_columns() {
@@ -87,10 +94,10 @@ impl OpenFile {
             });
         }
         let (groups, sizes, chunks) = survey(&metadata).map_err(parquet)?;
-        // The library counts its own metadata. Beside it stand the Arrow schema, the levels that readers go by, the checksums, and
+        // The library counts its own metadata. Beside it stand the Arrow schema, the levels that readers go by, the guard, and
         // what is surveyed.
         let schema = arrow.schema().fields().size() * 3 / 2;
-        let beside = schema + checksums.as_ref().map_or(0, Checksums::weight);
+        let beside = schema + guard.weight();
         let weight = metadata.memory_size() + beside + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
         let weight = AtomicUsize::new(weight);
         let handles = handles.clone();
@@ -101,7 +108,7 @@ impl OpenFile {
             handles,
             length,
             arrow,
-            checksums,
+            guard,
             groups,
             paths,
             sizes,
@@ -171,12 +178,15 @@ impl OpenFile {
         let slot = &self.groups[group].bloom;
         if slot.get().is_none() {
             let leaf = self.require("id")?;
+            let column = self.metadata().row_group(group).column(leaf);
+            if column.bloom_filter_offset().is_none() {
+                return Ok(None);
+            }
             let file = self.handle().map_err(|source| ScanError::Io {
                 path: self.path.to_path_buf(),
                 source,
             })?;
             let raw = RawFile::new(&file, self.length).map_err(self.parquet())?;
-            let column = self.metadata().row_group(group).column(leaf);
             let bloom = raw.bloom(column).map_err(self.parquet())?;
             self.build(slot, bloom, |bloom| {
                 bloom.as_ref().map_or(0, |bloom| bloom.num_blocks() * 32)
@@ -244,22 +254,18 @@ impl OpenFile {
         }
     }
 
-    /// Whether its pages have checksums.
+    /// Whether damage of its pages shows when they are read.
     pub(super) fn has_checksums(&self) -> bool {
-        self.checksums.is_some()
+        self.guard.is_there()
     }
 
-    /// Reads a byte range of the pages and compares these with their checksums.
+    /// Reads a byte range of the pages, and compares or decrypts these.
     fn bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        let read = |start: u64, length: usize| {
+        self.guard.read(start, length, |start, length| {
             let mut buffer = vec![0; length];
             self.handle()?.read_exact_at(&mut buffer, start)?;
-            Ok(buffer.into())
-        };
-        match &self.checksums {
-            Some(checksums) => checksums.read(start, length, read),
-            None => Ok(read(start, length)?),
-        }
+            Ok(buffer)
+        })
     }
 
     fn handle(&self) -> io::Result<Arc<File>> {
@@ -440,7 +446,16 @@ pub(super) struct SequentialRead {
 
 impl Read for SequentialRead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.handle()?.read_at(buffer, self.at)?;
+        let read = match &self.file.guard {
+            Guard::Sealed(_) => {
+                let left = self.file.length.saturating_sub(self.at);
+                let length = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                let bytes = self.file.bytes(self.at, length).map_err(io::Error::other)?;
+                buffer[..length].copy_from_slice(&bytes);
+                length
+            }
+            _ => self.file.handle()?.read_at(buffer, self.at)?,
+        };
         self.at += read as u64;
         Ok(read)
     }

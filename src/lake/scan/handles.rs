@@ -9,9 +9,12 @@ use quick_cache::sync::Cache;
 use rustc_hash::FxHashMap;
 
 use super::error::ScanError;
+use crate::lake::seal::Keys;
 
 /// Open files by path.
 pub(super) struct Handles {
+    /// What opens sealed ones.
+    keys: Keys,
     limit: usize,
     kept: Cache<Arc<Path>, Arc<File>>,
     /// Those that somebody holds open: they are found here, whether the file is still in its folder or not.
@@ -19,12 +22,18 @@ pub(super) struct Handles {
 }
 
 impl Handles {
-    pub(super) fn new(limit: usize) -> Handles {
+    pub(super) fn new(limit: usize, keys: Keys) -> Handles {
         Handles {
+            keys,
             limit: limit.max(1),
             kept: Cache::new(limit.max(1)),
             held: Mutex::default(),
         }
+    }
+
+    /// The keys of sealed files.
+    pub(super) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// Closes what nobody reads at the moment.
@@ -91,7 +100,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path: Arc<Path> = folder.path().join("a").into();
         std::fs::write(&path, "text").unwrap();
-        let handles = Handles::new(2);
+        let handles = Handles::new(2, Keys::none());
         let held = handles.hold([&*path].into_iter()).unwrap().unwrap();
         std::fs::remove_file(&path).unwrap();
         for _ in 0..2 {
@@ -110,7 +119,7 @@ mod tests {
         for path in &paths {
             std::fs::write(path, "text").unwrap();
         }
-        let handles = Handles::new(2);
+        let handles = Handles::new(2, Keys::none());
         let hold = |range: std::ops::Range<usize>| handles.hold(paths[range].iter().map(PathBuf::as_path)).unwrap();
         assert!(hold(0..3).is_none());
         let first = hold(0..2).unwrap();

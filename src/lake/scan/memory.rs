@@ -23,6 +23,7 @@ use super::table::Row;
 use crate::lake::deletes;
 use crate::lake::picture::{DataFile, DeleteFile, Picture};
 use crate::lake::scope::Scope;
+use crate::lake::seal::Keys;
 
 /// Upper bounds of what reading keeps in memory.
 #[derive(Clone, Copy, Debug)]
@@ -123,9 +124,9 @@ impl Drop for HeldFile {
 }
 
 impl Memory {
-    pub(super) fn new(limits: MemoryLimits) -> Memory {
+    pub(super) fn new(limits: MemoryLimits, keys: Keys) -> Memory {
         Memory {
-            handles: Arc::new(Handles::new(limits.handles)),
+            handles: Arc::new(Handles::new(limits.handles, keys)),
             kept: bounded(limits.bytes),
             of_files: Arc::default(),
             people: limits.people,
@@ -143,6 +144,11 @@ impl Memory {
         let open = Arc::new(OpenFile::open(file.id, &file.path, &self.handles)?);
         self.hold(&open);
         Ok(open)
+    }
+
+    /// What opens sealed files.
+    pub(super) fn keys(&self) -> &Keys {
+        self.handles.keys()
     }
 
     /// Opens these files, and keeps them open until what it gives is dropped; `None` if they are too many.
@@ -219,7 +225,7 @@ impl Memory {
         if let Some(Kept::Deletes(gone)) = self.kept.get(&key) {
             return Ok(Some(gone));
         }
-        let gone = read_deletes(deletes)?;
+        let gone = read_deletes(deletes, self.handles.keys())?;
         self.kept.insert(key, Kept::Deletes(gone.clone()));
         Ok(Some(gone))
     }
@@ -267,8 +273,8 @@ impl Memory {
     }
 }
 
-fn read_deletes(file: &DeleteFile) -> Result<Arc<[u32]>, ScanError> {
-    let positions = deletes::read(&file.path)?;
+fn read_deletes(file: &DeleteFile, keys: &Keys) -> Result<Arc<[u32]>, ScanError> {
+    let positions = deletes::read(&file.path, keys)?;
     // Positions beyond what a file can hold delete nothing.
     Ok(positions.into_iter().filter_map(|at| u32::try_from(at).ok()).collect())
 }

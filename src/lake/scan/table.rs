@@ -27,6 +27,7 @@ use crate::lake::layout::system_fields;
 use crate::lake::owner::SHARED;
 use crate::lake::picture::{DataFile, Picture, TablePicture};
 use crate::lake::scope::Scope;
+use crate::lake::seal::Keys;
 
 /// Reads a lake's files and remembers what is worth remembering. One per lake and process.
 pub struct Reader {
@@ -37,9 +38,9 @@ pub struct Reader {
 
 impl Reader {
     /// A reader with nothing in memory yet.
-    pub fn new(limits: MemoryLimits) -> Reader {
+    pub fn new(limits: MemoryLimits, keys: Keys) -> Reader {
         Reader {
-            memory: Memory::new(limits),
+            memory: Memory::new(limits, keys),
             erasures: RwLock::default(),
         }
     }
@@ -48,7 +49,7 @@ impl Reader {
     /// long as nobody can begin an erasure.
     pub(in crate::lake) fn apart(&self, limits: MemoryLimits) -> Reader {
         Reader {
-            memory: Memory::new(limits),
+            memory: Memory::new(limits, self.memory.keys().clone()),
             erasures: RwLock::new(self.erasures()),
         }
     }

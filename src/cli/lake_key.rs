@@ -1,0 +1,46 @@
+//! The options that say where the key-encryption key of a sealed lake comes from. Every command has them; those that
+//! open no sealed lake do without.
+
+use std::path::PathBuf;
+
+use super::failure::Failure;
+use crate::lake::KekSource;
+
+/// Where the key of a sealed lake comes from.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Sealed lakes")]
+pub(super) struct LakeKey {
+    /// File with the key of a sealed lake, which only its owner may read; otherwise TABULARIUM_LAKE_KEY has the key
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true)]
+    key_file: Option<PathBuf>,
+    /// Command of the shell that prints the key of a sealed lake
+    #[arg(long, global = true, value_name = "COMMAND", hide_short_help = true)]
+    key_command: Option<String>,
+}
+
+impl LakeKey {
+    /// Has this process open sealed lakes with it.
+    pub(super) fn apply(self) -> Result<(), Failure> {
+        if let Some(source) = source(self.key_file, self.key_command, ["--key-file", "--key-command"])? {
+            source.prefer();
+        }
+        Ok(())
+    }
+}
+
+/// The source that two options name, one of which may be given.
+pub(super) fn source(
+    file: Option<PathBuf>,
+    command: Option<String>,
+    options: [&str; 2],
+) -> Result<Option<KekSource>, Failure> {
+    match (file, command) {
+        (Some(_), Some(_)) => {
+            let [one, other] = options;
+            Err(Failure::input(format!("give {one} or {other}, not both")))
+        }
+        (Some(file), None) => Ok(Some(KekSource::File(file))),
+        (None, Some(command)) => Ok(Some(KekSource::Command(command))),
+        (None, None) => Ok(None),
+    }
+}

@@ -1,0 +1,421 @@
+//! An attachment in a sealed lake: its bytes in pieces, each encrypted on its own (AES-256-GCM) under a key of the
+//! file's, so that any part can be read without the rest. What is said of the attachment at the file's end is
+//! encrypted likewise.
+//!
+//! ```text
+//! TABATT2\n | id of the key, 16 bytes | pieces | sealed trailer | its length, u32 | TABATT2\n
+//! a piece, and the trailer:  nonce, 12 bytes | encrypted bytes | tag, 16 bytes
+//! ```
+//!
+//! Each piece is authenticated with the key's id, its number and whether it is the last one; the trailer with how
+//! many bytes there are. So a file that was cut off, or whose pieces were exchanged for others, does not open.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::digest::{Context, SHA256};
+
+use super::BLOCK;
+use super::trailer::{LONGEST_TEXT, Trailer};
+use crate::lake::private;
+use crate::lake::seal::{FileKey, KeyId, Keys};
+
+/// How such a file begins and ends.
+pub(super) const MAGIC: &[u8; 8] = b"TABATT2\n";
+const ID: usize = 16;
+/// The first bytes: what it is, and which key opens it.
+const HEAD: u64 = (MAGIC.len() + ID) as u64;
+/// The length of the trailer, and what the file is.
+const TAIL: u64 = 4 + MAGIC.len() as u64;
+const TAG: usize = 16;
+/// What a piece has around its bytes.
+const AROUND: u64 = (NONCE_LEN + TAG) as u64;
+
+/// What opens the pieces of a file.
+#[derive(Debug)]
+pub(super) struct SealedPieces {
+    cipher: Cipher,
+    /// Bytes of all of them in clear.
+    bytes: u64,
+}
+
+impl SealedPieces {
+    /// The trailer of a file of this length that begins and ends as a sealed attachment, and what opens its pieces.
+    pub(super) fn open(file: &File, length: u64, keys: &Keys) -> io::Result<(Trailer, SealedPieces)> {
+        let mut head = [0; HEAD as usize];
+        let rest = length.checked_sub(HEAD + TAIL + AROUND).ok_or_else(damaged)?;
+        file.read_exact_at(&mut head, 0)?;
+        let (magic, id) = head.split_at(MAGIC.len());
+        let id = KeyId::from_bytes(id).filter(|_| magic == MAGIC).ok_or_else(damaged)?;
+        let mut tail = [0; 4];
+        file.read_exact_at(&mut tail, length - TAIL)?;
+        let text = u64::from(u32::from_le_bytes(tail));
+        let pieces = (rest + AROUND).checked_sub(text).ok_or_else(damaged)?;
+        if text > LONGEST_TEXT + AROUND {
+            return Err(damaged());
+        }
+        let cipher = Cipher::new(&keys.key(&id).map_err(io::Error::other)?)?;
+        let mut sealed = vec![0; text as usize];
+        file.read_exact_at(&mut sealed, HEAD + pieces)?;
+        let text = cipher.open(&of_trailer(pieces), sealed).ok_or_else(damaged)?;
+        let trailer: Trailer = serde_json::from_slice(&text).map_err(|_| damaged())?;
+        let bytes = trailer.bytes;
+        if sealed_length(bytes) != Some(pieces) {
+            return Err(damaged());
+        }
+        Ok((trailer, SealedPieces { cipher, bytes }))
+    }
+
+    /// The bytes of a piece.
+    pub(super) fn read(&self, file: &File, number: u64) -> io::Result<Vec<u8>> {
+        let block = BLOCK as u64;
+        let left = self
+            .bytes
+            .checked_sub(number.saturating_mul(block))
+            .filter(|left| *left > 0);
+        let left = left.ok_or_else(damaged)?;
+        let mut sealed = vec![0; (left.min(block) + AROUND) as usize];
+        file.read_exact_at(&mut sealed, HEAD + number * (block + AROUND))?;
+        let opened = self.cipher.open(&of_piece(number, left <= block), sealed);
+        opened.ok_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "an attachment's bytes are not those that were sealed",
+            )
+        })
+    }
+}
+
+/// Seals the bytes of a file into another one, and says at its end what they are. `trailer` has their length and
+/// SHA-256, which are held against what is read. Gives the new file's length.
+pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
+    let cipher = Cipher::new(key)?;
+    let mut from = BufReader::with_capacity(BLOCK, File::open(from)?).take(trailer.bytes);
+    let file = private::options().write(true).create(true).truncate(true).open(to)?;
+    let mut out = BufWriter::with_capacity(BLOCK, file);
+    out.write_all(MAGIC)?;
+    out.write_all(key.id().bytes())?;
+    let (mut sha256, mut piece) = (Context::new(&SHA256), Vec::with_capacity(BLOCK + TAG));
+    let (mut number, mut left) = (0, trailer.bytes);
+    while left > 0 {
+        piece.clear();
+        (&mut from).take(BLOCK as u64).read_to_end(&mut piece)?;
+        let read = piece.len() as u64;
+        if read != left.min(BLOCK as u64) {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter"));
+        }
+        left -= read;
+        sha256.update(&piece);
+        cipher.seal(&of_piece(number, left == 0), &mut piece, &mut out)?;
+        number += 1;
+    }
+    if super::hexadecimal(sha256.finish().as_ref()) != trailer.sha256 {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the file has other bytes than were written",
+        ));
+    }
+    let pieces = trailer.bytes + number * AROUND;
+    // Texts and numbers always become JSON.
+    let mut text = serde_json::to_vec(trailer).unwrap_or_default();
+    let length = (text.len() as u64 + AROUND) as u32;
+    cipher.seal(&of_trailer(pieces), &mut text, &mut out)?;
+    out.write_all(&length.to_le_bytes())?;
+    out.write_all(MAGIC)?;
+    out.flush()?;
+    Ok(HEAD + pieces + u64::from(length) + TAIL)
+}
+
+/// The length of so many bytes in pieces.
+fn sealed_length(bytes: u64) -> Option<u64> {
+    bytes.div_ceil(BLOCK as u64).checked_mul(AROUND)?.checked_add(bytes)
+}
+
+/// What a piece is authenticated with, beside the key's id.
+fn of_piece(number: u64, is_last: bool) -> [u8; 10] {
+    place(b'p', number, u8::from(is_last))
+}
+
+/// What the trailer is.
+fn of_trailer(pieces: u64) -> [u8; 10] {
+    place(b't', pieces, 0)
+}
+
+fn place(what: u8, number: u64, flag: u8) -> [u8; 10] {
+    let mut place = [0; 10];
+    place[0] = what;
+    place[1..9].copy_from_slice(&number.to_le_bytes());
+    place[9] = flag;
+    place
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "it does not begin and end as a sealed attachment does",
+    )
+}
+
+/// A file's key, ready to use.
+#[derive(Debug)]
+struct Cipher {
+    key: RandomizedNonceKey,
+    id: KeyId,
+}
+
+impl Cipher {
+    fn new(key: &FileKey) -> io::Result<Cipher> {
+        let id = key.id();
+        let key = RandomizedNonceKey::new(&AES_256_GCM, key.secret());
+        let key = key.map_err(|_| io::Error::other("its key has another length"))?;
+        Ok(Cipher { key, id })
+    }
+
+    fn aad(&self, place: &[u8; 10]) -> Aad<[u8; ID + 10]> {
+        let mut all = [0; ID + 10];
+        all[..ID].copy_from_slice(self.id.bytes());
+        all[ID..].copy_from_slice(place);
+        Aad::from(all)
+    }
+
+    fn seal(&self, place: &[u8; 10], clear: &mut Vec<u8>, out: &mut impl Write) -> io::Result<()> {
+        let sealed = self.key.seal_in_place_append_tag(self.aad(place), clear);
+        let nonce = sealed.map_err(|_| io::Error::other("the system gave no random numbers"))?;
+        out.write_all(nonce.as_ref())?;
+        out.write_all(clear)
+    }
+
+    fn open(&self, place: &[u8; 10], mut sealed: Vec<u8>) -> Option<Vec<u8>> {
+        let (nonce, text) = sealed.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let length = self.key.open_in_place(nonce, self.aad(place), text).ok()?.len();
+        sealed.drain(..NONCE_LEN);
+        sealed.truncate(length);
+        Some(sealed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::content::AttachmentContent;
+    use super::super::write::AttachmentWriter;
+    use super::*;
+    use crate::lake::seal::{Kek, KeyStore};
+
+    struct Scene {
+        folder: tempfile::TempDir,
+        keys: Keys,
+    }
+
+    impl Scene {
+        fn new() -> Scene {
+            let folder = tempfile::tempdir().unwrap();
+            let store = KeyStore::create(folder.path(), Kek::random().unwrap()).unwrap();
+            let keys = Keys::of(store);
+            Scene { folder, keys }
+        }
+
+        fn path(&self, name: &str) -> std::path::PathBuf {
+            self.folder.path().join(name)
+        }
+
+        /// Seals these bytes under a new key, into a file of this name.
+        fn stored(&self, name: &str, bytes: &[u8]) -> FileKey {
+            let from = self.path("spool");
+            let mut writer = AttachmentWriter::create(&from).unwrap();
+            writer.write(bytes).unwrap();
+            let sums = writer.finish().unwrap();
+            let trailer = Trailer {
+                mode: "live".to_owned(),
+                application: "app".to_owned(),
+                owner: 7,
+                authorization: "authorization-of-ann".to_owned(),
+                binary: "b".to_owned(),
+                bytes: sums.bytes,
+                sha256: super::super::hexadecimal(&sums.sha256),
+                sha1: String::new(),
+                origin: "o".to_owned(),
+                time: 3,
+            };
+            let key = self.keys.make().unwrap().unwrap();
+            self.keys.keep(std::slice::from_ref(&key)).unwrap();
+            let length = seal_file(&from, &self.path(name), &trailer, &key).unwrap();
+            assert_eq!(std::fs::metadata(self.path(name)).unwrap().len(), length);
+            key
+        }
+
+        fn open(&self, name: &str) -> io::Result<AttachmentContent> {
+            AttachmentContent::open(&self.path(name), &self.keys)
+        }
+    }
+
+    fn bytes(length: usize) -> Vec<u8> {
+        (0..length).map(|at| (at * 31 % 251) as u8).collect()
+    }
+
+    #[test]
+    fn bytes_come_back_in_any_part() {
+        let scene = Scene::new();
+        for length in [0usize, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
+            let bytes = bytes(length);
+            scene.stored("x", &bytes);
+            let content = scene.open("x").unwrap();
+            assert_eq!(content.bytes(), length as u64);
+            assert!(content.is_whole().unwrap());
+            for (start, end) in [(0, length), (length / 2, length), (length / 3, length / 2 + 1), (0, 1)] {
+                let (start, end) = (start as u64, (end as u64).min(length as u64));
+                content.verify(&(start..end)).unwrap();
+                let (mut found, mut at) = (Vec::new(), start);
+                while at < end {
+                    let piece = content.piece(at..end).unwrap();
+                    at += piece.len() as u64;
+                    found.extend(piece);
+                }
+                assert_eq!(
+                    found,
+                    bytes[start as usize..end.max(start) as usize],
+                    "{length} {start}..{end}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_stands_in_the_file_in_clear() {
+        let scene = Scene::new();
+        let key = scene.stored("x", "A letter about Ann of Athlone. ".repeat(5_000).as_bytes());
+        let file = std::fs::read(scene.path("x")).unwrap();
+        for text in [&b"Athlone"[..], b"authorization", b"live", b"sha256", key.secret()] {
+            assert_eq!(
+                memchr::memmem::find(&file, text),
+                None,
+                "{}",
+                String::from_utf8_lossy(text)
+            );
+        }
+        assert_eq!(&file[8..24], key.id().bytes());
+    }
+
+    #[test]
+    fn a_changed_byte_is_noticed_wherever_it_is() {
+        let scene = Scene::new();
+        scene.stored("x", &bytes(BLOCK + 100));
+        let whole = std::fs::read(scene.path("x")).unwrap();
+        let second = 24 + BLOCK + 28;
+        let places = [
+            0,
+            7,
+            8,
+            23,
+            24,
+            35,
+            36,
+            second - 1,
+            second,
+            second + 12,
+            second + 127,
+            second + 128,
+        ];
+        for at in places
+            .into_iter()
+            .chain([whole.len() - 13, whole.len() - 12, whole.len() - 9, whole.len() - 1])
+        {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            std::fs::write(scene.path("x"), &changed).unwrap();
+            let sound = scene
+                .open("x")
+                .and_then(|content| content.verify(&(0..content.bytes())));
+            assert!(sound.is_err(), "{at}");
+        }
+        // What lies in another piece does not keep anybody from this one.
+        let mut changed = whole.clone();
+        changed[second + 20] ^= 1;
+        std::fs::write(scene.path("x"), &changed).unwrap();
+        let content = scene.open("x").unwrap();
+        assert_eq!(content.piece(10..20).unwrap(), &bytes(BLOCK + 100)[10..20]);
+        assert!(content.piece(BLOCK as u64..BLOCK as u64 + 1).is_err());
+    }
+
+    #[test]
+    fn what_was_cut_off_or_put_elsewhere_is_refused() {
+        let scene = Scene::new();
+        let piece = BLOCK + 28;
+        scene.stored("x", &bytes(3 * BLOCK));
+        let whole = std::fs::read(scene.path("x")).unwrap();
+        for end in [
+            0,
+            11,
+            24,
+            40,
+            24 + piece,
+            24 + 2 * piece,
+            24 + 3 * piece,
+            whole.len() - 12,
+            whole.len() - 1,
+        ] {
+            std::fs::write(scene.path("x"), &whole[..end]).unwrap();
+            assert!(scene.open("x").is_err(), "{end}");
+        }
+        // Without its last piece, behind which the same trailer stands.
+        let shorter = [&whole[..24 + 2 * piece], &whole[24 + 3 * piece..]].concat();
+        std::fs::write(scene.path("x"), shorter).unwrap();
+        assert!(scene.open("x").is_err());
+        // Two pieces in each other's place, and one in the place of the last.
+        let (head, rest) = whole.split_at(24);
+        let (one, rest) = rest.split_at(piece);
+        let (two, rest) = rest.split_at(piece);
+        let (three, end) = rest.split_at(piece);
+        for (pieces, good) in [
+            ([two, one, three], 2..3),
+            ([one, three, two], 0..1),
+            ([one, two, two], 0..2),
+        ] {
+            std::fs::write(scene.path("x"), [head, &pieces.concat(), end].concat()).unwrap();
+            let content = scene.open("x").unwrap();
+            for number in 0..3 {
+                let start = (number * BLOCK) as u64;
+                let read = content.piece(start..start + 1);
+                assert_eq!(read.is_ok(), good.contains(&number), "{number}");
+            }
+        }
+        // A piece of another file of the same length, and its trailer.
+        scene.stored("y", &bytes(3 * BLOCK));
+        let other = std::fs::read(scene.path("y")).unwrap();
+        std::fs::write(
+            scene.path("x"),
+            [head, one, &other[24 + piece..24 + 2 * piece], three, end].concat(),
+        )
+        .unwrap();
+        assert!(scene.open("x").unwrap().piece(BLOCK as u64..BLOCK as u64 + 1).is_err());
+        std::fs::write(
+            scene.path("x"),
+            [&whole[..24 + 3 * piece], &other[24 + 3 * piece..]].concat(),
+        )
+        .unwrap();
+        assert!(scene.open("x").is_err());
+    }
+
+    #[test]
+    fn a_file_goes_with_its_key() {
+        let scene = Scene::new();
+        let key = scene.stored("x", b"about Ann");
+        scene.open("x").unwrap();
+        scene.keys.destroy(&[key.id()]).unwrap();
+        let gone = scene.open("x").unwrap_err().to_string();
+        assert!(gone.contains(&format!("has no key {}", key.id())), "{gone}");
+    }
+
+    #[test]
+    fn a_lake_has_attachments_of_one_kind() {
+        let scene = Scene::new();
+        scene.stored("x", b"about Ann");
+        let refused = AttachmentContent::open(&scene.path("x"), &Keys::none())
+            .unwrap_err()
+            .to_string();
+        assert!(refused.ends_with("the lake was opened without keys"), "{refused}");
+    }
+}

@@ -1,0 +1,128 @@
+//! What the pages of a file are held against before anybody has them: checksums in a file in clear, the seal in a
+//! sealed one.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+
+use super::checksums::{Checksums, Tail};
+use crate::lake::seal::{self, FileKey, Keys, SealedPages};
+
+/// What the pages are held against.
+#[derive(Debug)]
+pub(in crate::lake) enum Guard {
+    /// Nothing: a file of an earlier program.
+    None,
+    /// Checksums.
+    Sums(Checksums),
+    /// The seal. Places are those of the file in clear.
+    Sealed(SealedPages),
+}
+
+/// A file as it is opened.
+#[derive(Debug)]
+pub(in crate::lake) struct Guarded {
+    pub(in crate::lake) guard: Guard,
+    /// Where the file ends, as its readers count.
+    pub(in crate::lake) end: u64,
+    /// What stands behind the pages of a file with checksums.
+    pub(in crate::lake) tail: Option<Tail>,
+    /// A sealed file's key, and its footer as it would be in clear.
+    pub(in crate::lake) sealed: Option<(FileKey, Arc<ParquetMetaData>)>,
+}
+
+impl Guarded {
+    /// Looks at a file of `length` bytes; compares what stands behind its pages.
+    pub(in crate::lake) fn open(file: &File, length: u64, keys: &Keys) -> Result<Guarded, ParquetError> {
+        if let Some(open) = seal::open(file, length, keys)? {
+            return Ok(Guarded {
+                end: open.pages.end(),
+                guard: Guard::Sealed(open.pages),
+                tail: None,
+                sealed: Some((open.key, Arc::new(open.metadata))),
+            });
+        }
+        let tail = Tail::read(file, length)?;
+        let guard = match &tail {
+            Some(tail) => Guard::Sums(tail.pages()?),
+            None => Guard::None,
+        };
+        Ok(Guarded {
+            guard,
+            end: length,
+            tail,
+            sealed: None,
+        })
+    }
+
+    /// The footer of a sealed file, as readers of Arrow go by it.
+    pub(in crate::lake) fn sealed_footer(
+        &self,
+        options: &ArrowReaderOptions,
+    ) -> Option<Result<ArrowReaderMetadata, ParquetError>> {
+        let (_, footer) = self.sealed.as_ref()?;
+        Some(ArrowReaderMetadata::try_new(Arc::clone(footer), options.clone()))
+    }
+}
+
+impl Guard {
+    /// Bytes that it takes.
+    pub(in crate::lake) fn weight(&self) -> usize {
+        match self {
+            Guard::None => 0,
+            Guard::Sums(sums) => sums.weight(),
+            Guard::Sealed(pages) => pages.weight(),
+        }
+    }
+
+    /// Whether damage shows by it.
+    pub(in crate::lake) fn is_there(&self) -> bool {
+        !matches!(self, Guard::None)
+    }
+
+    /// How many pages it knows.
+    pub(in crate::lake) fn len(&self) -> usize {
+        match self {
+            Guard::None => 0,
+            Guard::Sums(sums) => sums.len(),
+            Guard::Sealed(pages) => pages.len(),
+        }
+    }
+
+    /// Where a page lies.
+    pub(in crate::lake) fn page(&self, at: usize) -> (u64, usize) {
+        match self {
+            Guard::None => (0, 0),
+            Guard::Sums(sums) => sums.page(at),
+            Guard::Sealed(pages) => pages.page(at),
+        }
+    }
+
+    /// The page in which a byte lies.
+    pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
+        match self {
+            Guard::None => None,
+            Guard::Sums(sums) => sums.page_of(byte),
+            Guard::Sealed(pages) => pages.page_of(byte),
+        }
+    }
+
+    /// The bytes from `start` on, compared or decrypted. `read` reads from the file.
+    pub(in crate::lake) fn read(
+        &self,
+        start: u64,
+        length: usize,
+        read: impl FnOnce(u64, usize) -> io::Result<Vec<u8>>,
+    ) -> Result<Bytes, ParquetError> {
+        match self {
+            Guard::None => Ok(read(start, length)?.into()),
+            Guard::Sums(sums) => sums.read(start, length, |start, length| Ok(read(start, length)?.into())),
+            Guard::Sealed(pages) => pages.read(start, length, read),
+        }
+    }
+}

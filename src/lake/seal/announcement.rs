@@ -1,0 +1,120 @@
+//! What the footer of a sealed file says in clear (Parquet format, `FileCryptoMetaData`): which key sealed the file,
+//! and the file's own part of what authenticates its modules.
+
+use parquet::errors::ParquetError;
+
+use super::pages::damaged;
+
+/// What stands in clear before a sealed footer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::lake) struct Announcement {
+    /// The key's id.
+    pub(in crate::lake) key: Vec<u8>,
+    /// The file's own part.
+    pub(in crate::lake) unique: Vec<u8>,
+}
+
+impl Announcement {
+    /// Reads it from the start of the footer.
+    pub(in crate::lake) fn read(footer: &[u8]) -> Result<Announcement, ParquetError> {
+        let mut left = Thrift(footer);
+        let (mut key, mut unique) = (None, None);
+        // FileCryptoMetaData: 1 the algorithm, 2 the key's id.
+        let mut field = 0;
+        while let Some((id, kind)) = left.field(field)? {
+            field = id;
+            match (id, kind) {
+                (1, STRUCT) => unique = left.algorithm()?,
+                (2, BINARY) => key = Some(left.binary()?.to_vec()),
+                _ => return Err(damaged("its footer announces another encryption")),
+            }
+        }
+        match (key, unique) {
+            (Some(key), Some(unique)) => Ok(Announcement { key, unique }),
+            _ => Err(damaged("its footer does not say which key sealed it")),
+        }
+    }
+}
+
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
+const BINARY: u8 = 8;
+const STRUCT: u8 = 12;
+
+/// Thrift's compact protocol, as far as an announcement needs it.
+struct Thrift<'a>(&'a [u8]);
+
+impl<'a> Thrift<'a> {
+    fn byte(&mut self) -> Result<u8, ParquetError> {
+        let (byte, rest) = self.0.split_first().ok_or_else(|| damaged("its footer is cut off"))?;
+        self.0 = rest;
+        Ok(*byte)
+    }
+
+    /// The next field of a struct, if it does not end here.
+    fn field(&mut self, last: u8) -> Result<Option<(u8, u8)>, ParquetError> {
+        let byte = self.byte()?;
+        let (delta, kind) = (byte >> 4, byte & 15);
+        match (delta, kind) {
+            (_, 0) => Ok(None),
+            (0, _) => Err(damaged("its footer announces another encryption")),
+            _ => Ok(Some((last.saturating_add(delta), kind))),
+        }
+    }
+
+    fn binary(&mut self) -> Result<&'a [u8], ParquetError> {
+        let length = self.byte()?;
+        let short = self.0.split_at_checked(usize::from(length)).filter(|_| length < 128);
+        let (value, rest) = short.ok_or_else(|| damaged("its footer announces another encryption"))?;
+        self.0 = rest;
+        Ok(value)
+    }
+
+    /// The file's own part of an algorithm: a union, of which AES_GCM_V1 is the first alternative.
+    fn algorithm(&mut self) -> Result<Option<Vec<u8>>, ParquetError> {
+        let Some((1, STRUCT)) = self.field(0)? else {
+            return Err(damaged("it is not sealed by AES_GCM_V1"));
+        };
+        let (mut field, mut unique) = (0, None);
+        while let Some((id, kind)) = self.field(field)? {
+            field = id;
+            match (id, kind) {
+                (2, BINARY) => unique = Some(self.binary()?.to_vec()),
+                (3, TRUE | FALSE) => {}
+                _ => return Err(damaged("its footer announces another encryption")),
+            }
+        }
+        match self.field(1)? {
+            None => Ok(unique),
+            Some(_) => Err(damaged("its footer announces another encryption")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `FileCryptoMetaData` as other writers have it: AES_GCM_V1 with a part of the file's own, then the key's id.
+    const SAID: &[u8] = b"\x1c\x1c\x28\x04abcd\x00\x00\x18\x03key\x00";
+
+    #[test]
+    fn key_and_unique_part_are_read() {
+        let read = Announcement::read(&[SAID, b"what follows"].concat()).unwrap();
+        assert_eq!(
+            (read.key.as_slice(), read.unique.as_slice()),
+            (&b"key"[..], &b"abcd"[..])
+        );
+    }
+
+    #[test]
+    fn what_is_cut_off_or_of_another_kind_is_refused() {
+        for end in 0..SAID.len() {
+            assert!(Announcement::read(&SAID[..end]).is_err(), "{end} bytes");
+        }
+        // AES_GCM_CTR_V1, the second alternative of the union.
+        assert!(Announcement::read(b"\x1c\x2c\x28\x04abcd\x00\x00\x18\x03key\x00").is_err());
+        // Without the id of a key.
+        assert!(Announcement::read(b"\x1c\x1c\x28\x04abcd\x00\x00\x00").is_err());
+    }
+}

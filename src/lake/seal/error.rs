@@ -1,0 +1,123 @@
+//! What goes wrong with the keys of a sealed lake. No message shows a key.
+
+use std::path::{Path, PathBuf};
+
+use super::key::KeyId;
+
+/// Why a key could not be made, kept, found or destroyed.
+#[derive(Debug, thiserror::Error)]
+pub enum SealError {
+    /// Nobody gave the key-encryption key.
+    #[error("give its key-encryption key with --key-file, --key-command or TABULARIUM_LAKE_KEY")]
+    NoKek,
+    /// The key-encryption key could not be had.
+    #[error("the key-encryption key {origin} {what}")]
+    Kek {
+        /// Where it was to come from.
+        origin: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Another key-encryption key wrapped the keys.
+    #[error("the key-encryption key given is not the one of {}", .0.display())]
+    WrongKek(PathBuf),
+    /// The keys were wrapped anew since this process opened the database.
+    #[error("{} was given another key-encryption key meanwhile: start again with the new one", .0.display())]
+    Rotated(PathBuf),
+    /// A rotation to a third key-encryption key was asked for.
+    #[error("{} is on its way to another key-encryption key: finish that rotation first", .0.display())]
+    Rotating(PathBuf),
+    /// There is no keys database.
+    #[error("{} is missing, without which no file of a sealed lake can be read; put it back from where you keep its copy", .0.display())]
+    Missing(PathBuf),
+    /// There is one already.
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
+    /// The keys database is cut off, or is none.
+    #[error("the keys database {} is damaged: {what}; put it back from where you keep its copy", .path.display())]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The keys database was written by a newer program.
+    #[error("the keys database {} has the layout {found}, this program reads {known}", .path.display())]
+    Version {
+        /// The database.
+        path: PathBuf,
+        /// What it says.
+        found: i64,
+        /// What this program reads.
+        known: i64,
+    },
+    /// No key has this id.
+    #[error("{} has no key {id}: the key was destroyed by an erasure, or the database is an older copy", .path.display())]
+    UnknownKey {
+        /// The database.
+        path: PathBuf,
+        /// The key's id.
+        id: KeyId,
+    },
+    /// A sealed file was met in a lake that was opened as an open one.
+    #[error("a file is sealed with the key {0}, and the lake was opened without keys")]
+    Unopened(KeyId),
+    /// The system gave no random numbers.
+    #[error("the system gave no random numbers")]
+    Random,
+    /// A file could not be read or written.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// SQLite refused.
+    #[error("{}: {source}", .path.display())]
+    Sqlite {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl SealError {
+    /// For `map_err` on file system calls.
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> SealError {
+        let path = path.to_owned();
+        move |source| SealError::Io { action, path, source }
+    }
+
+    /// For `map_err` on SQLite calls: what a damaged file leads to is told from the rest.
+    pub(super) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> SealError {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let path = path.to_owned();
+        move |source| {
+            let path = path.clone();
+            let is_damage = matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+                || matches!(
+                    source,
+                    rusqlite::Error::SqlInputError { .. }
+                        | rusqlite::Error::InvalidColumnType(..)
+                        | rusqlite::Error::QueryReturnedNoRows
+                );
+            match is_damage {
+                true => SealError::Damaged {
+                    path,
+                    what: source.to_string(),
+                },
+                false => SealError::Sqlite { path, source },
+            }
+        }
+    }
+
+    /// Whether the same call may succeed later without anybody repairing anything.
+    pub fn retryable(&self) -> bool {
+        matches!(self, SealError::Sqlite { source, .. }
+            if source.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy))
+    }
+}

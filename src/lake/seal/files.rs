@@ -1,0 +1,25 @@
+//! The keys of a lake's files as those ask for them who commit files and erase.
+
+use std::collections::BTreeSet;
+
+use super::{FileKey, KeyId};
+use crate::lake::error::LakeError;
+use crate::lake::folder::Folder;
+
+impl Folder {
+    /// Makes the keys of files durable, before the catalog names these.
+    pub(in crate::lake) fn keep_keys<'k>(&self, keys: impl Iterator<Item = &'k FileKey>) -> Result<(), LakeError> {
+        let keys: Vec<FileKey> = keys.cloned().collect();
+        match keys.is_empty() {
+            true => Ok(()),
+            false => Ok(self.keys().keep(&keys)?),
+        }
+    }
+
+    /// Destroys all keys but these: what they open was erased, or is in no snapshot.
+    pub(in crate::lake) fn destroy_keys_but(&self, named: &BTreeSet<KeyId>) -> Result<(), LakeError> {
+        let all = self.keys().ids()?;
+        let gone: Vec<KeyId> = all.into_iter().filter(|id| !named.contains(id)).collect();
+        Ok(self.keys().destroy(&gone)?)
+    }
+}

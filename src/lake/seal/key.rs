@@ -1,0 +1,134 @@
+//! The key of one file, and the id by which everything but the keys database speaks of it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use zeroize::Zeroizing;
+
+use super::error::SealError;
+
+/// Bytes of a key: AES-256.
+pub const KEY_BYTES: usize = 32;
+const ID_BYTES: usize = 16;
+
+/// Names a file's key and tells nothing of it. Its text is 32 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId([u8; ID_BYTES]);
+
+impl KeyId {
+    /// The id as bytes, as Parquet's key metadata has it.
+    pub fn bytes(&self) -> &[u8; ID_BYTES] {
+        &self.0
+    }
+
+    /// The id of these bytes; `None` if it is none.
+    pub fn from_bytes(bytes: &[u8]) -> Option<KeyId> {
+        bytes.try_into().ok().map(KeyId)
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyId({self})")
+    }
+}
+
+/// A text that is no id of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no id of a key: it has 32 hexadecimal digits")]
+pub struct NoKeyId;
+
+impl FromStr for KeyId {
+    type Err = NoKeyId;
+
+    fn from_str(text: &str) -> Result<KeyId, NoKeyId> {
+        let bytes = from_digits(text).ok_or(NoKeyId)?;
+        KeyId::from_bytes(&bytes).ok_or(NoKeyId)
+    }
+}
+
+/// The bytes of hexadecimal digits. They may be a secret's.
+pub(super) fn from_digits(text: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let digit = |letter: &u8| char::from(*letter).to_digit(16).map(|digit| digit as u8);
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    let bytes: Option<Vec<u8>> = pairs
+        .iter()
+        .map(|[high, low]| Some(digit(high)? << 4 | digit(low)?))
+        .collect();
+    bytes.filter(|_| rest.is_empty()).map(Zeroizing::new)
+}
+
+/// The key of one file. Overwritten in memory when it is dropped.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FileKey {
+    id: KeyId,
+    secret: Zeroizing<[u8; KEY_BYTES]>,
+}
+
+impl FileKey {
+    /// A new key from the system's cryptographic source.
+    pub(super) fn random() -> Result<FileKey, SealError> {
+        let (mut id, mut secret) = ([0; ID_BYTES], Zeroizing::new([0; KEY_BYTES]));
+        aws_lc_rs::rand::fill(&mut id).map_err(|_| SealError::Random)?;
+        aws_lc_rs::rand::fill(&mut secret[..]).map_err(|_| SealError::Random)?;
+        Ok(FileKey { id: KeyId(id), secret })
+    }
+
+    pub(super) fn new(id: KeyId, secret: Zeroizing<[u8; KEY_BYTES]>) -> FileKey {
+        FileKey { id, secret }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// The key itself.
+    pub fn secret(&self) -> &[u8; KEY_BYTES] {
+        &self.secret
+    }
+}
+
+impl fmt::Debug for FileKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileKey").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_comes_back_from_its_text() {
+        let key = FileKey::random().unwrap();
+        let text = key.id().to_string();
+        assert_eq!((text.len(), text.parse()), (32, Ok(key.id())));
+        assert_eq!(KeyId::from_bytes(key.id().bytes()), Some(key.id()));
+        for bad in [
+            "",
+            "0",
+            &text[1..],
+            &format!("{text}00"),
+            &text.replace(&text[..1], "g"),
+        ] {
+            assert_eq!(bad.parse::<KeyId>(), Err(NoKeyId), "{bad}");
+        }
+        assert_ne!(FileKey::random().unwrap().secret(), key.secret());
+    }
+
+    #[test]
+    fn what_is_printed_of_a_key_is_its_id() {
+        let key = FileKey::new(KeyId([1; 16]), Zeroizing::new([0xab; 32]));
+        assert_eq!(
+            format!("{key:?}"),
+            "FileKey { id: KeyId(01010101010101010101010101010101), .. }"
+        );
+    }
+}

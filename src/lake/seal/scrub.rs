@@ -1,0 +1,69 @@
+//! Overwriting what a destruction leaves behind. `secure_delete` overwrites the rows. Copies of rows that SQLite
+//! moved within its file go by making the file anew (VACUUM), and the pages as they were before by overwriting the
+//! journal.
+//!
+//! What lies on a disk below the file system (snapshots, wear levelling) is out of this program's reach.
+
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::error::SealError;
+
+/// A larger file is not made anew: rows are appended in order of their numbers, so few are ever moved.
+const MAX_VACUUM: i64 = 64 << 20;
+
+/// The journal of a database.
+pub(super) fn journal(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-journal");
+    PathBuf::from(name)
+}
+
+/// Notes within a destruction's transaction that something is to be overwritten.
+pub(super) fn note(connection: &Connection) -> rusqlite::Result<()> {
+    connection
+        .execute("INSERT OR IGNORE INTO unscrubbed (number) VALUES (1)", [])
+        .map(drop)
+}
+
+/// Overwrites what is noted. Interrupted, it is done by the next.
+pub(super) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealError> {
+    let asked = SealError::sqlite(path);
+    let count = connection.query_row("SELECT count(*) FROM unscrubbed", [], |row| row.get::<_, i64>(0));
+    if count.map_err(&asked)? == 0 {
+        return Ok(());
+    }
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let bytes = number("page_count").map_err(&asked)? * number("page_size").map_err(&asked)?;
+    if bytes <= MAX_VACUUM {
+        connection.execute_batch("VACUUM").map_err(&asked)?;
+    }
+    // Under the exclusive lock there is no journal that anybody needs, and nobody begins one.
+    connection.execute_batch("BEGIN EXCLUSIVE").map_err(&asked)?;
+    let journal = journal(path);
+    let overwritten = overwrite(&journal).map_err(SealError::io("overwrite", &journal));
+    connection.execute_batch("ROLLBACK").map_err(&asked)?;
+    overwritten?;
+    connection.execute("DELETE FROM unscrubbed", []).map_err(&asked)?;
+    Ok(())
+}
+
+fn overwrite(journal: &Path) -> std::io::Result<()> {
+    let mut file = match OpenOptions::new().write(true).open(journal) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let zeros = [0; 64 << 10];
+    let mut left = file.metadata()?.len();
+    while left > 0 {
+        let now = left.min(zeros.len() as u64);
+        file.write_all(&zeros[..now as usize])?;
+        left -= now;
+    }
+    file.sync_all()?;
+    file.set_len(0)?;
+    file.sync_all()
+}

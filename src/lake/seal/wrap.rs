@@ -1,0 +1,120 @@
+//! Wrapping: AES-256-GCM under the key-encryption key. What a wrapped text is for is authenticated with it, so that
+//! none can take the place of another.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use zeroize::Zeroizing;
+
+use super::error::SealError;
+use super::kek::Kek;
+use super::key::{FileKey, KEY_BYTES, KeyId};
+
+/// The first byte of everything wrapped: how the rest is to be read.
+const VERSION: u8 = 1;
+/// What proves a key-encryption key is wrapped for, and what carries the one before it.
+const PROOF: &[u8] = b"proof";
+const EARLIER: &[u8] = b"earlier";
+
+/// A key-encryption key, ready to wrap.
+pub(super) struct Wrapping(RandomizedNonceKey);
+
+impl Wrapping {
+    pub(super) fn new(kek: &Kek) -> Result<Wrapping, SealError> {
+        // A key of 32 bytes is always taken.
+        let key = RandomizedNonceKey::new(&AES_256_GCM, kek.bytes()).map_err(|_| SealError::Random)?;
+        Ok(Wrapping(key))
+    }
+
+    /// A file's key, wrapped.
+    pub(super) fn wrap(&self, key: &FileKey) -> Result<Vec<u8>, SealError> {
+        self.seal(key.id().bytes(), key.secret())
+    }
+
+    /// The key of an id that was wrapped; `None` if this is not the key that wrapped it, or the bytes were changed.
+    pub(super) fn unwrap(&self, id: KeyId, wrapped: &[u8]) -> Option<FileKey> {
+        Some(FileKey::new(id, secret(&self.open(id.bytes(), wrapped)?)?))
+    }
+
+    /// By what this key is known again.
+    pub(super) fn proof(&self) -> Result<Vec<u8>, SealError> {
+        self.seal(PROOF, &[])
+    }
+
+    /// Whether a proof is this key's.
+    pub(super) fn proves(&self, proof: &[u8]) -> bool {
+        self.open(PROOF, proof).is_some()
+    }
+
+    /// The key-encryption key that this one takes the place of, wrapped.
+    pub(super) fn wrap_earlier(&self, kek: &Kek) -> Result<Vec<u8>, SealError> {
+        self.seal(EARLIER, kek.bytes())
+    }
+
+    pub(super) fn unwrap_earlier(&self, wrapped: &[u8]) -> Option<Kek> {
+        Some(Kek::new(secret(&self.open(EARLIER, wrapped)?)?))
+    }
+
+    fn seal(&self, what: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError> {
+        // Room for the tag: a longer allocation would leave the secret behind in the shorter one.
+        let mut text = Zeroizing::new(Vec::with_capacity(plain.len() + AES_256_GCM.tag_len()));
+        text.extend_from_slice(plain);
+        let sealed = self.0.seal_in_place_append_tag(Aad::from(what), &mut *text);
+        let nonce = sealed.map_err(|_| SealError::Random)?;
+        Ok([&[VERSION], nonce.as_ref().as_slice(), &text[..]].concat())
+    }
+
+    fn open(&self, what: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+        let (version, rest) = sealed.split_first()?;
+        let (nonce, text) = rest.split_at_checked(NONCE_LEN).filter(|_| *version == VERSION)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut text = Zeroizing::new(text.to_vec());
+        let length = self.0.open_in_place(nonce, Aad::from(what), &mut text).ok()?.len();
+        text.truncate(length);
+        Some(text)
+    }
+}
+
+impl std::fmt::Debug for Wrapping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Wrapping")
+    }
+}
+
+fn secret(bytes: &[u8]) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
+    let mut secret = Zeroizing::new([0; KEY_BYTES]);
+    let fits = bytes.len() == KEY_BYTES;
+    fits.then(|| secret.copy_from_slice(bytes))?;
+    Some(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrapped_opens_for_its_id_and_its_key_only() {
+        let (one, other) = (Kek::random().unwrap(), Kek::random().unwrap());
+        let (one, other) = (Wrapping::new(&one).unwrap(), Wrapping::new(&other).unwrap());
+        let (key, second) = (FileKey::random().unwrap(), FileKey::random().unwrap());
+        let wrapped = one.wrap(&key).unwrap();
+        assert!(one.unwrap(key.id(), &wrapped).unwrap() == key);
+        assert!(one.unwrap(second.id(), &wrapped).is_none() && other.unwrap(key.id(), &wrapped).is_none());
+        assert_ne!(one.wrap(&key).unwrap(), wrapped, "another nonce each time");
+        for at in 0..wrapped.len() {
+            let mut changed = wrapped.clone();
+            changed[at] ^= 1;
+            assert!(one.unwrap(key.id(), &changed).is_none(), "byte {at}");
+            assert!(one.unwrap(key.id(), &wrapped[..at]).is_none(), "byte {at}");
+        }
+        let proof = one.proof().unwrap();
+        assert!(one.proves(&proof) && !other.proves(&proof) && !one.proves(&wrapped));
+    }
+
+    #[test]
+    fn an_earlier_key_comes_back() {
+        let (old, new) = (Kek::random().unwrap(), Kek::random().unwrap());
+        let wrapping = Wrapping::new(&new).unwrap();
+        let earlier = wrapping.unwrap_earlier(&wrapping.wrap_earlier(&old).unwrap()).unwrap();
+        assert!(earlier.bytes() == old.bytes());
+        assert!(wrapping.unwrap_earlier(&wrapping.proof().unwrap()).is_none());
+    }
+}

@@ -1,0 +1,91 @@
+//! The kind of lake that tests make: open ones, or sealed ones in a process that `sealed::kinds` has started for it. And what of a lake's
+//! files is read past the program, by the Parquet library alone.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::encryption::decrypt::{FileDecryptionProperties, KeyRetriever};
+use parquet::errors::{ParquetError, Result};
+use tabularium::lake::seal::KeyStore;
+use tabularium::lake::{KekSource, Keys, Lake, LakeOptions, deletes};
+
+/// Set where tests make sealed lakes.
+pub(crate) const SEALED: &str = "TABULARIUM_TEST_SEALED";
+/// A key-encryption key for these, in the variable from which the program takes one.
+pub(crate) const KEK: (&str, &str) = (
+    "TABULARIUM_LAKE_KEY",
+    "6f1d7f0f5b6c4d3e2a190817263544536271809fa0b1c2d3e4f5061728394a5b",
+);
+
+/// Whether tests of this process make sealed lakes.
+pub(crate) fn is_sealed() -> bool {
+    std::env::var_os(SEALED).is_some()
+}
+
+/// What makes a lake of the kind that is tested.
+pub(crate) fn options() -> LakeOptions {
+    LakeOptions {
+        sealed: is_sealed().then_some(true),
+        ..LakeOptions::default()
+    }
+}
+
+/// The lake in a folder; a new one of the kind that is tested.
+pub(crate) fn open_or_create(dir: impl AsRef<Path>) -> Lake {
+    Lake::open_or_create_with(dir, options()).unwrap()
+}
+
+/// What `tabularium import` takes to make a lake of the kind that is tested.
+pub(crate) fn flags() -> &'static [&'static str] {
+    if is_sealed() { &["--sealed"] } else { &[] }
+}
+
+/// The keys of the lake in which a data file lies.
+pub(crate) fn keys_of(file: &Path) -> Keys {
+    let folder = file.ancestors().find(|folder| folder.join("keys.sqlite").exists());
+    folder.map_or_else(Keys::none, |folder| {
+        let kek = KekSource::default().load().unwrap();
+        Keys::of(KeyStore::open(folder, kek).unwrap())
+    })
+}
+
+/// The deleted positions of a delete file of a lake.
+pub(crate) fn deleted(path: &Path) -> Vec<u64> {
+    deletes::read(path, &keys_of(path)).unwrap()
+}
+
+/// A reader of a lake's Parquet file that knows nothing of the program, but for the file's key.
+pub(crate) fn parquet(path: &Path) -> ParquetRecordBatchReaderBuilder<File> {
+    try_parquet(path).unwrap()
+}
+
+/// The same of a file that may be none.
+pub(crate) fn try_parquet(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+    let options = ArrowReaderOptions::new();
+    let keys = keys_of(path);
+    let options = match keys.seals() {
+        true => {
+            let retriever = Arc::new(Retriever(keys));
+            options.with_file_decryption_properties(FileDecryptionProperties::with_key_retriever(retriever).build()?)
+        }
+        false => options,
+    };
+    ParquetRecordBatchReaderBuilder::try_new_with_options(File::open(path).unwrap(), options)
+}
+
+/// Gives the Parquet library the key that a file names.
+struct Retriever(Keys);
+
+impl KeyRetriever for Retriever {
+    fn retrieve_key(&self, metadata: &[u8]) -> Result<Vec<u8>> {
+        let id = std::str::from_utf8(metadata).ok().and_then(|text| text.parse().ok());
+        let id = id.ok_or_else(|| ParquetError::General("no id of a key".to_owned()))?;
+        let key = self
+            .0
+            .key(&id)
+            .map_err(|error| ParquetError::External(Box::new(error)))?;
+        Ok(key.secret().to_vec())
+    }
+}

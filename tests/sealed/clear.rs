@@ -1,0 +1,112 @@
+//! Nothing that names a person, or says what a person has, stands in clear anywhere in the folder.
+
+use std::collections::BTreeSet;
+
+use aho_corasick::AhoCorasick;
+use serde_json::Value;
+
+use super::{Scene, people};
+
+/// Every text of a value that tells something: ids, names, dates, codes with a digit, what is displayed.
+fn telling(value: &Value, key: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => members.iter().for_each(|(key, value)| telling(value, key, found)),
+        Value::Array(items) => items.iter().for_each(|item| telling(item, key, found)),
+        Value::String(text) => {
+            let has_digit = text.contains(|letter: char| letter.is_ascii_digit());
+            let tells = match key {
+                "id" | "birthDate" | "family" | "given" | "reference" => true,
+                "code" => has_digit,
+                "value" | "valueString" | "line" => has_digit || text.contains(' '),
+                // Single words are names of columns as well.
+                "display" | "text" => text.contains(' '),
+                _ => false,
+            };
+            // Shorter texts stand by chance in what is encrypted.
+            if tells && text.len() >= 6 {
+                found.insert(text.clone());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn assert_nothing_in_clear(scene: &Scene, records: &[Value], when: &str) {
+    let mut found = BTreeSet::new();
+    records.iter().for_each(|record| telling(record, "", &mut found));
+    let found: Vec<String> = found.into_iter().collect();
+    assert!(found.len() > 20);
+    let any = AhoCorasick::new(&found).unwrap();
+    for (path, bytes) in scene.bytes() {
+        let shown = path.strip_prefix(scene.data()).unwrap().display().to_string();
+        let in_name = any.find(&shown).map(|found| found.pattern());
+        let at = in_name.or_else(|| any.find(&bytes).map(|found| found.pattern()));
+        assert_eq!(at.map(|at| &found[at.as_usize()]), None, "in {shown} {when}");
+    }
+}
+
+#[test]
+fn nothing_of_the_records_stands_in_the_folder() {
+    let mut records = people(40);
+    let scene = Scene::with(&records);
+    assert_nothing_in_clear(&scene, &records, "after an import");
+    assert_eq!(scene.resources().len(), 80);
+
+    for record in records.iter_mut().step_by(3) {
+        record["language"] = "de".into();
+    }
+    scene.import(&records, &[]);
+    assert_nothing_in_clear(&scene, &records, "after a second import");
+    scene.done("compact", &[]);
+    assert_nothing_in_clear(&scene, &records, "after a compaction");
+    scene.done("erase", &["--yes", "--patient", "person-0007"]);
+    assert_nothing_in_clear(&scene, &records, "after an erasure");
+    assert_eq!(scene.resources().len(), 78);
+    scene.done("check", &["--rows"]);
+}
+
+#[test]
+fn nothing_of_a_population_stands_in_the_folder() {
+    let scene = Scene::new();
+    let generated = scene.dir.path().join("generated");
+    let made = std::process::Command::new(super::PROGRAM)
+        .args(["generate", "--patients", "2", "--seed", "5", "--out"])
+        .arg(&generated)
+        .output()
+        .unwrap();
+    assert!(made.status.success());
+    let mut records: Vec<Value> = Vec::new();
+    for path in crate::harness::lake::files_below(&generated) {
+        let text = std::fs::read_to_string(path).unwrap();
+        records.extend(text.lines().map(|line| serde_json::from_str(line).unwrap()));
+    }
+    scene.done("import", &["--sealed", "--normalize", generated.to_str().unwrap()]);
+    assert_nothing_in_clear(&scene, &records, "after an import");
+}
+
+#[test]
+fn the_catalog_tells_of_three_columns_only() {
+    let scene = Scene::with(&people(3));
+    let catalog = rusqlite::Connection::open(scene.data().join("catalog.sqlite")).unwrap();
+    let names = |sql: &str| -> Vec<String> {
+        let mut statement = catalog.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    for statistics in ["ducklake_file_column_stats", "ducklake_table_column_stats"] {
+        let told = names(&format!(
+            "SELECT DISTINCT c.column_name FROM {statistics} s
+             JOIN ducklake_column c ON c.table_id = s.table_id AND c.column_id = s.column_id ORDER BY 1"
+        ));
+        assert_eq!(told, ["last_updated", "owner", "version"], "{statistics}");
+    }
+    // What DuckLake has a key in is the id of one.
+    let ids = names("SELECT encryption_key FROM ducklake_data_file ORDER BY 1");
+    let mut kept: Vec<String> = scene.keys().ids().unwrap().iter().map(ToString::to_string).collect();
+    kept.sort();
+    assert_eq!(ids, kept);
+    assert_eq!(
+        names("SELECT value FROM ducklake_metadata WHERE key = 'encrypted'"),
+        ["true"]
+    );
+}

@@ -1,0 +1,131 @@
+//! Whoever was erased is read from no copy of the files, with every key that is left.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rusqlite::Connection;
+
+use super::{Scene, people, texts};
+
+/// Copies of all Parquet files of the lake.
+fn copied(scene: &Scene, to: &str) -> BTreeMap<PathBuf, PathBuf> {
+    let folder = scene.dir.path().join(to);
+    std::fs::create_dir_all(&folder).unwrap();
+    let files = scene
+        .bytes()
+        .into_keys()
+        .filter(|path| path.extension().is_some_and(|ending| ending == "parquet"));
+    let copy = |path: PathBuf| {
+        let copy = folder.join(path.file_name().unwrap());
+        std::fs::copy(&path, &copy).unwrap();
+        (path, copy)
+    };
+    files.map(copy).collect()
+}
+
+/// Which of these copies can be read, and whether one of them has this text.
+fn readable(scene: &Scene, copies: &BTreeMap<PathBuf, PathBuf>, text: &str) -> (usize, bool) {
+    let keys = scene.keys();
+    let is_data = |copy: &&PathBuf| !copy.to_string_lossy().ends_with("-delete.parquet");
+    let read: Vec<Vec<String>> = copies
+        .values()
+        .filter(is_data)
+        .filter_map(|copy| texts(copy, &keys).ok())
+        .collect();
+    let has_text = read.iter().flatten().any(|resource| resource.contains(text));
+    (read.len(), has_text)
+}
+
+#[test]
+fn an_older_copy_of_a_file_stays_unreadable() {
+    let scene = Scene::with(&people(30));
+    scene.import(&people(32)[60..], &[]);
+    let copies = copied(&scene, "before");
+    let data_files = copies.len();
+    assert_eq!(readable(&scene, &copies, "Zwiebelturm0007"), (data_files, true));
+    scene.done("erase", &["--yes", "--patient", "person-0007"]);
+    let (left, found) = readable(&scene, &copies, "Zwiebelturm0007");
+    // The files of the second import held nothing of the person.
+    assert_eq!((left, found), (data_files - 2, false));
+    assert_eq!(scene.resources().len(), 62);
+    assert!(
+        !scene
+            .resources()
+            .iter()
+            .any(|resource| resource.contains("person-0007"))
+    );
+    // Every key that is left is a file's.
+    let catalog = Connection::open(scene.data().join("catalog.sqlite")).unwrap();
+    let named: u64 = catalog
+        .query_row(
+            "SELECT (SELECT count(encryption_key) FROM ducklake_data_file) + (SELECT count(encryption_key) FROM ducklake_delete_file)",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(scene.keys().ids().unwrap().len() as u64, named);
+    scene.done("check", &["--rows"]);
+}
+
+/// Compaction writes people's rows into new files, and the old ones go an hour later. Their keys went nowhere: a copy of such a file showed
+/// somebody who was erased since.
+#[test]
+fn a_copy_from_before_a_compaction_stays_unreadable_as_well() {
+    let scene = Scene::with(&people(10));
+    scene.import(&people(12)[20..], &[]);
+    let copies = copied(&scene, "before");
+    scene.done("compact", &[]);
+    // As if the hour was over.
+    let options = tabularium::lake::LakeOptions {
+        kek: scene.kek(),
+        retention: std::time::Duration::ZERO,
+        clock: std::sync::Arc::new(tabularium::lake::clock::ManualClock::at(4_000_000_000_000_000)),
+        ..Default::default()
+    };
+    let lake = tabularium::lake::Lake::open_with(scene.data(), options).unwrap();
+    let mut writer = lake.writer().unwrap();
+    assert!(writer.expire().unwrap().files > 0);
+    drop(writer);
+    // A backup is still readable until somebody is erased.
+    assert!(readable(&scene, &copies, "Zwiebelturm0003").1);
+    scene.done("erase", &["--yes", "--patient", "person-0003"]);
+    assert!(!readable(&scene, &copies, "Zwiebelturm0003").1);
+    assert_eq!(scene.resources().len(), 22);
+}
+
+/// The exchange of files was recorded and the process killed before it destroyed the keys: the record said that the erasure is over, and
+/// the key stayed.
+#[test]
+fn the_next_writer_destroys_keys_that_a_killed_erasure_has_left() {
+    let scene = Scene::with(&people(5));
+    let copies = copied(&scene, "before");
+    let keys = scene.data().join("keys.sqlite");
+    let before = std::fs::read(&keys).unwrap();
+    scene.done("erase", &["--yes", "--patient", "person-0002"]);
+    let new: Vec<_> = scene.keys().ids().unwrap();
+    assert!(!readable(&scene, &copies, "Zwiebelturm0002").1);
+
+    // The old keys are put beside the new ones, and the note that they are to go.
+    let kek = || scene.kek().load().unwrap();
+    let earlier = scene.dir.path().join("earlier");
+    std::fs::create_dir(&earlier).unwrap();
+    std::fs::write(earlier.join("keys.sqlite"), before).unwrap();
+    let old = tabularium::lake::seal::KeyStore::open(&earlier, kek()).unwrap();
+    let all: Vec<_> = old.ids().unwrap().iter().map(|id| old.key(id).unwrap()).collect();
+    let gone: Vec<_> = all.into_iter().filter(|key| !new.contains(&key.id())).collect();
+    assert!(!gone.is_empty());
+    scene.keys().keep(&gone).unwrap();
+    assert!(readable(&scene, &copies, "Zwiebelturm0002").1);
+    let catalog = Connection::open(scene.data().join("catalog.sqlite")).unwrap();
+    catalog
+        .execute(
+            "INSERT INTO ducklake_metadata VALUES ('tabularium.keys_to_destroy', '1', NULL, NULL)",
+            [],
+        )
+        .unwrap();
+    drop(catalog);
+    scene.import(&people(1), &[]);
+    assert!(!readable(&scene, &copies, "Zwiebelturm0002").1);
+    assert_eq!(scene.keys().ids().unwrap(), new);
+    assert_eq!(scene.resources().len(), 8);
+}

@@ -1,0 +1,44 @@
+//! What holds of open lakes holds of sealed ones: tests of other modules, run again in a process in which every lake is sealed.
+
+use std::process::Command;
+
+use crate::harness::kind::{KEK, SEALED, is_sealed};
+
+/// Modules whose tests run again.
+const MODULES: [&str; 10] = [
+    "isolation::",
+    "catalog::",
+    "compaction::",
+    "crash::",
+    "erase::",
+    "erase_all::",
+    "search::joins::",
+    "search::newest::",
+    "views::erased::",
+    "walk::",
+];
+
+#[test]
+fn the_same_tests_hold_over_sealed_lakes() {
+    if is_sealed() {
+        return;
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(MODULES).env(SEALED, "1").env(KEK.0, KEK.1);
+    // The kills of a crash test are many enough over open lakes.
+    let output = again.env("TABULARIUM_KILLS", "2").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let tail: Vec<&str> = said.lines().rev().take(60).collect();
+    let tail: Vec<&str> = tail.into_iter().rev().collect();
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        tail.join("\n"),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let ran = said
+        .lines()
+        .filter(|line| line.starts_with("test ") && line.ends_with("... ok"))
+        .count();
+    assert!(ran > 60, "{ran} tests ran");
+}

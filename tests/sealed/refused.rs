@@ -1,0 +1,117 @@
+//! A sealed lake without its keys, and lakes of the other kind: one sentence, exit code 2, and nothing is lost.
+
+use super::{Scene, people, stderr};
+
+/// Every command that opens the lake says this and changes nothing.
+fn assert_refused(scene: &Scene, kek: Option<&str>, says: &str) {
+    let before = scene.bytes();
+    let input = scene.input(&people(1));
+    let erase = ["--yes", "--patient", "person-0001"];
+    let of = [
+        ("import", vec![input.to_str().unwrap()]),
+        ("compact", vec![]),
+        ("check", vec![]),
+        ("check", vec!["--adopt"]),
+        ("info", vec![]),
+        ("erase", erase.to_vec()),
+        ("serve", vec!["--listen", "127.0.0.1:0"]),
+    ];
+    for (command, arguments) in of {
+        let output = scene.run_with(command, &arguments, kek);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{command}: {said}");
+        assert!(said.contains(says), "{command}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{command}: {said}");
+    }
+    let after = scene.bytes();
+    let changed = |path: &&std::path::PathBuf| before.get(*path) != after.get(*path);
+    let changed: Vec<_> = before.keys().chain(after.keys()).filter(changed).collect();
+    assert!(changed.is_empty(), "{changed:?}");
+}
+
+#[test]
+fn without_its_keys_a_sealed_lake_is_left_alone() {
+    let scene = Scene::with(&people(5));
+    let other = "00".repeat(32);
+    assert_refused(&scene, None, "give its key-encryption key with --key-file");
+    assert_refused(&scene, Some(&other), "the key-encryption key given is not the one of");
+    assert_refused(
+        &scene,
+        Some("no key"),
+        "is neither 64 hexadecimal digits nor 32 bytes in base64",
+    );
+
+    let keys = scene.data().join("keys.sqlite");
+    let whole = std::fs::read(&keys).unwrap();
+    std::fs::write(&keys, &whole[..whole.len() / 2]).unwrap();
+    assert_refused(&scene, Some(super::KEK.1), "is damaged");
+    std::fs::write(&keys, b"").unwrap();
+    assert_refused(&scene, Some(super::KEK.1), "is damaged");
+    std::fs::remove_file(&keys).unwrap();
+    assert_refused(&scene, Some(super::KEK.1), "keys.sqlite is missing");
+
+    std::fs::write(&keys, whole).unwrap();
+    scene.done("check", &["--rows"]);
+    assert_eq!(scene.resources().len(), 10);
+}
+
+#[test]
+fn a_new_catalog_is_not_made_without_the_keys() {
+    let scene = Scene::with(&people(5));
+    std::fs::remove_file(scene.data().join("catalog.sqlite")).unwrap();
+    let before = scene.bytes();
+    let output = scene.run_with("check", &["--adopt"], None);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("give its key-encryption key"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(scene.bytes() == before);
+    scene.done("check", &["--adopt"]);
+    assert_eq!(scene.resources().len(), 10);
+}
+
+#[test]
+fn what_kind_a_lake_is_stays_as_it_was_made() {
+    let scene = Scene::new();
+    scene.import(&people(2), &[]);
+    let input = scene.input(&people(3));
+    let before = scene.bytes();
+    for (command, arguments) in [
+        ("import", vec!["--sealed", input.to_str().unwrap()]),
+        ("serve", vec!["--sealed"]),
+    ] {
+        let output = scene.run(command, &arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("is not sealed; a lake is sealed when it is made"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    assert!(scene.bytes() == before);
+
+    let sealed = Scene::with(&people(2));
+    sealed.import(&people(3), &[]);
+    sealed.import(&people(4), &["--sealed"]);
+    assert_eq!(sealed.resources().len(), 8);
+    for path in sealed
+        .bytes()
+        .into_keys()
+        .filter(|path| path.to_string_lossy().ends_with(".parquet"))
+    {
+        assert!(std::fs::read(&path).unwrap().ends_with(b"PARE"), "{}", path.display());
+    }
+}
+
+#[test]
+fn an_empty_lake_becomes_a_sealed_one() {
+    let scene = Scene::new();
+    drop(tabularium::lake::Lake::open_or_create(scene.data()).unwrap());
+    let without = scene.run_with("import", &["--sealed", scene.input(&people(1)).to_str().unwrap()], None);
+    assert_eq!(without.status.code(), Some(2), "{}", stderr(&without));
+    scene.import(&people(2), &["--sealed"]);
+    scene.done("check", &["--rows"]);
+    assert_eq!(scene.resources().len(), 4);
+}
