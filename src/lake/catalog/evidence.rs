@@ -68,6 +68,50 @@ pub(in crate::lake) fn entries(
     Ok(found)
 }
 
+/// A row of `tabularium_evidence`, as it stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::lake) struct KeptEvidence {
+    subject: String,
+    before: LakeStanding,
+    entry: String,
+}
+
+/// All that was done and that nobody has taken yet.
+pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEvidence>, LakeError> {
+    if !has_table(connection)? {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT subject, snapshot, erasures, entry FROM tabularium_evidence ORDER BY evidence_id";
+    let mut statement = connection.prepare(sql)?;
+    let kept = statement.query_map([], |row| {
+        Ok(KeptEvidence {
+            subject: row.get(0)?,
+            before: LakeStanding {
+                snapshot: row.get(1)?,
+                erasures: row.get(2)?,
+            },
+            entry: row.get(3)?,
+        })
+    })?;
+    Ok(kept.collect::<Result<_, _>>()?)
+}
+
+/// Has a new catalog keep what an earlier one had kept.
+pub(in crate::lake) fn put_entries(connection: &mut Connection, kept: &[KeptEvidence]) -> Result<(), LakeError> {
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(TABLE)?;
+    let sql = "INSERT INTO tabularium_evidence (subject, snapshot, erasures, entry) VALUES (?, ?, ?, ?)";
+    for one in kept {
+        let values = params![one.subject, one.before.snapshot, one.before.erasures, one.entry];
+        transaction.prepare_cached(sql)?.execute(values)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
 /// Forgets what was done for subjects.
 pub(in crate::lake) fn forget_entries(connection: &mut Connection, subjects: &[String]) -> Result<(), LakeError> {
     if !has_table(connection)? {

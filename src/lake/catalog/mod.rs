@@ -30,7 +30,7 @@ pub(super) use erasure::{
     Exchange, NewPeriod, StoredFile, count_on as count_erasures_on, empty_log, epoch, exchange, has_keys_to_destroy,
     have_keys_destroyed, keys_are_destroyed, named_keys, oldest_snapshot, reached, record, unfinished,
 };
-pub(super) use evidence::{entries, forget_entries, search};
+pub(super) use evidence::{KeptEvidence, all_entries, entries, forget_entries, put_entries, search};
 pub use expire::Expired;
 pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};
