@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::create::owner_key;
 use super::erasure::{epoch, intents};
-use crate::lake::erase::{Entry, ErasedIds, LakeStanding, subject};
+use crate::lake::erase::{Entry, ErasedFile, ErasedIds, LakeStanding, subject};
 use crate::lake::error::LakeError;
 
 const TABLE: &str = "
@@ -40,6 +40,27 @@ pub(super) fn keep_entries(
         // Texts and numbers always become JSON.
         let text = serde_json::to_string(&entry).unwrap_or_default();
         insert.execute(params![subject(key, intent), snapshot, erasures, text])?;
+    }
+    Ok(())
+}
+
+/// Keeps what became of files for subjects, in the transaction that does it.
+pub(super) fn keep_files(
+    transaction: &Connection,
+    snapshot: u64,
+    files: Vec<(String, ErasedFile)>,
+) -> Result<(), LakeError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    transaction.execute_batch(TABLE)?;
+    let erasures = epoch(transaction)?;
+    let sql = "INSERT INTO tabularium_evidence (subject, snapshot, erasures, entry) VALUES (?, ?, ?, ?)";
+    let mut insert = transaction.prepare_cached(sql)?;
+    for (subject, file) in files {
+        // Texts and numbers always become JSON.
+        let text = serde_json::to_string(&Entry::File(file)).unwrap_or_default();
+        insert.execute(params![subject, snapshot, erasures, text])?;
     }
     Ok(())
 }
