@@ -26,6 +26,7 @@ mod health_links;
 mod http;
 mod import;
 mod isolation;
+mod keys;
 mod link;
 mod live;
 mod normalize;
