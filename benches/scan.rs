@@ -105,7 +105,9 @@ fn lake() -> Lake {
             if shredder.len() == 32_768 || at == last {
                 let batch = shredder.finish().unwrap();
                 let schema = transaction.adopt(Mode::Live, ty, &batch.schema()).unwrap();
-                let out = out.get_or_insert_with(|| FileWriter::create(&path, ty, &schema, order.len(), transaction.keys()).unwrap());
+                let out = out.get_or_insert_with(|| {
+                    FileWriter::create(&path, ty, &schema, order.len(), transaction.keys()).unwrap()
+                });
                 out.write(&batch).unwrap();
             }
         }

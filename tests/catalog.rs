@@ -204,10 +204,7 @@ fn deletions_add_up_and_a_file_without_rows_ends() {
     assert!(table(&none).files.is_empty());
     assert_eq!((table(&none).rows, table(&none).bytes), (0, 0));
     // The picture from before still reads its own.
-    assert_eq!(
-        kind::deleted(&table(&one).files[0].deletes.as_ref().unwrap().path),
-        [2]
-    );
+    assert_eq!(kind::deleted(&table(&one).files[0].deletes.as_ref().unwrap().path), [2]);
 }
 
 #[test]

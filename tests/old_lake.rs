@@ -108,7 +108,11 @@ fn the_first_formats_lake_reads_writes_and_compacts() {
     check_answers(lake.path());
     // Files that had nobody to be merged with were written anew as well: from now on each page is compared, and no text has to be.
     for file in compacted.tables.values().flat_map(|table| &table.files) {
-        assert!(verify(&file.path, &tabularium::lake::Keys::none()).unwrap().pages > 0, "{}", file.path.display());
+        assert!(
+            verify(&file.path, &tabularium::lake::Keys::none()).unwrap().pages > 0,
+            "{}",
+            file.path.display()
+        );
     }
     run(&["compact"], lake.path(), "");
     let again = Lake::open(lake.path()).unwrap().picture();

@@ -226,7 +226,12 @@ impl<'w> Session<'w> {
         };
         let transaction = writer.begin();
         let base = Arc::clone(transaction.base());
-        let library = Library::new(Arc::clone(&base), transaction.keys().clone(), options.mode, &options.application);
+        let library = Library::new(
+            Arc::clone(&base),
+            transaction.keys().clone(),
+            options.mode,
+            &options.application,
+        );
         let library = if synced.is_some() {
             library.unconsulted()
         } else {

@@ -267,20 +267,28 @@ impl<'w> Store<'w> {
         let wanted: FxHashMap<&str, u32> = chains.iter().map(id).zip(0..).collect();
         for (at, file) in (0..).zip(pending) {
             if wanted.keys().any(|id| file.ids.check(*id)) {
-                Opened::open(&file.file.path, self.transaction.keys())?.find(&self.options.application, &wanted, |chain, row| {
-                    if !file.dropped.contains(row.row) {
-                        present[chain as usize].pending = Some(Current { file: at, row });
-                    }
-                })?;
+                Opened::open(&file.file.path, self.transaction.keys())?.find(
+                    &self.options.application,
+                    &wanted,
+                    |chain, row| {
+                        if !file.dropped.contains(row.row) {
+                            present[chain as usize].pending = Some(Current { file: at, row });
+                        }
+                    },
+                )?;
             }
         }
         for (at, file) in (0..).zip(base) {
             let deleted = deleted_rows(file, self.transaction.keys())?;
-            Opened::open(&file.path, self.transaction.keys())?.find(&self.options.application, &wanted, |chain, row| {
-                if !deleted.contains(row.row) {
-                    present[chain as usize].base = Some(Current { file: at, row });
-                }
-            })?;
+            Opened::open(&file.path, self.transaction.keys())?.find(
+                &self.options.application,
+                &wanted,
+                |chain, row| {
+                    if !deleted.contains(row.row) {
+                        present[chain as usize].base = Some(Current { file: at, row });
+                    }
+                },
+            )?;
         }
         Ok(present)
     }

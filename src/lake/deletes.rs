@@ -80,12 +80,7 @@ fn read_columns(path: &Path, keys: &Keys, columns: &[&str]) -> Result<(Option<St
 }
 
 /// Writes the delete file of `data_file` (its path below the lake's data folder). `positions` ascend, each once.
-pub(super) fn write(
-    path: &Path,
-    data_file: &str,
-    positions: &[u64],
-    keys: &Keys,
-) -> Result<WrittenDeletes, LakeError> {
+pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys) -> Result<WrittenDeletes, LakeError> {
     let id = |id: &str| [(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_owned())].into();
     let schema = Arc::new(Schema::new(vec![
         Field::new("file_path", DataType::Utf8, false).with_metadata(id(FILE_PATH_ID)),
@@ -106,8 +101,8 @@ pub(super) fn write(
         .create_new(true)
         .open(path)
         .map_err(LakeError::io("write", path))?;
-    let mut writer =
-        ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties.build())).map_err(LakeError::parquet("write", path))?;
+    let mut writer = ArrowWriter::try_new(file, Arc::clone(&schema), Some(properties.build()))
+        .map_err(LakeError::parquet("write", path))?;
     for part in positions.chunks(65_536) {
         let paths = StringArray::from_iter_values(std::iter::repeat_n(data_file, part.len()));
         let pos = Int64Array::from_iter_values(part.iter().map(|pos| *pos as i64));

@@ -412,7 +412,11 @@ fn unlocked(folder: Folder, reader: &Connection, options: &LakeOptions) -> Resul
         let dir = folder.path().to_owned();
         return Err(LakeError::OtherKind { dir, is_sealed });
     }
-    if is_sealed { folder.unlock(&options.kek) } else { Ok(folder) }
+    if is_sealed {
+        folder.unlock(&options.kek)
+    } else {
+        Ok(folder)
+    }
 }
 
 fn folder(dir: &Path) -> Result<Folder, LakeError> {

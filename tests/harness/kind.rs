@@ -82,7 +82,10 @@ impl KeyRetriever for Retriever {
     fn retrieve_key(&self, metadata: &[u8]) -> Result<Vec<u8>> {
         let id = std::str::from_utf8(metadata).ok().and_then(|text| text.parse().ok());
         let id = id.ok_or_else(|| ParquetError::General("no id of a key".to_owned()))?;
-        let key = self.0.key(&id).map_err(|error| ParquetError::External(Box::new(error)))?;
+        let key = self
+            .0
+            .key(&id)
+            .map_err(|error| ParquetError::External(Box::new(error)))?;
         Ok(key.secret().to_vec())
     }
 }

@@ -8,17 +8,31 @@ fn a_changed_byte_is_found() {
     let is_data = |path: &std::path::PathBuf| path.to_string_lossy().contains("/Observation/");
     let path = scene.bytes().into_keys().find(is_data).unwrap();
     let whole = std::fs::read(&path).unwrap();
-    for at in [1, 40, whole.len() / 3, whole.len() / 2, whole.len() - 60, whole.len() - 6] {
+    for at in [
+        1,
+        40,
+        whole.len() / 3,
+        whole.len() / 2,
+        whole.len() - 60,
+        whole.len() - 6,
+    ] {
         let mut changed = whole.clone();
         changed[at] ^= 4;
         std::fs::write(&path, changed).unwrap();
         let output = scene.run("check", &[]);
         assert_eq!(output.status.code(), Some(3), "byte {at}: {}", stderr(&output));
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(said.contains(path.file_name().unwrap().to_str().unwrap()), "byte {at}: {said}");
+        assert!(
+            said.contains(path.file_name().unwrap().to_str().unwrap()),
+            "byte {at}: {said}"
+        );
     }
     // A file of the same lake in its place, whole by itself.
-    let other = scene.bytes().into_keys().find(|path| path.to_string_lossy().contains("/Patient/")).unwrap();
+    let other = scene
+        .bytes()
+        .into_keys()
+        .find(|path| path.to_string_lossy().contains("/Patient/"))
+        .unwrap();
     std::fs::copy(&other, &path).unwrap();
     assert_eq!(scene.run("check", &[]).status.code(), Some(3));
     std::fs::write(&path, whole).unwrap();
@@ -29,12 +43,18 @@ fn a_changed_byte_is_found() {
 fn a_new_catalog_has_the_rows_and_is_sealed() {
     let scene = Scene::with(&people(20));
     let mut changed = people(20);
-    changed.iter_mut().step_by(4).for_each(|record| record["language"] = "de".into());
+    changed
+        .iter_mut()
+        .step_by(4)
+        .for_each(|record| record["language"] = "de".into());
     scene.import(&changed, &[]);
     scene.done("erase", &["--yes", "--patient", "person-0004"]);
     let before = scene.resources();
     for lost in [&["catalog.sqlite"][..], &["catalog.sqlite", "catalog.mark"]] {
-        let kept: Vec<_> = lost.iter().map(|name| (scene.data().join(name), std::fs::read(scene.data().join(name)))).collect();
+        let kept: Vec<_> = lost
+            .iter()
+            .map(|name| (scene.data().join(name), std::fs::read(scene.data().join(name))))
+            .collect();
         kept.iter().for_each(|(path, _)| std::fs::remove_file(path).unwrap());
         let output = scene.run("check", &["--adopt"]);
         if lost.len() == 1 {
@@ -45,7 +65,8 @@ fn a_new_catalog_has_the_rows_and_is_sealed() {
         } else {
             // Without the owner key nobody's records can be told from another's.
             assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-            kept.iter().for_each(|(path, bytes)| std::fs::write(path, bytes.as_ref().unwrap()).unwrap());
+            kept.iter()
+                .for_each(|(path, bytes)| std::fs::write(path, bytes.as_ref().unwrap()).unwrap());
             scene.done("check", &["--rows"]);
         }
     }

@@ -11,7 +11,10 @@ use super::{Scene, people, texts};
 fn copied(scene: &Scene, to: &str) -> BTreeMap<PathBuf, PathBuf> {
     let folder = scene.dir.path().join(to);
     std::fs::create_dir_all(&folder).unwrap();
-    let files = scene.bytes().into_keys().filter(|path| path.extension().is_some_and(|ending| ending == "parquet"));
+    let files = scene
+        .bytes()
+        .into_keys()
+        .filter(|path| path.extension().is_some_and(|ending| ending == "parquet"));
     let copy = |path: PathBuf| {
         let copy = folder.join(path.file_name().unwrap());
         std::fs::copy(&path, &copy).unwrap();
@@ -24,7 +27,11 @@ fn copied(scene: &Scene, to: &str) -> BTreeMap<PathBuf, PathBuf> {
 fn readable(scene: &Scene, copies: &BTreeMap<PathBuf, PathBuf>, text: &str) -> (usize, bool) {
     let keys = scene.keys();
     let is_data = |copy: &&PathBuf| !copy.to_string_lossy().ends_with("-delete.parquet");
-    let read: Vec<Vec<String>> = copies.values().filter(is_data).filter_map(|copy| texts(copy, &keys).ok()).collect();
+    let read: Vec<Vec<String>> = copies
+        .values()
+        .filter(is_data)
+        .filter_map(|copy| texts(copy, &keys).ok())
+        .collect();
     let has_text = read.iter().flatten().any(|resource| resource.contains(text));
     (read.len(), has_text)
 }
@@ -41,7 +48,12 @@ fn an_older_copy_of_a_file_stays_unreadable() {
     // The files of the second import held nothing of the person.
     assert_eq!((left, found), (data_files - 2, false));
     assert_eq!(scene.resources().len(), 62);
-    assert!(!scene.resources().iter().any(|resource| resource.contains("person-0007")));
+    assert!(
+        !scene
+            .resources()
+            .iter()
+            .any(|resource| resource.contains("person-0007"))
+    );
     // Every key that is left is a file's.
     let catalog = Connection::open(scene.data().join("catalog.sqlite")).unwrap();
     let named: u64 = catalog
@@ -106,7 +118,10 @@ fn the_next_writer_destroys_keys_that_a_killed_erasure_has_left() {
     assert!(readable(&scene, &copies, "Zwiebelturm0002").1);
     let catalog = Connection::open(scene.data().join("catalog.sqlite")).unwrap();
     catalog
-        .execute("INSERT INTO ducklake_metadata VALUES ('tabularium.keys_to_destroy', '1', NULL, NULL)", [])
+        .execute(
+            "INSERT INTO ducklake_metadata VALUES ('tabularium.keys_to_destroy', '1', NULL, NULL)",
+            [],
+        )
         .unwrap();
     drop(catalog);
     scene.import(&people(1), &[]);

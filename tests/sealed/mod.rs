@@ -87,10 +87,16 @@ impl Scene {
             let gone = file.deletes.as_ref().map_or_else(Vec::new, |file| {
                 tabularium::lake::deletes::read(&file.path, keys).unwrap()
             });
-            found.extend(texts(&file.path, keys).unwrap().into_iter().enumerate().filter_map(|(at, text)| {
-                let is_live = !gone.contains(&(at as u64));
-                is_live.then_some(text)
-            }));
+            found.extend(
+                texts(&file.path, keys)
+                    .unwrap()
+                    .into_iter()
+                    .enumerate()
+                    .filter_map(|(at, text)| {
+                        let is_live = !gone.contains(&(at as u64));
+                        is_live.then_some(text)
+                    }),
+            );
         }
         found.sort();
         found
@@ -111,9 +117,10 @@ impl Scene {
         tabularium::lake::Keys::of(tabularium::lake::seal::KeyStore::open(&self.data(), kek).unwrap())
     }
 
-    /// Every file of the folder with its bytes.
+    /// Every file of the folder with its bytes, but for what processes share while they run.
     fn bytes(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let files = files_below(&self.data()).into_iter();
+        let is_shared = |path: &PathBuf| path.ends_with("lock") || path.to_string_lossy().ends_with("-shm");
+        let files = files_below(&self.data()).into_iter().filter(|path| !is_shared(path));
         files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
     }
 }

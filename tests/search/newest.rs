@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tabularium::fhir::facts;
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::ingest::{Options, import};
-use tabularium::lake::{Lake, Mode, Scope};
+use tabularium::lake::{Mode, Scope};
 use tabularium::search::{Engine, Form, Handling, Request, raw};
 
 struct Records {

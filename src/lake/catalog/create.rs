@@ -92,7 +92,11 @@ pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<
 
 /// The tables and their first rows.
 fn fill(connection: &mut Connection, now: i64, key: OwnerKey, is_sealed: bool) -> Result<(), LakeError> {
-    let layout = if is_sealed { SEALED_LAYOUT_VERSION } else { LAYOUT_VERSION };
+    let layout = if is_sealed {
+        SEALED_LAYOUT_VERSION
+    } else {
+        LAYOUT_VERSION
+    };
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLES)?;
     for (key, value) in [
@@ -194,10 +198,7 @@ pub(in crate::lake) fn is_sealed(connection: &Connection) -> Result<bool, LakeEr
 
 /// Has an empty lake's files be sealed from now on.
 pub(in crate::lake) fn set_sealed(connection: &Connection) -> Result<(), LakeError> {
-    for (key, value) in [
-        ("encrypted", "true"),
-        (LAYOUT_KEY, &SEALED_LAYOUT_VERSION.to_string()),
-    ] {
+    for (key, value) in [("encrypted", "true"), (LAYOUT_KEY, &SEALED_LAYOUT_VERSION.to_string())] {
         let sql = "UPDATE ducklake_metadata SET value = ? WHERE key = ? AND scope IS NULL";
         connection.execute(sql, [value, key])?;
     }

@@ -353,9 +353,8 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
         "UPDATE tabularium_file_bounds SET owner_min = ? WHERE data_file_id = ?",
         params![least, id],
     )?;
-    let mut statement = transaction.prepare_cached(
-        "INSERT INTO ducklake_delete_file VALUES (?, ?, ?, ?, ?, ?, 1, 'parquet', ?, ?, ?, ?, NULL)",
-    )?;
+    let mut statement = transaction
+        .prepare_cached("INSERT INTO ducklake_delete_file VALUES (?, ?, ?, ?, ?, ?, 1, 'parquet', ?, ?, ?, ?, NULL)")?;
     for deletes in &exchange.deletes {
         statement.execute(params![
             *next_file_id,

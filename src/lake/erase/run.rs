@@ -405,7 +405,10 @@ impl LakeWriter {
         progress: &mut Progress,
     ) -> Result<(), LakeError> {
         sync_files(work.fresh.paths())?;
-        let files = work.exchanges.iter().filter_map(|exchange| exchange.written.as_ref()?.1.key.as_ref());
+        let files = work
+            .exchanges
+            .iter()
+            .filter_map(|exchange| exchange.written.as_ref()?.1.key.as_ref());
         let deletes = work.exchanges.iter().flat_map(|exchange| &exchange.deletes);
         let deletes = deletes.filter_map(|deletes| deletes.key.as_ref());
         self.lake().folder().keep_keys(files.chain(deletes))?;
@@ -444,5 +447,8 @@ impl LakeWriter {
 
 /// Why keys are left, as a clause of [`Erased::left`].
 fn keys_left(error: LakeError) -> String {
-    format!("older copies of files, because their keys could not be destroyed ({})", reasons(&error))
+    format!(
+        "older copies of files, because their keys could not be destroyed ({})",
+        reasons(&error)
+    )
 }

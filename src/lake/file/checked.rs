@@ -56,7 +56,10 @@ impl CheckedFile {
     /// A reader of its rows, still to be told which.
     pub(crate) fn rows(&self, path: &Path) -> Result<ParquetRecordBatchReaderBuilder<CheckedFile>, LakeError> {
         let metadata = self.metadata(path, ArrowReaderOptions::new())?;
-        Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(self.clone(), metadata))
+        Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(
+            self.clone(),
+            metadata,
+        ))
     }
 
     /// The key that sealed it.

@@ -28,12 +28,7 @@ pub(in crate::lake) struct OwnRows {
 }
 
 /// The rows of a file that scopes have as their own. Nothing is kept in memory.
-pub(in crate::lake) fn own_rows(
-    file: u64,
-    path: &Path,
-    scopes: &[&Scope],
-    keys: &Keys,
-) -> Result<OwnRows, ScanError> {
+pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, ScanError> {
     let file = Arc::new(OpenFile::open(file, path, &Arc::new(Handles::new(1, keys.clone())))?);
     let owners = |scope: &&Scope| OwnerSet::of(scope.patient.as_ref().map_or(&[], |patient| &patient.owners));
     let owners: Vec<OwnerSet> = scopes.iter().map(owners).collect();

@@ -101,7 +101,10 @@ mod tests {
     #[test]
     fn key_and_unique_part_are_read() {
         let read = Announcement::read(&[SAID, b"what follows"].concat()).unwrap();
-        assert_eq!((read.key.as_slice(), read.unique.as_slice()), (&b"key"[..], &b"abcd"[..]));
+        assert_eq!(
+            (read.key.as_slice(), read.unique.as_slice()),
+            (&b"key"[..], &b"abcd"[..])
+        );
     }
 
     #[test]

@@ -75,7 +75,9 @@ impl Keys {
 
     /// The ids of all keys that are kept.
     pub fn ids(&self) -> Result<Vec<KeyId>, SealError> {
-        self.0.as_ref().map_or_else(|| Ok(Vec::new()), |known| known.store.ids())
+        self.0
+            .as_ref()
+            .map_or_else(|| Ok(Vec::new()), |known| known.store.ids())
     }
 
     /// Forgets what another process has destroyed meanwhile.

@@ -29,5 +29,7 @@ pub use keys::Keys;
 pub use rotate::Rotated;
 pub use store::{FILE as KEYS_FILE, KeyStore};
 
-pub(in crate::lake) use open::{OpenSealed, SEALED_MAGIC, encryption, is_sealed, open};
+#[cfg(test)]
+use open::OpenSealed;
+pub(in crate::lake) use open::{SEALED_MAGIC, encryption, is_sealed, open};
 pub(in crate::lake) use pages::SealedPages;

@@ -79,7 +79,9 @@ fn footer_length(file: &File, length: u64) -> Result<Option<u64>, ParquetError> 
 
 /// The id of the key that sealed a file, and the file's own part of what authenticates its modules.
 fn announced(file: &File, length: u64, footer: u64) -> Result<(KeyId, Vec<u8>), ParquetError> {
-    let start = (length - END).checked_sub(footer).ok_or_else(|| damaged("its footer is cut off"))?;
+    let start = (length - END)
+        .checked_sub(footer)
+        .ok_or_else(|| damaged("its footer is cut off"))?;
     // The announcement is short, however long the footer is.
     let mut bytes = vec![0; footer.min(ANNOUNCED) as usize];
     file.read_exact_at(&mut bytes, start)?;

@@ -146,17 +146,25 @@ impl SealedPages {
         read: impl FnOnce(u64, usize) -> io::Result<Vec<u8>>,
     ) -> Result<Bytes, ParquetError> {
         let outside = || ParquetError::EOF(format!("{length} bytes at {start} lie in no page"));
-        let end = start.checked_add(length as u64).filter(|end| *end <= self.end).ok_or_else(outside)?;
+        let end = start
+            .checked_add(length as u64)
+            .filter(|end| *end <= self.end)
+            .ok_or_else(outside)?;
         let first = self.page_of(start).ok_or_else(outside)?;
         let last = self.page_of(end.saturating_sub(1).max(start)).ok_or_else(outside)?;
         let pages = &self.pages[first..=last];
         let (from, until) = (self.pages[first], self.pages[last]);
-        let mut bytes = read(from.sealed, (until.sealed - from.sealed) as usize + until.length as usize)?;
+        let mut bytes = read(
+            from.sealed,
+            (until.sealed - from.sealed) as usize + until.length as usize,
+        )?;
         // Each page is opened where it lies. The first one's data stay there, what follows moves up to them.
         let (mut begin, mut filled) = (0, None);
         for page in pages {
             let at = (page.sealed - from.sealed) as usize;
-            let sealed = bytes.get_mut(at..at + page.length as usize).ok_or_else(|| self.differs(page))?;
+            let sealed = bytes
+                .get_mut(at..at + page.length as usize)
+                .ok_or_else(|| self.differs(page))?;
             let (header, data) = self.open(page, sealed)?;
             let (header, data) = (at + header.start..at + header.end, at + data.start..at + data.end);
             filled = Some(match filled {
@@ -228,7 +236,9 @@ impl SealedPages {
 
     fn differs(&self, page: &SealedPage) -> ParquetError {
         let at = page.sealed;
-        ParquetError::General(format!("the page at byte {at} cannot be opened: it is damaged, or another key sealed it"))
+        ParquetError::General(format!(
+            "the page at byte {at} cannot be opened: it is damaged, or another key sealed it"
+        ))
     }
 }
 
@@ -259,7 +269,9 @@ impl Survey {
             columns.push(chunk);
             offsets.push(index);
         }
-        let group = group.set_column_metadata(columns).set_file_offset(i64::try_from(start)?);
+        let group = group
+            .set_column_metadata(columns)
+            .set_file_offset(i64::try_from(start)?);
         Ok((group.build()?, offsets))
     }
 

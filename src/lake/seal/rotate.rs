@@ -116,6 +116,9 @@ fn wrap_some(connection: &mut Connection, path: &Path, sides: &Sides, last: i64)
     Ok(at)
 }
 
+/// Number, id and text of a wrapped key.
+type Wrapped = (i64, Vec<u8>, Vec<u8>);
+
 fn wrap_in(
     connection: &Connection,
     path: &Path,
@@ -124,7 +127,7 @@ fn wrap_in(
     at_most: usize,
 ) -> Result<Option<i64>, SealError> {
     let asked = SealError::sqlite(path);
-    let read = || -> rusqlite::Result<Vec<(i64, Vec<u8>, Vec<u8>)>> {
+    let read = || -> rusqlite::Result<Vec<Wrapped>> {
         let sql = "SELECT number, id, wrapped FROM file_key WHERE number > ?1 AND kek = ?2 ORDER BY number LIMIT ?3";
         let mut rows = connection.prepare_cached(sql)?;
         let limit = i64::try_from(at_most).unwrap_or(i64::MAX);
