@@ -141,7 +141,10 @@ fn earlier_versions_go_and_the_newest_stay() {
     assert_eq!(left, [Vec::<String>::new()]);
     // A receipt counts the file, which it did not.
     let evidence = writer.evidence(&[(intent(5), Vec::new())]).unwrap();
-    let told = evidence[0].files.iter().map(|file| (file.rows, file.resources, file.replaced_by.is_some()));
+    let told = evidence[0]
+        .files
+        .iter()
+        .map(|file| (file.rows, file.resources, file.replaced_by.is_some()));
     assert_eq!(told.collect::<Vec<_>>(), [(1, 0, true)]);
     assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
     assert_eq!(it.lake.picture().snapshot, new.snapshot, "no snapshot is made");

@@ -1,4 +1,5 @@
-//! The key of a sealed lake on the command line: what is said where it is missing or wrong, and its rotation, killed at any point.
+//! The key of a sealed lake on the command line: what is said where it is missing or wrong, and its rotation, killed
+//! at any point.
 //!
 //! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set), `TABULARIUM_SEED`
 //! when.
@@ -162,7 +163,8 @@ fn a_rotation_takes_the_new_key_and_then_gives_the_old_one_up() {
     assert!(scene.opens(NEW));
 }
 
-/// A rotation that is killed anywhere leaves a lake that one of the two keys opens, and goes on when it is asked for again.
+/// A rotation that is killed anywhere leaves a lake that one of the two keys opens, and goes on when it is asked for
+/// again.
 #[test]
 fn a_killed_rotation_goes_on() {
     let kills = std::env::var("TABULARIUM_KILLS").ok();

@@ -1,4 +1,5 @@
-//! A backup that finds no room, or may not write: one clear sentence, the snapshots that are there stay, and nothing half is taken for one.
+//! A backup that finds no room, or may not write: one clear sentence, the snapshots that are there stay, and nothing
+//! half is taken for one.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -33,7 +34,9 @@ fn a_backup_without_room_leaves_the_snapshots_as_they_were() {
     let stored = scene.stored();
     // Not to be made shorter by compression.
     let mut random = ChaCha8Rng::seed_from_u64(14);
-    let noise: String = (0..1 << 20).map(|_| char::from(random.random_range(b'a'..=b'z'))).collect();
+    let noise: String = (0..1 << 20)
+        .map(|_| char::from(random.random_range(b'a'..=b'z')))
+        .collect();
     scene.import(&PEOPLE.replace(r#""name":"H""#, &format!(r#""name":"{noise}""#)));
     let (data, to) = (scene.data(), scene.backups());
     let backup = [

@@ -281,9 +281,15 @@ fn tell_superseded(
     let sha256_before = sha256(&old)?;
     let new = exchange.written.as_ref();
     let new = new.map(|(name, _)| folder.table(table.mode, ty).join(name));
-    let asked: Vec<(&str, u32)> = of.iter().map(|(one, _)| (&*one.scope.application, one.number)).collect();
+    let asked: Vec<(&str, u32)> = of
+        .iter()
+        .map(|(one, _)| (&*one.scope.application, one.number))
+        .collect();
     let (searched, sha256_after) = match &new {
-        Some(new) => (search_file((new, folder.keys()), ty, identifiers, &asked)?, sha256(new)?),
+        Some(new) => (
+            search_file((new, folder.keys()), ty, identifiers, &asked)?,
+            sha256(new)?,
+        ),
         None => (vec![Searched::default(); asked.len()], String::new()),
     };
     let told = of.iter().zip(searched).map(|((one, rows), searched)| {
