@@ -92,8 +92,18 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
         return Ok(Vec::new());
     }
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // Opened as usual it would get the files of a log beside it, and nobody has it open where there is none.
+    let mut log = path.clone().into_os_string();
+    log.push("-wal");
+    let is_at_rest = !Path::new(&log).exists();
+    let text = path.to_string_lossy();
+    let encoded = percent_encoding::utf8_percent_encode(&text, percent_encoding::NON_ALPHANUMERIC);
+    let at_rest = format!("file:{encoded}?immutable=1");
     let read = || -> rusqlite::Result<Vec<String>> {
-        let connection = Connection::open_with_flags(&path, only_reading)?;
+        let connection = match is_at_rest {
+            true => Connection::open_with_flags(&at_rest, only_reading | OpenFlags::SQLITE_OPEN_URI)?,
+            false => Connection::open_with_flags(&path, only_reading)?,
+        };
         connection.busy_timeout(BUSY)?;
         let mut rows = connection.prepare("PRAGMA integrity_check(10)")?;
         let mut found = rows
