@@ -6,9 +6,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use tabularium::ingest::{self, Options, Synced, SyncedAttachment, addresses};
-use tabularium::lake::check::{Problem, adopt, check};
+use tabularium::lake::check::{Depth, Problem, adopt, check, check_with};
 use tabularium::lake::compact::{self, CompactOptions, Effort};
-use tabularium::lake::{Attached, AttachmentWriter, Erased, Lake, LakeError, Mode, PatientScope, Picture, Scope};
+use tabularium::lake::seal::KeyStore;
+use tabularium::lake::{
+    Attached, AttachmentWriter, Erased, Intent, KekSource, KeyId, Lake, LakeError, LakeOptions, Mode, PatientScope,
+    Picture, Scope, SealError,
+};
 
 use crate::harness::lake::{Fixture, files_below, fixture};
 
@@ -331,4 +335,110 @@ fn a_lake_of_the_first_layout_opens_and_takes_attachments() {
     assert_eq!(own(&again, 1).unwrap(), b"the first ever");
     drop(again.writer().unwrap());
     assert_eq!(own(&again, 1).unwrap(), b"the first ever");
+}
+
+/// Rows and files were each held against the catalog, and not against each other.
+#[test]
+fn a_check_finds_rows_without_files_and_files_without_rows() {
+    let it = with_two();
+    let catalog = it.dir.path().join("catalog.sqlite");
+    let found = |sql: &str| -> Vec<String> {
+        let connection = rusqlite::Connection::open(&catalog).unwrap();
+        connection.execute_batch(sql).unwrap();
+        drop(connection);
+        // A catalog that was changed by hand is another one than its mark says, which would be all that is found.
+        let _ = std::fs::remove_file(it.dir.path().join("catalog.mark"));
+        let findings = check(it.dir.path()).unwrap().findings.into_iter();
+        findings.map(|finding| finding.problem.to_string()).collect()
+    };
+    assert_eq!(found(""), [""; 0]);
+    let expected = "has 1 rows whose attachments are not in the catalog";
+    let other = found("UPDATE tabularium_attachment SET binary_id = 'x' WHERE authorization = 'a1'");
+    for expected in [expected, "is of no row of Binary"] {
+        assert!(other.iter().any(|problem| problem == expected), "{other:?}");
+    }
+    let lost = found("DELETE FROM tabularium_attachment WHERE authorization = 'a1'");
+    assert!(lost.iter().any(|problem| problem == expected), "{lost:?}");
+}
+
+/// A receipt is signed after the rows are gone. With a new catalog it told of nothing that was done.
+#[test]
+fn a_new_catalog_keeps_what_erasures_have_done() {
+    let it = with_two();
+    assert_eq!(erase(&it.lake, 1).attachments, 1);
+    let intent = Intent {
+        mode: Mode::Live,
+        application: "app".to_owned(),
+        patient: PatientScope {
+            patients: Vec::new(),
+            owners: vec![synced(&it.lake, 1).owner],
+            authorizations: vec!["a1".to_owned()],
+        },
+    };
+    let taken = |lake: &Lake| {
+        lake.writer()
+            .unwrap()
+            .evidence(&[(intent.clone(), Vec::new())])
+            .unwrap()
+    };
+    let before = taken(&it.lake);
+    assert!(before[0].attachments.len() == 1 && !before[0].files.is_empty());
+    adopt(it.dir.path()).unwrap();
+    let after = taken(&Lake::open(it.dir.path()).unwrap());
+    assert_eq!(after[0].files, before[0].files);
+    assert_eq!(after[0].attachments, before[0].attachments);
+    assert_eq!(after[0].before, before[0].before);
+}
+
+#[test]
+fn a_sealed_lake_has_its_attachments_sealed() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("lake.key");
+    std::fs::write(&key, "a1".repeat(32)).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let options = || LakeOptions {
+        kek: KekSource::File(key.clone()),
+        sealed: Some(true),
+        ..LakeOptions::default()
+    };
+    let folder = dir.path().join("lake");
+    let lake = Lake::create_with(&folder, options()).unwrap();
+    let first = b"of the first ".repeat(20_000);
+    bring(&lake, 1, &first);
+    bring(&lake, 2, b"of the second");
+    assert_eq!(own(&lake, 1).unwrap(), first);
+    assert_eq!(own(&lake, 2).unwrap(), b"of the second");
+    let check = || check_with(&folder, Depth::Rows, &options().kek).unwrap();
+    assert!(check().is_good(), "{:?}", check());
+    let stored = files(&folder);
+    assert_eq!(stored.len(), 2);
+    for path in files_below(&folder) {
+        let bytes = std::fs::read(&path).unwrap();
+        let is_clear = bytes
+            .windows(10)
+            .any(|part| part == b"of the fir" || part == b"of the sec");
+        assert!(!is_clear, "{}", path.display());
+    }
+    // A copy of the folder, key and all, from before the erasure.
+    let copies: Vec<(PathBuf, Vec<u8>)> = stored
+        .iter()
+        .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect();
+    assert_eq!(erase(&lake, 1).attachments, 1);
+    assert!(own(&lake, 1).is_none());
+    assert_eq!(own(&lake, 2).unwrap(), b"of the second");
+    let left = files(&folder);
+    assert_eq!(left.len(), 1);
+    assert!(check().is_good(), "{:?}", check());
+    // The file that was copied before names a key that nobody has any more.
+    let (gone, _) = copies.iter().find(|(path, _)| !left.contains(path)).unwrap();
+    let name = gone.file_stem().unwrap().to_string_lossy().into_owned();
+    let id: KeyId = name.rsplit('-').next().unwrap().parse().unwrap();
+    let keys = KeyStore::open(&folder, options().kek.load().unwrap()).unwrap();
+    assert!(matches!(keys.key(&id), Err(SealError::UnknownKey { .. })));
+    drop(lake);
+    let again = Lake::open_with(&folder, options()).unwrap();
+    assert_eq!(own(&again, 2).unwrap(), b"of the second");
 }

@@ -137,7 +137,15 @@ fn earlier_versions_go_and_the_newest_stay() {
     let new = transaction.commit("test", "").unwrap();
     let before = all(&new);
     // No erasure was ever recorded in this lake.
-    assert_eq!(writer.erase_superseded(&[intent(5)]).unwrap(), [Vec::<String>::new()]);
+    let left = writer.erase_superseded(&[intent(5)], &[intent(5)]).unwrap();
+    assert_eq!(left, [Vec::<String>::new()]);
+    // A receipt counts the file, which it did not.
+    let evidence = writer.evidence(&[(intent(5), Vec::new())]).unwrap();
+    let told = evidence[0]
+        .files
+        .iter()
+        .map(|file| (file.rows, file.resources, file.replaced_by.is_some()));
+    assert_eq!(told.collect::<Vec<_>>(), [(1, 0, true)]);
     assert_eq!(files_with(it.dir.path(), MARKER), [""; 0]);
     assert_eq!(it.lake.picture().snapshot, new.snapshot, "no snapshot is made");
     assert_eq!(all(&it.lake.picture()), before);
@@ -152,7 +160,9 @@ fn earlier_versions_go_and_the_newest_stay() {
     // There is nothing left to do.
     let changes = it.lake.picture().erasures();
     assert_eq!(
-        writer.erase_superseded(&[intent(5), intent(3)]).unwrap(),
+        writer
+            .erase_superseded(&[intent(5), intent(3)], &[intent(5), intent(3)])
+            .unwrap(),
         [[""; 0], [""; 0]]
     );
     assert_eq!(it.lake.picture().erasures(), changes);

@@ -28,6 +28,7 @@ mod compaction; // the same rows in fewer files
 mod crash; // killed at any point
 mod damaged; // catalogs that do not fit the files
 mod import; // what is imported is what the lake holds
+mod keys; // keys of a lake, and what a lake without them refuses
 mod old_lake; // lakes of earlier formats
 mod scan; // the one door to rows
 mod sealed; // lakes whose files are sealed

@@ -1,22 +1,25 @@
 //! `tabularium check`: whether a lake is as its catalog says.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::failure::Failure;
 use super::info::bytes;
 use super::wait::Wait;
+use crate::consent::{STORE_FILE, check_store};
 use crate::lake::check::{Adopted, Depth, Finding, Problem, Report, adopt, check_to};
+use crate::plans::PlanTables;
+use crate::terminology::Terminology;
 
 /// How many findings are printed.
 const PRINTED: usize = 1_000;
 
-/// Check a lake: the catalog, and every file that it names
+/// Check a lake: the catalog, every file that it names, and what lies beside
 ///
 /// Says which files are missing, damaged, other than recorded, or unknown to the catalog, a line each. Every byte is
 /// read and held against the file's checksums, and what the catalog says of a file and of all files of a table against
 /// the files; with --rows each resource is held against its digest as well, which takes much longer. Changes nothing,
-/// and runs beside a server.
+/// and runs beside a server. The service's store, terminology and plans in the folder are opened and read as well.
 ///
 /// With --adopt, where the catalog is missing or does not fit the files, a new one is made from the data files: of each
 /// resource the newest version, less what was deleted and erased. The old catalog stays in the folder as
@@ -45,6 +48,10 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let depth = if arguments.rows { Depth::Rows } else { Depth::Checksums };
     let begun = Instant::now();
     let report = check_to(&arguments.data, depth).map_err(Failure::from_lake)?;
+    let beside = beside(&arguments.data)?;
+    for (path, what) in &beside {
+        println!("{}: {what}", path.display());
+    }
     print(&report, begun.elapsed());
     let needs_catalog = |finding: &Finding| match finding.problem {
         Problem::Catalog(_) | Problem::Missing => true,
@@ -56,11 +63,28 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         let adopted = arguments.wait.until_free(|| adopt(&arguments.data))?;
         return say(&adopted);
     }
-    match report.findings.len() {
+    match report.findings.len() + beside.len() {
         0 => Ok(()),
         1 => Err(Failure::partial("the lake is damaged: 1 finding")),
         more => Err(Failure::partial(format!("the lake is damaged: {more} findings"))),
     }
+}
+
+/// What is wrong with what lies beside the lake.
+fn beside(data: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
+    let store = data.join(STORE_FILE);
+    let findings = check_store(data).map_err(Failure::other)?.into_iter();
+    let mut found: Vec<(PathBuf, String)> = findings.map(|what| (store.clone(), what)).collect();
+    let terminology = Terminology::open(data, None).and_then(|codes| codes.warm());
+    let plans = PlanTables::open(data).and_then(|plans| plans.warm());
+    // Each error names its file.
+    found.extend(
+        terminology
+            .err()
+            .map(|error| (data.join("terminology"), error.to_string())),
+    );
+    found.extend(plans.err().map(|error| (data.join("plans"), error.to_string())));
+    Ok(found)
 }
 
 /// Says what an adoption did.

@@ -142,7 +142,6 @@ fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
 fn of_keys(error: SealError) -> Failure {
     match error {
         SealError::Sqlite { .. } | SealError::Io { .. } | SealError::Random => Failure::other(error),
-        SealError::Damaged { .. } => Failure::partial(error.to_string()),
         error => Failure::input(error.to_string()),
     }
 }

@@ -82,6 +82,6 @@ pub use record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 pub use seal::{KEY_FILE, has_key_variable};
 pub use standing::{ChosenEndpoint, MaxAuth, Source, Standing};
 pub use states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, IllegalMove, JobEvent, JobState};
-pub use store::{Client, STORE_FILE, Store, copy_store};
+pub use store::{Client, STORE_FILE, Store, check_store, copy_store};
 pub use sweep::Swept;
 pub use token::{Claims, Inspected, Issued, Tokens, issuer};

@@ -85,6 +85,48 @@ pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
+/// What is wrong with the store's file in a folder, a clause each; nothing without one. Changes nothing.
+pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
+    let path = folder.join(FILE);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // Opened as usual it would get the files of a log beside it, and nobody has it open where there is none.
+    let mut log = path.clone().into_os_string();
+    log.push("-wal");
+    let is_at_rest = !Path::new(&log).exists();
+    let text = path.to_string_lossy();
+    let encoded = percent_encoding::utf8_percent_encode(&text, percent_encoding::NON_ALPHANUMERIC);
+    let at_rest = format!("file:{encoded}?immutable=1");
+    let read = || -> rusqlite::Result<Vec<String>> {
+        let connection = match is_at_rest {
+            true => Connection::open_with_flags(&at_rest, only_reading | OpenFlags::SQLITE_OPEN_URI)?,
+            false => Connection::open_with_flags(&path, only_reading)?,
+        };
+        connection.busy_timeout(BUSY)?;
+        let mut rows = connection.prepare("PRAGMA integrity_check(10)")?;
+        let mut found = rows
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<Vec<String>>>()?;
+        found.retain(|line| line != "ok");
+        let mut rows = connection.prepare("SELECT DISTINCT \"table\", parent FROM pragma_foreign_key_check")?;
+        let dangling = rows.query_map([], |row| {
+            let (table, parent): (String, String) = (row.get(0)?, row.get(1)?);
+            Ok(format!("rows of {table} refer to rows of {parent} that are not there"))
+        })?;
+        found.extend(dangling.collect::<rusqlite::Result<Vec<String>>>()?);
+        Ok(found)
+    };
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    match read() {
+        Err(error) if matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)) => {
+            Ok(vec![format!("cannot be read: {error}")])
+        }
+        read => read.map_err(|error| Error::from(error).at(&path)),
+    }
+}
+
 /// What every request asks for.
 #[derive(Default)]
 struct Held {

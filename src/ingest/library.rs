@@ -76,10 +76,17 @@ impl Library {
         for (ty, ids) in wanted {
             let table = self.base.table(self.mode, *ty);
             for file in table.into_iter().flat_map(|table| &table.files) {
-                self.filed_in(&Opened::open(&file.path)?, *ty, ids, &deleted_rows(file)?, contexts)?;
+                let deleted = deleted_rows(file, &self.sealing)?;
+                self.filed_in(&Opened::open(&file.path, &self.sealing)?, *ty, ids, &deleted, contexts)?;
             }
             for path in self.pending.get(ty).into_iter().flatten() {
-                self.filed_in(&Opened::open(path)?, *ty, ids, &Rows::default(), contexts)?;
+                self.filed_in(
+                    &Opened::open(path, &self.sealing)?,
+                    *ty,
+                    ids,
+                    &Rows::default(),
+                    contexts,
+                )?;
             }
         }
         Ok(())

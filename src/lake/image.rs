@@ -146,12 +146,26 @@ pub(crate) fn copy_sqlite(reader: &Connection, to: &Path) -> Result<(), LakeErro
     // Nobody knows of the file before it is whole; it is synced once at its end.
     copy.pragma_update(None, "synchronous", "off")?;
     let pages = i32::MAX;
-    backup::Backup::new(reader, &mut copy)?.run_to_completion(pages, PAUSE, None)?;
-    copy.pragma_update(None, "journal_mode", "delete")?;
+    let copied = backup::Backup::new(reader, &mut copy).and_then(|run| run.run_to_completion(pages, PAUSE, None));
+    let copied = copied.and_then(|()| copy.pragma_update(None, "journal_mode", "delete"));
+    copied.map_err(|error| of_copy(error, to))?;
     drop(copy);
     std::fs::File::open(to)
         .and_then(|file| file.sync_all())
         .map_err(LakeError::io("sync", to))
+}
+
+/// What SQLite says of the copy is told of the copy: what it reads from is sound.
+fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
+    use rusqlite::ffi::{SQLITE_FULL, SQLITE_IOERR_FSYNC, SQLITE_IOERR_TRUNCATE, SQLITE_IOERR_WRITE};
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    match code {
+        Some(SQLITE_FULL) => LakeError::io("write", to)(std::io::ErrorKind::StorageFull.into()),
+        Some(SQLITE_IOERR_WRITE | SQLITE_IOERR_FSYNC | SQLITE_IOERR_TRUNCATE) => {
+            LakeError::io("write", to)(std::io::Error::other(error))
+        }
+        _ => LakeError::Sqlite(error),
+    }
 }
 
 /// Makes a lake of a folder that has a copied catalog and its files: gives the catalog its mark, and has it count its

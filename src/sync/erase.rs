@@ -125,7 +125,7 @@ fn normalize_what_is_left(
     rules: &Normalization,
 ) -> Result<BTreeSet<i64>, EraseError> {
     let (mut done, mut failed) = (BTreeSet::new(), BTreeSet::new());
-    let (mut whose, mut earlier) = (Vec::new(), Vec::new());
+    let (mut whose, mut earlier, mut of) = (Vec::new(), Vec::new(), Vec::new());
     // Imported records of a Patient go all at once: nothing of them is left to normalize.
     let synced = asked.iter().filter(|asked| asked.patient.is_none());
     let due = synced.filter(|asked| is_gone(asked) || asked.failures == 0);
@@ -141,6 +141,7 @@ fn normalize_what_is_left(
                 if let Some(intent) = whole(store, asked)? {
                     whose.push(asked);
                     earlier.push(intent);
+                    of.push(self::intent(asked));
                 }
             }
             Ok(summary) => {
@@ -156,7 +157,7 @@ fn normalize_what_is_left(
     let left = match earlier.is_empty() {
         true => Vec::new(),
         false => writer
-            .erase_superseded(&earlier)
+            .erase_superseded(&earlier, &of)
             .unwrap_or_else(|error| vec![vec![error.to_string()]; earlier.len()]),
     };
     for (asked, left) in whose.into_iter().zip(left) {

@@ -1,6 +1,6 @@
 //! A backup and a restore killed at any point: snapshots are whole or not there, and a folder is no lake or all of it.
 //!
-//! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set).
+//! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set), `TABULARIUM_SEED` when.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -17,6 +17,11 @@ use crate::harness::process::PROGRAM;
 fn kills() -> usize {
     let kills = std::env::var("TABULARIUM_KILLS").ok();
     kills.and_then(|kills| kills.parse().ok()).unwrap_or(16)
+}
+
+fn seed(usual: u64) -> u64 {
+    let seed = std::env::var("TABULARIUM_SEED").ok();
+    seed.map_or(usual, |seed| seed.parse().unwrap())
 }
 
 fn start(arguments: &[&str]) -> Child {
@@ -87,7 +92,7 @@ fn a_killed_backup_is_none_and_the_next_one_is_whole() {
         "--to",
         to.to_str().unwrap(),
     ];
-    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let mut random = ChaCha8Rng::seed_from_u64(seed(11));
     let mut killed = 0;
     for round in 0..kills() {
         // All of it is new to the backups: each file is written again under another name.
@@ -158,7 +163,7 @@ fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
     ];
     arguments.extend(["--erasures", ledger.to_str().unwrap()]);
     let most = files_below(&scene.backups()).len();
-    let mut random = ChaCha8Rng::seed_from_u64(12);
+    let mut random = ChaCha8Rng::seed_from_u64(seed(12));
     let (mut before, mut after) = (0, 0);
     for round in 0..kills() {
         let files = random.random_range(0..most + 60);

@@ -3,6 +3,7 @@
 mod damaged;
 mod erased;
 mod killed;
+mod refused;
 mod whole;
 
 use std::collections::BTreeSet;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::attachment::erase_attachments;
 use super::create::is_sealed;
-use super::evidence::keep_entries;
+use super::evidence::{keep_entries, keep_files};
 use super::expire::schedule;
 use super::insert::{key_id, write_statistics};
 use super::load::head;
@@ -222,6 +222,13 @@ pub(in crate::lake) fn oldest_snapshot(connection: &Connection) -> Result<u64, L
     Ok(connection.query_row("SELECT min(snapshot_id) FROM ducklake_snapshot", [], |row| row.get(0))?)
 }
 
+/// What an exchange tells of data files: of erasures by their numbers, or of the subjects of erasures that are over.
+#[derive(Debug, Default)]
+pub(in crate::lake) struct Told {
+    pub(in crate::lake) of_erasures: Vec<(u64, ErasedFile)>,
+    pub(in crate::lake) of_subjects: Vec<(String, ErasedFile)>,
+}
+
 /// Puts the rewritten files in the places of the old ones, in all snapshots, takes out the attachments that `attached` means, and forgets
 /// the erasures that are finished by that. Gives the count of attachments by erasure.
 pub(in crate::lake) fn exchange(
@@ -229,7 +236,7 @@ pub(in crate::lake) fn exchange(
     finished: &[u64],
     exchanges: &[Exchange<'_>],
     attached: &[&Erasure],
-    files: Vec<(u64, ErasedFile)>,
+    told: Told,
 ) -> Result<Vec<(u64, u64)>, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let head = head(&transaction)?;
@@ -260,11 +267,12 @@ pub(in crate::lake) fn exchange(
         .iter()
         .map(|(id, erased)| (*id, erased.len() as u64))
         .collect();
-    let files = files.into_iter().map(|(id, file)| (id, Entry::File(file)));
+    let files = told.of_erasures.into_iter().map(|(id, file)| (id, Entry::File(file)));
     let of_erasure =
         |(id, erased): (u64, Vec<ErasedAttachment>)| erased.into_iter().map(move |one| (id, Entry::Attachment(one)));
     let entries: Vec<(u64, Entry)> = files.chain(attachments.into_iter().flat_map(of_erasure)).collect();
     keep_entries(&transaction, head.snapshot, entries)?;
+    keep_files(&transaction, head.snapshot, told.of_subjects)?;
     for id in finished {
         transaction.execute("DELETE FROM tabularium_erasure WHERE erasure_id = ?", [id])?;
     }

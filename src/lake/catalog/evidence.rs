@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::create::owner_key;
 use super::erasure::{epoch, intents};
-use crate::lake::erase::{Entry, ErasedIds, LakeStanding, subject};
+use crate::lake::erase::{Entry, ErasedFile, ErasedIds, LakeStanding, subject};
 use crate::lake::error::LakeError;
 
 const TABLE: &str = "
@@ -44,6 +44,27 @@ pub(super) fn keep_entries(
     Ok(())
 }
 
+/// Keeps what became of files for subjects, in the transaction that does it.
+pub(super) fn keep_files(
+    transaction: &Connection,
+    snapshot: u64,
+    files: Vec<(String, ErasedFile)>,
+) -> Result<(), LakeError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    transaction.execute_batch(TABLE)?;
+    let erasures = epoch(transaction)?;
+    let sql = "INSERT INTO tabularium_evidence (subject, snapshot, erasures, entry) VALUES (?, ?, ?, ?)";
+    let mut insert = transaction.prepare_cached(sql)?;
+    for (subject, file) in files {
+        // Texts and numbers always become JSON.
+        let text = serde_json::to_string(&Entry::File(file)).unwrap_or_default();
+        insert.execute(params![subject, snapshot, erasures, text])?;
+    }
+    Ok(())
+}
+
 /// What was done for a subject, each with where the lake stood before.
 pub(in crate::lake) fn entries(
     connection: &Connection,
@@ -66,6 +87,50 @@ pub(in crate::lake) fn entries(
         found.push((standing, entry.map_err(damaged)?));
     }
     Ok(found)
+}
+
+/// A row of `tabularium_evidence`, as it stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::lake) struct KeptEvidence {
+    subject: String,
+    before: LakeStanding,
+    entry: String,
+}
+
+/// All that was done and that nobody has taken yet.
+pub(in crate::lake) fn all_entries(connection: &Connection) -> Result<Vec<KeptEvidence>, LakeError> {
+    if !has_table(connection)? {
+        return Ok(Vec::new());
+    }
+    let sql = "SELECT subject, snapshot, erasures, entry FROM tabularium_evidence ORDER BY evidence_id";
+    let mut statement = connection.prepare(sql)?;
+    let kept = statement.query_map([], |row| {
+        Ok(KeptEvidence {
+            subject: row.get(0)?,
+            before: LakeStanding {
+                snapshot: row.get(1)?,
+                erasures: row.get(2)?,
+            },
+            entry: row.get(3)?,
+        })
+    })?;
+    Ok(kept.collect::<Result<_, _>>()?)
+}
+
+/// Has a new catalog keep what an earlier one had kept.
+pub(in crate::lake) fn put_entries(connection: &mut Connection, kept: &[KeptEvidence]) -> Result<(), LakeError> {
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(TABLE)?;
+    let sql = "INSERT INTO tabularium_evidence (subject, snapshot, erasures, entry) VALUES (?, ?, ?, ?)";
+    for one in kept {
+        let values = params![one.subject, one.before.snapshot, one.before.erasures, one.entry];
+        transaction.prepare_cached(sql)?.execute(values)?;
+    }
+    transaction.commit()?;
+    Ok(())
 }
 
 /// Forgets what was done for subjects.

@@ -27,10 +27,11 @@ pub(super) use attachment::{
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
 pub(super) use create::{check_version, count_on, create, forget_first, is_sealed, make, owner_key, set_sealed};
 pub(super) use erasure::{
-    Exchange, NewPeriod, StoredFile, count_on as count_erasures_on, empty_log, epoch, exchange, has_keys_to_destroy,
-    have_keys_destroyed, keys_are_destroyed, named_keys, oldest_snapshot, reached, record, unfinished,
+    Exchange, NewPeriod, StoredFile, Told, count_on as count_erasures_on, empty_log, epoch, exchange,
+    has_keys_to_destroy, have_keys_destroyed, keys_are_destroyed, named_keys, oldest_snapshot, reached, record,
+    unfinished,
 };
-pub(super) use evidence::{entries, forget_entries, search};
+pub(super) use evidence::{KeptEvidence, all_entries, entries, forget_entries, put_entries, search};
 pub use expire::Expired;
 pub(super) use expire::{expire, forget_scheduled, has_scheduled, scheduled};
 pub(super) use insert::{Commit, NewDeleteFile, NewFile, TableCommit, insert};

@@ -20,7 +20,7 @@ use super::choice::{Choice, choose};
 use super::columns::Columns;
 use crate::fhir::{TypeId, facts};
 use crate::lake::attachment::{TABLE, is_attachment};
-use crate::lake::catalog::{self, AttachmentCommit, Commit, NewDeleteFile, NewFile, TableCommit};
+use crate::lake::catalog::{self, AttachmentCommit, Commit, KeptEvidence, NewDeleteFile, NewFile, TableCommit};
 use crate::lake::clock::{Clock, SystemClock};
 use crate::lake::deletes;
 use crate::lake::erase::Intent;
@@ -83,6 +83,8 @@ struct Old {
     epoch: u64,
     /// Files that it has given up.
     scheduled: FxHashSet<PathBuf>,
+    /// What erasures have done and nobody has taken yet: receipts are to tell of it.
+    evidence: Vec<KeptEvidence>,
 }
 
 /// A snapshot above this is no number that a catalog has come to by counting.
@@ -133,6 +135,7 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
         catalog::record(&mut connection, &old.erasures.iter().collect::<Vec<_>>())?;
         adopted.erasures = old.erasures.len() as u64;
     }
+    catalog::put_entries(&mut connection, &old.evidence)?;
     let new_mark = Mark::take(&connection, catalog::digest(&connection)?, None)?;
     connection.close().map_err(|(_, error)| error)?;
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
@@ -214,11 +217,18 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
             snapshot: picture.snapshot,
             epoch: picture.erasures.epoch,
             scheduled: given_up(connection, folder).unwrap_or_default(),
+            evidence: Vec::new(),
         })
     };
-    let mut old = catalog::open_reader(folder)
-        .and_then(|connection| read(&connection))
-        .unwrap_or_default();
+    let opened = catalog::open_reader(folder);
+    // Each as far as it can be read: one table may be whole where another one is not.
+    let mut old = match &opened {
+        Ok(connection) => Old {
+            evidence: catalog::all_entries(connection).unwrap_or_default(),
+            ..read(connection).unwrap_or_default()
+        },
+        Err(_) => Old::default(),
+    };
     for erasure in mark.map(Mark::unfinished_erasures).unwrap_or_default() {
         if !old.erasures.contains(&erasure) {
             old.erasures.push(erasure);

@@ -6,6 +6,7 @@
 
 mod adopt;
 mod attachments;
+mod binaries;
 mod candidate;
 mod choice;
 mod columns;

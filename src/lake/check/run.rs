@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use rusqlite::Connection;
 
 use super::attachments;
+use super::binaries::binaries;
 use super::file;
 use super::report::{Depth, Finding, Problem, Report};
 use super::stored::{self, StoredData, StoredDeletes};
@@ -83,6 +84,9 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
     }
     let data = folder.data();
     let mut findings = files(connection, folder, &|_| true, depth, report)?;
+    if report.findings.is_empty() {
+        findings.extend(binaries(connection, folder)?);
+    }
     // A writer may have given files up meanwhile: what counts is what the catalog names now.
     let now = catalog::named(connection, &data)?;
     findings.retain(|(path, _)| now.contains_key(path));

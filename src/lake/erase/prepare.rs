@@ -87,6 +87,8 @@ pub(super) struct Prepared<'p> {
     pub(super) exchange: Exchange<'p>,
     pub(super) fresh: Fresh,
     pub(super) found: Vec<Found>,
+    /// What becomes of the file, for the evidence of subjects.
+    pub(super) told: Vec<(String, ErasedFile)>,
     /// Bytes of the new files.
     pub(super) bytes: u64,
 }
@@ -219,19 +221,28 @@ fn sha256(path: &Path) -> Result<String, LakeError> {
     }
 }
 
+/// Whose earlier versions are looked for, and of which erasure they are evidence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Superseded<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) subject: &'a str,
+    pub(super) number: u32,
+}
+
 /// The same for the rows of scopes that the newest snapshot has no more. Rows that are blank already are no reason.
 pub(super) fn prepare_superseded<'p>(
     folder: &Folder,
     table: &'p Arc<TablePicture>,
     file: &StoredFile,
-    scopes: &[&Scope],
-    oldest: u64,
+    whose: &[Superseded<'_>],
+    (identifiers, oldest): (&Identifiers, u64),
 ) -> Result<Option<Prepared<'p>>, Hindrance> {
+    let scopes: Vec<&Scope> = whose.iter().map(|one| one.scope).collect();
     let last = file.deletes.last().filter(|deletes| deletes.end.is_none());
     if file.end.is_none() && last.is_none() {
         return Ok(None);
     }
-    let mut own = meant(&path(folder, table, file), file.id, scopes, folder.keys())?;
+    let mut own = meant(&path(folder, table, file), file.id, &scopes, folder.keys())?;
     if file.end.is_none()
         && let Some(last) = last
     {
@@ -243,7 +254,62 @@ pub(super) fn prepare_superseded<'p>(
     if own.all.iter().all(is_blank) {
         return Ok(None);
     }
-    replace(folder, table, file, &[], &own, oldest).map(Some)
+    let mut prepared = replace(folder, table, file, &[], &own, oldest)?;
+    let is_gone = |row: &&u64| own.all.binary_search(row).is_ok() && !is_blank(row);
+    let of: Vec<(Superseded<'_>, u64)> = whose
+        .iter()
+        .zip(&own.of)
+        .map(|(one, rows)| (*one, rows.iter().filter(is_gone).count() as u64))
+        .filter(|(_, rows)| *rows > 0)
+        .collect();
+    prepared.told = tell_superseded(folder, table, file, &of, identifiers, &prepared.exchange)?;
+    Ok(Some(prepared))
+}
+
+/// Says of each subject what becomes of a file that held earlier versions.
+fn tell_superseded(
+    folder: &Folder,
+    table: &TablePicture,
+    file: &StoredFile,
+    of: &[(Superseded<'_>, u64)],
+    identifiers: &Identifiers,
+    exchange: &Exchange<'_>,
+) -> Result<Vec<(String, ErasedFile)>, Hindrance> {
+    let (data, ty) = (folder.data(), facts().get(table.ty).name);
+    let below = |path: &Path| path.strip_prefix(&data).unwrap_or(path).to_string_lossy().into_owned();
+    let old = path(folder, table, file);
+    let sha256_before = sha256(&old)?;
+    let new = exchange.written.as_ref();
+    let new = new.map(|(name, _)| folder.table(table.mode, ty).join(name));
+    let asked: Vec<(&str, u32)> = of
+        .iter()
+        .map(|(one, _)| (&*one.scope.application, one.number))
+        .collect();
+    let (searched, sha256_after) = match &new {
+        Some(new) => (
+            search_file((new, folder.keys()), ty, identifiers, &asked)?,
+            sha256(new)?,
+        ),
+        None => (vec![Searched::default(); asked.len()], String::new()),
+    };
+    let told = of.iter().zip(searched).map(|((one, rows), searched)| {
+        let replaced_by = new.as_ref().map(|new| ReplacingFile {
+            path: below(new),
+            sha256: sha256_after.clone(),
+            values: searched.values,
+            found: searched.found,
+        });
+        let erased = ErasedFile {
+            path: below(&old),
+            sha256: sha256_before.clone(),
+            replaced_by,
+            ty: ty.to_owned(),
+            rows: *rows,
+            resources: 0,
+        };
+        (one.subject.to_owned(), erased)
+    });
+    Ok(told.collect())
 }
 
 fn path(folder: &Folder, table: &TablePicture, file: &StoredFile) -> PathBuf {
@@ -273,6 +339,7 @@ fn replace<'p>(
         },
         fresh: Fresh::default(),
         found: Vec::new(),
+        told: Vec::new(),
         bytes: 0,
     };
     let mut deletes = Vec::with_capacity(file.deletes.len());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::evidence::subject;
+use super::evidence::{ErasedFile, subject};
 use super::identifiers::Identifiers;
 use super::intent::{Erasure, Intent};
 use super::prepare::{Found, Fresh, Hindrance, Prepared, Wanted, collect_ids, meant, prepare, reasons};
@@ -57,6 +57,7 @@ pub(super) struct Work<'p> {
     pub(super) exchanges: Vec<Exchange<'p>>,
     fresh: Fresh,
     found: Vec<Found>,
+    told: Vec<(String, ErasedFile)>,
     pub(super) bytes: u64,
 }
 
@@ -65,6 +66,7 @@ impl<'p> Work<'p> {
         self.exchanges.push(prepared.exchange);
         self.fresh.append(prepared.fresh);
         self.found.extend(prepared.found);
+        self.told.extend(prepared.told);
         self.bytes += prepared.bytes;
     }
 }
@@ -418,7 +420,11 @@ impl LakeWriter {
         for found in &mut work.found {
             files.extend(found.file.take().map(|file| (found.erasure, file)));
         }
-        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached, files);
+        let told = catalog::Told {
+            of_erasures: files,
+            of_subjects: std::mem::take(&mut work.told),
+        };
+        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached, told);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
             // Even if an error is reported they may be part of a snapshot; the next writer sorts that out.
             work.fresh.keep();

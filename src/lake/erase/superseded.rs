@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use super::evidence::subject;
 use super::intent::Intent;
-use super::prepare::{Hindrance, prepare_superseded, reasons};
+use super::prepare::{Hindrance, Superseded, prepare_superseded, reasons};
 use super::run::{AT_ONCE, Progress, Work};
 use crate::lake::catalog;
 use crate::lake::error::LakeError;
@@ -15,9 +16,13 @@ impl LakeWriter {
     /// earlier versions may hold what was erased elsewhere since. Says for each where such rows still stand, and why.
     ///
     /// Nothing is recorded: the newest snapshot shows nobody such rows, and who asked asks again if this does not come
-    /// to its end.
-    pub fn erase_superseded(&mut self, intents: &[Intent]) -> Result<Vec<Vec<String>>, LakeError> {
+    /// to its end. The files count as evidence of the erasures `of`, one for each intent.
+    pub fn erase_superseded(&mut self, intents: &[Intent], of: &[Intent]) -> Result<Vec<Vec<String>>, LakeError> {
         let picture = self.lake().picture();
+        let key = self.lake().owner_key();
+        let subjects: Vec<String> = of.iter().map(|intent| subject(key, intent)).collect();
+        let numbers: Vec<u32> = subjects.iter().map(|subject| self.erased_ids.number(subject)).collect();
+        let identifiers = self.erased_ids.identifiers.clone();
         let folder = self.lake().folder().clone();
         let scopes: Vec<Scope> = intents.iter().map(Intent::scope).collect();
         let may_hold = |at: usize, owners: &RangeInclusive<i64>| {
@@ -33,9 +38,17 @@ impl LakeWriter {
             })?;
             for file in files {
                 let asked = || of_mode.iter().copied().filter(|at| may_hold(*at, &file.owners));
-                let of: Vec<&Scope> = asked().map(|at| &scopes[at]).collect();
+                let whose: Vec<Superseded<'_>> = asked()
+                    .filter_map(|at| {
+                        Some(Superseded {
+                            scope: &scopes[at],
+                            subject: subjects.get(at)?,
+                            number: *numbers.get(at)?,
+                        })
+                    })
+                    .collect();
                 let oldest = catalog::oldest_snapshot(&self.connection)?;
-                match prepare_superseded(&folder, table, &file, &of, oldest) {
+                match prepare_superseded(&folder, table, &file, &whose, (&identifiers, oldest)) {
                     Ok(Some(prepared)) => work.add(prepared),
                     Ok(None) | Err(Hindrance::Gone) => {}
                     Err(Hindrance::Error(error)) => {

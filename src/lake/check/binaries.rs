@@ -1,0 +1,139 @@
+//! Rows of `Binary` against attachments: a row that names a file has one, and a file has a row that names it.
+
+use std::path::PathBuf;
+
+use arrow::array::{Array, AsArray};
+use parquet::arrow::ProjectionMask;
+use rusqlite::Connection;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Deserialize;
+
+use super::report::Problem;
+use crate::fhir::facts;
+use crate::lake::attachment::{CONTENT_TAG, TABLE};
+use crate::lake::catalog;
+use crate::lake::deletes;
+use crate::lake::error::LakeError;
+use crate::lake::file::CheckedFile;
+use crate::lake::folder::Folder;
+use crate::lake::picture::DataFile;
+use crate::lake::seal::Keys;
+
+/// Rows decoded at a time.
+const BATCH_ROWS: usize = 1_024;
+const COLUMNS: [&str; 4] = ["id", "application", "authorization", "resource"];
+
+/// What does not go together in the newest snapshot, by file. Nothing where somebody commits meanwhile.
+pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(PathBuf, Problem)>, LakeError> {
+    let picture = catalog::load(connection, folder, None)?;
+    let mut attachments = catalog::all_attachments(connection)?;
+    attachments.retain(|one| one.end.is_none());
+    let key = |one: &catalog::StoredAttachment| (one.mode, one.application.clone(), one.binary.clone());
+    let by_row: FxHashMap<_, usize> = attachments.iter().map(key).zip(0..).collect();
+    let (mut found, mut named, mut are_all_read) = (Vec::new(), FxHashSet::default(), true);
+    let tables = picture.tables.values();
+    for table in tables.filter(|table| facts().get(table.ty).name == TABLE) {
+        for file in &table.files {
+            // What is wrong with a file that cannot be read is found elsewhere.
+            let Ok(rows) = rows(file, folder.keys()) else {
+                are_all_read = false;
+                continue;
+            };
+            let mut without = 0;
+            for row in rows {
+                let at = by_row.get(&(table.mode, row.application, row.id)).copied();
+                match (at.filter(|at| attachments[*at].sha256 == row.sha256), row.is_synced) {
+                    (Some(at), _) => drop(named.insert(at)),
+                    (None, true) => without += 1,
+                    // An imported row may have been exported from another lake, with its tags.
+                    (None, false) => {}
+                }
+            }
+            if without > 0 {
+                let what = format!("has {without} rows whose attachments are not in the catalog");
+                found.push((file.path.clone(), Problem::Contents(what)));
+            }
+        }
+    }
+    if are_all_read {
+        for (_, one) in attachments.iter().enumerate().filter(|(at, _)| !named.contains(at)) {
+            let path = folder.table(one.mode, TABLE).join(&one.name);
+            found.push((path, Problem::Contents("is of no row of Binary".to_owned())));
+        }
+    }
+    let now = catalog::load(connection, folder, None)?;
+    let is_same = (now.snapshot, now.erasures.epoch) == (picture.snapshot, picture.erasures.epoch);
+    Ok(if is_same { found } else { Vec::new() })
+}
+
+/// A row that names an attachment.
+struct Attached {
+    application: String,
+    id: String,
+    sha256: String,
+    /// Whether a sync has brought it.
+    is_synced: bool,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    meta: Option<Meta>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(default)]
+    tag: Vec<Tag>,
+}
+
+#[derive(Deserialize)]
+struct Tag {
+    system: Option<String>,
+    code: Option<String>,
+}
+
+/// The rows of a file that name attachments, without those that are deleted.
+fn rows(file: &DataFile, keys: &Keys) -> Result<Vec<Attached>, LakeError> {
+    let gone = match &file.deletes {
+        Some(deletes) => deletes::read(&deletes.path, keys)?,
+        None => Vec::new(),
+    };
+    let builder = CheckedFile::open(&file.path, keys)?.rows(&file.path)?;
+    let columns = ProjectionMask::columns(builder.parquet_schema(), COLUMNS);
+    let reader = builder.with_projection(columns).with_batch_size(BATCH_ROWS).build();
+    let (mut found, mut position) = (Vec::new(), 0u64);
+    for batch in reader.map_err(LakeError::parquet("read", &file.path))? {
+        let batch = batch.map_err(LakeError::parquet("read", &file.path))?;
+        let column = |name: &str| {
+            batch
+                .column_by_name(name)
+                .and_then(|column| column.as_string_opt::<i32>())
+        };
+        let [id, application, authorization, resource] = COLUMNS.map(column);
+        let (Some(id), Some(application), Some(resource)) = (id, application, resource) else {
+            return Err(LakeError::Damaged(format!("{} lacks a column", file.path.display())));
+        };
+        for at in 0..batch.num_rows() {
+            let is_gone = gone.binary_search(&(position + at as u64)).is_ok();
+            let Some(sha256) = (!is_gone).then(|| digest(resource.value(at))).flatten() else {
+                continue;
+            };
+            found.push(Attached {
+                application: application.value(at).to_owned(),
+                id: id.value(at).to_owned(),
+                sha256,
+                is_synced: authorization.is_some_and(|column| column.is_valid(at) && !column.value(at).is_empty()),
+            });
+        }
+        position += batch.num_rows() as u64;
+    }
+    Ok(found)
+}
+
+/// The SHA-256 of the file that a row names.
+fn digest(resource: &str) -> Option<String> {
+    let resource: Resource = serde_json::from_str(resource).ok()?;
+    let mut tags = resource.meta?.tag.into_iter();
+    let is_digest = |tag: &Tag| tag.system.as_ref().is_some_and(|system| system.ends_with(CONTENT_TAG));
+    tags.find(is_digest)?.code
+}
