@@ -159,7 +159,8 @@ fn sync(transaction: &mut Transaction<'_>, people: &Population, number: u64) {
     }
 }
 
-/// A lake of 100,000 files in 20 tables, which is all a catalog knows of them: the files themselves have their size and nothing else.
+/// A lake of 100,000 files in 20 tables, which is all a catalog knows of them: the files themselves have their size and
+/// nothing else.
 fn many_files(writer: &mut LakeWriter) {
     let mut transaction = writer.begin();
     sync(&mut transaction, &Population::new(1, 1), 0);

@@ -1,7 +1,7 @@
 //! The benches, one binary over one seeded population of 200 people (about 100,000 resources).
 //!
-//! `cargo bench` runs all of them, `cargo bench -- search` those whose name holds `search`. The medians are printed as a
-//! table at the end; `README.md` beside this file says what each one measures.
+//! `cargo bench` runs all of them, `cargo bench -- search` those whose name holds `search`. The medians are printed as
+//! a table at the end; `README.md` beside this file says what each one measures.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 

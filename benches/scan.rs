@@ -1,5 +1,5 @@
-//! What the scan costs without the service around it: reads by id, a person's columns, a page's resources and population
-//! scans over a million Observations of 2,000 people in one lake, drawn at random with a fixed seed.
+//! What the scan costs without the service around it: reads by id, a person's columns, a page's resources and
+//! population scans over a million Observations of 2,000 people in one lake, drawn at random with a fixed seed.
 //!
 //! `cargo bench --bench scan`. The lake is made once and kept below `target/`; SCAN_ROWS sets its size.
 

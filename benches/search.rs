@@ -105,7 +105,8 @@ pub(crate) fn benches(criterion: &mut Criterion, sample: &Sample) {
     pages(criterion, sample, &runtime);
 }
 
-/// Pages of a thousand: a walk through all of a frequent category, its first page and its last, and what matches bring along.
+/// Pages of a thousand: a walk through all of a frequent category, its first page and its last, and what matches bring
+/// along.
 fn pages(criterion: &mut Criterion, sample: &Sample, runtime: &Runtime) {
     let engine = sample.engine();
     let mut group = criterion.benchmark_group("pages");

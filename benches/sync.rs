@@ -1,7 +1,8 @@
 //! The first sync of a person of 5,000 resources, from a sandbox in this process: its claims and what they refer to.
 //!
 //! The sandbox makes about 500 resources for a person, so the one who is synced gets the records of many. The time runs
-//! from the worker's start, which finds the job, to the job's end: the source's answers are in it, though it answers from memory.
+//! from the worker's start, which finds the job, to the job's end: the source's answers are in it, though it answers
+//! from memory.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Terminology of full size: RxNorm of a million rows with 300,000 NDCs, and ICD-10-CM of 97,584 codes, made up here; loading, opening and
-//! looking up.
+//! Terminology of full size: RxNorm of a million rows with 300,000 NDCs, and ICD-10-CM of 97,584 codes, made up here;
+//! loading, opening and looking up.
 
 use std::fs::File;
 use std::hint::black_box;

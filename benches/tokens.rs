@@ -1,5 +1,5 @@
-//! The token endpoints over HTTP, by a server in this process: introspection, one client after the other and many at once, and issuing
-//! in each of its ways.
+//! The token endpoints over HTTP, by a server in this process: introspection, one client after the other and many at
+//! once, and issuing in each of its ways.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

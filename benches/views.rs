@@ -1,4 +1,5 @@
-//! ViewDefinitions over the whole population: planned; planned, computed and written as CSV; straight from NDJSON to CSV.
+//! ViewDefinitions over the whole population: planned; planned, computed and written as CSV; straight from NDJSON to
+//! CSV.
 
 use std::io::sink;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Attachments in the lake: a file beside each row, which begins and ends with snapshots, is read by who sees the row, and is nobody's orphan.
+//! Attachments in the lake: a file beside each row, which begins and ends with snapshots, is read by who sees the row,
+//! and is nobody's orphan.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -205,8 +205,8 @@ fn a_flipped_bit_changes_no_answer() {
     assert_eq!(answers(&root), before);
 }
 
-/// That a flipped bit was found. In the key of the checksums it hides these, and changes nothing else; among their digits it may only
-/// make a letter upper case.
+/// That a flipped bit was found. In the key of the checksums it hides these, and changes nothing else; among their
+/// digits it may only make a letter upper case.
 fn check_found(found: Result<Verified, LakeError>, path: &Path, bytes: &[u8], (at, bit): (usize, u8)) {
     let key = memchr::memmem::rfind(bytes, CHECKSUMS_KEY.as_bytes()).unwrap();
     if !(key..key + CHECKSUMS_KEY.len() + 2 + 24).contains(&at) {

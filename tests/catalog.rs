@@ -1,5 +1,5 @@
-//! The catalog's promises: a commit shows whole or not at all, older snapshots stay readable for their hour, one writer at a
-//! time, and a crashed writer's files are moved aside.
+//! The catalog's promises: a commit shows whole or not at all, older snapshots stay readable for their hour, one writer
+//! at a time, and a crashed writer's files are moved aside.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -142,7 +142,8 @@ fn files_of_an_interrupted_writer_are_moved_aside_by_the_next_and_removed_after_
     assert_eq!((aside().len(), it.files_on_disk()), (0, kept));
 }
 
-/// `snapshot_time` went on where the clock had gone back, and `last_updated` did not: who asked for what is newer missed it.
+/// `snapshot_time` went on where the clock had gone back, and `last_updated` did not: who asked for what is newer
+/// missed it.
 #[test]
 fn times_rise_though_the_clock_stands_or_goes_back() {
     let it = fixture();

@@ -1,5 +1,5 @@
-//! Compaction's promises: the same rows in fewer files with disjoint owners, across columns that came later, with deleted rows
-//! gone, and without disturbing whoever reads.
+//! Compaction's promises: the same rows in fewer files with disjoint owners, across columns that came later, with
+//! deleted rows gone, and without disturbing whoever reads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! An import killed at any point leaves the lake as it was before or as it should be afterwards, never in between; a killed
-//! compaction loses nothing; and the next writer moves aside what the killed one left behind.
+//! An import killed at any point leaves the lake as it was before or as it should be afterwards, never in between; a
+//! killed compaction loses nothing; and the next writer moves aside what the killed one left behind.
 //!
 //! The processes are real and so is the kill. `TABULARIUM_KILLS` sets how many (16 unless set).
 
@@ -143,8 +143,8 @@ impl Victim {
         round_of(&self.lake().picture(), self.population.len())
     }
 
-    /// Runs the command and kills it at a point in the work rather than in time: when it has written so many of the files it may
-    /// write, and a moment later. A number it never reaches lets it come to its end.
+    /// Runs the command and kills it at a point in the work rather than in time: when it has written so many of the
+    /// files it may write, and a moment later. A number it never reaches lets it come to its end.
     fn kill(&mut self, command: Command, most_files: usize) {
         let files = self.files().len() + self.random.random_range(0..most_files + 6);
         let moment = Duration::from_micros(self.random.random_range(0..12_000));
@@ -220,8 +220,8 @@ fn a_killed_import_leaves_the_lake_before_or_after_it() {
     victim.import_whole(kills() + 1);
 }
 
-/// A catalog used to be made in place: a first import that was killed while it made its tables left a file without them, and
-/// nothing could open the folder any more, not even the next import.
+/// A catalog used to be made in place: a first import that was killed while it made its tables left a file without
+/// them, and nothing could open the folder any more, not even the next import.
 #[test]
 fn a_killed_first_import_leaves_a_folder_that_the_next_one_takes() {
     let scratch = tempfile::tempdir().unwrap();
@@ -363,8 +363,8 @@ fn a_killed_erasure_is_not_begun_or_finished_by_the_next_writer() {
     assert!(kills() < 16 || after > 0, "the kills hit erasures that had begun");
 }
 
-/// A lake whose catalog is lost after a kill: rows of an erasure that was recorded do not come back with a new catalog, and a new
-/// catalog that is killed in the making is made by the next call.
+/// A lake whose catalog is lost after a kill: rows of an erasure that was recorded do not come back with a new catalog,
+/// and a new catalog that is killed in the making is made by the next call.
 #[test]
 fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
     let mut victim = Victim::new();
@@ -425,7 +425,8 @@ fn neither_a_killed_erasure_nor_a_killed_adoption_brings_rows_back() {
         adopt.wait().unwrap();
         let _ = call(&victim, &["check", "--adopt"]).status().unwrap();
         let lake = victim.lake();
-        // One that was asked for and killed before it was recorded may be carried out now. One that was recorded has to be.
+        // One that was asked for and killed before it was recorded may be carried out now. One that was recorded has to
+        // be.
         let now = shown(&lake);
         assert!(now == 0 || now == found, "round {round}: {found} were shown, {now} are");
         drop(lake.writer().unwrap());

@@ -1,5 +1,5 @@
-//! Erasing a person: nothing of theirs is shown from the moment it is recorded, by no door and in no snapshot, others' rows and
-//! page links go on, and at the end no byte is left in the folder. Interrupted, the next writer finishes it.
+//! Erasing a person: nothing of theirs is shown from the moment it is recorded, by no door and in no snapshot, others'
+//! rows and page links go on, and at the end no byte is left in the folder. Interrupted, the next writer finishes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,7 +17,8 @@ use crate::harness::lake::{Fixture, Row, add, files_below, fixture, patient, row
 use crate::harness::records::{self, Record};
 use crate::harness::server::{Answer, Server};
 
-/// What stands for a person's secrets. Long enough not to come about by chance, and in places where it is stored as it is.
+/// What stands for a person's secrets. Long enough not to come about by chance, and in places where it is stored as it
+/// is.
 const MARKER: &str = "Xq7-secret-of-Ann-Wz9";
 
 fn whose(owner: i64) -> PatientScope {

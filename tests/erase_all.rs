@@ -1,5 +1,5 @@
-//! Erasing several people at once, and what happens where an erasure cannot come to its end: it stays hidden, says where its bytes
-//! are, and is in nobody's way.
+//! Erasing several people at once, and what happens where an erasure cannot come to its end: it stays hidden, says
+//! where its bytes are, and is in nobody's way.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -193,7 +193,8 @@ fn a_missing_file_is_nothing_to_wait_for() {
     it.commit(&[marked(12)]);
 }
 
-/// An old file that could not be removed was told to whoever erased and to nobody else: the next pass took the erasure for done.
+/// An old file that could not be removed was told to whoever erased and to nobody else: the next pass took the erasure
+/// for done.
 #[test]
 fn an_erasure_is_not_over_while_an_old_file_is_there() {
     let it = fixture();

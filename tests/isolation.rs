@@ -1,5 +1,5 @@
-//! Two people who share a practitioner, an organization, a Group and a family Coverage: each token sees its own person's rows
-//! and what those refer to, and no way leads to a row of the other.
+//! Two people who share a practitioner, an organization, a Group and a family Coverage: each token sees its own
+//! person's rows and what those refer to, and no way leads to a row of the other.
 
 use std::collections::BTreeSet;
 
@@ -553,8 +553,8 @@ fn another_applications_groups_and_people_are_not_there() {
     }
 }
 
-/// Rows whose ids were rewritten lie under an owner that only the id names. Asked for by the hash of the new id, a person had no
-/// rows at all: searches by patient and patient tokens came back empty.
+/// Rows whose ids were rewritten lie under an owner that only the id names. Asked for by the hash of the new id, a
+/// person had no rows at all: searches by patient and patient tokens came back empty.
 #[test]
 fn rewritten_ids_lead_to_the_same_rows() {
     let server = Server::rewritten(&family());

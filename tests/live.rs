@@ -1,4 +1,5 @@
-//! Live mode from the first command to a read: an operator's application and source, a patient's consent, and who may read what came.
+//! Live mode from the first command to a read: an operator's application and source, a patient's consent, and who may
+//! read what came.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,7 +1,8 @@
 //! A lake written by the first version of the format opens, answers, is written to and compacted.
 //!
-//! `fixtures/lake-v1` was made by importing its `first.ndjson` and then its `second.ndjson` into an empty folder, and is never
-//! made anew: a change that cannot read it is a change of the format, which has to raise `LAYOUT_VERSION` and keep reading it.
+//! `fixtures/lake-v1` was made by importing its `first.ndjson` and then its `second.ndjson` into an empty folder, and
+//! is never made anew: a change that cannot read it is a change of the format, which has to raise `LAYOUT_VERSION` and
+//! keep reading it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -106,7 +107,8 @@ fn the_first_formats_lake_reads_writes_and_compacts() {
     let compacted = Lake::open(lake.path()).unwrap().picture();
     assert!(compacted.tables.values().all(|table| table.files.len() == 1));
     check_answers(lake.path());
-    // Files that had nobody to be merged with were written anew as well: from now on each page is compared, and no text has to be.
+    // Files that had nobody to be merged with were written anew as well: from now on each page is compared, and no text
+    // has to be.
     for file in compacted.tables.values().flat_map(|table| &table.files) {
         assert!(
             verify(&file.path, &tabularium::lake::Keys::none()).unwrap().pages > 0,

@@ -1,6 +1,6 @@
-//! Whatever is asked, by whichever door, a token sees what is its holder's and learns nothing of anybody else: requests drawn at
-//! random, each entry of each answer held against whose it was made, and each answer to a person held against that of a server
-//! on which nobody else's records ever were.
+//! Whatever is asked, by whichever door, a token sees what is its holder's and learns nothing of anybody else: requests
+//! drawn at random, each entry of each answer held against whose it was made, and each answer to a person held against
+//! that of a server on which nobody else's records ever were.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,8 @@ fn surroundings() -> Vec<(Whose, Value)> {
         json!({"resourceType":"Device","id":"pump","owner":{"reference":"Organization/clinic"},
                "identifier":[{"system":"urn:d","value":"1"}]}),
         json!({"resourceType":"Device","id":"unused"}),
-        // What speaks of records and names no person is nobody's own, whosever the records are: no person refers to these.
+        // What speaks of records and names no person is nobody's own, whosever the records are: no person refers to
+        // these.
         json!({"resourceType":"Provenance","id":"of-anns-record","target":[{"reference":"Observation/obs-ann-0"}],
                "recorded":"2024-01-01T00:00:00Z","agent":[{"who":{"reference":"Practitioner/doc"}}]}),
         json!({"resourceType":"List","id":"worklist","status":"current","mode":"working","entry":[
@@ -729,8 +730,8 @@ fn canonicals_lead_to_ones_own_records() {
     }
 }
 
-/// System searches left out what spoke of types of which nobody had anything, which told by the `self` link, by the order of what was
-/// brought along and by what was refused that somebody had.
+/// System searches left out what spoke of types of which nobody had anything, which told by the `self` link, by the
+/// order of what was brought along and by what was refused that somebody had.
 #[test]
 fn searches_over_types_do_not_tell_of_what_types_others_have() {
     let servers = servers();
@@ -755,8 +756,8 @@ fn searches_over_types_do_not_tell_of_what_types_others_have() {
     }
 }
 
-/// The `_tag` of a link named the file and the row where a page ended, and how many snapshots and erasures there were, for everybody
-/// who decoded it: rows of others lie before one's own.
+/// The `_tag` of a link named the file and the row where a page ended, and how many snapshots and erasures there were,
+/// for everybody who decoded it: rows of others lie before one's own.
 #[test]
 fn tags_of_links_are_read_by_the_server_only() {
     use base64::Engine as _;

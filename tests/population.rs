@@ -1,5 +1,5 @@
-//! The synthetic population's promises: the same bytes for the same seed, R4 throughout, whole in itself, and of the size
-//! and shape that is said of it.
+//! The synthetic population's promises: the same bytes for the same seed, R4 throughout, whole in itself, and of the
+//! size and shape that is said of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Output};

@@ -1,5 +1,5 @@
-//! The commands about applications, keys, consents and the audit log, as processes: what they print, how they end, and that a
-//! running server takes up what they change.
+//! The commands about applications, keys, consents and the audit log, as processes: what they print, how they end, and
+//! that a running server takes up what they change.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,4 +1,5 @@
-//! The commands about sources, identity providers and record locators, as processes: what they ask, what they keep, and what they refuse.
+//! The commands about sources, identity providers and record locators, as processes: what they ask, what they keep, and
+//! what they refuse.
 
 use serde_json::{Value, json};
 use tabularium::consent::{Clock, Store};

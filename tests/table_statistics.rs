@@ -1,4 +1,5 @@
-//! What the catalog tells other readers of a table as a whole: DuckDB answers `min` and `max` from it where it takes it for exact.
+//! What the catalog tells other readers of a table as a whole: DuckDB answers `min` and `max` from it where it takes it
+//! for exact.
 
 use std::path::Path;
 
@@ -32,8 +33,8 @@ fn statistics(folder: &Path) -> Statistics {
     (count, [bounds("owner"), bounds("version")])
 }
 
-/// As DuckDB's writer has it, the rows of all live files are counted, deleted ones too. Where that is the number of rows that are
-/// left, the bounds are those of the rows.
+/// As DuckDB's writer has it, the rows of all live files are counted, deleted ones too. Where that is the number of
+/// rows that are left, the bounds are those of the rows.
 fn check(it: &Fixture, step: &str) {
     let picture = it.lake.picture();
     let (table, (count, bounds)) = (table(&picture), statistics(it.dir.path()));
@@ -63,7 +64,8 @@ fn replace(it: &Fixture, file: usize, positions: &[u64], new: &[Row]) {
     transaction.commit("test", "").unwrap();
 }
 
-/// Three Patients were imported, then again changed: DuckDB said that the least version is 1, though every row was version 2.
+/// Three Patients were imported, then again changed: DuckDB said that the least version is 1, though every row was
+/// version 2.
 #[test]
 fn bounds_are_those_of_the_rows_where_all_rows_count() {
     let it = fixture();

@@ -241,7 +241,8 @@ fn private_key(pkcs8: &[u8]) -> jsonwebtoken::EncodingKey {
     jsonwebtoken::EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap()
 }
 
-/// The signing key that was made last, as who has copied the store and the key that seals has it: its name, and the private half.
+/// The signing key that was made last, as who has copied the store and the key that seals has it: its name, and the
+/// private half.
 fn stolen(server: &Server) -> (String, jsonwebtoken::EncodingKey) {
     let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
     let sql = "SELECT kid, sealed FROM signing_key ORDER BY rowid DESC LIMIT 1";

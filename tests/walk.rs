@@ -1,5 +1,6 @@
-//! Walking the pages of a search by their links while records are imported, changed, deleted and merged: every match of the first
-//! page's snapshot comes exactly once, as it was then, with what it brings along; what was deleted is in no new search.
+//! Walking the pages of a search by their links while records are imported, changed, deleted and merged: every match of
+//! the first page's snapshot comes exactly once, as it was then, with what it brings along; what was deleted is in no
+//! new search.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -293,8 +294,9 @@ impl World {
     }
 }
 
-/// A person is erased in the middle of a walk: the others' rows still come exactly once, as they were when it began, and nothing
-/// erased comes any more. Where the link goes by a row that was erased, or counts rows, it says so, and the walk begins anew.
+/// A person is erased in the middle of a walk: the others' rows still come exactly once, as they were when it began,
+/// and nothing erased comes any more. Where the link goes by a row that was erased, or counts rows, it says so, and the
+/// walk begins anew.
 #[test]
 fn walks_go_on_while_people_are_erased() {
     let mut world = World::new();
@@ -373,8 +375,8 @@ fn walks_go_on_while_people_are_erased() {
     assert!(expiries < 5);
 }
 
-/// A search over types gave an empty page where the row was erased that it begins behind, as if the walk had come to its end. The parts of
-/// such a search did not know that records had been erased since the link was made.
+/// A search over types gave an empty page where the row was erased that it begins behind, as if the walk had come to
+/// its end. The parts of such a search did not know that records had been erased since the link was made.
 #[test]
 fn a_search_over_types_says_that_its_row_was_erased() {
     for query in ["_type=Observation", "_type=Observation,Encounter"] {
@@ -411,8 +413,8 @@ fn links_back_lead_to_the_same_pages() {
     }
 }
 
-/// A link whose snapshot has expired says so, though the server read pages of it before, and whoever removed its files was another
-/// process.
+/// A link whose snapshot has expired says so, though the server read pages of it before, and whoever removed its files
+/// was another process.
 #[test]
 fn an_expired_link_is_gone() {
     let mut world = World::new();

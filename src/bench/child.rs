@@ -1,5 +1,5 @@
-//! The server that a bench starts: a process of this same program, which ends with the bench however that ends, since it
-//! serves only as long as its standard input stays open.
+//! The server that a bench starts: a process of this same program, which ends with the bench however that ends, since
+//! it serves only as long as its standard input stays open.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

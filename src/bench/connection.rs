@@ -1,7 +1,7 @@
 //! One connection to a server, over which one request at a time is sent: HTTP/1.1, as little of it as a load needs.
 //!
-//! A general client spends more on a request than this server does on a read of a resource, and both share the machine's
-//! processors. Hence no header is kept, a body is counted as it passes, and its beginning alone is looked at.
+//! A general client spends more on a request than this server does on a read of a resource, and both share the
+//! machine's processors. Hence no header is kept, a body is counted as it passes, and its beginning alone is looked at.
 
 use std::time::Duration;
 
@@ -95,7 +95,8 @@ impl Connection {
         self.used
     }
 
-    /// Sends a request and waits for its answer; `kept` then holds the first `keep` bytes of its body, or more of an error's.
+    /// Sends a request and waits for its answer; `kept` then holds the first `keep` bytes of its body, or more of an
+    /// error's.
     pub(super) async fn exchange(
         &mut self,
         request: &[u8],

@@ -1,5 +1,5 @@
-//! A report as one page of HTML with charts, which needs nothing beside it. `templates/bench.html` says how it looks; where
-//! bars and marks lie is worked out here.
+//! A report as one page of HTML with charts, which needs nothing beside it. `templates/bench.html` says how it looks;
+//! where bars and marks lie is worked out here.
 
 use askama::Template;
 

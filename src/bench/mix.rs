@@ -1,5 +1,5 @@
-//! What a mix file says: families of queries. Decides its form and what names in it stand for; what is drawn for the queries,
-//! `plan` decides.
+//! What a mix file says: families of queries. Decides its form and what names in it stand for; what is drawn for the
+//! queries, `plan` decides.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,8 @@ pub(super) enum Draw {
     Rows,
     /// A thousand of them.
     WorkingSet,
-    /// Those of some people, each person alike; where a code is asked for, of those that a person has 100 to 400 rows of.
+    /// Those of some people, each person alike; where a code is asked for, of those that a person has 100 to 400 rows
+    /// of.
     People,
     /// Codes of 1% of the rows and more, each code alike.
     Common,

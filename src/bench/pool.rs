@@ -1,5 +1,5 @@
-//! What a lake holds of a type, as far as queries can ask for it: a sample of rows, of each code some rows and how many there
-//! are, of some people their rows. Read by a ViewDefinition through the caller's scope, once.
+//! What a lake holds of a type, as far as queries can ask for it: a sample of rows, of each code some rows and how many
+//! there are, of some people their rows. Read by a ViewDefinition through the caller's scope, once.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;

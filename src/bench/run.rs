@@ -422,8 +422,8 @@ fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: D
     }
 }
 
-/// Why nobody need be asked on, if a family had no good answer: a token that is not taken is taken nowhere, and a server that
-/// nobody can connect to is gone. What was measured before stands.
+/// Why nobody need be asked on, if a family had no good answer: a token that is not taken is taken nowhere, and a
+/// server that nobody can connect to is gone. What was measured before stands.
 fn closed(errors: &[ErrorCount]) -> Option<&ErrorCount> {
     let refused = errors.iter().find(|error| error.status == "401");
     let gone = errors.iter().all(|error| error.status == "connection");

@@ -1,6 +1,7 @@
 //! Changes the lake while a soak sends its requests. Other processes import and erase, as an operator would.
 //!
-//! Decides what they import and erase. The lake keeps about its size. They work on a copy, which the bench removes at its end.
+//! Decides what they import and erase. The lake keeps about its size. They work on a copy, which the bench removes at
+//! its end.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -230,7 +231,8 @@ impl Work {
         }
     }
 
-    /// Runs a command of the program over the lake. Runs it again if another process was writing, such as the server's upkeep.
+    /// Runs a command of the program over the lake. Runs it again if another process was writing, such as the server's
+    /// upkeep.
     fn command(&self, name: &str, arguments: &[&std::ffi::OsStr]) -> Result<(), String> {
         let begun = Instant::now();
         loop {
@@ -281,8 +283,8 @@ pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// The memory at the end as a multiple of the memory at a sixth of the time, which is the tenth minute of an hour. Each is the
-/// maximum over the twelfth of the time before it. `None` if there are no samples.
+/// The memory at the end as a multiple of the memory at a sixth of the time, which is the tenth minute of an hour. Each
+/// is the maximum over the twelfth of the time before it. `None` if there are no samples.
 pub(super) fn growth(samples: &[MemoryAt]) -> Option<f64> {
     let end = samples.last()?.seconds;
     let most = |from: f64, to: f64| {

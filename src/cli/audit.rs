@@ -12,9 +12,9 @@ use crate::consent::{AuditEntry, Store};
 
 /// Print the audit log: what happened to applications, consents and keys, and who did it, newest first
 ///
-/// It holds neither secrets nor contents of records, and the store does not let its entries be changed. The table shows ids by
-/// their first letters, those of consents and patient authorizations as CONSENT/AUTHORIZATION. Lines that a server has archived, of consents
-/// that ended more than 90 days ago, are read from the folder's audit/.
+/// It holds neither secrets nor contents of records, and the store does not let its entries be changed. The table shows
+/// ids by their first letters, those of consents and patient authorizations as CONSENT/AUTHORIZATION. Lines that a
+/// server has archived, of consents that ended more than 90 days ago, are read from the folder's audit/.
 ///
 /// Exit codes: 0 printed; 2 no consent, or several, have an id that begins like this; 1 another failure.
 #[derive(Debug, clap::Args)]

@@ -36,8 +36,8 @@ has what was measured.";
 
 /// Measure how fast a server answers: reads, searches, includes, pages and views
 ///
-/// Ids, codes, people, dates and values are drawn from the lake, always the same ones for a seed. Without --url a server is
-/// started over the lake, with tokens of its own; it ends with the bench.
+/// Ids, codes, people, dates and values are drawn from the lake, always the same ones for a seed. Without --url a
+/// server is started over the lake, with tokens of its own; it ends with the bench.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MIXES)]
 pub(super) struct Args {

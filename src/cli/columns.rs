@@ -1,4 +1,5 @@
-//! Lists for people: columns that line up, times that can be read, and nothing that a terminal would take for a command.
+//! Lists for people: columns that line up, times that can be read, and nothing that a terminal would take for a
+//! command.
 
 use chrono::{DateTime, SecondsFormat};
 

@@ -12,9 +12,9 @@ use crate::lake::compact::{self, CompactOptions, Effort, Unreadable};
 
 /// Merge each table's files toward 128 MiB, so that each person's rows lie in one file
 ///
-/// Readers are not disturbed: a running server goes on with the files it knows. Files that were replaced are removed an hour
-/// later, by the next compaction or import, because links to further pages may still need them. Interrupting it is safe;
-/// what is merged by then stays merged.
+/// Readers are not disturbed: a running server goes on with the files it knows. Files that were replaced are removed an
+/// hour later, by the next compaction or import, because links to further pages may still need them. Interrupting it is
+/// safe; what is merged by then stays merged.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder

@@ -31,8 +31,9 @@ const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
 
 /// Serve made-up people: generate them, import them, print tokens and curl lines to paste
 ///
-/// Nobody in the records is real. The first run writes everything into the data folder; later ones start at once. A sandbox beside the
-/// service plays organizations that the same people connect, in test mode, and an application that asks them to.
+/// Nobody in the records is real. The first run writes everything into the data folder; later ones start at once. A
+/// sandbox beside the service plays organizations that the same people connect, in test mode, and an application that
+/// asks them to.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Address and port to listen on

@@ -39,8 +39,8 @@ impl Failure {
         }
     }
 
-    /// The lake cannot be opened: the input's fault where there is none, or one of another version. One that another process writes is
-    /// nobody's fault.
+    /// The lake cannot be opened: the input's fault where there is none, or one of another version. One that another
+    /// process writes is nobody's fault.
     pub(super) fn from_lake(error: LakeError) -> Failure {
         match error {
             LakeError::Missing(_)

@@ -15,18 +15,18 @@ use crate::lake::{LakeOptions, Mode};
 
 /// Import records: NDJSON (plain or gzip), Bundles, single resources, and folders of these
 ///
-/// What kind of file it is shows in its content; of a folder, everything that looks like JSON and is not hidden is read, in
-/// the order of the paths. A Bundle of any type stands for its entries. Resources keep their ids; the same type and id seen again is the next
-/// version of one resource, and content that comes again unchanged is not written. References inside a Bundle (urn:uuid:...)
-/// and conditional ones (Practitioner?identifier=system|value) are resolved against the whole input and what was imported
-/// before.
+/// What kind of file it is shows in its content; of a folder, everything that looks like JSON and is not hidden is
+/// read, in the order of the paths. A Bundle of any type stands for its entries. Resources keep their ids; the same
+/// type and id seen again is the next version of one resource, and content that comes again unchanged is not written.
+/// References inside a Bundle (urn:uuid:...) and conditional ones (Practitioner?identifier=system|value) are resolved
+/// against the whole input and what was imported before.
 ///
-/// All that is read becomes one snapshot: readers see the whole import, or, if it fails or is killed, none of it. A resource
-/// that is not JSON, has no resourceType or an unknown one, or an invalid id is refused and named on standard error; the rest
-/// goes on.
+/// All that is read becomes one snapshot: readers see the whole import, or, if it fails or is killed, none of it. A
+/// resource that is not JSON, has no resourceType or an unknown one, or an invalid id is refused and named on standard
+/// error; the rest goes on.
 ///
-/// Exit codes: 0 all stored; 3 something was refused, the rest is stored; 2 a path cannot be read, or not to its end, nothing
-/// stored; 1 another failure, as when another process goes on writing the lake, nothing stored.
+/// Exit codes: 0 all stored; 3 something was refused, the rest is stored; 2 a path cannot be read, or not to its end,
+/// nothing stored; 1 another failure, as when another process goes on writing the lake, nothing stored.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The data folder; made if there is none
@@ -43,8 +43,8 @@ pub(super) struct Args {
     /// The input is read twice. Conditional references are resolved within the input only.
     #[arg(long)]
     rewrite_ids: bool,
-    /// Apply the rules of normalization, as a sync does: MedicationRequest, Encounter, Condition, Procedure and InsurancePlan from
-    /// claims, canonical systems, codes and displays, references, required elements
+    /// Apply the rules of normalization, as a sync does: MedicationRequest, Encounter, Condition, Procedure and
+    /// InsurancePlan from claims, canonical systems, codes and displays, references, required elements
     ///
     /// The records of one patient are one unit. What does not fit into memory waits in a temporary file in the data
     /// folder, until all of the input is read.
@@ -52,8 +52,8 @@ pub(super) struct Args {
     normalize: bool,
     /// Make the lake a sealed one: every file is encrypted under a key of its own
     ///
-    /// That is fixed with the first import: a lake that has records already stays what it is, and an open one is refused. The key
-    /// that wraps the keys of files is taken as `docs/sealed.md` says.
+    /// That is fixed with the first import: a lake that has records already stays what it is, and an open one is
+    /// refused. The key that wraps the keys of files is taken as `docs/sealed.md` says.
     #[arg(long)]
     sealed: bool,
     #[command(flatten)]

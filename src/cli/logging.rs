@@ -15,8 +15,8 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// Starts logging; `RUST_LOG` says how much, `info` by default. A panic is logged by its place alone, since its message may
-/// hold contents.
+/// Starts logging; `RUST_LOG` says how much, `info` by default. A panic is logged by its place alone, since its message
+/// may hold contents.
 pub(super) fn start(format: LogFormat) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = tracing_subscriber::fmt()

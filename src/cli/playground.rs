@@ -1,5 +1,5 @@
-//! What makes the demo a playground: a sandbox on a port of its own, its organizations in the directory of test mode, and a
-//! sample application with keys of that mode. Done again, it leaves one of each, at the addresses of now.
+//! What makes the demo a playground: a sandbox on a port of its own, its organizations in the directory of test mode,
+//! and a sample application with keys of that mode. Done again, it leaves one of each, at the addresses of now.
 
 use std::net::TcpListener;
 
@@ -154,8 +154,8 @@ impl std::fmt::Display for Playground {
     }
 }
 
-/// Lists the organizations of the sandbox at `sandbox`, and registers the sample application that it serves; gives what the
-/// application needs to know.
+/// Lists the organizations of the sandbox at `sandbox`, and registers the sample application that it serves; gives what
+/// the application needs to know.
 fn register(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Failure> {
     for organization in ORGANIZATIONS {
         list(store, organization, sandbox)?;

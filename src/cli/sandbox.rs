@@ -9,9 +9,10 @@ use crate::sandbox::payer::{PASSWORD, Sandbox, Settings, Turn};
 
 /// Serve made-up organizations to connect to: health plans, a provider, facilities, an identity provider
 ///
-/// Everybody in the population logs in by their given name and number, as the start page lists them. An application may send
-/// people back to any address of this machine, and to those registered by --redirect-uri. The sample application is served to
-/// whoever registered it with a service, with {sandbox}/app/callback as a redirect URI and {sandbox} as an origin.
+/// Everybody in the population logs in by their given name and number, as the start page lists them. An application may
+/// send people back to any address of this machine, and to those registered by --redirect-uri. The sample application
+/// is served to whoever registered it with a service, with {sandbox}/app/callback as a redirect URI and {sandbox} as an
+/// origin.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: tabularium sandbox --listen 127.0.0.1:8081 --knob lakeshore.slow=200")]
 pub(super) struct Args {

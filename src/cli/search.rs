@@ -57,8 +57,8 @@ struct Known {
     /// Folder of further SearchParameter resources
     #[arg(long, value_name = "DIR")]
     search_parameters: Option<PathBuf>,
-    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the lake: a JSON
-    /// or NDJSON file, or a folder of them
+    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the
+    /// lake: a JSON or NDJSON file, or a folder of them
     #[arg(long, value_name = "FILE_OR_DIR")]
     terminology: Option<PathBuf>,
 }

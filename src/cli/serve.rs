@@ -24,8 +24,8 @@ use crate::terminology::Terminology;
 
 /// Answer FHIR R4 reads, searches and views over HTTP
 ///
-/// What another command imports into the folder while the server runs is served within a second. The server tidies the lake up
-/// in the background whenever nobody else is writing to it. SIGTERM or Ctrl-C lets requests in flight finish.
+/// What another command imports into the folder while the server runs is served within a second. The server tidies the
+/// lake up in the background whenever nobody else is writing to it. SIGTERM or Ctrl-C lets requests in flight finish.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Folder that holds the lake
@@ -43,11 +43,12 @@ pub(super) struct Args {
     /// Folder of further SearchParameter resources
     #[arg(long, value_name = "DIR")]
     search_parameters: Option<PathBuf>,
-    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the lake: a JSON
-    /// or NDJSON file, or a folder of them
+    /// Further CodeSystems and ValueSets for :in, :not-in, :below and :above than `terminology load` has put beside the
+    /// lake: a JSON or NDJSON file, or a folder of them
     #[arg(long, value_name = "FILE_OR_DIR")]
     terminology: Option<PathBuf>,
-    /// Let application tokens ask by `X-Explain: true` how the answer of a search came about; that tells how much the lake holds
+    /// Let application tokens ask by `X-Explain: true` how the answer of a search came about; that tells how much the
+    /// lake holds
     #[arg(long)]
     allow_explain: bool,
     /// Let sources of records lie at private and loopback addresses, and be reached without TLS
@@ -62,8 +63,8 @@ pub(super) struct Args {
     /// MiB of one attachment that syncs fetch; a larger one stays at the source
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u16).range(0..=4096))]
     attachment_size: u16,
-    /// Address under which sources keep documents that are open to who has the signed address of one; $pdf fetches these without
-    /// any access. May be repeated
+    /// Address under which sources keep documents that are open to who has the signed address of one; $pdf fetches
+    /// these without any access. May be repeated
     #[arg(long, value_name = "URL")]
     binary_host: Vec<String>,
     #[command(flatten)]

@@ -43,7 +43,8 @@ struct ListArgs {
     json: bool,
 }
 
-/// Show one sync: its state, its attempts, its records by type, what the rules of normalization did, and what is missing
+/// Show one sync: its state, its attempts, its records by type, what the rules of normalization did, and what is
+/// missing
 ///
 /// Exit codes: 0 printed; 2 no sync, or several, have an id that begins like this; 1 another failure.
 #[derive(Debug, clap::Args)]

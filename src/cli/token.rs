@@ -18,8 +18,8 @@ const EXAMPLE: &str = r#"Example:
 
 /// Print an access token that the server on this folder accepts at once
 ///
-/// With --patient the token sees that person's records and what they refer to, for 24 hours. Without, it sees all records of
-/// the application, for 30 minutes.
+/// With --patient the token sees that person's records and what they refer to, for 24 hours. Without, it sees all
+/// records of the application, for 30 minutes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct Args {

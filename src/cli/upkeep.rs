@@ -1,5 +1,5 @@
-//! What a server does for its lake in the background: files are opened before somebody asks for them, small ones are merged,
-//! those that no page link needs any more go, and so does what is kept in memory of replaced ones.
+//! What a server does for its lake in the background: files are opened before somebody asks for them, small ones are
+//! merged, those that no page link needs any more go, and so does what is kept in memory of replaced ones.
 //!
 //! The lake is locked only while files are changed, so that imports can go on beside a running server.
 

@@ -12,11 +12,12 @@ use crate::views::{Checked, Column, Finding, View};
 
 /// Check ViewDefinitions (SQL on FHIR) and show the columns they give
 ///
-/// For each view its columns are shown: name, FHIR type, SQL type, and whether a row has a list of values; then what is doubtful
-/// about it, as warnings, or everything that is wrong with it, as errors, each with its place in the ViewDefinition.
+/// For each view its columns are shown: name, FHIR type, SQL type, and whether a row has a list of values; then what is
+/// doubtful about it, as warnings, or everything that is wrong with it, as errors, each with its place in the
+/// ViewDefinition.
 ///
-/// Exit codes: 0 all views can be run, with warnings or not; 2 a view is faulty or cannot be read; each is named by a sentence on
-/// standard error.
+/// Exit codes: 0 all views can be run, with warnings or not; 2 a view is faulty or cannot be read; each is named by a
+/// sentence on standard error.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// ViewDefinitions, JSON files

@@ -25,7 +25,8 @@ impl Access {
         self.scope.patient.as_ref().map(|patient| patient.patients.as_slice())
     }
 
-    /// The same of some of its consent's Patients only, the first of whom is the primary one. An application token is not narrowed.
+    /// The same of some of its consent's Patients only, the first of whom is the primary one. An application token is
+    /// not narrowed.
     pub fn narrowed_to(&self, patients: &[String]) -> Access {
         let narrowed = |person: &Arc<PatientScope>| {
             Arc::new(PatientScope {

@@ -1,5 +1,5 @@
-//! Which addresses an application may register: redirect URIs as RFC 6749, RFC 8252 and RFC 9700 have them, and the origins of
-//! pages that hold the link component. Whether a request names a registered one is not decided here.
+//! Which addresses an application may register: redirect URIs as RFC 6749, RFC 8252 and RFC 9700 have them, and the
+//! origins of pages that hold the link component. Whether a request names a registered one is not decided here.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed; old ones of consents that
-//! have ended move to files, which `audit_archive` decides.
+//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added, never changed; old
+//! ones of consents that have ended move to files, which `audit_archive` decides.
 
 use rusqlite::{Connection, Row, params};
 

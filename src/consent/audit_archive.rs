@@ -1,8 +1,8 @@
-//! The archive of the audit log: lines older than [`ARCHIVED_AFTER`] of consents that have ended move to one file per month,
-//! `audit/2026-11.ndjson` beside the store. Lines about applications, endpoints and keys stay in the store.
+//! The archive of the audit log: lines older than [`ARCHIVED_AFTER`] of consents that have ended move to one file per
+//! month, `audit/2026-11.ndjson` beside the store. Lines about applications, endpoints and keys stay in the store.
 //!
-//! Invariant: a line leaves the store in the transaction that begins after the line is durable in its file. After a crash in between it
-//! is in both, and told once.
+//! Invariant: a line leaves the store in the transaction that begins after the line is durable in its file. After a
+//! crash in between it is in both, and told once.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,8 +24,8 @@ const FOLDER: &str = "audit";
 /// Lines that one transaction looks at, so that others need not wait long.
 const AT_ONCE: u32 = 1_000;
 
-/// A line's consent that may still go on: it is in the flow, or the application may use or try one of its sources. Consents of the
-/// operator have no sources and never end.
+/// A line's consent that may still go on: it is in the flow, or the application may use or try one of its sources.
+/// Consents of the operator have no sources and never end.
 const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.consent AND (
         consent.state IN ('CREATED', 'AUTHORIZED') OR consent.state = 'EXCHANGED' AND (
             NOT EXISTS (SELECT 1 FROM patient_authorization WHERE consent = consent.id)
@@ -110,7 +110,8 @@ fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Er
     Ok(looked_at)
 }
 
-/// Writes lines to the files of their months and takes them out of the store. Another process may have moved some meanwhile.
+/// Writes lines to the files of their months and takes them out of the store. Another process may have moved some
+/// meanwhile.
 fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Result<usize, Error> {
     let mut months: BTreeMap<String, (i64, Vec<u8>)> = BTreeMap::new();
     let mut moved = 0;
@@ -165,8 +166,8 @@ fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// The entries of a month's file, of one consent where it is named. A file that was taken away has none, and half a line that a crash
-/// left is in the store still.
+/// The entries of a month's file, of one consent where it is named. A file that was taken away has none, and half a
+/// line that a crash left is in the store still.
 fn entries(folder: &Path, month: &str, consent: Option<&str>) -> Result<Vec<AuditEntry>, Error> {
     let path = file_of(folder, month);
     let unreadable = |source| Error::Archive {

@@ -1,4 +1,5 @@
-//! What the service presents to a source for an authorization: the source's tokens, sealed. They go with the authorization's end.
+//! What the service presents to a source for an authorization: the source's tokens, sealed. They go with the
+//! authorization's end.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! How an endpoint wants to be asked, as it was found out by asking it: what is remembered, so that no job finds it out again.
+//! How an endpoint wants to be asked, as it was found out by asking it: what is remembered, so that no job finds it out
+//! again.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -34,7 +35,8 @@ pub struct Dialect {
     pub statement: Option<String>,
     /// When that was read.
     pub statement_at: Option<i64>,
-    /// The scheme, host and port of a next page that was not followed, since it is not under an address of the endpoint's.
+    /// The scheme, host and port of a next page that was not followed, since it is not under an address of the
+    /// endpoint's.
     pub elsewhere: Option<String>,
     /// Where the service's secret may be sent beside the origin of its FHIR base, as the operator said.
     pub token_endpoint: Option<String>,

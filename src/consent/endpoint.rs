@@ -134,7 +134,8 @@ const ENDPOINT: &str = "SELECT endpoint.id, organization.id, organization.name, 
         endpoint.created_at, checked_at
     FROM endpoint JOIN organization ON organization.id = endpoint.organization";
 
-/// A patient's records came through an endpoint: from then on it is one that a user has validated, where nothing else is known of it.
+/// A patient's records came through an endpoint: from then on it is one that a user has validated, where nothing else
+/// is known of it.
 pub(super) fn validated_by_user(
     connection: &Connection,
     now: i64,
@@ -321,7 +322,8 @@ impl Store {
         })
     }
 
-    /// Says anew under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there, too.
+    /// Says anew under which addresses beside its FHIR base an endpoint has its further pages. Access is shown there,
+    /// too.
     pub fn set_endpoint_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
         let now = self.clock().now();
         let addresses = addresses.iter().map(|address| checked_base(address));

@@ -13,8 +13,9 @@ use crate::lake::Mode;
 const WORDS: usize = 10;
 
 impl Store {
-    /// Endpoints of a mode that patients may choose, of these types (all where there are none): those of which every word of `text`
-    /// begins a word of a label, the organization's name or the name; the closest first, at most `limit`. All match no words.
+    /// Endpoints of a mode that patients may choose, of these types (all where there are none): those of which every
+    /// word of `text` begins a word of a label, the organization's name or the name; the closest first, at most
+    /// `limit`. All match no words.
     pub fn search_endpoints(
         &self,
         mode: Mode,

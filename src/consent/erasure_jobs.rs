@@ -1,5 +1,6 @@
-//! Who asked that records be erased, and what came of it: one job for all rows of a consent that are asked for together. A job is over
-//! once none of its rows is left and the receipt of it is signed; it is kept then, since it names nobody.
+//! Who asked that records be erased, and what came of it: one job for all rows of a consent that are asked for
+//! together. A job is over once none of its rows is left and the receipt of it is signed; it is kept then, since it
+//! names nobody.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
@@ -170,8 +171,8 @@ impl ErasureJob {
 }
 
 impl Store {
-    /// Has all records of a consent erased, at the patient's request: its syncs stop, and only a new consent brings records again. Its
-    /// tokens stay good and find nothing.
+    /// Has all records of a consent erased, at the patient's request: its syncs stop, and only a new consent brings
+    /// records again. Its tokens stay good and find nothing.
     pub fn expunge(&self, asked: &Expunge<'_>) -> Result<Expunged, Error> {
         let now = self.clock().now();
         let done = self.write(|transaction| expunge(transaction, now, asked))?;

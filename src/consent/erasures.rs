@@ -1,5 +1,6 @@
-//! Rows that have been asked to leave the lake: asked for in the transaction that ends what they were there for, carried out by the
-//! worker, and asked for until no file of the lake has them and the rest of the person's records has nothing of them.
+//! Rows that have been asked to leave the lake: asked for in the transaction that ends what they were there for,
+//! carried out by the worker, and asked for until no file of the lake has them and the rest of the person's records has
+//! nothing of them.
 
 use rusqlite::params;
 

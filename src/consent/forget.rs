@@ -1,5 +1,5 @@
-//! What the store knows of a person's imported records: the operator's consents for them. An erasure ends these consents with their
-//! tokens and leaves nothing that names the person. The audit log names consents and never people.
+//! What the store knows of a person's imported records: the operator's consents for them. An erasure ends these
+//! consents with their tokens and leaves nothing that names the person. The audit log names consents and never people.
 
 use std::path::Path;
 
@@ -32,8 +32,8 @@ impl Store {
         }
     }
 
-    /// Ends the operator's consents for one person's imported records: their tokens are refused from now on, and the store no longer
-    /// names the person.
+    /// Ends the operator's consents for one person's imported records: their tokens are refused from now on, and the
+    /// store no longer names the person.
     pub fn forget_imported(&self, application: &str, mode: Mode, patient: &str) -> Result<Forgotten, Error> {
         let now = self.clock().now();
         let consents = self.write(|transaction| forget_person(transaction, now, application, mode, patient))?;

@@ -1,4 +1,5 @@
-//! What was given out of a consent's records and outlives a request: it ends when the records go, by whatever way they do.
+//! What was given out of a consent's records and outlives a request: it ends when the records go, by whatever way they
+//! do.
 
 use rusqlite::{Connection, params};
 
@@ -7,9 +8,9 @@ use super::cards::revoke_cards;
 use super::error::Error;
 use super::health_link::end_links;
 
-/// Ends everything that lets somebody who has it come by a consent's records later, tokens aside: codes and public tokens
-/// that nobody has exchanged, health cards, health links. It is called in the transaction that has the records erased, or the
-/// consent revoked; the audit log says by whom and why.
+/// Ends everything that lets somebody who has it come by a consent's records later, tokens aside: codes and public
+/// tokens that nobody has exchanged, health cards, health links. It is called in the transaction that has the records
+/// erased, or the consent revoked; the audit log says by whom and why.
 pub(super) fn end_what_was_given_out(
     connection: &Connection,
     now: i64,

@@ -1,5 +1,5 @@
-//! Sync jobs from the queue to their end, and what becomes of an authorization by them. What is fetched, and when something is
-//! tried again, is the worker's to decide.
+//! Sync jobs from the queue to their end, and what becomes of an authorization by them. What is fetched, and when
+//! something is tried again, is the worker's to decide.
 
 use std::collections::BTreeMap;
 
@@ -101,9 +101,9 @@ impl Store {
         Ok(jobs)
     }
 
-    /// Puts new jobs into the queue and gives those whose turn it is, oldest first. A source is asked for one authorization's records
-    /// once at a time: a second job of it waits for the first. No more than `each` jobs ask one endpoint, so that one which is slow, or means
-    /// to be, leaves room for the others.
+    /// Puts new jobs into the queue and gives those whose turn it is, oldest first. A source is asked for one
+    /// authorization's records once at a time: a second job of it waits for the first. No more than `each` jobs ask one
+    /// endpoint, so that one which is slow, or means to be, leaves room for the others.
     pub fn due_jobs(&self, most: usize, each: usize) -> Result<Vec<Due>, Error> {
         let now = self.clock().now();
         let any = self.read(|connection| {
@@ -148,7 +148,8 @@ impl Store {
         })
     }
 
-    /// Begins a job; `None` if it is not its turn: somebody else began or stopped it, or the authorization's records are being fetched.
+    /// Begins a job; `None` if it is not its turn: somebody else began or stopped it, or the authorization's records
+    /// are being fetched.
     pub fn begin_job(&self, id: &str) -> Result<Option<Errand>, Error> {
         let now = self.clock().now();
         self.write(|transaction| {
@@ -195,8 +196,9 @@ impl Store {
         self.read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
     }
 
-    /// Ends a job whose records are all stored. What it could not have is kept with it. An endpoint of which no more is known than that it
-    /// is available has shown that it works; access that a verified identity opened is given up. `false` if the job was stopped meanwhile.
+    /// Ends a job whose records are all stored. What it could not have is kept with it. An endpoint of which no more is
+    /// known than that it is available has shown that it works; access that a verified identity opened is given up.
+    /// `false` if the job was stopped meanwhile.
     pub fn complete_job<'a>(&self, id: &str, success: impl Into<JobSuccess<'a>>) -> Result<bool, Error> {
         let success: JobSuccess<'_> = success.into();
         self.end_job(id, |transaction, now, job| {
@@ -236,8 +238,8 @@ impl Store {
         })
     }
 
-    /// Ends a job that cannot be done. If it was to bring an authorization's first records, the authorization is in error with it, and
-    /// what the source said is kept.
+    /// Ends a job that cannot be done. If it was to bring an authorization's first records, the authorization is in
+    /// error with it, and what the source said is kept.
     pub fn fail_job<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
         let failure: JobFailure<'_> = failure.into();
         let sealed = failure
@@ -286,7 +288,8 @@ impl Store {
         Ok(ended)
     }
 
-    /// What sources said when the first records of a consent did not come: for each the issues of its OperationOutcome, as a JSON array.
+    /// What sources said when the first records of a consent did not come: for each the issues of its OperationOutcome,
+    /// as a JSON array.
     pub fn source_outcomes(&self, consent: &str) -> Result<Vec<String>, Error> {
         let sql = "SELECT job.id, job.outcome FROM sync_job AS job
                    JOIN patient_authorization AS auth ON auth.id = job.authorization
@@ -303,8 +306,8 @@ impl Store {
         opened.collect()
     }
 
-    /// Makes the jobs that applications' sync frequencies ask for: of authorizations of MULTIPLE usage, whose last job began a period ago.
-    /// Says how many.
+    /// Makes the jobs that applications' sync frequencies ask for: of authorizations of MULTIPLE usage, whose last job
+    /// began a period ago. Says how many.
     pub fn schedule_jobs(&self) -> Result<usize, Error> {
         let now = self.clock().now();
         let sql = "SELECT auth.id FROM patient_authorization AS auth

@@ -77,8 +77,8 @@ const STEPS: &[&str] = &[
     ATTACHMENT_COUNTS,
 ];
 
-/// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix epoch, secrets
-/// are SHA-256 digests, and what the service has to send on to a source is sealed.
+/// Consents that patients give, what they are given for, and what comes of them. Times are seconds since the Unix
+/// epoch, secrets are SHA-256 digests, and what the service has to send on to a source is sealed.
 const CONSENT_FLOW: &str = "
     ALTER TABLE application ADD COLUMN sync_frequency TEXT NOT NULL DEFAULT 'off'
         CHECK (sync_frequency IN ('off', 'daily', 'weekly', 'monthly'));

@@ -1,6 +1,8 @@
-//! What sync jobs brought and what they could not have, by type: kept with the job, for the operator and for the application.
+//! What sync jobs brought and what they could not have, by type: kept with the job, for the operator and for the
+//! application.
 //!
-//! Invariant: nothing here repeats contents of records, tokens, paths or queries. A reason names types, categories, hosts and statuses.
+//! Invariant: nothing here repeats contents of records, tokens, paths or queries. A reason names types, categories,
+//! hosts and statuses.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! The only place where a state changes: the transition, the times that go with it and the line in the audit log, within the
-//! caller's transaction.
+//! The only place where a state changes: the transition, the times that go with it and the line in the audit log,
+//! within the caller's transaction.
 //!
-//! What follows from a move beyond the record itself (codes, tokens, jobs, rows in the lake) is the business of who makes it, but
-//! for the end of an authorization, which is the same for all: [`end`].
+//! What follows from a move beyond the record itself (codes, tokens, jobs, rows in the lake) is the business of who
+//! makes it, but for the end of an authorization, which is the same for all: [`end`].
 
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -73,7 +73,8 @@ pub struct Grant<'a> {
 }
 
 impl Consent {
-    /// Makes a consent, without a line in the audit log; `owner_of` gives the owner of its rows, and another id is taken where that is another consent's.
+    /// Makes a consent, without a line in the audit log; `owner_of` gives the owner of its rows, and another id is
+    /// taken where that is another consent's.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -214,8 +215,9 @@ impl Authorization {
         Ok(next)
     }
 
-    /// Takes down what the source granted: the move to AUTHORIZED, its Patient among those of the consent, and the usage. Usage stays
-    /// MULTIPLE only if the source can be asked again: it gave a refresh token, or takes the service's own word at any time.
+    /// Takes down what the source granted: the move to AUTHORIZED, its Patient among those of the consent, and the
+    /// usage. Usage stays MULTIPLE only if the source can be asked again: it gave a refresh token, or takes the
+    /// service's own word at any time.
     pub(super) fn grant(&mut self, connection: &Connection, now: i64, grant: &Grant<'_>) -> Result<(), Error> {
         self.step(connection, now, Actor::Patient, AuthorizationEvent::Granted)?;
         let again = grant.refreshable || self.ty == AuthorizationType::Ial1;
@@ -299,7 +301,8 @@ impl Job {
     }
 }
 
-/// Ends an authorization by `event`: what it could fetch with goes, its open jobs stop, and its rows are asked to leave the lake.
+/// Ends an authorization by `event`: what it could fetch with goes, its open jobs stop, and its rows are asked to leave
+/// the lake.
 pub(super) fn end(
     connection: &Connection,
     now: i64,
@@ -455,8 +458,8 @@ impl Store {
         Ok(id)
     }
 
-    /// Revokes a consent with all its authorizations, tokens, codes and jobs, asks that its rows leave the lake, and says how many
-    /// authorizations that were not ended already ended with it. What is revoked already stays so: zero.
+    /// Revokes a consent with all its authorizations, tokens, codes and jobs, asks that its rows leave the lake, and
+    /// says how many authorizations that were not ended already ended with it. What is revoked already stays so: zero.
     pub fn revoke_consent(&self, id: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.clock().now();
         let revoked = self.write(|transaction| {

@@ -1,5 +1,5 @@
-//! Whether a consent's records are there, and whose they are. Every FHIR request of a patient asks, so the answer is kept in memory until
-//! a job changes or a source's records are over.
+//! Whether a consent's records are there, and whose they are. Every FHIR request of a patient asks, so the answer is
+//! kept in memory until a job changes or a source's records are over.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Receipts of erasures: what one says, how it is signed, and how it is checked. A receipt names nobody: the person stands in it as a
-//! salted hash, which whoever knows the id can compare.
+//! Receipts of erasures: what one says, how it is signed, and how it is checked. A receipt names nobody: the person
+//! stands in it as a salted hash, which whoever knows the id can compare.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -169,7 +169,8 @@ impl Store {
         })
     }
 
-    /// Looks for ids in every text of the store, by their numbers. The record of who asked is left out: it goes with the receipt.
+    /// Looks for ids in every text of the store, by their numbers. The record of who asked is left out: it goes with
+    /// the receipt.
     pub fn search_ids(&self, ids: &ErasedIds, numbers: &[u32]) -> Result<Vec<StoreSearched>, Error> {
         let path = self.folder().join(super::store::FILE);
         // A connection of its own: a large store keeps nobody else waiting.

@@ -32,7 +32,8 @@ named! {
 }
 
 impl AuthorizationType {
-    /// Whether the patient signs in at a page of the source. Other sources are asked for a person whom a record locator found there.
+    /// Whether the patient signs in at a page of the source. Other sources are asked for a person whom a record locator
+    /// found there.
     pub fn signs_in(self) -> bool {
         matches!(self, AuthorizationType::Oauth | AuthorizationType::Credentials)
     }
@@ -98,7 +99,8 @@ pub struct Authorization {
     pub ty: AuthorizationType,
     /// Where it stands.
     pub state: AuthorizationState,
-    /// What was resolved of what the application asked for: expected when the source was chosen, final once it granted access.
+    /// What was resolved of what the application asked for: expected when the source was chosen, final once it granted
+    /// access.
     pub usage: Usage,
     /// The endpoint that was chosen.
     pub endpoint: String,
@@ -217,7 +219,8 @@ impl Consent {
     }
 }
 
-/// Those of sources whose records are here, or are to come, go first: the primary Patient is one of them if there is any.
+/// Those of sources whose records are here, or are to come, go first: the primary Patient is one of them if there is
+/// any.
 fn patients(connection: &Connection, consent: &str) -> Result<Vec<String>, Error> {
     let sql = "SELECT patient FROM consent_patient AS known WHERE consent = ?1
                ORDER BY NOT EXISTS (SELECT 1 FROM patient_authorization AS auth
@@ -283,8 +286,8 @@ impl Authorization {
         self.data_erased_at.is_some() || self.data_until.is_some_and(|until| until <= now)
     }
 
-    /// The state that applications are told. An exchanged authorization whose records are gone is EXPIRED to them: the patient has to
-    /// authorize again. The store keeps it as EXCHANGED as long as its consent may be refreshed.
+    /// The state that applications are told. An exchanged authorization whose records are gone is EXPIRED to them: the
+    /// patient has to authorize again. The store keeps it as EXCHANGED as long as its consent may be refreshed.
     pub fn state_at(&self, now: i64) -> AuthorizationState {
         match self.state {
             AuthorizationState::Exchanged if self.is_over(now) => AuthorizationState::Expired,
@@ -299,7 +302,8 @@ impl Authorization {
         self.expired_at.or(gone.filter(|_| over))
     }
 
-    /// Whether the application may use it now: exchanged, neither revoked nor expired, and with its records here or on their way.
+    /// Whether the application may use it now: exchanged, neither revoked nor expired, and with its records here or on
+    /// their way.
     pub fn is_active(&self, now: i64) -> bool {
         self.state_at(now) == AuthorizationState::Exchanged
     }

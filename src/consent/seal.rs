@@ -1,5 +1,6 @@
-//! What the store has to give back in plain (tokens of sources, verifiers, client secrets) is sealed: AES-256-GCM under a key that
-//! is not in the store itself. The key comes from the environment, `TABULARIUM_KEY`, or lies beside the store in `service.key`.
+//! What the store has to give back in plain (tokens of sources, verifiers, client secrets) is sealed: AES-256-GCM under
+//! a key that is not in the store itself. The key comes from the environment, `TABULARIUM_KEY`, or lies beside the
+//! store in `service.key`.
 
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
@@ -88,7 +89,8 @@ fn parsed(text: &str) -> Result<[u8; KEY_LEN], Error> {
         .ok_or(Error::Key("TABULARIUM_KEY or service.key is not 32 bytes in base64"))
 }
 
-/// The text of the key file, made when it is missing. Several processes that open the store at once end with the same key.
+/// The text of the key file, made when it is missing. Several processes that open the store at once end with the same
+/// key.
 fn key_file(path: &Path) -> Result<String, Error> {
     let open = |source| Error::Open {
         path: path.to_owned(),

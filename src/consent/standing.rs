@@ -1,5 +1,5 @@
-//! How things stand with a consent: its sources with their endpoints and syncs, read together. It only reads; what is counted in the
-//! lake is not here.
+//! How things stand with a consent: its sources with their endpoints and syncs, read together. It only reads; what is
+//! counted in the lake is not here.
 
 use std::sync::Arc;
 
@@ -75,8 +75,8 @@ pub enum MaxAuth {
 }
 
 impl Standing {
-    /// The source whose Patient is the consent's primary one: the first whose records are here or are to come, else the first that was
-    /// authorized, else the first.
+    /// The source whose Patient is the consent's primary one: the first whose records are here or are to come, else the
+    /// first that was authorized, else the first.
     pub fn primary(&self) -> Option<&Source> {
         let holds = |source: &&Source| {
             let authorization = &source.authorization;
@@ -126,7 +126,8 @@ impl Standing {
         }
     }
 
-    /// Where syncing stands, over all sources whose records are not gone: what is under way goes first, then what failed.
+    /// Where syncing stands, over all sources whose records are not gone: what is under way goes first, then what
+    /// failed.
     pub fn sync(&self, now: i64) -> Option<JobState> {
         let rank = |state: &JobState| match state {
             JobState::Active => 0,
@@ -139,8 +140,8 @@ impl Standing {
         states.min_by_key(rank)
     }
 
-    /// Until when a refresh token that is made now is good: for its usual time, or for as long as the source that lasts longest lets
-    /// its access be refreshed.
+    /// Until when a refresh token that is made now is good: for its usual time, or for as long as the source that lasts
+    /// longest lets its access be refreshed.
     pub(super) fn refresh_until(&self, now: i64) -> i64 {
         let usual = now + REFRESH_SECONDS;
         let of = |source: &Source| {
@@ -165,7 +166,8 @@ impl Standing {
 }
 
 impl Source {
-    /// Where the newest sync job stands. Of records that are gone nothing is said: COMPLETED would promise that they can be read.
+    /// Where the newest sync job stands. Of records that are gone nothing is said: COMPLETED would promise that they
+    /// can be read.
     pub fn sync_at(&self, now: i64) -> Option<JobState> {
         self.sync.filter(|_| !self.authorization.is_over(now))
     }
@@ -267,7 +269,8 @@ impl Store {
         })
     }
 
-    /// How things stand with the consent by which a sync brought a Patient; `None` of imported ones and of who is not known.
+    /// How things stand with the consent by which a sync brought a Patient; `None` of imported ones and of who is not
+    /// known.
     pub fn standing_of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<Standing>, Error> {
         self.read(|connection| {
             let sql = "SELECT consent.id FROM consent_patient AS known JOIN consent ON consent.id = known.consent

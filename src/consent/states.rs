@@ -1,7 +1,7 @@
 //! The states of consents, patient authorizations and sync jobs, and the moves between them.
 //!
-//! A state is changed by an event, through `after` and in no other way; what the tables below do not list is an [`IllegalMove`].
-//! Nothing here knows of time or of the store.
+//! A state is changed by an event, through `after` and in no other way; what the tables below do not list is an
+//! [`IllegalMove`]. Nothing here knows of time or of the store.
 
 /// An event that the state it met does not admit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

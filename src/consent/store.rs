@@ -1,5 +1,5 @@
-//! The service's own SQLite store: `service.sqlite` beside the lake. Several processes may have it open; what one of them
-//! writes the others see at [`Store::refresh`], which a server calls once a second.
+//! The service's own SQLite store: `service.sqlite` beside the lake. Several processes may have it open; what one of
+//! them writes the others see at [`Store::refresh`], which a server calls once a second.
 //!
 //! Keys and revoked tokens are held in memory, since every request asks for them; the rest is read when wanted.
 
@@ -171,8 +171,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Gives up the signing keys of a folder's store that do not open because the key that sealed them is lost. The next opening
-    /// makes a new key if none is left that signs.
+    /// Gives up the signing keys of a folder's store that do not open because the key that sealed them is lost. The
+    /// next opening makes a new key if none is left that signs.
     pub fn discard_unreadable_keys(folder: &Path) -> Result<DiscardedKeys, Error> {
         let path = folder.join(FILE);
         let discarded = connected(folder, &path)

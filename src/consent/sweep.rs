@@ -1,4 +1,5 @@
-//! What time alone brings about: patients who left, codes that nobody fetched, refresh windows and one-time data that are over.
+//! What time alone brings about: patients who left, codes that nobody fetched, refresh windows and one-time data that
+//! are over.
 //!
 //! A server calls [`Store::sweep`] every second; who uses something checks its time all the same.
 
@@ -104,7 +105,8 @@ fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
 }
 
 impl Store {
-    /// Once an hour: sessions that ended long ago go, counts of days that are over and old audit lines find their place.
+    /// Once an hour: sessions that ended long ago go, counts of days that are over and old audit lines find their
+    /// place.
     fn keep_house(&self, now: i64) -> Result<(), Error> {
         let last = self.kept_house_at().swap(now, Ordering::SeqCst);
         if (last..last.saturating_add(HOUR)).contains(&now) {
@@ -184,8 +186,8 @@ fn expired(connection: &Connection, now: i64) -> Result<usize, Error> {
     Ok(consents.len())
 }
 
-/// One-time data that is over. An authorization of the link API ends with it; of the OAuth API the record and the right to refresh
-/// stay until the refresh window is over.
+/// One-time data that is over. An authorization of the link API ends with it; of the OAuth API the record and the right
+/// to refresh stay until the refresh window is over.
 fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
     let authorizations = Authorization::select(connection, &limited(EMPTIED), [now])?;
     for mut authorization in authorizations.iter().cloned() {

@@ -1,7 +1,7 @@
 //! Access tokens: RS256 JWTs of the JOSE type `at+jwt`, made and verified here.
 //!
-//! A verified token is remembered by the SHA-256 of its text until it expires, since checking a signature costs more than
-//! answering a read does; revocation is asked for at every use. The token's text itself is kept nowhere.
+//! A verified token is remembered by the SHA-256 of its text until it expires, since checking a signature costs more
+//! than answering a read does; revocation is asked for at every use. The token's text itself is kept nowhere.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Flows that nobody began: a request opened a session, and no browser ever showed a page of it. Anybody can send such requests, so
-//! nothing is kept of them but a count by day and application, which goes into the audit log once the day is over.
+//! Flows that nobody began: a request opened a session, and no browser ever showed a page of it. Anybody can send such
+//! requests, so nothing is kept of them but a count by day and application, which goes into the audit log once the day
+//! is over.
 
 use rusqlite::{Connection, Transaction, params};
 

@@ -1,8 +1,8 @@
 //! Decimals as written: exact, with the precision that their digits claim.
 //!
-//! A decimal is kept as its text. Where it is exactly a decimal(38,18), [`Decimal::scaled`] is that number; where it is not, the
-//! text still compares exactly. A search value that names no comparator means the [`Range`] of values that would be written like
-//! it (R4, section 3.1.1.5.3). Arithmetic is for the rooms above.
+//! A decimal is kept as its text. Where it is exactly a decimal(38,18), [`Decimal::scaled`] is that number; where it is
+//! not, the text still compares exactly. A search value that names no comparator means the [`Range`] of values that
+//! would be written like it (R4, section 3.1.1.5.3). Arithmetic is for the rooms above.
 
 use std::cmp::Ordering;
 
@@ -86,8 +86,8 @@ impl<'a> Decimal<'a> {
     }
 
     /// The values that would be written as this one is, with as many digits: `100` means [99.5, 100.5), `100.00` means
-    /// [99.995, 100.005), `1.0e2` means [95, 105). A single digit with an exponent counts as if a zero followed it: R4 has
-    /// `1e2` mean [95, 105) too.
+    /// [99.995, 100.005), `1.0e2` means [95, 105). A single digit with an exponent counts as if a zero followed it: R4
+    /// has `1e2` mean [95, 105) too.
     pub fn implicit_range(&self) -> Range {
         let zero = if self.has_exponent && self.whole.len() + self.fraction.len() == 1 {
             "0"
@@ -218,8 +218,8 @@ impl Range {
         lower <= *value && (*value < upper || self.closed && *value == upper)
     }
 
-    /// The range among numbers times 10^18, half open: a decimal(38,18) `n` is in it where `start <= n < end`. Bounds beyond all
-    /// such numbers are -10^38 and 10^38.
+    /// The range among numbers times 10^18, half open: a decimal(38,18) `n` is in it where `start <= n < end`. Bounds
+    /// beyond all such numbers are -10^38 and 10^38.
     pub fn scaled(&self) -> (i128, i128) {
         let bound = |text: &str, closed| Decimal::parse(text).map_or(BEYOND, |bound| bound.scaled_up(closed));
         (bound(&self.lower, false), bound(&self.upper, self.closed))

@@ -98,8 +98,8 @@ pub struct Element {
     pub modifier: bool,
     /// A `code` whose required value set has the code `unknown`.
     pub has_unknown: bool,
-    /// For a `code` whose value set is required and draws on one code system, the URL of that: the system that its values
-    /// have without saying so.
+    /// For a `code` whose value set is required and draws on one code system, the URL of that: the system that its
+    /// values have without saying so.
     pub code_system: Option<&'static str>,
     /// Place among its siblings in the definition, starting at 1.
     pub ordinal: u16,
@@ -157,8 +157,8 @@ impl Facts {
         &self.types[ty.index()]
     }
 
-    /// What the JSON property `name` means inside `ty` (`valueQuantity` is the element `value` as a Quantity); `None` for what
-    /// R4 does not define there. Names that begin with `_` are the caller's to strip.
+    /// What the JSON property `name` means inside `ty` (`valueQuantity` is the element `value` as a Quantity); `None`
+    /// for what R4 does not define there. Names that begin with `_` are the caller's to strip.
     pub fn child(&self, ty: TypeId, name: &str) -> Option<Child<'_>> {
         let (element, child) = *self.properties[ty.index()].get(name)?;
         Some(Child {

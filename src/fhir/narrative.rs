@@ -1,5 +1,6 @@
-//! R4's rules for the XHTML of a narrative (invariants txt-1 and txt-2): well-formed, the basic formatting elements and attributes
-//! of HTML 4.0 alone, nothing that acts or is fetched as a style, and something to read in it. It does not mend anything.
+//! R4's rules for the XHTML of a narrative (invariants txt-1 and txt-2): well-formed, the basic formatting elements and
+//! attributes of HTML 4.0 alone, nothing that acts or is fetched as a style, and something to read in it. It does not
+//! mend anything.
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};

@@ -1,4 +1,5 @@
-//! OperationOutcome: what went wrong or is worth saying, as a typed value. Which HTTP status goes with it, `http` decides.
+//! OperationOutcome: what went wrong or is worth saying, as a typed value. Which HTTP status goes with it, `http`
+//! decides.
 
 use serde::{Serialize, Serializer};
 

@@ -1,5 +1,5 @@
-//! Reads SearchParameter resources from a folder of JSON files, and refuses those that could not be searched by, naming the
-//! file and the reason.
+//! Reads SearchParameter resources from a folder of JSON files, and refuses those that could not be searched by, naming
+//! the file and the reason.
 
 use std::borrow::Cow;
 use std::io;
@@ -85,7 +85,8 @@ impl Added {
     }
 }
 
-/// The parameters of all JSON files in `folder`, in the order of the files' names. Where a URL recurs, the last one counts.
+/// The parameters of all JSON files in `folder`, in the order of the files' names. Where a URL recurs, the last one
+/// counts.
 pub(super) fn read(folder: &Path) -> Result<Vec<Added>, SearchParameterError> {
     let unreadable = |source| SearchParameterError::Unreadable {
         path: folder.to_owned(),
@@ -117,7 +118,8 @@ pub(super) fn read(folder: &Path) -> Result<Vec<Added>, SearchParameterError> {
     Ok(added)
 }
 
-/// Whether a file should hold a resource. A package's own description (`package.json`) and hidden files (`.index.json`) do not.
+/// Whether a file should hold a resource. A package's own description (`package.json`) and hidden files (`.index.json`)
+/// do not.
 fn is_resource_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.extension()

@@ -1,4 +1,5 @@
-//! What the text of a reference says: to which resource it points and how. Whether that resource exists is not decided here.
+//! What the text of a reference says: to which resource it points and how. Whether that resource exists is not decided
+//! here.
 
 use super::facts::{Kind, TypeId, facts};
 

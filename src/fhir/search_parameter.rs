@@ -1,8 +1,9 @@
-//! What search parameters there are: HL7's 1,375 and those that a folder of SearchParameter resources adds, and which of them a
-//! code means for a resource type.
+//! What search parameters there are: HL7's 1,375 and those that a folder of SearchParameter resources adds, and which
+//! of them a code means for a resource type.
 //!
-//! A parameter that is defined for a type goes before one inherited from `DomainResource` or `Resource`; among those of one
-//! type the one added last goes first. This file does not parse expressions, nor does it know how values are compared.
+//! A parameter that is defined for a type goes before one inherited from `DomainResource` or `Resource`; among those of
+//! one type the one added last goes first. This file does not parse expressions, nor does it know how values are
+//! compared.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -29,7 +30,8 @@ pub struct SearchParameter {
     pub bases: Vec<TypeId>,
     /// For a reference, the types it may point to; empty where it is not said.
     pub targets: Vec<TypeId>,
-    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` where no expression can say it (`_text`).
+    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` where no expression can say it
+    /// (`_text`).
     pub expression: Option<Cow<'static, str>>,
     /// The parts of a composite, in the order of their values.
     pub components: Vec<Component>,
@@ -140,8 +142,8 @@ impl SearchParameters {
             .clone()
     }
 
-    /// These and those of the JSON files in `folder`: SearchParameter resources, or Bundles of them. Folders in it and resources of
-    /// other types are passed over, so an unpacked implementation guide can be named as it is.
+    /// These and those of the JSON files in `folder`: SearchParameter resources, or Bundles of them. Folders in it and
+    /// resources of other types are passed over, so an unpacked implementation guide can be named as it is.
     pub fn with_folder(&self, folder: &Path) -> Result<SearchParameters, SearchParameterError> {
         self.with(parameter_folder::read(folder)?)
     }

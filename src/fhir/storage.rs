@@ -3,8 +3,8 @@
 //!
 //! An element that repeats is an Arrow `List` of the representation below, with the item field named
 //! [`LIST_ITEM`]; the companions of a repeating primitive (`x__number`, `x__start`, `_x`) are lists of the same lengths
-//! beside it. An element is null where it is absent; a primitive that has an id or extension but no value is null in `x`
-//! and valid in `_x`.
+//! beside it. An element is null where it is absent; a primitive that has an id or extension but no value is null in
+//! `x` and valid in `_x`.
 
 use super::facts::{Kind, Primitive, TypeDef};
 
@@ -88,8 +88,8 @@ impl Storage {
     }
 }
 
-/// The top-level column of the root element whose JSON property is `name`: `name` itself, or `name__element` where a system
-/// column other than `id` has that name (`AllergyIntolerance.patient`, `ValueSet.version`).
+/// The top-level column of the root element whose JSON property is `name`: `name` itself, or `name__element` where a
+/// system column other than `id` has that name (`AllergyIntolerance.patient`, `ValueSet.version`).
 pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
     if name != "id" && SYSTEM_COLUMNS.contains(&name) {
         std::borrow::Cow::Owned(format!("{name}{ELEMENT}"))
@@ -99,6 +99,7 @@ pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// The columns a computation reads, as dotted paths without list markers from the table's root:
-/// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct asks for its presence only; the scan reads
-/// the cheapest leaf below it. A path whose last part is `*` (`code.*`) asks for every leaf below what precedes it.
+/// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct asks for its presence only; the scan
+/// reads the cheapest leaf below it. A path whose last part is `*` (`code.*`) asks for every leaf below what precedes
+/// it.
 pub type LeafSet = std::collections::BTreeSet<String>;

@@ -1,8 +1,10 @@
-//! Dates and times as R4 writes them: how precise a text is, whether it has a zone, and the stretch of time it stands for.
+//! Dates and times as R4 writes them: how precise a text is, whether it has a zone, and the stretch of time it stands
+//! for.
 //!
-//! A text stands for a half-open interval: `2024-02` for all of that February. Bounds are UTC microseconds, and a text without
-//! a zone is taken as UTC. What is finer than a microsecond counts as the microsecond it lies in. Nothing is guessed: a text that is
-//! not of the form, or no day of the calendar, is an error. How two values compare is for the rooms above.
+//! A text stands for a half-open interval: `2024-02` for all of that February. Bounds are UTC microseconds, and a text
+//! without a zone is taken as UTC. What is finer than a microsecond counts as the microsecond it lies in. Nothing is
+//! guessed: a text that is not of the form, or no day of the calendar, is an error. How two values compare is for the
+//! rooms above.
 
 use std::fmt::Write;
 
@@ -82,8 +84,8 @@ impl Temporal {
         Ok(date)
     }
 
-    /// A date, or a date with a time to the hour, minute, second or less, with a zone or without. This admits more than R4's
-    /// dateTime, which has seconds and a zone whenever it has a time: records and queries come without.
+    /// A date, or a date with a time to the hour, minute, second or less, with a zone or without. This admits more than
+    /// R4's dateTime, which has seconds and a zone whenever it has a time: records and queries come without.
     pub fn date_time(text: &str) -> Result<Temporal, TemporalError> {
         let mut cursor = Cursor(text.as_bytes());
         let date = cursor.date()?;
@@ -307,8 +309,8 @@ const CYCLE: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
 const TO_EPOCH: i64 = 719_468;
 
-/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar. Years are counted from March, so that a leap day is the
-/// last day of a year.
+/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar. Years are counted from March, so that a leap day
+/// is the last day of a year.
 fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let (cycle, year) = (year.div_euclid(400), year.rem_euclid(400));

@@ -1,5 +1,5 @@
-//! Reads `schemas/types.tsv` into [`TypeDef`]s: resolves names to [`TypeId`]s, adds inherited elements, and indexes the JSON
-//! properties of each type. It decides nothing about R4; what the table says is taken as it is.
+//! Reads `schemas/types.tsv` into [`TypeDef`]s: resolves names to [`TypeId`]s, adds inherited elements, and indexes the
+//! JSON properties of each type. It decides nothing about R4; what the table says is taken as it is.
 //!
 //! The table is part of the program, so a fault in it is a fault of the build: reading it panics, and a test reads it.
 
@@ -197,7 +197,8 @@ fn primitive(name: &str) -> Primitive {
     }
 }
 
-/// The JSON names of choice elements (`valueQuantity`), which no table holds. They live as long as the program, each once.
+/// The JSON names of choice elements (`valueQuantity`), which no table holds. They live as long as the program, each
+/// once.
 #[derive(Default)]
 struct Choices(FxHashMap<(&'static str, TypeId), &'static str>);
 

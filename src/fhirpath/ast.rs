@@ -1,4 +1,5 @@
-//! The syntax tree of an expression, with the byte offset each part starts at. It says what was written and decides nothing.
+//! The syntax tree of an expression, with the byte offset each part starts at. It says what was written and decides
+//! nothing.
 
 /// An expression and where it starts.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,5 @@
-//! Dates and times with a stretch of time added to them. The result is as precise as the date: what is finer than its precision is
-//! cut to whole units of it.
+//! Dates and times with a stretch of time added to them. The result is as precise as the date: what is finer than its
+//! precision is cut to whole units of it.
 
 use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 

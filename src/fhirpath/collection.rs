@@ -1,5 +1,5 @@
-//! What an expression yields over a batch: for each row a run of items. Offsets say which items are whose; the items lie in
-//! typed columns. Nothing is copied out of the batch.
+//! What an expression yields over a batch: for each row a run of items. Offsets say which items are whose; the items
+//! lie in typed columns. Nothing is copied out of the batch.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -180,8 +180,8 @@ impl Collection {
         self.offsets.range(row)
     }
 
-    /// The items if they lie in one column, as they do wherever the expression's static type is one, unless the batch was so
-    /// large that it was evaluated in parts.
+    /// The items if they lie in one column, as they do wherever the expression's static type is one, unless the batch
+    /// was so large that it was evaluated in parts.
     pub fn single(&self) -> Option<&Items> {
         match &self.body {
             Body::One(items) => Some(items),
@@ -201,8 +201,8 @@ impl Collection {
         }
     }
 
-    /// The items type by type, each with offsets of its own. A row's items of different types lose their order among each
-    /// other. Free where there is but one type.
+    /// The items type by type, each with offsets of its own. A row's items of different types lose their order among
+    /// each other. Free where there is but one type.
     pub fn typed(&self) -> Vec<Typed> {
         let mixed = match &self.body {
             Body::One(items) => {

@@ -1,8 +1,8 @@
 //! Runs a resolved program over the rows of a focus. Each node yields a whole column of results; a criterion (`where`,
 //! `select`, `all`, ...) is evaluated in a frame of its own whose rows are the items it is asked about.
 //!
-//! Invariant: an error belongs to a row and counts only where the row's result is used: `iif`, `and`, `or` and `implies` drop
-//! the errors of a branch in rows that do not take it.
+//! Invariant: an error belongs to a row and counts only where the row's result is used: `iif`, `and`, `or` and
+//! `implies` drop the errors of a branch in rows that do not take it.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -28,8 +28,8 @@ use super::values::Values;
 use super::work::Work;
 use crate::fhir::{TypeId, facts};
 
-/// Greatest number of items that a single step of an evaluation may yield, and how many more each row may add; beyond it the
-/// rows are evaluated in halves.
+/// Greatest number of items that a single step of an evaluation may yield, and how many more each row may add; beyond
+/// it the rows are evaluated in halves.
 pub(super) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
 /// Where the caller bounds the result: how many times as many items a step on the way to it may yield.
@@ -538,8 +538,8 @@ pub(super) fn repeated(collection: &Collection, rows: &[u32]) -> Collection {
     collection.take(Offsets::list(offsets), places)
 }
 
-/// The children of this name. `by` says which columns they are for the types that are known. An open step (`open` is not `None`)
-/// asks the facts for the others, JSON's names among them where it says so.
+/// The children of this name. `by` says which columns they are for the types that are known. An open step (`open` is
+/// not `None`) asks the facts for the others, JSON's names among them where it says so.
 pub(super) fn step(
     on: &Collection,
     name: &str,

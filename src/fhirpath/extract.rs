@@ -1,5 +1,5 @@
-//! Results as plain Arrow arrays, one slot per row: what a table's columns are made of. Each takes the first item of a row; a row
-//! without an item, or whose item is of another kind, is null.
+//! Results as plain Arrow arrays, one slot per row: what a table's columns are made of. Each takes the first item of a
+//! row; a row without an item, or whose item is of another kind, is null.
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray, StringBuilder, UInt32Array};
 
@@ -9,8 +9,8 @@ use super::scalar::Scalar;
 use super::values::Values;
 
 impl Collection {
-    /// The first item of each row as text: strings and codes, dates, decimals as written; booleans, integers and quantities
-    /// as `toString()` gives them. Complex items are null.
+    /// The first item of each row as text: strings and codes, dates, decimals as written; booleans, integers and
+    /// quantities as `toString()` gives them. Complex items are null.
     pub fn first_texts(&self) -> StringArray {
         if let (Body::One(items), Some(indices)) = (&self.body, self.first_slots())
             && let Some(texts) = items.values().text()
@@ -60,8 +60,8 @@ impl Collection {
         }
     }
 
-    /// The slot of the first item of each row in the column of the items, null where a row has none; `None` where the items
-    /// are of several columns.
+    /// The slot of the first item of each row in the column of the items, null where a row has none; `None` where the
+    /// items are of several columns.
     pub fn first_slots(&self) -> Option<UInt32Array> {
         let items = self.single()?;
         Some(

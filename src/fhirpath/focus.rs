@@ -72,8 +72,8 @@ impl Focus {
         }
     }
 
-    /// The items of a collection as contexts, where the collection's rows are the contexts of `self`: what a program yielded
-    /// when evaluated on `self`.
+    /// The items of a collection as contexts, where the collection's rows are the contexts of `self`: what a program
+    /// yielded when evaluated on `self`.
     pub fn enter(&self, collection: &Collection) -> Focus {
         let parents = collection.offsets().parents();
         let mut places = Vec::with_capacity(parents.len());
@@ -94,8 +94,8 @@ impl Focus {
         }
     }
 
-    /// Contexts of several foci over this one's batch in an order of the caller's: for each the focus, the context there, and
-    /// its place for `%rowIndex`.
+    /// Contexts of several foci over this one's batch in an order of the caller's: for each the focus, the context
+    /// there, and its place for `%rowIndex`.
     pub fn merge(&self, foci: &[Focus], order: &[(usize, usize)], places: Vec<u32>) -> Focus {
         let mut parts: Vec<Items> = Vec::new();
         let mut bases = Vec::with_capacity(foci.len());
@@ -128,7 +128,8 @@ impl Focus {
         }
     }
 
-    /// The resource that each context lies in, or with `root` the one that contains that; `None` where all are rows of the batch.
+    /// The resource that each context lies in, or with `root` the one that contains that; `None` where all are rows of
+    /// the batch.
     pub(super) fn inner_resources(&self, root: bool) -> Option<Collection> {
         if !self.items.columns().iter().any(Items::is_inside) {
             return None;

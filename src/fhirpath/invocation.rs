@@ -1,5 +1,5 @@
-//! A function being run, and what its family needs again and again: arguments by row, the single item of a row, problems with the
-//! data.
+//! A function being run, and what its family needs again and again: arguments by row, the single item of a row,
+//! problems with the data.
 
 use super::builder::{Builder, Computed};
 use super::collection::Collection;

@@ -1,4 +1,5 @@
-//! Items of one type: which slots of a column they are. Selecting among items composes indices and leaves the column be.
+//! Items of one type: which slots of a column they are. Selecting among items composes indices and leaves the column
+//! be.
 
 use std::sync::Arc;
 
@@ -157,7 +158,8 @@ impl Items {
         array.is_valid(slot).then(|| array.value(slot))
     }
 
-    /// Item `i`, a date, dateTime, instant or time, as a half-open interval of microseconds, from the columns of its bounds.
+    /// Item `i`, a date, dateTime, instant or time, as a half-open interval of microseconds, from the columns of its
+    /// bounds.
     #[inline]
     pub fn bounds(&self, item: usize) -> Option<(i64, i64)> {
         let Values::Temporal {

@@ -1,5 +1,5 @@
-//! Where items come from: the column that each column was entered from, up to the batch. It answers which resource an item
-//! lies in, for `%resource`, `%rootResource` and references to resources beside it.
+//! Where items come from: the column that each column was entered from, up to the batch. It answers which resource an
+//! item lies in, for `%resource`, `%rootResource` and references to resources beside it.
 
 use std::sync::Arc;
 

@@ -43,8 +43,8 @@ pub(super) fn branches(element: &Element) -> Vec<Branch> {
     element.types.iter().map(branch).collect()
 }
 
-/// The columns that a name means in a type: those of the element, or with `json` the one that JSON names so (`valueQuantity`).
-/// None at all where the type has nothing of the name.
+/// The columns that a name means in a type: those of the element, or with `json` the one that JSON names so
+/// (`valueQuantity`). None at all where the type has nothing of the name.
 pub(super) fn named(ty: TypeId, name: &str, json: bool) -> Vec<Branch> {
     if let Some(element) = facts().element(ty, name) {
         return branches(element);
@@ -71,8 +71,9 @@ fn column_name(element: &Element, ty: &str) -> String {
 }
 
 impl Items {
-    /// The children of this name of each item, with the items as rows. The name is FHIRPath's (`value` gives a choice of any
-    /// type), JSON's (`valueQuantity`) or one of the reference's companions (`reference__type`, `reference__id`).
+    /// The children of this name of each item, with the items as rows. The name is FHIRPath's (`value` gives a choice
+    /// of any type), JSON's (`valueQuantity`) or one of the reference's companions (`reference__type`,
+    /// `reference__id`).
     pub fn child(&self, name: &str) -> Collection {
         if self.is_json() {
             let opened = self.opened(&|ty| has_child(ty, name));
@@ -104,8 +105,8 @@ impl Items {
         }
     }
 
-    /// The children in any of these columns. An item has children of one type of a choice; should it have more, they follow
-    /// each other in the order of the branches.
+    /// The children in any of these columns. An item has children of one type of a choice; should it have more, they
+    /// follow each other in the order of the branches.
     pub(super) fn step(&self, branches: &[Branch]) -> Collection {
         if let (Some(element), Some(ty)) = (&self.column.element, facts().lookup("Element")) {
             // What a primitive has are its id and extensions, beside its value.
@@ -120,8 +121,8 @@ impl Items {
         }
     }
 
-    /// No less than the number of children that [`Items::step`] would find. Where no slot is an item twice, that is bounded by the
-    /// data and not worth counting.
+    /// No less than the number of children that [`Items::step`] would find. Where no slot is an item twice, that is
+    /// bounded by the data and not worth counting.
     pub(super) fn child_count(&self, branches: &[Branch]) -> usize {
         let Some(parent) = Parent::of(&self.column.values) else {
             return 0;
@@ -320,7 +321,8 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// A companion at the root goes by the element's own name: `version__element` has no companions, `_version` its name.
+    /// A companion at the root goes by the element's own name: `version__element` has no companions, `_version` its
+    /// name.
     fn companion(&self, name: &str) -> Option<ArrayRef> {
         match self {
             Parent::Struct(array) => array.column_by_name(name).cloned(),
@@ -390,8 +392,8 @@ impl Columns {
     }
 }
 
-/// Lists as long as the elements' wherever these are there and the values are not: a repeating primitive of which no item has a
-/// value. `None` where there is no such row.
+/// Lists as long as the elements' wherever these are there and the values are not: a repeating primitive of which no
+/// item has a value. `None` where there is no such row.
 fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     let (Some(absent), rows) = (list.nulls(), list.len()) else {
         return None;
@@ -411,8 +413,8 @@ fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     ListArray::try_new(field.into(), offsets, Arc::new(NullArray::new(slots)), None).ok()
 }
 
-/// The values of a companion list, as far as they go with the values of the list it accompanies. The lists of an element are
-/// parallel, but each array may have been sliced or gathered on its own.
+/// The values of a companion list, as far as they go with the values of the list it accompanies. The lists of an
+/// element are parallel, but each array may have been sliced or gathered on its own.
 fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     let (own, wanted) = (array.value_offsets(), with.value_offsets());
     if own.first() == wanted.first() && own.last() == wanted.last() && array.values().len() == with.values().len() {
@@ -447,7 +449,8 @@ fn values_of(
         Storage::Struct | Storage::Reference => Values::Struct(main?.as_struct_opt()?.clone()),
         Storage::Decimal => {
             let number = number.as_ref().and_then(number_array);
-            // Every number has a text, so texts that are all missing beside numbers were not read, and say nothing of presence.
+            // Every number has a text, so texts that are all missing beside numbers were not read, and say nothing of
+            // presence.
             let unread = |text: &ArrayRef| {
                 let numbers = number.as_ref().map_or(0, |number| number.len() - number.null_count());
                 numbers > 0 && text.null_count() == text.len()

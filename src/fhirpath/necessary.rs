@@ -1,7 +1,9 @@
-//! What the columns of a row must hold for a condition to be true of it, as far as a scan can tell without evaluating it: from
-//! statistics, and from the dictionary codes of texts. The condition itself is still to be evaluated on the rows that are left.
+//! What the columns of a row must hold for a condition to be true of it, as far as a scan can tell without evaluating
+//! it: from statistics, and from the dictionary codes of texts. The condition itself is still to be evaluated on the
+//! rows that are left.
 //!
-//! Nothing can be told of an expression that can be in error: a row that is left out would hide an error that evaluation meets.
+//! Nothing can be told of an expression that can be in error: a row that is left out would hide an error that
+//! evaluation meets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +24,8 @@ use crate::lake::shape::{Shape as Columns, SlotKind};
 /// Combinations of values beyond this many are not spelled out.
 const MOST_COMBINATIONS: usize = 64;
 
-/// What must hold of a row of the root type's table for the expression to be true of it; `None` where the expression can be in
-/// error, or be something else than true, false or empty, and so has to be asked of every row.
+/// What must hold of a row of the root type's table for the expression to be true of it; `None` where the expression
+/// can be in error, or be something else than true, false or empty, and so has to be asked of every row.
 pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Option<Necessary>, FhirPathError> {
     let tree = parse(text)?;
     let (_, shapes) = shapes(&tree, text, root, options)?;
@@ -300,8 +302,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Of a criterion on items the conditions on texts of the item itself, which one item has to meet together; and those
-    /// that stand deeper.
+    /// Of a criterion on items the conditions on texts of the item itself, which one item has to meet together; and
+    /// those that stand deeper.
     fn criterion(&self, criterion: &Expr) -> Vec<ItemMatch> {
         let mut parts = Vec::new();
         flatten(criterion, &mut parts);

@@ -1,5 +1,5 @@
-//! The resolved program: every name is a column, a constant or a function. With it, what is known of a result before any
-//! data is seen.
+//! The resolved program: every name is a column, a constant or a function. With it, what is known of a result before
+//! any data is seen.
 
 use std::sync::Arc;
 

@@ -1,9 +1,10 @@
-//! Resources that lie in the batch as JSON text (`contained`, `Bundle.entry.resource`): which types they are of, and their columns
-//! once a step enters them.
+//! Resources that lie in the batch as JSON text (`contained`, `Bundle.entry.resource`): which types they are of, and
+//! their columns once a step enters them.
 //!
-//! A text is parsed when its type is first asked for and shredded when a step that its type has is first taken into it. What was
-//! read is kept with the batch, so that further steps, and further programs on the same [`Focus`](super::Focus), find it. A text
-//! that is no JSON, of no type of R4, or that cannot be shredded is an item without children.
+//! A text is parsed when its type is first asked for and shredded when a step that its type has is first taken into it.
+//! What was read is kept with the batch, so that further steps, and further programs on the same
+//! [`Focus`](super::Focus), find it. A text that is no JSON, of no type of R4, or that cannot be shredded is an item
+//! without children.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -285,8 +286,8 @@ impl Making {
         }
     }
 
-    /// Adds a resource and gives its place; `None` if it cannot be had in columns. Whether it can does not depend on the resources
-    /// before it: one for which these leave no room begins a part of its own.
+    /// Adds a resource and gives its place; `None` if it cannot be had in columns. Whether it can does not depend on
+    /// the resources before it: one for which these leave no room begins a part of its own.
     fn push(&mut self, root: Value<'_>, slot: usize, parts: &mut Vec<Option<Part>>) -> Option<(u32, u32)> {
         let id = root.get_str("id");
         let system = SystemValues::outside(id.as_deref().unwrap_or_default(), "");

@@ -9,7 +9,8 @@ use super::program::Program;
 use crate::fhir::TypeId;
 use crate::terminology::Terminology;
 
-/// A typed value for `%name`, as written in FHIRPath: `Constant::String("x".into())`, `Constant::Date("2024-01".into())`.
+/// A typed value for `%name`, as written in FHIRPath: `Constant::String("x".into())`,
+/// `Constant::Date("2024-01".into())`.
 pub type Constant = Literal;
 
 /// Says for an output type which columns below it the caller will read: see [`CompileOptions::extra`].
@@ -20,15 +21,16 @@ pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;
 pub struct CompileOptions<'a> {
     /// A step to an element that its type does not have is an error; with this it is an empty collection.
     pub lenient: bool,
-    /// The expression is a search parameter's: a union of paths over the types that the parameter is for, of which those of
-    /// other types are empty rather than errors, and whose `as` selects among several items. A choice may be
+    /// The expression is a search parameter's: a union of paths over the types that the parameter is for, of which
+    /// those of other types are empty rather than errors, and whose `as` selects among several items. A choice may be
     /// named as in JSON, with its type (`valueDateTime`), as parameters of published packages do.
     pub search: bool,
-    /// `resolve()` goes by the reference alone: it looks for no target among contained resources, and so does not read their
-    /// column.
+    /// `resolve()` goes by the reference alone: it looks for no target among contained resources, and so does not read
+    /// their column.
     pub references_alone: bool,
-    /// JSON's names are taken where FHIRPath has others: a choice's property (`valueCoding`) means the choice as that type, and
-    /// `resourceType` the type of a resource. [`Program::json_names`] says which were met. Without it they are errors.
+    /// JSON's names are taken where FHIRPath has others: a choice's property (`valueCoding`) means the choice as that
+    /// type, and `resourceType` the type of a resource. [`Program::json_names`] says which were met. Without it they
+    /// are errors.
     pub json_names: bool,
     /// Functions that depend on the order of items are errors after those that leave it open: `children().first()`.
     pub ordered: bool,
@@ -38,8 +40,8 @@ pub struct CompileOptions<'a> {
     pub constants: HashMap<String, Constant>,
     /// For each output type the columns that the caller reads below an output item. `None` means the default: the value
     /// of a primitive (its text), the presence of a complex item. For a complex type `Some` lists dotted paths below it
-    /// (`coding.system`, `value__number`, or `*` for everything); for a primitive type it lists the suffixes of its columns
-    /// (`""` for the value, `__start`, `__end`, `__number`), and replaces the default.
+    /// (`coding.system`, `value__number`, or `*` for everything); for a primitive type it lists the suffixes of its
+    /// columns (`""` for the value, `__start`, `__end`, `__number`), and replaces the default.
     pub extra: Option<ExtraLeaves<'a>>,
     /// The program whose output items are the context: this one is evaluated with
     /// [`Program::evaluate_on`]. Its leaves are still named from the root.

@@ -1,5 +1,5 @@
-//! Where a program's items come from, for callers that can answer a question about them without evaluating it: from statistics
-//! or dictionary codes of the columns that the items lie in.
+//! Where a program's items come from, for callers that can answer a question about them without evaluating it: from
+//! statistics or dictionary codes of the columns that the items lie in.
 
 use super::node::{Argument, Call, Node};
 use super::program::Program;

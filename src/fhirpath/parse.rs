@@ -1,5 +1,5 @@
-//! Text to syntax tree. `grammar/fhirpath.pest` splits the text; this file gives operators their precedence, undoes escapes
-//! and bounds the tree's height, so that no later recursion over it can exhaust the stack. It knows no types.
+//! Text to syntax tree. `grammar/fhirpath.pest` splits the text; this file gives operators their precedence, undoes
+//! escapes and bounds the tree's height, so that no later recursion over it can exhaust the stack. It knows no types.
 
 use pest::Parser as _;
 use pest::iterators::Pair;
@@ -143,7 +143,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `left op x op y ...` for one operator. Associative operators become a balanced tree, the others lean to the left.
+    /// `left op x op y ...` for one operator. Associative operators become a balanced tree, the others lean to the
+    /// left.
     fn chain(&self, tokens: &mut Tokens, left: Expr, operator: Operator) -> Result<Expr, FhirPathError> {
         let associative = matches!(operator, Operator::And | Operator::Or | Operator::Union);
         let mut operands = vec![(0, left)];

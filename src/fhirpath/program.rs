@@ -51,8 +51,8 @@ impl fmt::Display for JsonName {
     }
 }
 
-/// Compiles an expression for the rows of a table of `root` (or, with [`CompileOptions::context`], for the items that another
-/// program over such a table yields).
+/// Compiles an expression for the rows of a table of `root` (or, with [`CompileOptions::context`], for the items that
+/// another program over such a table yields).
 pub fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Program, FhirPathError> {
     let inner = super::compile::compile(text, root, options)?;
     Ok(Program { inner: Arc::new(inner) })
@@ -130,8 +130,8 @@ impl Program {
         self.inner.shape.sources.is_empty()
     }
 
-    /// Evaluates it over the rows of a batch of the root type's table. Columns that the batch lacks are elements that no row
-    /// has.
+    /// Evaluates it over the rows of a batch of the root type's table. Columns that the batch lacks are elements that
+    /// no row has.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<Evaluation, FhirPathError> {
         self.evaluate_on(&Focus::root(batch, self.inner.root))
     }
@@ -141,8 +141,8 @@ impl Program {
         self.evaluate_at_most(focus, usize::MAX)
     }
 
-    /// The same, where the caller has room for so many items in all rows together: if there are more, it is an error, and as far
-    /// as can be told beforehand, they are not made.
+    /// The same, where the caller has room for so many items in all rows together: if there are more, it is an error,
+    /// and as far as can be told beforehand, they are not made.
     pub fn evaluate_at_most(&self, focus: &Focus, most: usize) -> Result<Evaluation, FhirPathError> {
         match eval::run(&self.inner, focus, most) {
             Err(FhirPathError::TooLarge | FhirPathError::TooManySteps { .. }) if focus.len() > 1 => {

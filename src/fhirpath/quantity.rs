@@ -1,5 +1,5 @@
-//! Quantities: FHIR's (`Quantity` elements and the types that specialize it) and FHIRPath's own, compared and computed with in
-//! common units. What UCUM's units are, `units` says; this file adds the calendar's.
+//! Quantities: FHIR's (`Quantity` elements and the types that specialize it) and FHIRPath's own, compared and computed
+//! with in common units. What UCUM's units are, `units` says; this file adds the calendar's.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::number::Number;
 use super::units::{self, Unit};
 
-/// A number with a unit. The unit is a UCUM code or a calendar unit in the singular; `None` for a unit that is neither given
-/// nor understood.
+/// A number with a unit. The unit is a UCUM code or a calendar unit in the singular; `None` for a unit that is neither
+/// given nor understood.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quantity<'a> {
     pub(super) value: Number,
@@ -35,7 +35,8 @@ pub(super) fn is_calendar_unit(word: &str) -> bool {
     )
 }
 
-/// The UCUM unit that a calendar unit equals. A year and a month are not of fixed length: they only are equivalent to one.
+/// The UCUM unit that a calendar unit equals. A year and a month are not of fixed length: they only are equivalent to
+/// one.
 fn definite(unit: &str, loosely: bool) -> &str {
     match unit {
         "week" => "wk",
@@ -162,8 +163,8 @@ impl<'a> Quantity<'a> {
         self.in_unit_of(other, true)?.divide(other.value)
     }
 
-    /// The same in another unit, as `toQuantity(unit)` gives it: a year counts as 365 days there and a month as 30 (N1, section
-    /// 5.5.5), but neither becomes a unit of UCUM.
+    /// The same in another unit, as `toQuantity(unit)` gives it: a year counts as 365 days there and a month as 30 (N1,
+    /// section 5.5.5), but neither becomes a unit of UCUM.
     pub(super) fn converted(&self, unit: &str) -> Option<Number> {
         let (from, to) = (self.unit(), calendar_unit(unit));
         let wanted = Quantity::new(self.value, Some(to));

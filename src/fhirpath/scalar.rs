@@ -23,7 +23,8 @@ pub(super) enum Scalar<'a> {
     /// A date, dateTime or time.
     Temporal(System, &'a str),
     Quantity(Quantity<'a>),
-    /// A decimal, or a Quantity of one, that has more digits or a greater exponent than can be computed with: the number's text.
+    /// A decimal, or a Quantity of one, that has more digits or a greater exponent than can be computed with: the
+    /// number's text.
     Beyond(System, &'a str),
     /// A complex item, a whole resource, or a value that cannot be computed with.
     Other,

@@ -1,5 +1,5 @@
-//! An expression with what is known of each of its parts before any data is seen: what its items may be, whether there may be
-//! several, and the columns they lie in.
+//! An expression with what is known of each of its parts before any data is seen: what its items may be, whether there
+//! may be several, and the columns they lie in.
 
 use std::fmt;
 

@@ -100,7 +100,8 @@ impl ItemType {
         }
     }
 
-    /// The System type that its values convert to where an operation needs one: `code` counts as a String, `Age` as a Quantity.
+    /// The System type that its values convert to where an operation needs one: `code` counts as a String, `Age` as a
+    /// Quantity.
     pub fn system(self) -> Option<System> {
         match self {
             ItemType::System(system) => Some(system),
@@ -144,7 +145,8 @@ impl fmt::Display for ItemType {
     }
 }
 
-/// A type asked for by `is`, `as` and `ofType`. An unqualified name may mean a FHIR type, a System type or both (`Quantity`).
+/// A type asked for by `is`, `as` and `ofType`. An unqualified name may mean a FHIR type, a System type or both
+/// (`Quantity`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TypeTest {
     pub(super) fhir: Option<TypeId>,
@@ -176,7 +178,8 @@ impl TypeTest {
         }
     }
 
-    /// The same test as `as` and `ofType` make it: a primitive must be of the very type (a `code` is no `string` there).
+    /// The same test as `as` and `ofType` make it: a primitive must be of the very type (a `code` is no `string`
+    /// there).
     pub(super) fn selects(&self, ty: ItemType) -> bool {
         match ty {
             ItemType::Fhir(_) if ty.is_primitive() => self.fhir == ty.fhir(),

@@ -1,8 +1,9 @@
-//! UCUM units: which measure the same, and a number of one as a number of another. What a unit is, the `octofhir-ucum` crate says;
-//! it gives factors in decimal digits, and this file computes with them in whole numbers of 256 bits, so that nothing is lost
-//! where a factor is exact. It knows no calendar units.
+//! UCUM units: which measure the same, and a number of one as a number of another. What a unit is, the `octofhir-ucum`
+//! crate says; it gives factors in decimal digits, and this file computes with them in whole numbers of 256 bits, so
+//! that nothing is lost where a factor is exact. It knows no calendar units.
 //!
-//! Invariant: a text that UCUM does not know is no unit: it is comparable with itself only, which callers decide by text.
+//! Invariant: a text that UCUM does not know is no unit: it is comparable with itself only, which callers decide by
+//! text.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -39,7 +40,8 @@ struct Digits {
     exponent: i32,
 }
 
-/// Factors of more digits than these are rounded, not exact; results that rest on one are the same when they agree in so many.
+/// Factors of more digits than these are rounded, not exact; results that rest on one are the same when they agree in
+/// so many.
 const EXACT_DIGITS: u32 = 26;
 const AGREEING_DIGITS: u32 = 24;
 /// Digits that a converted number has after its first where it would have no end.

@@ -1,9 +1,9 @@
-//! How much work an evaluation may cost. Work is counted in items handled, bytes of text looked through and nodes run, never in
-//! time, so that the same expression over the same data ends alike on every machine.
+//! How much work an evaluation may cost. Work is counted in items handled, bytes of text looked through and nodes run,
+//! never in time, so that the same expression over the same data ends alike on every machine.
 //!
-//! The data account for work themselves: so much for each row, and for each value that the batch holds. What goes beyond comes out
-//! of a budget that all batches of a run share. Honest expressions stay within what their data account for or need little more;
-//! one that multiplies its items spends the budget, and ends.
+//! The data account for work themselves: so much for each row, and for each value that the batch holds. What goes
+//! beyond comes out of a budget that all batches of a run share. Honest expressions stay within what their data account
+//! for or need little more; one that multiplies its items spends the budget, and ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! `GET /fhir/Binary/{id}`: the bytes of a Binary as they are, whole or in part, or the resource with its bytes in base64 for who asks for
-//! a type of FHIR (R4, binary.html).
+//! `GET /fhir/Binary/{id}`: the bytes of a Binary as they are, whole or in part, or the resource with its bytes in
+//! base64 for who asks for a type of FHIR (R4, binary.html).
 //!
 //! The bytes are the source's: a browser is told to run nothing of them and to show them inside of nothing.
 

@@ -11,8 +11,8 @@ use super::coding::Coding;
 use super::error::Error;
 use super::limits::Limits;
 
-/// Reads the whole body. One that announces too many bytes, or a coding that is not spoken here, is refused before any is read;
-/// the bound on bytes holds for what comes and for what it decodes to.
+/// Reads the whole body. One that announces too many bytes, or a coding that is not spoken here, is refused before any
+/// is read; the bound on bytes holds for what comes and for what it decodes to.
 pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Error> {
     let coding = coding(headers)?;
     let announced = headers

@@ -1,5 +1,5 @@
-//! What this server can do, as a CapabilityStatement: the types it reads and searches, and the search parameters and includes
-//! that really work. Whatever stands here is answered, and what is answered stands here.
+//! What this server can do, as a CapabilityStatement: the types it reads and searches, and the search parameters and
+//! includes that really work. Whatever stands here is answered, and what is answered stands here.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -327,7 +327,8 @@ fn operations(ty: &str) -> Vec<NamedOperation> {
     of_patients.map(operation).collect()
 }
 
-/// The `Type:code` pairs that searches of each type may include by. `*`, which is taken as well, is no pair and is not listed.
+/// The `Type:code` pairs that searches of each type may include by. `*`, which is taken as well, is no pair and is not
+/// listed.
 #[derive(Default)]
 struct Includes {
     forward: FxHashMap<TypeId, Vec<String>>,
@@ -375,7 +376,8 @@ fn described<'a>(engine: &Engine, ty: TypeId, parameter: &'a SearchParameter) ->
     }
 }
 
-/// The parameters of searches of all types: those that R4 defines for every resource or narrative, and those without a definition.
+/// The parameters of searches of all types: those that R4 defines for every resource or narrative, and those without a
+/// definition.
 fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
     let patient = facts().lookup("Patient").into_iter();
     let of_patients = patient.flat_map(|ty| engine.supported(ty).map(move |parameter| (ty, parameter)));

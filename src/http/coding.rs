@@ -1,4 +1,5 @@
-//! Content codings: which one an answer takes by `Accept-Encoding` (RFC 9110, 12.5.3), and bytes to coded bytes and back.
+//! Content codings: which one an answer takes by `Accept-Encoding` (RFC 9110, 12.5.3), and bytes to coded bytes and
+//! back.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};

@@ -1,5 +1,5 @@
-//! Answers compressed as their clients take it, but for what is small or compressed already. An answer that is there whole is
-//! coded whole; rows on their way are coded piece by piece, each of which can be read when it arrives.
+//! Answers compressed as their clients take it, but for what is small or compressed already. An answer that is there
+//! whole is coded whole; rows on their way are coded piece by piece, each of which can be read when it arrives.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};

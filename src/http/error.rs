@@ -343,8 +343,8 @@ impl IntoResponse for Error {
     }
 }
 
-/// The challenge of RFC 6750, section 3: access tokens are good for one realm, which is the whole service. With a reason, the token that
-/// came is at fault.
+/// The challenge of RFC 6750, section 3: access tokens are good for one realm, which is the whole service. With a
+/// reason, the token that came is at fault.
 pub(super) fn bearer_challenge(reason: Option<&str>) -> String {
     match reason {
         None => r#"Bearer realm="records""#.to_owned(),

@@ -1,7 +1,7 @@
 //! `X-Explain`: whether the answer of a search says how it came about, and who may ask that.
 //!
-//! What is said counts rows and bytes of the whole lake, other applications' among them. So it is for those who ask on behalf of an
-//! application, on a server that was started to allow it.
+//! What is said counts rows and bytes of the whole lake, other applications' among them. So it is for those who ask on
+//! behalf of an application, on a server that was started to allow it.
 
 use axum::http::{HeaderMap, HeaderName};
 

@@ -1,5 +1,6 @@
-//! What surrounds every request: its id, the bounds on URLs, on requests at once and on their rate, the catching of panics, the coding
-//! of the answer, the headers of all answers, and one log line. The line names the route's template, never the path, the query, a token or any contents.
+//! What surrounds every request: its id, the bounds on URLs, on requests at once and on their rate, the catching of
+//! panics, the coding of the answer, the headers of all answers, and one log line. The line names the route's template,
+//! never the path, the query, a token or any contents.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

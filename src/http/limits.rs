@@ -6,18 +6,19 @@ use std::time::Duration;
 /// The bounds that a server holds to. What exceeds one is answered with an OperationOutcome and costs nothing more.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open connections, or a quarter of the files that the system lets the process have open, if that is less. A further one takes the
-    /// place of one that waits for its client.
+    /// Open connections, or a quarter of the files that the system lets the process have open, if that is less. A
+    /// further one takes the place of one that waits for its client.
     pub connections: usize,
-    /// Requests being answered at once, half of them for one address at most. One whose body is on its way is not counted.
+    /// Requests being answered at once, half of them for one address at most. One whose body is on its way is not
+    /// counted.
     pub requests: usize,
     /// Searches at work at once; further ones wait for `patience`.
     pub queries: usize,
-    /// Views whose rows are on their way at once, beside the first one of each credential; further ones wait for `patience`. One
-    /// credential runs half as many at most.
+    /// Views whose rows are on their way at once, beside the first one of each credential; further ones wait for
+    /// `patience`. One credential runs half as many at most.
     pub views: usize,
-    /// Operations on all of a patient's records that are under way at once, beside the first one of each credential; further ones wait
-    /// for `patience`. One credential has half as many at most.
+    /// Operations on all of a patient's records that are under way at once, beside the first one of each credential;
+    /// further ones wait for `patience`. One credential has half as many at most.
     pub records: usize,
     /// Documents made of all of a patient's records (pages, health cards) that are under way at once, beside the first
     /// one of each credential; further ones wait for `patience`. One credential has two at most.
@@ -55,14 +56,16 @@ pub struct Limits {
 pub struct Rates {
     /// For each consent, and each key of an application; the operator's own tokens are not counted.
     pub credential: Option<Rate>,
-    /// For each consent, and each key of an application, of operations on all of a patient's records. They count as requests, too.
+    /// For each consent, and each key of an application, of operations on all of a patient's records. They count as
+    /// requests, too.
     pub records: Option<Rate>,
     /// For each consent, of health cards, each of which leaves a row in the store for good. They count as operations on
     /// all records, too.
     pub cards: Option<Rate>,
     /// For each address, of requests without a credential or with one that is refused.
     pub address: Option<Rate>,
-    /// For each address, of requests that leave something in the store without a credential: applications for access, registrations.
+    /// For each address, of requests that leave something in the store without a credential: applications for access,
+    /// registrations.
     pub writes: Option<Rate>,
     /// For each address, of flows that are begun and of steps towards sources, which leave rows in the store.
     pub flows: Option<Rate>,

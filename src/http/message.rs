@@ -1,5 +1,5 @@
-//! How routes outside `/fhir` say no: `{"message": ...}`, and after a missing or bad bearer token the challenge of RFC 6750.
-//! Token endpoints have OAuth's own errors, in `oauth`.
+//! How routes outside `/fhir` say no: `{"message": ...}`, and after a missing or bad bearer token the challenge of RFC
+//! 6750. Token endpoints have OAuth's own errors, in `oauth`.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -73,8 +73,8 @@ impl IntoResponse for Refused {
     }
 }
 
-/// A 401 carries a challenge (RFC 9110, section 15.5.2). A token that is of the wrong kind for the route is at fault; where the secret key
-/// is wrong, the token is not.
+/// A 401 carries a challenge (RFC 9110, section 15.5.2). A token that is of the wrong kind for the route is at fault;
+/// where the secret key is wrong, the token is not.
 fn challenge(refused: &Refused) -> String {
     match refused {
         Refused::SecretKey => bearer_challenge(None),

@@ -27,8 +27,8 @@ pub(super) fn in_body(id: &str, access: &Access) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Query values with the wildcard replaced by all Patients of the caller's consent: alternatives that hold it are repeated
-/// once per Patient.
+/// Query values with the wildcard replaced by all Patients of the caller's consent: alternatives that hold it are
+/// repeated once per Patient.
 pub(super) fn in_query(parameters: &mut [RawParameter], access: &Access) -> Result<(), Error> {
     for RawParameter { name, value, .. } in parameters
         .iter_mut()

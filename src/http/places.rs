@@ -1,9 +1,10 @@
 //! Places for connections: how many there are, and whose is given up when all are taken and another client comes.
 //!
-//! A connection that is being answered keeps its place. All others wait for their client, and the one that goes is chosen in this
-//! order: of an address that holds more than its share; for over a second as it is; between requests before waiting for a head, for a
-//! body, for its answer to be read; of the address with the most places; the one that has waited longest. So neither idle connections
-//! nor slow ones keep anybody out, however many there are, and a client that has just come has a moment to say what it wants.
+//! A connection that is being answered keeps its place. All others wait for their client, and the one that goes is
+//! chosen in this order: of an address that holds more than its share; for over a second as it is; between requests
+//! before waiting for a head, for a body, for its answer to be read; of the address with the most places; the one that
+//! has waited longest. So neither idle connections nor slow ones keep anybody out, however many there are, and a client
+//! that has just come has a moment to say what it wants.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,8 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-/// An address that holds more than this part of all places gives way before others do. While nobody else wants them it may have all.
+/// An address that holds more than this part of all places gives way before others do. While nobody else wants them it
+/// may have all.
 const SHARE: usize = 4;
 /// Milliseconds for which a connection is spared as long as there are others.
 const SPARED: u64 = 1_000;
@@ -111,7 +113,8 @@ impl Places {
         })
     }
 
-    /// A place for a connection from this address, if need be that of another connection; waits while all are being answered.
+    /// A place for a connection from this address, if need be that of another connection; waits while all are being
+    /// answered.
     pub(super) async fn take(self: &Arc<Places>, address: IpAddr) -> Place {
         loop {
             let changed = self.changed.notified();
@@ -166,7 +169,8 @@ impl Places {
         })
     }
 
-    /// Whether a place was given up. Under a flood several are at once, as every newcomer would have to look through all of them.
+    /// Whether a place was given up. Under a flood several are at once, as every newcomer would have to look through
+    /// all of them.
     fn evict_from(&self, taken: &mut Taken, now: u64) -> bool {
         let batch = (self.max / BATCH).max(1);
         loop {

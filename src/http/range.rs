@@ -1,5 +1,5 @@
-//! Which part of an answer a `Range` header asks for (RFC 9110, section 14): one range of bytes. Several, and what is no range, are answered by the
-//! whole, as the standard lets a server do.
+//! Which part of an answer a `Range` header asks for (RFC 9110, section 14): one range of bytes. Several, and what is
+//! no range, are answered by the whole, as the standard lets a server do.
 
 use std::ops::Range;
 

@@ -1,15 +1,16 @@
 //! What a `$run` asks for: its parameters from body and query, checked.
 //!
-//! The specification that this service keeps to knows `viewResource`, `patient`, `group`, `_format`, `_limit`, `_since`,
-//! `header`, `_count` and `_offset`. SQL on FHIR 3.0 (ballot) first had `$viewdefinition-run` (of the system, a type or an
-//! instance) and `$sqlquery-run`, and then put `$sql-run` of the system in the place of both. There the view is one of
-//! `subjectCanonical`, `subjectReference` and `subjectResource` (before: `viewCanonical`, `viewReference`, `viewResource`);
-//! `resource` brings what to run over, `source` names where else to read, `parameters` and `context` belong to SQL libraries;
-//! `patient` repeats. Of these the inline view and `resource` are taken here, whatever the operation is called, and
-//! `patient` repeats everywhere; the others are refused by name, for to leave one out would answer something else.
+//! The specification that this service keeps to knows `viewResource`, `patient`, `group`, `_format`, `_limit`,
+//! `_since`, `header`, `_count` and `_offset`. SQL on FHIR 3.0 (ballot) first had `$viewdefinition-run` (of the system,
+//! a type or an instance) and `$sqlquery-run`, and then put `$sql-run` of the system in the place of both. There the
+//! view is one of `subjectCanonical`, `subjectReference` and `subjectResource` (before: `viewCanonical`,
+//! `viewReference`, `viewResource`); `resource` brings what to run over, `source` names where else to read,
+//! `parameters` and `context` belong to SQL libraries; `patient` repeats. Of these the inline view and `resource` are
+//! taken here, whatever the operation is called, and `patient` repeats everywhere; the others are refused by name, for
+//! to leave one out would answer something else.
 //!
-//! Every parameter may stand in the body and the simple ones in the query too. One that stands in both must say the same,
-//! but that the query of a page link (it has a `_tag`) decides over the body that is posted to it again.
+//! Every parameter may stand in the body and the simple ones in the query too. One that stands in both must say the
+//! same, but that the query of a page link (it has a `_tag`) decides over the body that is posted to it again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -264,7 +265,8 @@ fn refuse_foreign(name: &str) -> Result<(), Error> {
     Err(Error::parameter(name, code, problem))
 }
 
-/// Whether a body is the view itself, and no Parameters resource that holds it. Not all that are written say what they are.
+/// Whether a body is the view itself, and no Parameters resource that holds it. Not all that are written say what they
+/// are.
 fn is_view(root: Value<'_>) -> bool {
     match root.get_str("resourceType") {
         Some(name) => name.rsplit('/').next() == Some("ViewDefinition"),

@@ -1,5 +1,6 @@
-//! A TCP connection that gives up on a client that does not read, as an unread answer keeps its memory; that tells its place whether the
-//! client is awaited; and that gives an id and an OperationOutcome to what hyper answers by itself, to requests that it cannot read.
+//! A TCP connection that gives up on a client that does not read, as an unread answer keeps its memory; that tells its
+//! place whether the client is awaited; and that gives an id and an OperationOutcome to what hyper answers by itself,
+//! to requests that it cannot read.
 
 use std::io;
 use std::pin::Pin;
@@ -90,7 +91,8 @@ impl Stream {
     }
 }
 
-/// Whether it is what hyper says of a request that it cannot read: a head and nothing more, without the id that every other answer has.
+/// Whether it is what hyper says of a request that it cannot read: a head and nothing more, without the id that every
+/// other answer has.
 fn is_bare(bytes: &[u8]) -> bool {
     let has = |text: &[u8]| memmem::find(bytes, text).is_some();
     bytes.starts_with(b"HTTP/1.1 4")

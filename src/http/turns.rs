@@ -1,5 +1,5 @@
-//! Who does something costly, and how many of it at once: runs views, gives out whole records. A credential holds at most half of the
-//! places, and its first piece of work does not wait for those that other credentials hold.
+//! Who does something costly, and how many of it at once: runs views, gives out whole records. A credential holds at
+//! most half of the places, and its first piece of work does not wait for those that other credentials hold.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -112,7 +112,8 @@ impl Turn {
 impl Drop for Member {
     fn drop(&mut self) {
         let mut shares = self.places.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        // The map's and this one: shares are taken under the lock only. A permit holds the semaphore alone, a claim is gone first.
+        // The map's and this one: shares are taken under the lock only. A permit holds the semaphore alone, a claim is
+        // gone first.
         if Arc::strong_count(&self.share) <= 2 {
             shares.remove(&self.credential);
         }

@@ -1,7 +1,8 @@
 //! Rows as the body of an answer, computed ahead of the connection by a few pieces.
 //!
 //! An answer begins when the first rows are there, so that what is wrong with a view over the data is still an
-//! OperationOutcome; an error behind that breaks the connection off. A client that leaves stops the work, wherever it is.
+//! OperationOutcome; an error behind that breaks the connection off. A client that leaves stops the work, wherever it
+//! is.
 
 use std::io;
 

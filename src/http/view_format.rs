@@ -6,8 +6,8 @@ use super::accept::Accept;
 use super::error::Error;
 use crate::views::Format;
 
-/// What is asked for, and the formats that give it; the first is liked best. Of each the first media type is its own, which
-/// ranges with an asterisk may mean; the others are names that clients know it by.
+/// What is asked for, and the formats that give it; the first is liked best. Of each the first media type is its own,
+/// which ranges with an asterisk may mean; the others are names that clients know it by.
 const FORMATS: [(Format, &[&str]); 4] = [
     (
         Format::Json,

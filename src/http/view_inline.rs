@@ -1,8 +1,8 @@
-//! Resources that came with a request, narrowed like those of a lake: by type, by the person that an import would file them
-//! under, and by when they were updated. They are the client's own, so no scope is asked.
+//! Resources that came with a request, narrowed like those of a lake: by type, by the person that an import would file
+//! them under, and by when they were updated. They are the client's own, so no scope is asked.
 //!
-//! A Bundle stands for its entries, one level deep, and what they call each other by `fullUrl` is understood. A resource that does
-//! not say in `meta.lastUpdated` when it was updated is not one that was updated since some time.
+//! A Bundle stands for its entries, one level deep, and what they call each other by `fullUrl` is understood. A
+//! resource that does not say in `meta.lastUpdated` when it was updated is not one that was updated since some time.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,8 @@
-//! `ViewDefinition/$run`: the rows of a view that comes with the request, streamed. It has three names more, by which SQL on
-//! FHIR knows it (`run_request` says what of those is taken); whatever it is called, it answers alike.
+//! `ViewDefinition/$run`: the rows of a view that comes with the request, streamed. It has three names more, by which
+//! SQL on FHIR knows it (`run_request` says what of those is taken); whatever it is called, it answers alike.
 //!
-//! The ballot lets GET run views that are kept and named; none are kept here, so a GET never runs one and says what to do.
+//! The ballot lets GET run views that are kept and named; none are kept here, so a GET never runs one and says what to
+//! do.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Which resources a `$run` goes through: the lake's within the caller's scope or those that came with the request, narrowed
-//! to patients, Groups' members, a time and a page; and the link to the next page.
+//! Which resources a `$run` goes through: the lake's within the caller's scope or those that came with the request,
+//! narrowed to patients, Groups' members, a time and a page; and the link to the next page.
 
 use std::sync::Arc;
 
@@ -185,8 +185,8 @@ fn is_within(period: &serde_json::Value, moment: i64) -> bool {
     bound("start").is_none_or(|start| start.start <= moment) && bound("end").is_none_or(|end| moment < end.end)
 }
 
-/// The address to which the same body is posted for the next page. It repeats what stood in the query, and names the snapshot
-/// so that pages belong together whatever is imported between them.
+/// The address to which the same body is posted for the next page. It repeats what stood in the query, and names the
+/// snapshot so that pages belong together whatever is imported between them.
 fn next_link(service: &Service, request: &RunRequest, path: &str, count: usize, pin: Pin) -> Result<String, Error> {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in &request.repeated {

@@ -1,10 +1,10 @@
 //! `ViewDefinition/$validate`: everything that is to be said about a ViewDefinition, and the columns it gives.
 //!
-//! FHIR's `$validate` gives back one OperationOutcome, and so does this: 200 whatever it finds, for the validation itself
-//! succeeded. An issue's `expression` is the place in the ViewDefinition, its `diagnostics` the place inside the FHIRPath that
-//! stands there. For programs that want the columns there is a parameter of our own: with `columns=true` the answer is a
-//! Parameters resource, whose `return` is the outcome and whose `column`s have the parts `name`, `type` (FHIR's), `sqlType`,
-//! `collection` and `description`.
+//! FHIR's `$validate` gives back one OperationOutcome, and so does this: 200 whatever it finds, for the validation
+//! itself succeeded. An issue's `expression` is the place in the ViewDefinition, its `diagnostics` the place inside the
+//! FHIRPath that stands there. For programs that want the columns there is a parameter of our own: with `columns=true`
+//! the answer is a Parameters resource, whose `return` is the outcome and whose `column`s have the parts `name`, `type`
+//! (FHIR's), `sqlType`, `collection` and `description`.
 
 use std::sync::Arc;
 

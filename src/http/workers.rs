@@ -1,5 +1,5 @@
-//! Threads that carry searches out, apart from those that talk to clients: a scan of a whole population computes for seconds
-//! without a pause, and reads by id must not wait behind it.
+//! Threads that carry searches out, apart from those that talk to clients: a scan of a whole population computes for
+//! seconds without a pause, and reads by id must not wait behind it.
 
 use std::future::Future;
 

@@ -1,4 +1,5 @@
-//! Normalized resources of one type in memory: their texts one behind the other, and what the commit needs to know of each.
+//! Normalized resources of one type in memory: their texts one behind the other, and what the commit needs to know of
+//! each.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,8 +1,8 @@
-//! Versions: what the resources of one type in the buffer, the rows written earlier in the same import and those of the lake
-//! make of each other.
+//! Versions: what the resources of one type in the buffer, the rows written earlier in the same import and those of the
+//! lake make of each other.
 //!
-//! Occurrences of an id form a chain in the order of the input. Only its last content is stored, if it differs from what is
-//! there; each change on the way counts as a version.
+//! Occurrences of an id form a chain in the order of the input. Only its last content is stored, if it differs from
+//! what is there; each change on the way counts as a version.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,5 +1,5 @@
-//! Conditional references (`Practitioner?identifier=system|value`) and conditional creates (`ifNoneExist`): the small part
-//! of search that can be answered while resources stream in.
+//! Conditional references (`Practitioner?identifier=system|value`) and conditional creates (`ifNoneExist`): the small
+//! part of search that can be answered while resources stream in.
 //!
 //! Only `identifier` and `_id` are understood. Which resources match is `identifiers`' knowledge.
 

@@ -13,8 +13,8 @@ pub(super) struct Edit {
     pub(super) written: Option<String>,
 }
 
-/// Copies values without their white space, exchanging references on the way. Values come in the order of the source, so
-/// that one pass over the edits is enough.
+/// Copies values without their white space, exchanging references on the way. Values come in the order of the source,
+/// so that one pass over the edits is enough.
 pub(super) struct Writer<'e> {
     pub(super) out: Vec<u8>,
     pub(super) edits: &'e [Edit],

@@ -1,9 +1,9 @@
-//! From a piece of input to normalized resources: what a line or document is, which entries of a Bundle are taken, and what
-//! their `fullUrl`s stand for. Runs on many threads at once; nothing here knows what other pieces hold.
+//! From a piece of input to normalized resources: what a line or document is, which entries of a Bundle are taken, and
+//! what their `fullUrl`s stand for. Runs on many threads at once; nothing here knows what other pieces hold.
 //!
 //! A document that is a Bundle stands for its entries, whatever its type; a Bundle inside an entry is a resource. Of a
-//! `history`, which has the newest first, the entries are taken from the end. Entries that ask for something else than to
-//! create or update (GET, DELETE, PATCH, HEAD), that hold no resource or that are a search's outcome are left out.
+//! `history`, which has the newest first, the entries are taken from the end. Entries that ask for something else than
+//! to create or update (GET, DELETE, PATCH, HEAD), that hold no resource or that are a search's outcome are left out.
 
 use std::borrow::Cow;
 use std::path::Path;

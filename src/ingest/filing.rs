@@ -2,8 +2,9 @@
 //!
 //! A row belongs to the person whom its root `subject`, `patient` or `beneficiary` refers to by a relative reference, a
 //! Binary to whom its `securityContext` refers, and one that stands for another resource to whom that belongs; failing
-//! that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot tell,
-//! the row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owner`'s matter.
+//! that, to the one Patient whom the Patient compartment's parameters name. Where a person is named whom we cannot
+//! tell, the row is the application's alone; where nobody is named, it is shared. Owners' numbers are `lake::owner`'s
+//! matter.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -92,8 +93,8 @@ pub(super) fn texts_of_people(ty: TypeId, root: Value<'_>, resolved: &Resolved<'
     });
 }
 
-/// Id of the Patient under whom an import would file a resource that it is given, if it is one that can be told. `resolved` says
-/// what the text of a Reference's `reference` refers to.
+/// Id of the Patient under whom an import would file a resource that it is given, if it is one that can be told.
+/// `resolved` says what the text of a Reference's `reference` refers to.
 pub fn patient_of(ty: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> Option<String>) -> Option<String> {
     let id = root.get_str("id").unwrap_or_default();
     match file_under(ty, &id, root, resolved) {
@@ -113,8 +114,8 @@ pub fn patient_properties(ty: TypeId) -> Vec<&'static str> {
     properties
 }
 
-/// Whether resources of this type are always filed under one person: R4 demands a `subject`, `patient` or `beneficiary` that
-/// can be nothing but a Patient. A row refers to such a resource in vain, as far as shared rows go.
+/// Whether resources of this type are always filed under one person: R4 demands a `subject`, `patient` or `beneficiary`
+/// that can be nothing but a Patient. A row refers to such a resource in vain, as far as shared rows go.
 pub(super) fn is_never_shared(ty: TypeId) -> bool {
     let plan = plan(ty);
     plan.is_patient || plan.always
@@ -234,7 +235,8 @@ impl Named {
     }
 }
 
-/// Whom a Reference names. Of an `about` reference (a subject) that says nothing of its target's type, a person is presumed.
+/// Whom a Reference names. Of an `about` reference (a subject) that says nothing of its target's type, a person is
+/// presumed.
 fn whom(reference: Value<'_>, root: Value<'_>, resolved: &Resolved<'_>, about: bool) -> Whom {
     let presumed = || match reference.get_str("type").as_deref() {
         Some("Patient" | "http://hl7.org/fhir/StructureDefinition/Patient") => Whom::SomePerson,

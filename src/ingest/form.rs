@@ -1,6 +1,7 @@
 //! Tells lines of JSON from a single document by the look of the text, damaged text included. Nothing here parses JSON.
 
-/// Whether the text is an object (or something malformed) that ends where the text does: braces balance outside strings.
+/// Whether the text is an object (or something malformed) that ends where the text does: braces balance outside
+/// strings.
 pub(super) fn is_closed(text: &[u8]) -> bool {
     let mut depth = 0usize;
     let mut quoted = false;
@@ -26,9 +27,9 @@ pub(super) fn is_closed(text: &[u8]) -> bool {
 
 /// Whether text that does not begin with a whole line is lines all the same, of which the first ones are damaged.
 ///
-/// In one document an object follows `[`, `,` or `:`, so a line that is a whole object and follows something else begins
-/// anew. A damaged document may have such lines as well, where a comma is missing, but then more of its lines are
-/// properties and closing brackets. A last line that has no end yet is left out unless the text is `whole`.
+/// In one document an object follows `[`, `,` or `:`, so a line that is a whole object and follows something else
+/// begins anew. A damaged document may have such lines as well, where a comma is missing, but then more of its lines
+/// are properties and closing brackets. A last line that has no end yet is left out unless the text is `whole`.
 pub(super) fn has_lines(text: &[u8], whole: bool) -> bool {
     let text = match memchr::memrchr(b'\n', text) {
         Some(end) if !whole => &text[..end],

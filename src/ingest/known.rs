@@ -1,6 +1,7 @@
 //! What the lake knows already: rows by id, and identifiers by type, read straight from Parquet files.
 //!
-//! This is the writer's own look at the files, old ones and those written a moment ago; readers go through `lake::scan`.
+//! This is the writer's own look at the files, old ones and those written a moment ago; readers go through
+//! `lake::scan`.
 
 use std::path::Path;
 use std::sync::Arc;

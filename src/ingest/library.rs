@@ -1,4 +1,5 @@
-//! The files of the lake that an import may have to look at: those of the snapshot it builds on, and those it wrote itself.
+//! The files of the lake that an import may have to look at: those of the snapshot it builds on, and those it wrote
+//! itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,8 +21,8 @@ pub(super) struct Library {
     sealing: crate::lake::Keys,
     mode: Mode,
     application: String,
-    /// Whether conditions are answered by the lake's rows too. Not where ids are rewritten: the lake's rows then have other
-    /// ids than the input speaks of.
+    /// Whether conditions are answered by the lake's rows too. Not where ids are rewritten: the lake's rows then have
+    /// other ids than the input speaks of.
     consults: bool,
     /// Files written in this import.
     pub(super) pending: FxHashMap<TypeId, Vec<PathBuf>>,

@@ -1,4 +1,5 @@
-//! What the references of a document stand for: addresses inside a Bundle, and conditional references once they are settled.
+//! What the references of a document stand for: addresses inside a Bundle, and conditional references once they are
+//! settled.
 
 use rustc_hash::FxHashMap;
 

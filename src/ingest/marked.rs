@@ -1,5 +1,5 @@
-//! The text of a synced resource: its id exchanged, and in it where it came from: `meta.source`, our tags behind its own, and an
-//! identifier that holds the source's id.
+//! The text of a synced resource: its id exchanged, and in it where it came from: `meta.source`, our tags behind its
+//! own, and an identifier that holds the source's id.
 
 use super::block::Splice;
 use super::copy::{Edit, Writer};
@@ -40,7 +40,8 @@ impl<'e> Marked<'e> {
                 self.0.out.push(b',');
             }
             self.0.key(key.raw());
-            // `meta` stands where it stood, else behind the id, and that for want of a place of its own behind the type.
+            // `meta` stands where it stood, else behind the id, and that for want of a place of its own behind the
+            // type.
             if key.is("meta") {
                 splice.at = self.meta(value, ty, source_id, naming);
                 continue;
@@ -125,7 +126,8 @@ impl<'e> Marked<'e> {
         self.0.out.push(b']');
     }
 
-    /// Writes a list with more items behind those of its own that are kept; what should be a list and is none gives way.
+    /// Writes a list with more items behind those of its own that are kept; what should be a list and is none gives
+    /// way.
     fn list(&mut self, value: Value<'_>, more: &[String], kept: impl Fn(Value<'_>) -> bool) {
         self.0.out.push(b'[');
         if value.is_array() {

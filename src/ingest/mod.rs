@@ -1,9 +1,9 @@
-//! Input to lake: reads NDJSON, Bundles and single resources, resolves references, files each resource under a person, decides
-//! its version, and commits the whole as one snapshot.
+//! Input to lake: reads NDJSON, Bundles and single resources, resolves references, files each resource under a person,
+//! decides its version, and commits the whole as one snapshot.
 //!
-//! It decides what is refused, what an id and a reference become, whose a row is, and what counts as the same content. It
-//! does not know how a resource becomes columns (`lake::shred`) or what a snapshot is (`lake::catalog`), and checks resources
-//! against R4's definitions no further than it must.
+//! It decides what is refused, what an id and a reference become, whose a row is, and what counts as the same content.
+//! It does not know how a resource becomes columns (`lake::shred`) or what a snapshot is (`lake::catalog`), and checks
+//! resources against R4's definitions no further than it must.
 
 mod block;
 mod buffer;

@@ -1,5 +1,5 @@
-//! From a parsed resource to the text that is stored: compact, keys and digits as they were, references resolved, an id in
-//! its place, `meta.versionId` and `meta.lastUpdated` left out until the commit knows them.
+//! From a parsed resource to the text that is stored: compact, keys and digits as they were, references resolved, an id
+//! in its place, `meta.versionId` and `meta.lastUpdated` left out until the commit knows them.
 //!
 //! Which references stand for what inside a Bundle is told by the caller ([`Links`]); what a resource is filed under is
 //! `filing`'s decision, what comes of a resource that has to wait is `sequence`'s.
@@ -93,8 +93,8 @@ impl Normalizer {
         }
     }
 
-    /// Normalizes a resource that has to wait: like [`normalize`](Self::normalize), but ids are not rewritten, since that
-    /// happens when it comes back.
+    /// Normalizes a resource that has to wait: like [`normalize`](Self::normalize), but ids are not rewritten, since
+    /// that happens when it comes back.
     pub(super) fn normalize_unrewritten(
         &mut self,
         root: Value<'_>,
@@ -187,7 +187,8 @@ impl Normalizer {
         })
     }
 
-    /// Whether a resource of a sync is about other people: filed under one, or naming some and not the one whose records are fetched.
+    /// Whether a resource of a sync is about other people: filed under one, or naming some and not the one whose
+    /// records are fetched.
     fn is_of_another(&self, naming: &Naming, ty: TypeId, root: Value<'_>, filing: &Filing) -> bool {
         if let Filing::Person(patient) = filing {
             return naming.is_of_another(patient);
@@ -203,9 +204,9 @@ impl Normalizer {
     }
 
     /// Visits every `reference` property with a string, of the objects that R4 allows to be References: not resources
-    /// (DetectedIssue has such a property), not Expressions, which always have a `language`, and not what `education` holds
-    /// (of Immunization). A test holds R4 to that. Of what a source gives every one is looked at, so that none keeps the id of somebody else's
-    /// record here by what stands beside it.
+    /// (DetectedIssue has such a property), not Expressions, which always have a `language`, and not what `education`
+    /// holds (of Immunization). A test holds R4 to that. Of what a source gives every one is looked at, so that none
+    /// keeps the id of somebody else's record here by what stands beside it.
     fn references(&mut self, value: Value<'_>, property: &str, links: &Links, found: &mut Found) {
         if value.is_array() {
             for item in value.items().filter(|item| item.is_object()) {

@@ -1,9 +1,9 @@
-//! Ids as a sync would give them: UUIDv8s whose first half is an owner and whose second half is a keyed hash of the type and
-//! the source's id.
+//! Ids as a sync would give them: UUIDv8s whose first half is an owner and whose second half is a keyed hash of the
+//! type and the source's id.
 //!
-//! A reference must be rewritten to the very id that its target gets, so it has to be known under whom each resource of the
-//! input is filed before the first one is written: the input is read twice, and [`Survey`] remembers the owner of every
-//! resource that is filed under a person (about 20 bytes each).
+//! A reference must be rewritten to the very id that its target gets, so it has to be known under whom each resource of
+//! the input is filed before the first one is written: the input is read twice, and [`Survey`] remembers the owner of
+//! every resource that is filed under a person (about 20 bytes each).
 
 use rustc_hash::FxHashMap;
 

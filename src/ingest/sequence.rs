@@ -1,8 +1,9 @@
 //! Takes in prepared pieces in the order of the input, whatever order they are done in: notes identifiers, settles what
 //! depends on other resources, and collects what is ready to be written.
 //!
-//! A conditional reference is resolved as a server would that executes the input piece by piece: by the lake and what came
-//! before or in the same piece, if exactly one resource answers. What nothing answers waits for the end of the input.
+//! A conditional reference is resolved as a server would that executes the input piece by piece: by the lake and what
+//! came before or in the same piece, if exactly one resource answers. What nothing answers waits for the end of the
+//! input.
 
 mod ending;
 

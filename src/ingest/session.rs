@@ -35,7 +35,8 @@ pub struct Limits {
     /// Resources are written once this many bytes of them wait, and then until a third is left. Where rules are
     /// applied, this many more wait for them in memory.
     pub buffer: usize,
-    /// How many identifiers of resources are kept to resolve conditional references by, of all types together: 100 bytes each.
+    /// How many identifiers of resources are kept to resolve conditional references by, of all types together: 100
+    /// bytes each.
     pub identifiers: usize,
 }
 
@@ -117,9 +118,9 @@ pub fn import(writer: &mut LakeWriter, options: Options, paths: &[PathBuf]) -> R
     take_in(writer, options, None, paths, &[])
 }
 
-/// Takes in the records of a source: they get ids of their own and marks of where they came from, and are the rows of one consent. What
-/// names another person is refused. Attachments come with the Binaries among the records that stand for them. All that is well formed
-/// becomes one snapshot, or on an error nothing.
+/// Takes in the records of a source: they get ids of their own and marks of where they came from, and are the rows of
+/// one consent. What names another person is refused. Attachments come with the Binaries among the records that stand
+/// for them. All that is well formed becomes one snapshot, or on an error nothing.
 pub fn sync(
     writer: &mut LakeWriter,
     options: Options,

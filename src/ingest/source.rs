@@ -54,8 +54,8 @@ impl Text {
 
 /// The input files behind `paths`: files as named, folders recursively in the order of their paths.
 ///
-/// A folder gives only what looks like JSON and is not hidden; a path named by the caller is always taken, to be refused when
-/// read.
+/// A folder gives only what looks like JSON and is not hidden; a path named by the caller is always taken, to be
+/// refused when read.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     let mut found = Vec::new();
     for path in paths {
@@ -304,8 +304,8 @@ impl Reading {
         Ok(self.ended)
     }
 
-    /// Decides between lines and a single document: NDJSON begins with a line that is a whole object and has something after
-    /// it, or, if that line is damaged, has such lines further on.
+    /// Decides between lines and a single document: NDJSON begins with a line that is a whole object and has something
+    /// after it, or, if that line is damaged, has such lines further on.
     fn first(&mut self) -> io::Result<Next> {
         self.line = 1;
         self.fill(PIECE)?;

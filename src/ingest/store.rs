@@ -1,4 +1,5 @@
-//! Writes resources into the lake: one transaction for the whole import, a Parquet file per run of owners, on all cores.
+//! Writes resources into the lake: one transaction for the whole import, a Parquet file per run of owners, on all
+//! cores.
 //!
 //! `chains` decides what is stored as which version. A row of the lake that gets a newer version is deleted with the
 //! commit; one that this very import wrote is taken out of its file before the commit.

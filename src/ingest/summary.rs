@@ -37,8 +37,8 @@ pub struct Summary {
     pub refused: u64,
     /// Entries of Bundles with nothing to store: deletions, searches, outcomes, entries without a resource.
     pub left_out: u64,
-    /// References to addresses inside a Bundle, or conditional ones, that exactly one resource should have answered and did
-    /// not. They are stored as they were.
+    /// References to addresses inside a Bundle, or conditional ones, that exactly one resource should have answered and
+    /// did not. They are stored as they were.
     pub unresolved: u64,
     /// What the rules of normalization did, where they were applied.
     pub rules: Report,

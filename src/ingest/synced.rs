@@ -1,7 +1,7 @@
 //! What the records of a source become: rows of one consent, under ids of our own, marked with where they came from.
 //!
-//! An id is a UUIDv8 of the consent's owner and a keyed hash of the endpoint, the type and the source's id. So a reference is
-//! rewritten without knowing whether its target is there, and what comes again has the same id.
+//! An id is a UUIDv8 of the consent's owner and a keyed hash of the endpoint, the type and the source's id. So a
+//! reference is rewritten without knowing whether its target is there, and what comes again has the same id.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +34,8 @@ pub struct Synced {
     pub tags: String,
     /// The service made the person's Patient, since the source gives none.
     pub generated_patient: bool,
-    /// Of Binaries whose bytes were fetched: their addresses at the source and the SHA-256 of their bytes, by the source's id.
+    /// Of Binaries whose bytes were fetched: their addresses at the source and the SHA-256 of their bytes, by the
+    /// source's id.
     pub addresses: Arc<BTreeMap<String, (String, String)>>,
 }
 
@@ -65,8 +66,8 @@ pub fn addresses(attachments: &[SyncedAttachment]) -> Arc<BTreeMap<String, (Stri
 /// Letters of an id at a source. R4 admits 64.
 const LONGEST_ID: usize = 256;
 
-/// Whether a text can be an id at a source. Ids are ours in the end, so that what older sources have (underscores, more than 64 letters) is
-/// taken; what has a meaning in an address is not.
+/// Whether a text can be an id at a source. Ids are ours in the end, so that what older sources have (underscores, more
+/// than 64 letters) is taken; what has a meaning in an address is not.
 pub(super) fn is_source_id(text: &str) -> bool {
     let admitted = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:|=+@!*,;$()".contains(&byte);
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(admitted)
@@ -130,8 +131,8 @@ impl Naming {
         patient != self.synced.source_patient
     }
 
-    /// The Patient of the source that a reference names, also by an address of the source's host that a gateway has not rewritten, or by an
-    /// id that R4 does not admit.
+    /// The Patient of the source that a reference names, also by an address of the source's host that a gateway has not
+    /// rewritten, or by an id that R4 does not admit.
     pub(super) fn patient_of<'t>(&self, reference: &'t str) -> Option<&'t str> {
         let rest = match reference.strip_prefix("Patient/") {
             Some(rest) => rest,

@@ -9,8 +9,8 @@ use super::private;
 use super::store::Lake;
 
 impl Lake {
-    /// Copies the lake, as it is on disk, into a folder that is made if it is missing. Nobody writes the lake meanwhile;
-    /// [`LakeError::Busy`] names the process that does. The store of the service and orphans stay behind.
+    /// Copies the lake, as it is on disk, into a folder that is made if it is missing. Nobody writes the lake
+    /// meanwhile; [`LakeError::Busy`] names the process that does. The store of the service and orphans stay behind.
     pub fn copy_to(&self, dir: &Path) -> Result<(), LakeError> {
         let _lock = WriteLock::take(self.folder())?;
         private::folder(dir).map_err(LakeError::io("make", dir))?;

@@ -1,7 +1,9 @@
-//! Short texts that are given out and come back, as page links do: who lacks the lake's key neither reads nor changes nor makes one.
+//! Short texts that are given out and come back, as page links do: who lacks the lake's key neither reads nor changes
+//! nor makes one.
 //!
-//! AES-256-GCM-SIV under a key that is derived from the lake's. The nonce is always the same, which costs this cipher no more than
-//! that equal texts for an equal use look equal: so the same page has the same links whenever it is asked for.
+//! AES-256-GCM-SIV under a key that is derived from the lake's. The nonce is always the same, which costs this cipher
+//! no more than that equal texts for an equal use look equal: so the same page has the same links whenever it is asked
+//! for.
 
 use std::fmt;
 

@@ -28,7 +28,8 @@ pub enum LakeError {
         /// What this program reads.
         known: String,
     },
-    /// The catalog is not the one that belongs to the files. Nothing is written or removed until somebody has looked at it.
+    /// The catalog is not the one that belongs to the files. Nothing is written or removed until somebody has looked at
+    /// it.
     #[error("the lake at {0} cannot be trusted: {what}; nothing was changed; `tabularium check --data {0}` says what is wrong, and with `--adopt` it makes a new catalog from the data files", .dir.display())]
     Mismatch {
         /// The lake's folder.

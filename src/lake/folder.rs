@@ -1,5 +1,5 @@
-//! Where things lie in a lake's folder: the catalog, the data files and the lock. Nothing else in the program builds these
-//! paths.
+//! Where things lie in a lake's folder: the catalog, the data files and the lock. Nothing else in the program builds
+//! these paths.
 //!
 //! ```text
 //! DIR/catalog.sqlite              the DuckLake catalog
@@ -51,7 +51,8 @@ impl Folder {
         self.with_store(keys)
     }
 
-    /// The same folder with keys for the sealed lake that is to be made in it. What an interrupted attempt has left is taken up.
+    /// The same folder with keys for the sealed lake that is to be made in it. What an interrupted attempt has left is
+    /// taken up.
     pub(super) fn seal(self, source: &KekSource) -> Result<Folder, LakeError> {
         let keys = source.load().and_then(|kek| match self.has_keys() {
             true => KeyStore::open(&self.path, kek),
@@ -122,7 +123,8 @@ impl Folder {
         self.data().join(".orphans")
     }
 
-    /// Moves a catalog that is not to be trusted to another name, with its log; gives the name. `time` keeps the names apart.
+    /// Moves a catalog that is not to be trusted to another name, with its log; gives the name. `time` keeps the names
+    /// apart.
     pub(super) fn keep_catalog(&self, time: &str) -> Result<Option<PathBuf>, LakeError> {
         let to = self.path.join(format!("{KEPT_CATALOG}{time}"));
         let mut kept = None;

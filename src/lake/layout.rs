@@ -1,5 +1,5 @@
-//! The columns of one table: everything seen so far, as a tree with the ids that DuckLake's catalog and the Parquet files
-//! know the columns by.
+//! The columns of one table: everything seen so far, as a tree with the ids that DuckLake's catalog and the Parquet
+//! files know the columns by.
 //!
 //! A layout only grows: a column keeps its id and place for as long as the table lives, and an id never comes again. It
 //! does not store itself; the catalog persists the [`ColumnRow`]s that [`Layout::adopt`] hands out and brings them back
@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 /// The version of what `LAYOUT.md` describes: in every file's footer and in the catalog.
 pub const LAYOUT_VERSION: u32 = 1;
-/// What the catalog says in its place once the lake has had an attachment: a program that knows only the version above would take attachments for
-/// files of an interrupted writer. Data files keep theirs.
+/// What the catalog says in its place once the lake has had an attachment: a program that knows only the version above
+/// would take attachments for files of an interrupted writer. Data files keep theirs.
 pub const ATTACHMENTS_LAYOUT_VERSION: u32 = 2;
 /// What the catalog of a sealed lake says from its beginning, with or without attachments. Data files keep theirs.
 pub const SEALED_LAYOUT_VERSION: u32 = 3;

@@ -1,5 +1,5 @@
-//! One writer at a time: an advisory lock on `DIR/lock`, which names the process that holds it. The system gives the lock up
-//! when the process ends, however it ends; the file itself stays.
+//! One writer at a time: an advisory lock on `DIR/lock`, which names the process that holds it. The system gives the
+//! lock up when the process ends, however it ends; the file itself stays.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -31,7 +31,8 @@ impl WriteLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                // A holder that has not yet written its number leaves an empty or stale text; both only dull the message.
+                // A holder that has not yet written its number leaves an empty or stale text; both only dull the
+                // message.
                 let _ = file.read_to_string(&mut text);
                 return Err(LakeError::Busy {
                     dir: folder.path().to_owned(),
@@ -51,8 +52,8 @@ impl WriteLock {
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // Emptied so that a later reader of the file is not misled, and the next holder knows that this one was not killed; the lock
-        // itself goes with the descriptor in any case.
+        // Emptied so that a later reader of the file is not misled, and the next holder knows that this one was not
+        // killed; the lock itself goes with the descriptor in any case.
         let _ = self.file.set_len(0);
         let _ = self.file.unlock();
     }

@@ -1,9 +1,10 @@
-//! The mark beside the catalog, `DIR/catalog.mark`: where the catalog stood when the last writer left it. A catalog that stands
-//! before its mark is an older copy, and one that stands at its mark has the rows that the mark's digest is of.
+//! The mark beside the catalog, `DIR/catalog.mark`: where the catalog stood when the last writer left it. A catalog
+//! that stands before its mark is an older copy, and one that stands at its mark has the rows that the mark's digest is
+//! of.
 //!
-//! The mark is written after each commit: whoever is killed in between leaves a mark that is too low, which says less and
-//! never anything wrong. It also keeps what a lost catalog could not be made anew without: the owner key, and the erasures whose
-//! files may not all be gone.
+//! The mark is written after each commit: whoever is killed in between leaves a mark that is too low, which says less
+//! and never anything wrong. It also keeps what a lost catalog could not be made anew without: the owner key, and the
+//! erasures whose files may not all be gone.
 
 use std::io::Write;
 

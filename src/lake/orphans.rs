@@ -1,8 +1,9 @@
-//! Orphans: files in `data/` that no snapshot has, as an interrupted writer leaves them. The next writer moves them aside, to
-//! `data/.orphans/TIME/`, and a later one removes them after a day.
+//! Orphans: files in `data/` that no snapshot has, as an interrupted writer leaves them. The next writer moves them
+//! aside, to `data/.orphans/TIME/`, and a later one removes them after a day.
 //!
-//! A file is taken for an orphan only where the catalog is beyond doubt: all that it names is there, and it is not an older copy. What the
-//! catalog itself has given up (expired files, files that an erasure replaced) is recorded in it and is removed at once.
+//! A file is taken for an orphan only where the catalog is beyond doubt: all that it names is there, and it is not an
+//! older copy. What the catalog itself has given up (expired files, files that an erasure replaced) is recorded in it
+//! and is removed at once.
 
 use std::path::{Path, PathBuf};
 
@@ -56,8 +57,9 @@ pub(super) fn remove_old(folder: &Folder, now: i64) {
     }
 }
 
-/// Removes the orphans that hold rows of these scopes, and those that cannot be read: nobody can say that they hold none. `in_place`
-/// are orphans that could not be moved aside. Says of each that could not be removed why, a clause each.
+/// Removes the orphans that hold rows of these scopes, and those that cannot be read: nobody can say that they hold
+/// none. `in_place` are orphans that could not be moved aside. Says of each that could not be removed why, a clause
+/// each.
 pub(super) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes: &[&Scope]) -> Vec<String> {
     let mut left = Vec::new();
     let mut orphans = in_place.to_vec();
@@ -94,7 +96,8 @@ pub(super) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> Vec<Strin
     kept.into_iter().map(clause).collect()
 }
 
-/// Whether a kept file may hold rows of these scopes, or name their people, as a catalog does that has recorded an erasure.
+/// Whether a kept file may hold rows of these scopes, or name their people, as a catalog does that has recorded an
+/// erasure.
 fn may_name(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if name.ends_with(".parquet") || is_attachment(path) {

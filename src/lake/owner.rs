@@ -1,7 +1,7 @@
 //! Whose rows are whose: the `owner` that the rows filed under a person carry, and the two owners that are nobody.
 //!
-//! An owner is laid out like the first 64 bits of a UUIDv8 (RFC 9562), so that numeric and text order of ids and owners agree:
-//! top bit zero, 47 bits of hash, the version nibble 8, 12 bits of hash.
+//! An owner is laid out like the first 64 bits of a UUIDv8 (RFC 9562), so that numeric and text order of ids and owners
+//! agree: top bit zero, 47 bits of hash, the version nibble 8, 12 bits of hash.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,8 +13,8 @@ pub const SHARED: i64 = 0;
 /// Owner of rows that name people, but none in particular: visible to application tokens only.
 pub const APPLICATION_ONLY: i64 = 1;
 
-/// The secret under which a lake hashes owners. It is random per lake, so that nobody outside can choose patient ids that
-/// collide, and never changes, since rows lie sorted by owner.
+/// The secret under which a lake hashes owners. It is random per lake, so that nobody outside can choose patient ids
+/// that collide, and never changes, since rows lie sorted by owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct OwnerKey([u8; 16]);
 
@@ -62,8 +62,9 @@ impl OwnerKey {
         layout(hasher.finish())
     }
 
-    /// Every owner that rows filed under a patient of an application may have: the hash of the id, under which an import files
-    /// rows that keep their ids, and, where the id is one that this service gave, the owner that the id itself names.
+    /// Every owner that rows filed under a patient of an application may have: the hash of the id, under which an
+    /// import files rows that keep their ids, and, where the id is one that this service gave, the owner that the id
+    /// itself names.
     pub fn owners_of(self, application: &str, patient: &str) -> Vec<i64> {
         let mut owners = vec![self.owner_of(application, patient)];
         owners.extend(owner_named_by(patient).filter(|owner| *owner != owners[0]));
@@ -80,8 +81,8 @@ impl OwnerKey {
         hasher.finish()
     }
 
-    /// The id that a record of a source gets under a consent's owner: a UUIDv8 of the owner and a hash of the endpoint, the type
-    /// and the id that the source knows it by.
+    /// The id that a record of a source gets under a consent's owner: a UUIDv8 of the owner and a hash of the endpoint,
+    /// the type and the id that the source knows it by.
     pub fn synced_id(self, owner: i64, endpoint: &str, ty: &str, id: &str) -> String {
         assemble(owner, self.hash(endpoint, ty, id))
     }

@@ -62,8 +62,8 @@ impl Scope {
 /// The person behind a patient token.
 ///
 /// Visible are the rows whose `owner` is one of `owners` and which are either of one of `authorizations` or, being
-/// imported (no authorization), filed under one of `patients`; and the shared rows (owner zero) that those refer to by a
-/// relative reference, transitively.
+/// imported (no authorization), filed under one of `patients`; and the shared rows (owner zero) that those refer to by
+/// a relative reference, transitively.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PatientScope {
     /// Ids of the Patient resources of the consent, the primary one first.

@@ -1,5 +1,5 @@
-//! The columns an R4 type can have: every JSON property of the type with its storage and its place among the others. The
-//! writer (`shred`) and the table's column tree (`layout`) both go by it, so that they cannot disagree.
+//! The columns an R4 type can have: every JSON property of the type with its storage and its place among the others.
+//! The writer (`shred`) and the table's column tree (`layout`) both go by it, so that they cannot disagree.
 //!
 //! It knows nothing of which columns a table really has; that is `layout`'s.
 
@@ -258,8 +258,8 @@ impl Shape {
         self.by_name.get(name).copied()
     }
 
-    /// The column of this name inside a struct of this shape; at a table's root, columns whose names yield to system columns
-    /// are known by their long names.
+    /// The column of this name inside a struct of this shape; at a table's root, columns whose names yield to system
+    /// columns are known by their long names.
     pub fn column(&self, name: &str, root: bool) -> Option<SlotColumn<'_>> {
         let (base, suffix) = match name.find("__") {
             Some(at) if root && name[at..].starts_with(storage::ELEMENT) => {

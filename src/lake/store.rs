@@ -42,8 +42,8 @@ pub struct LakeOptions {
     pub memory: MemoryLimits,
     /// Where a sealed lake's key-encryption key comes from: the environment unless the caller says something else.
     pub kek: KekSource,
-    /// Whether the lake has to be a sealed one, or a lake that is made here becomes one; `None` takes a lake as it is, and makes
-    /// an open one.
+    /// Whether the lake has to be a sealed one, or a lake that is made here becomes one; `None` takes a lake as it is,
+    /// and makes an open one.
     pub sealed: Option<bool>,
 }
 
@@ -111,8 +111,8 @@ impl Lake {
         }
     }
 
-    /// Makes an empty lake in `dir` (the folder too), or opens the one that is there. One that is empty becomes of the kind that is
-    /// asked for.
+    /// Makes an empty lake in `dir` (the folder too), or opens the one that is there. One that is empty becomes of the
+    /// kind that is asked for.
     pub fn create_with(dir: impl AsRef<Path>, options: LakeOptions) -> Result<Lake, LakeError> {
         let folder = folder(dir.as_ref())?;
         let is_sealed = options.sealed.unwrap_or(false);
@@ -172,14 +172,14 @@ impl Lake {
         Ok(self.picture())
     }
 
-    /// Whether something was erased since a picture of this many erasures: files that it names may have been replaced meanwhile, by
-    /// another process, too. Whoever failed to read them takes a new picture.
+    /// Whether something was erased since a picture of this many erasures: files that it names may have been replaced
+    /// meanwhile, by another process, too. Whoever failed to read them takes a new picture.
     pub fn erased_since(&self, erasures: u64) -> bool {
         self.refresh().is_ok_and(|now| now.erasures() != erasures)
     }
 
-    /// The picture of a snapshot, as a page link names it; [`LakeError::SnapshotGone`] once it has expired. Holding it keeps
-    /// its files, as far as this process is the one that removes them.
+    /// The picture of a snapshot, as a page link names it; [`LakeError::SnapshotGone`] once it has expired. Holding it
+    /// keeps its files, as far as this process is the one that removes them.
     pub fn picture_at(&self, snapshot: u64) -> Result<Arc<Picture>, LakeError> {
         let newest = self.picture();
         if newest.snapshot == snapshot {
@@ -237,8 +237,8 @@ impl Lake {
         self.0.owner_key.seal(value)
     }
 
-    /// The rows of a resource type that a scope shows in a snapshot: the only door to the data. Where no such row was ever
-    /// stored this is a table without rows.
+    /// The rows of a resource type that a scope shows in a snapshot: the only door to the data. Where no such row was
+    /// ever stored this is a table without rows.
     pub fn table(&self, picture: &Arc<Picture>, ty: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         self.0.data.table(picture, ty, scope)
     }
@@ -254,21 +254,21 @@ impl Lake {
         Arc::new(self.0.data.apart(limits))
     }
 
-    /// Hides what these intents mean from everybody who reads through this lake, from now on and until this is called without them: what
-    /// somebody has asked to erase, before a writer records it.
+    /// Hides what these intents mean from everybody who reads through this lake, from now on and until this is called
+    /// without them: what somebody has asked to erase, before a writer records it.
     pub fn hide(&self, intents: &[Intent]) {
         self.0.data.hide(intents);
     }
 
-    /// Reads ahead what everybody who asks for the newest snapshot's rows needs first: footers and page indexes of its files, then
-    /// whose the rows of each row group are; up to half of the budget ([`MemoryLimits::bytes`]). Goes on from one step of some
-    /// milliseconds to the next as long as `go_on` says so.
+    /// Reads ahead what everybody who asks for the newest snapshot's rows needs first: footers and page indexes of its
+    /// files, then whose the rows of each row group are; up to half of the budget ([`MemoryLimits::bytes`]). Goes on
+    /// from one step of some milliseconds to the next as long as `go_on` says so.
     pub fn warm(&self, go_on: impl FnMut() -> bool) -> Result<Warmed, ScanError> {
         self.0.data.warm(&self.picture(), go_on)
     }
 
-    /// Takes the lake's lock for writing; [`LakeError::Busy`] names the process that has it. Moves aside what an interrupted
-    /// writer left behind. [`LakeError::Mismatch`] where catalog and files do not go together.
+    /// Takes the lake's lock for writing; [`LakeError::Busy`] names the process that has it. Moves aside what an
+    /// interrupted writer left behind. [`LakeError::Mismatch`] where catalog and files do not go together.
     pub fn writer(&self) -> Result<LakeWriter, LakeError> {
         LakeWriter::open(self.clone())
     }
@@ -311,8 +311,8 @@ impl Lake {
         }
     }
 
-    /// Lets go of what is kept in memory of files and snapshots that a newer one has replaced, unless somebody in this process still
-    /// holds a picture of them or they are among the last few.
+    /// Lets go of what is kept in memory of files and snapshots that a newer one has replaced, unless somebody in this
+    /// process still holds a picture of them or they are among the last few.
     pub fn release(&self) {
         let mut pictures = self.older().all();
         pictures.push(self.picture());
@@ -405,7 +405,8 @@ fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Picture>, OwnerKey),
     Ok((reader, newest, owner_key))
 }
 
-/// The folder with what opens its files. An error where the lake is not of the kind that is wanted, or its keys cannot be had.
+/// The folder with what opens its files. An error where the lake is not of the kind that is wanted, or its keys cannot
+/// be had.
 fn unlocked(folder: Folder, reader: &Connection, options: &LakeOptions) -> Result<Folder, LakeError> {
     let is_sealed = catalog::is_sealed(reader)?;
     if options.sealed.is_some_and(|wanted| wanted != is_sealed) {

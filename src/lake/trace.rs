@@ -1,7 +1,7 @@
 //! How a writer of this process left the lake: whether anybody has been at it since.
 //!
-//! A server opens the lake to write for every commit. It need not read all rows of the catalog and look at all data files each time:
-//! if the files beside them are as it left them, nobody else has written.
+//! A server opens the lake to write for every commit. It need not read all rows of the catalog and look at all data
+//! files each time: if the files beside them are as it left them, nobody else has written.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! A transaction: data files, deletions and new columns in any number of tables that become one snapshot, or nothing.
 //!
-//! Files are written while it is open, under names that no snapshot knows; the commit makes them durable, then writes the
-//! catalog in one SQLite transaction. A crash in between leaves files that the next writer moves aside.
+//! Files are written while it is open, under names that no snapshot knows; the commit makes them durable, then writes
+//! the catalog in one SQLite transaction. A crash in between leaves files that the next writer moves aside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -75,7 +75,8 @@ impl<'w> Transaction<'w> {
     pub(super) fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
         let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
         let base = writer.lake().picture();
-        // Whole milliseconds, as FHIR's instants have them, and a later one each time, though the clock may stand or go back.
+        // Whole milliseconds, as FHIR's instants have them, and a later one each time, though the clock may stand or go
+        // back.
         let millis = |micros: i64| micros.div_euclid(1_000);
         let time = millis(writer.lake().clock().now()).max(millis(base.time) + 1) * 1_000;
         Transaction {
@@ -96,8 +97,8 @@ impl<'w> Transaction<'w> {
         &self.base
     }
 
-    /// The time of the snapshot it will become, in microseconds since 1970: a whole millisecond, later than the base's. Rows take it
-    /// as their `last_updated`.
+    /// The time of the snapshot it will become, in microseconds since 1970: a whole millisecond, later than the base's.
+    /// Rows take it as their `last_updated`.
     pub fn time(&self) -> i64 {
         self.time
     }
@@ -112,7 +113,8 @@ impl<'w> Transaction<'w> {
         &self.change(mode, ty).layout
     }
 
-    /// Gives the columns of `schema` their field ids; columns the table does not have yet become part of it with the commit.
+    /// Gives the columns of `schema` their field ids; columns the table does not have yet become part of it with the
+    /// commit.
     pub fn adopt(&mut self, mode: Mode, ty: TypeId, schema: &Schema) -> Result<SchemaRef, LayoutError> {
         let change = self.change(mode, ty);
         let adopted = change.layout.adopt(schema)?;
@@ -221,7 +223,8 @@ impl<'w> Transaction<'w> {
             commits.push(self.prepare(*mode, *ty, change)?);
         }
         sync_files(&self.handed_out)?;
-        // Before the catalog names a file its key is durable: a key without a file harms nobody, a file without one is lost.
+        // Before the catalog names a file its key is durable: a key without a file harms nobody, a file without one is
+        // lost.
         let files = commits
             .iter()
             .flat_map(|table| table.files.iter().filter_map(|file| file.written.key.as_ref()));
@@ -243,7 +246,8 @@ impl<'w> Transaction<'w> {
             tables: commits,
             attachments,
         };
-        // From here on the files may be part of a snapshot even if an error is reported; the next writer sorts that out.
+        // From here on the files may be part of a snapshot even if an error is reported; the next writer sorts that
+        // out.
         self.handed_out.clear();
         self.is_unsure = true;
         let inserted = catalog::insert(&mut self.writer.connection, &commit);
@@ -260,8 +264,8 @@ impl<'w> Transaction<'w> {
         Ok(picture)
     }
 
-    /// Whether a file that is replaced may hold rows of an erasure that is not finished: they would come to lie in a new file, which is
-    /// not meant.
+    /// Whether a file that is replaced may hold rows of an erasure that is not finished: they would come to lie in a
+    /// new file, which is not meant.
     fn merges_what_is_erased(&self) -> bool {
         self.tables.iter().any(|((mode, _), change)| {
             let replaced = change.replaced.iter().filter_map(|id| change.file(*id).ok());
@@ -413,8 +417,8 @@ pub(super) fn file_name(path: &Path) -> String {
 /// How many files are synced at a time.
 const SYNCS_AT_ONCE: usize = 16;
 
-/// Makes files and the names leading to them durable. Several at a time: the file system then shares the work of one journal
-/// commit (20 files in as many folders: 100 ms one after the other, 10 ms together).
+/// Makes files and the names leading to them durable. Several at a time: the file system then shares the work of one
+/// journal commit (20 files in as many folders: 100 ms one after the other, 10 ms together).
 pub(super) fn sync_files(paths: &[PathBuf]) -> Result<(), LakeError> {
     let mut all: BTreeSet<&Path> = BTreeSet::new();
     for path in paths {

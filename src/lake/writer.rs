@@ -132,7 +132,8 @@ impl LakeWriter {
         &self.lake
     }
 
-    /// Begins a transaction on the newest snapshot. Nothing of it is visible until it commits; dropped, it leaves no trace.
+    /// Begins a transaction on the newest snapshot. Nothing of it is visible until it commits; dropped, it leaves no
+    /// trace.
     pub fn begin(&mut self) -> Transaction<'_> {
         Transaction::new(self)
     }
@@ -164,8 +165,8 @@ impl LakeWriter {
         }
     }
 
-    /// Drops the snapshots that no page link may name any more and that nobody in this process reads, and removes the files
-    /// that only they reach.
+    /// Drops the snapshots that no page link may name any more and that nobody in this process reads, and removes the
+    /// files that only they reach.
     pub fn expire(&mut self) -> Result<Expired, LakeError> {
         let now = self.lake.clock().now();
         let until = now - self.lake.retention().as_micros() as i64 - NOTICE;
@@ -184,8 +185,8 @@ impl LakeWriter {
         )
     }
 
-    /// Writes erasures down beside the catalog that are about to be recorded in it, for the case that it is lost. That this cannot be done
-    /// is no error: the erasure stands in the catalog.
+    /// Writes erasures down beside the catalog that are about to be recorded in it, for the case that it is lost. That
+    /// this cannot be done is no error: the erasure stands in the catalog.
     pub(super) fn announce_erasures(&mut self, intents: &[&Intent]) {
         let mark = self.mark_now().map(|mark| mark.announcing(intents));
         self.warn_unless(|writer| writer.put_mark(mark?));
@@ -266,8 +267,8 @@ impl LakeWriter {
 
 impl Drop for LakeWriter {
     fn drop(&mut self) {
-        // The catalog's file is whole by itself once its log is folded in, which a backup by copying may count on. Whoever reads
-        // at the moment holds that up; then it is left to the next writer.
+        // The catalog's file is whole by itself once its log is folded in, which a backup by copying may count on.
+        // Whoever reads at the moment holds that up; then it is left to the next writer.
         let fold = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
             self.connection
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
@@ -331,9 +332,9 @@ impl Opened {
     }
 }
 
-/// Removes the files that the catalog has given up, and moves aside those that it does not name: files of transactions that never
-/// committed. Runs under the lock. Where something that the catalog names is not as recorded, or the catalog contradicts itself, it may be
-/// the catalog that is wrong about the others; then nothing is touched.
+/// Removes the files that the catalog has given up, and moves aside those that it does not name: files of transactions
+/// that never committed. Runs under the lock. Where something that the catalog names is not as recorded, or the catalog
+/// contradicts itself, it may be the catalog that is wrong about the others; then nothing is touched.
 fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
     let folder = lake.folder();
     let named = catalog::named(connection, &folder.data())?;

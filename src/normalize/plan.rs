@@ -12,7 +12,8 @@ use super::{form, links};
 use crate::fhir::TypeId;
 use crate::lake::json::{Edits, Tape, write_compact};
 
-/// A resource that a rule makes. The text is whole (id, tags, Provenance's references) but for `meta.versionId` and `meta.lastUpdated`.
+/// A resource that a rule makes. The text is whole (id, tags, Provenance's references) but for `meta.versionId` and
+/// `meta.lastUpdated`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
     /// The rule that made it; a Provenance names the rule it belongs to.
@@ -27,7 +28,8 @@ pub struct Generated {
     pub json: String,
 }
 
-/// Something a rule adds to a source's record, marked so that [`form`] knows it again: an item of a list, or a property.
+/// Something a rule adds to a source's record, marked so that [`form`] knows it again: an item of a list, or a
+/// property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addition {
     /// The element of the root, such as `supportingInformation` or `extension`; a list.

@@ -115,7 +115,8 @@ impl Shapes {
     fn compile() -> Shapes {
         let facts = facts();
         let mut steps: Vec<Step> = facts.types().map(own_step).collect();
-        // A type leads to what rules look at if one of its elements does; repeated until nothing changes, as types contain themselves.
+        // A type leads to what rules look at if one of its elements does; repeated until nothing changes, as types
+        // contain themselves.
         loop {
             let mut changed = false;
             for ty in facts.types().filter(|ty| !is_primitive(*ty)) {

@@ -1,5 +1,5 @@
-//! ExplanationOfBenefit for a visit: professional for who saw the person, institutional for where. What all claims begin
-//! with is here too.
+//! ExplanationOfBenefit for a visit: professional for who saw the person, institutional for where. What all claims
+//! begin with is here too.
 
 use uuid::Uuid;
 

@@ -1,8 +1,8 @@
 //! Chance that gives the same throws on every machine.
 //!
-//! Each thing in the population draws from a stream of its own, keyed by the seed, the sort of thing and its index, so that
-//! the hundredth person does not depend on the ninety-nine before. All drawing is integer arithmetic: floating-point
-//! functions differ between platforms in their last digits.
+//! Each thing in the population draws from a stream of its own, keyed by the seed, the sort of thing and its index, so
+//! that the hundredth person does not depend on the ninety-nine before. All drawing is integer arithmetic:
+//! floating-point functions differ between platforms in their last digits.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

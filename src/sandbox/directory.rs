@@ -1,4 +1,5 @@
-//! What people share: payers, laboratories, pharmacies, plans and drugs of the nation, and the providers of each district.
+//! What people share: payers, laboratories, pharmacies, plans and drugs of the nation, and the providers of each
+//! district.
 //!
 //! A district serves the two hundred people whose indexes fall into it, and a person is referred to a district no later
 //! than their own; so a population of any size holds every provider that its people name.
@@ -319,8 +320,8 @@ pub(super) fn phone(dice: &mut Dice) -> String {
     format!("({}) 555-01{:02}", dice.between(201, 989), dice.below(100))
 }
 
-/// A number in the form of a National Provider Identifier, with a right check digit, from a range that is never assigned
-/// (real ones begin with 1 or 2).
+/// A number in the form of a National Provider Identifier, with a right check digit, from a range that is never
+/// assigned (real ones begin with 1 or 2).
 fn npi(dice: &mut Dice) -> String {
     let body = format!("99{:07}", dice.below(10_000_000));
     // The check digit is Luhn's over the body with 80840, the health industry's prefix, before it; that prefix adds 24.

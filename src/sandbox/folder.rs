@@ -1,5 +1,5 @@
-//! Writes a population as NDJSON, one file per resource type, person by person: memory stays at one person's resources and
-//! one buffer per file.
+//! Writes a population as NDJSON, one file per resource type, person by person: memory stays at one person's resources
+//! and one buffer per file.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! The shared directory as resources: Organization, InsurancePlan, Medication, Location, Practitioner, PractitionerRole.
+//! The shared directory as resources: Organization, InsurancePlan, Medication, Location, Practitioner,
+//! PractitionerRole.
 
 use super::calendar::{DAY, PRESENT, Text};
 use super::codes::{identifier_type, location_form, organization_type, plan_type};

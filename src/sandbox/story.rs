@@ -1,5 +1,5 @@
-//! What happens to a person: insured, diagnosed, seen, measured, prescribed for. The families of resources are written as
-//! they come up; this file decides when and how often.
+//! What happens to a person: insured, diagnosed, seen, measured, prescribed for. The families of resources are written
+//! as they come up; this file decides when and how often.
 
 use super::calendar::{DAY, HOUR, MINUTE, Moment, YEAR};
 use super::chart::{Chart, Kind, Reason, Visit};

@@ -13,8 +13,8 @@ use crate::fhir::TypeId;
 use crate::fhir::outcome::{Issue, IssueType};
 use crate::lake::Lake;
 
-/// The longest link to another page, shorter than the longest URL that is taken: what a POST said at more length could not be
-/// asked for by GET. A thousand references fit.
+/// The longest link to another page, shorter than the longest URL that is taken: what a POST said at more length could
+/// not be asked for by GET. A thousand references fit.
 const MAX_LINK_BYTES: usize = 60_000;
 
 /// What an answer is given to: the search's address and time, and the lake that seals its tags.

@@ -1,5 +1,6 @@
-//! Addresses of attachments on their way out. A stored text has them relative to the service (`Binary/{id}`), so that it stays right when
-//! the service gets another address; who reads it is given the address as a whole, as R4's type `url` has it.
+//! Addresses of attachments on their way out. A stored text has them relative to the service (`Binary/{id}`), so that
+//! it stays right when the service gets another address; who reads it is given the address as a whole, as R4's type
+//! `url` has it.
 
 use bytes::Bytes;
 use memchr::memmem;

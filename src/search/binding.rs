@@ -1,8 +1,8 @@
 //! Which people's rows a query can match at all, told from the scope and from the patients that it names.
 //!
-//! A patient token's query is bound to the token's person. An application's query is bound to the patients it names by a
-//! parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` lies under that patient's
-//! owner and nowhere else, and so does the Patient itself.
+//! A patient token's query is bound to the token's person. An application's query is bound to the patients it names by
+//! a parameter over the very element that rows are filed under: a row with `subject` = `Patient/1` lies under that
+//! patient's owner and nowhere else, and so does the Patient itself.
 
 use std::sync::Arc;
 
@@ -145,8 +145,8 @@ fn named(ty: TypeId, criterion: &Criterion) -> Option<Named<'_>> {
     Some(named)
 }
 
-/// The root element whose Patient reference a row of this type is filed under, where there is only one such and it does not
-/// repeat.
+/// The root element whose Patient reference a row of this type is filed under, where there is only one such and it does
+/// not repeat.
 fn filing_element(ty: TypeId, patient: TypeId) -> Option<&'static str> {
     let mut found = None;
     for name in ["subject", "patient", "beneficiary"] {

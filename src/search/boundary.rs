@@ -1,8 +1,8 @@
-//! The rows of a sorted search that lie behind one of its matches, or before it: what a page link knows is a match, and its sort
-//! keys are read again from its columns.
+//! The rows of a sorted search that lie behind one of its matches, or before it: what a page link knows is a match, and
+//! its sort keys are read again from its columns.
 //!
-//! Each row has one value of each key, whatever the parameter's expression yields, and the id decides between equal rows, so that
-//! there is exactly one place for each.
+//! Each row has one value of each key, whatever the parameter's expression yields, and the id decides between equal
+//! rows, so that there is exactly one place for each.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -21,7 +21,8 @@ const WORTH_A_THREAD: usize = 256;
 type Followed = Vec<(TypeId, Vec<Source>)>;
 
 impl Engine {
-    /// What the matches bring along. Resources that are brought along are followed in turn by the includes that iterate.
+    /// What the matches bring along. Resources that are brought along are followed in turn by the includes that
+    /// iterate.
     pub(super) async fn include(
         &self,
         table: &ScopedTable,
@@ -156,8 +157,8 @@ impl Engine {
     }
 }
 
-/// The targets of references, as far as the scope shows them, each where its reference stands; `None` where they have more bytes
-/// than `most`.
+/// The targets of references, as far as the scope shows them, each where its reference stands; `None` where they have
+/// more bytes than `most`.
 async fn targets_of(
     table: &ScopedTable,
     targets: &[(TypeId, Sought)],

@@ -1,7 +1,8 @@
 //! Canonicals as references: from a URL, and the version behind it, to the stored resources that bear them.
 //!
-//! A canonical without a version leads to all stored resources of its URL, one with a version to those of that very version. One
-//! with a fragment means a part of a resource and leads to none. Tables are read through the caller's scope, as for any reference.
+//! A canonical without a version leads to all stored resources of its URL, one with a version to those of that very
+//! version. One with a fragment means a part of a resource and leads to none. Tables are read through the caller's
+//! scope, as for any reference.
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -15,15 +15,16 @@ use crate::fhir::{TypeId, facts};
 /// What the rest of a chain asks of resources of a type.
 pub(super) type Ask<'a> = &'a dyn Fn(TypeId, &str) -> Result<Option<Criterion>, SearchError>;
 
-/// `reference[:Type].rest`: what follows the point is asked of what the reference leads to. `None` where a name is unknown.
+/// `reference[:Type].rest`: what follows the point is asked of what the reference leads to. `None` where a name is
+/// unknown.
 pub(super) fn chain(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
     along(resolver, ty, &written(raw), &|target, rest| {
         resolver.criterion(target, &RawParameter::named(rest, &raw.value))
     })
 }
 
-/// Follows the first step of a chain and asks `rest` of each type that it leads to: with a type only that, without one every type
-/// that the reference may lead to and that has such a parameter.
+/// Follows the first step of a chain and asks `rest` of each type that it leads to: with a type only that, without one
+/// every type that the reference may lead to and that has such a parameter.
 pub(super) fn along(
     resolver: &Resolver<'_>,
     ty: TypeId,
@@ -75,7 +76,8 @@ pub(super) fn follow(
         match ask(target) {
             Ok(Some(criterion)) => found.push((target, criterion)),
             Ok(None) => {}
-            // A value, modifier or further step that is right for one type may be wrong for another's parameter of the same name.
+            // A value, modifier or further step that is right for one type may be wrong for another's parameter of the
+            // same name.
             Err(error @ (SearchError::Value { .. } | SearchError::Modifier { .. } | SearchError::Chain { .. })) => {
                 failed = Some(error);
             }
@@ -92,8 +94,8 @@ pub(super) fn follow(
     }
 }
 
-/// The types that a reference parameter may lead to: those that are named, or all resource types; of canonicals those that are known
-/// by URLs.
+/// The types that a reference parameter may lead to: those that are named, or all resource types; of canonicals those
+/// that are known by URLs.
 fn targets(compiled: &Compiled) -> Vec<TypeId> {
     let named = &compiled.parameter.targets;
     let all: Vec<TypeId> = if named.is_empty() {

@@ -1,5 +1,5 @@
-//! The compartment of a Patient, or of several, as a condition: the row is the Patient, or one of its compartment parameters refers to it
-//! (R4 CompartmentDefinition/patient).
+//! The compartment of a Patient, or of several, as a condition: the row is the Patient, or one of its compartment
+//! parameters refers to it (R4 CompartmentDefinition/patient).
 
 use super::SearchError;
 use super::criterion::{Condition, Criterion};

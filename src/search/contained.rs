@@ -1,8 +1,9 @@
-//! Resources contained in others as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as what chains lead to.
+//! Resources contained in others as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as what chains
+//! lead to.
 //!
-//! Contained resources are JSON text in the column `contained` of whatever contains them. Those of the type searched are made into
-//! columns batch by batch, and the same criteria decide. No reference from elsewhere leads to one, so conditions that ask for what
-//! refers to a resource, or for a list that names it, hold of none.
+//! Contained resources are JSON text in the column `contained` of whatever contains them. Those of the type searched
+//! are made into columns batch by batch, and the same criteria decide. No reference from elsewhere leads to one, so
+//! conditions that ask for what refers to a resource, or for a list that names it, hold of none.
 
 use std::sync::Arc;
 
@@ -92,8 +93,8 @@ fn of_inner(condition: &Condition) -> Condition {
 }
 
 impl Engine {
-    /// The contained resources that meet a query's criteria, in order: by the sort keys or else as they lie. Where containers are
-    /// shown, each is there once, and none that is a match itself.
+    /// The contained resources that meet a query's criteria, in order: by the sort keys or else as they lie. Where
+    /// containers are shown, each is there once, and none that is a match itself.
     pub(super) async fn inner(
         &self,
         table: &ScopedTable,

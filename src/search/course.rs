@@ -26,8 +26,8 @@ impl Course {
         self.own().filter(|_| !self.is_erased_since())?.total
     }
 
-    /// Takes up where the page lies. Counting is what remains where the link was changed to lead elsewhere, or where it was given
-    /// to somebody who sees other matches, and what is contained in others has no place of its own.
+    /// Takes up where the page lies. Counting is what remains where the link was changed to lead elsewhere, or where it
+    /// was given to somebody who sees other matches, and what is contained in others has no place of its own.
     pub(super) fn place(&self, query: &mut Query) -> Result<(), SearchError> {
         if query.contained.which == Which::Outer {
             query.place = self
@@ -67,7 +67,8 @@ impl Course {
 }
 
 impl Engine {
-    /// The course of a request: `address` is that of the search below the server's, `parameters` what was understood of them.
+    /// The course of a request: `address` is that of the search below the server's, `parameters` what was understood of
+    /// them.
     pub(super) fn course(
         &self,
         query: &Query,

@@ -1,7 +1,7 @@
 //! Conditions on rows, as a tree: what a query asks of each resource.
 //!
-//! A condition that speaks of other resources (a chain, `_has`, `_list`) is a [`Join`] until `join` has answered it with the
-//! resources found there; only conditions without joins are decided over rows.
+//! A condition that speaks of other resources (a chain, `_has`, `_list`) is a [`Join`] until `join` has answered it
+//! with the resources found there; only conditions without joins are decided over rows.
 
 use std::sync::Arc;
 
@@ -166,7 +166,8 @@ impl Test {
         }
     }
 
-    /// Takes account of the types of the values compared: a canonical that names no version means all, and a boolean is true or false.
+    /// Takes account of the types of the values compared: a canonical that names no version means all, and a boolean is
+    /// true or false.
     pub(super) fn fit(&mut self, compiled: &Compiled, raw: &RawParameter) -> Result<(), SearchError> {
         let matchers = match self {
             Test::AnyOf { matchers, .. } => matchers.as_mut_slice(),

@@ -1,4 +1,5 @@
-//! A search from parameters to page: resolves the query, chooses the way to run it, fetches the page's rows and what they include.
+//! A search from parameters to page: resolves the query, chooses the way to run it, fetches the page's rows and what
+//! they include.
 //!
 //! All of a page comes from one snapshot, and every row through the caller's scope.
 
@@ -104,8 +105,8 @@ impl Engine {
         Engine { includes, ..self }
     }
 
-    /// The same, but every search is a plan that asks each criterion of each row of its scope: nothing is told from statistics,
-    /// dictionaries or the people that the query names. Slow; what the other ways are held against.
+    /// The same, but every search is a plan that asks each criterion of each row of its scope: nothing is told from
+    /// statistics, dictionaries or the people that the query names. Slow; what the other ways are held against.
     pub fn without_shortcuts(self) -> Engine {
         Engine {
             sessions: self.sessions.without_pushdown(),
@@ -202,7 +203,8 @@ impl Engine {
         })
     }
 
-    /// Renders a page with what its matches bring along; there are fewer of them where that would be more than an answer holds.
+    /// Renders a page with what its matches bring along; there are fewer of them where that would be more than an
+    /// answer holds.
     pub(super) async fn complete(
         &self,
         table: &ScopedTable,

@@ -152,8 +152,8 @@ impl SearchError {
         SearchError::Plan(DataFusionError::ExecutionJoin(Box::new(error)))
     }
 
-    /// Whether a parameter's expression costs more over the records than one may. Where it was evaluated inside a scan, other errors
-    /// stand around it.
+    /// Whether a parameter's expression costs more over the records than one may. Where it was evaluated inside a scan,
+    /// other errors stand around it.
     pub fn is_too_costly(&self) -> bool {
         let first: &(dyn std::error::Error + 'static) = self;
         std::iter::successors(Some(first), |error| error.source())

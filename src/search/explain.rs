@@ -1,5 +1,6 @@
-//! How an answer came about: the conditions and what deciding them reads, the way taken, and for each step what the scan kept
-//! and skipped and why, the bytes it read, what was in memory, and where the time went. As text for people, as JSON for programs.
+//! How an answer came about: the conditions and what deciding them reads, the way taken, and for each step what the
+//! scan kept and skipped and why, the bytes it read, what was in memory, and where the time went. As text for people,
+//! as JSON for programs.
 
 use std::fmt;
 use std::time::Duration;
@@ -59,7 +60,8 @@ pub(super) struct Step {
 }
 
 impl Engine {
-    /// Carries out a search as [`Engine::search`] does, and says how. The page says it too, in an entry of mode `outcome`.
+    /// Carries out a search as [`Engine::search`] does, and says how. The page says it too, in an entry of mode
+    /// `outcome`.
     pub async fn search_explained(
         &self,
         request: &Request<'_>,

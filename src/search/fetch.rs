@@ -21,8 +21,8 @@ pub(super) fn processors() -> usize {
 }
 
 impl Engine {
-    /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`]: at its end, or at its beginning where it was found from its
-    /// end.
+    /// The resources of a page, cut where it meets [`MAX_PAGE_BYTES`]: at its end, or at its beginning where it was
+    /// found from its end.
     pub(super) async fn fetch(
         &self,
         table: &ScopedTable,
@@ -55,8 +55,8 @@ impl Engine {
     }
 }
 
-/// The rows at the first of these places, at most `count`, and at how many: fewer than asked where they have more bytes than
-/// `most`, one at least.
+/// The rows at the first of these places, at most `count`, and at how many: fewer than asked where they have more bytes
+/// than `most`, one at least.
 pub(super) async fn some(
     table: &ScopedTable,
     places: &[Locator],

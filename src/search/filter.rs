@@ -1,6 +1,7 @@
 //! A query's criteria over a batch of rows: which rows match.
 //!
-//! The population plan runs this inside the scan, the person path straight over a person's columns: there is one meaning.
+//! The population plan runs this inside the scan, the person path straight over a person's columns: there is one
+//! meaning.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -198,8 +199,8 @@ fn mark_values(values: &Collection, test: &Test, rows: &mut [bool]) {
     }
 }
 
-/// Marks the rows of which one tuple passes: the components are decided on what the composite's expression yields, each item of
-/// it a context of its own.
+/// Marks the rows of which one tuple passes: the components are decided on what the composite's expression yields, each
+/// item of it a context of its own.
 fn mark_tuples(
     compiled: &Compiled,
     test: &TupleTest,

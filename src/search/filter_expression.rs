@@ -1,8 +1,9 @@
 //! `_filter`: tests of parameters combined with `and`, `or`, `not` and parentheses
 //! (R4, <http://hl7.org/fhir/R4/search_filter.html>).
 //!
-//! Says what the text means: which parameter each test speaks of, of the type searched, of what a chain leads to, or of one item of
-//! an element (`characteristic[code eq gender].value eq mixed`). What an operator asks of values, `filter_operator` says.
+//! Says what the text means: which parameter each test speaks of, of the type searched, of what a chain leads to, or of
+//! one item of an element (`characteristic[code eq gender].value eq mixed`). What an operator asks of values,
+//! `filter_operator` says.
 
 use std::sync::Arc;
 
@@ -49,8 +50,8 @@ pub(super) fn condition(resolver: &Resolver<'_>, ty: TypeId, raw: &RawParameter)
     Filter { resolver, raw }.combined(&Place::Type(ty), root)
 }
 
-/// The same filter with one of several values wherever the placeholder stands: a test that names it becomes as many tests. `None`
-/// where the text is no filter.
+/// The same filter with one of several values wherever the placeholder stands: a test that names it becomes as many
+/// tests. `None` where the text is no filter.
 pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> Option<String> {
     let tests: Vec<Pair<'_, Rule>> = parse(filter)?
         .into_inner()

@@ -1,7 +1,8 @@
 //! What an operator of `_filter` asks of a parameter's values (R4, <http://hl7.org/fhir/R4/search_filter.html#ops>).
 //!
-//! Numbers, dates and quantities compare as the prefixes of the same names; `ne` asks for one value that differs. Texts are ordered by
-//! their code points, case and marks aside. `loinc`, `snomed`, `rxnorm` and `ucum` stand for the systems of these names.
+//! Numbers, dates and quantities compare as the prefixes of the same names; `ne` asks for one value that differs. Texts
+//! are ordered by their code points, case and marks aside. `loinc`, `snomed`, `rxnorm` and `ucum` stand for the systems
+//! of these names.
 
 use std::sync::Arc;
 
@@ -36,7 +37,8 @@ pub(super) struct Comparison<'t> {
 /// Compiles the parameter that is compared, to read these columns.
 pub(super) type Compile<'a> = &'a dyn Fn(Reading) -> Result<Option<Arc<Compiled>>, SearchError>;
 
-/// The condition that a comparison puts on the values of a parameter; `None` where the parameter cannot be compiled for the type.
+/// The condition that a comparison puts on the values of a parameter; `None` where the parameter cannot be compiled for
+/// the type.
 pub(super) fn condition_of(
     resolver: &Resolver<'_>,
     ty: TypeId,

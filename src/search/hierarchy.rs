@@ -1,5 +1,5 @@
-//! `:below` and `:above` of references: a resource and what stands under or over it, where resources of a type refer to their
-//! parent (R4 search, 3.1.1.4.5: "Location", "Organization" and the like).
+//! `:below` and `:above` of references: a resource and what stands under or over it, where resources of a type refer to
+//! their parent (R4 search, 3.1.1.4.5: "Location", "Organization" and the like).
 
 use super::SearchError;
 use super::criterion::{Condition, Join};

@@ -28,9 +28,9 @@ pub(super) struct Include {
 }
 
 impl Include {
-    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty where it can never find anything for a search
-    /// of `ty`: it speaks of another type's references, or they lead nowhere. `of_any`: resources of other types may be among the
-    /// matches, too.
+    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Empty where it can never find anything
+    /// for a search of `ty`: it speaks of another type's references, or they lead nowhere. `of_any`: resources of other
+    /// types may be among the matches, too.
     pub(super) fn parse(
         programs: &Programs,
         ty: TypeId,

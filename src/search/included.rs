@@ -1,7 +1,7 @@
 //! The resources that a page's matches bring along: targets of their references, and resources that refer to them.
 //!
-//! They come in an order that depends on the snapshot alone, so that a page that would bring more than one answer holds can be
-//! gone on with where it stopped.
+//! They come in an order that depends on the snapshot alone, so that a page that would bring more than one answer holds
+//! can be gone on with where it stopped.
 
 use std::sync::Arc;
 
@@ -153,8 +153,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// The relative references that an include's parameter yields for the rows, in order, as far as it follows them. What a
-    /// person's resource refers to lies under the person, if it is anybody's.
+    /// The relative references that an include's parameter yields for the rows, in order, as far as it follows them.
+    /// What a person's resource refers to lies under the person, if it is anybody's.
     pub(super) fn targets(
         &mut self,
         include: &Include,

@@ -1,8 +1,8 @@
-//! Conditions on other resources, answered before the rows are searched: each becomes a set of ids that a reference of the row, or
-//! the row's own id, must be in.
+//! Conditions on other resources, answered before the rows are searched: each becomes a set of ids that a reference of
+//! the row, or the row's own id, must be in.
 //!
-//! Other tables are read through the same scope and snapshot as the rows, so a chain finds nothing that its caller could not
-//! read, and all pages of a search see the same.
+//! Other tables are read through the same scope and snapshot as the rows, so a chain finds nothing that its caller
+//! could not read, and all pages of a search see the same.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ use crate::lake::scan::{IdSet, ScopedTable};
 const MAX_JOINED: usize = 5_000_000;
 
 impl Engine {
-    /// Answers every condition on other resources among the criteria of a search of `table`, those that lead to few resources
-    /// first: what is found there narrows the search of others.
+    /// Answers every condition on other resources among the criteria of a search of `table`, those that lead to few
+    /// resources first: what is found there narrows the search of others.
     pub(super) fn settle<'a>(
         &'a self,
         table: &'a ScopedTable,
@@ -155,8 +155,8 @@ impl Engine {
         }
     }
 
-    /// What a chain asks of resources that the row itself contains, where rows of the table contain any: a chain is evaluated inside
-    /// of contained resources, too (R4 search, 3.1.1.5.5).
+    /// What a chain asks of resources that the row itself contains, where rows of the table contain any: a chain is
+    /// evaluated inside of contained resources, too (R4 search, 3.1.1.5.5).
     async fn inside(
         &self,
         table: &ScopedTable,

@@ -73,7 +73,8 @@ pub(super) fn order(key: &SortKey) -> Option<Order> {
     })
 }
 
-/// The bound of the first key in a filter of DataFusion's sort: `key > bound`, and behind `OR` what decides between equals.
+/// The bound of the first key in a filter of DataFusion's sort: `key > bound`, and behind `OR` what decides between
+/// equals.
 fn threshold(filter: &Arc<dyn PhysicalExpr>) -> Option<i64> {
     let mut expression = filter.downcast_ref::<BinaryExpr>()?;
     while *expression.op() == Operator::Or {

@@ -34,8 +34,8 @@ pub(super) struct Links<'a> {
 }
 
 impl Links<'_> {
-    /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page. `write`
-    /// gives the text of a tag.
+    /// Relation and address of each link: `self` and `first` always, `next` and `previous` where there is such a page.
+    /// `write` gives the text of a tag.
     pub(super) fn list(&self, write: impl Fn(&Tag) -> String) -> Vec<(&'static str, String)> {
         let tag = |offset, place| {
             write(&Tag {
@@ -58,8 +58,8 @@ impl Links<'_> {
             links.push(("next", self.page(next, 0, Some(&tag))));
         }
         if offset > 0 && self.count > 0 {
-            // It ends before this page, be there less than a page before it: what it has no room for, it leaves out at its beginning,
-            // so that walking back meets every match.
+            // It ends before this page, be there less than a page before it: what it has no room for, it leaves out at
+            // its beginning, so that walking back meets every match.
             let previous = offset.saturating_sub(self.count);
             let tag = tag(previous, self.place(0, Side::Before));
             links.push(("previous", self.page(previous, 0, Some(&tag))));

@@ -1,4 +1,5 @@
-//! The matches of several tables in one order: each table gives its first matches with their sort keys, and these are merged.
+//! The matches of several tables in one order: each table gives its first matches with their sort keys, and these are
+//! merged.
 //!
 //! Equal keys stand in the order of ids, equal ids in the order of the tables.
 

@@ -1,5 +1,6 @@
-//! From which of two tables a condition on other resources is answered. What the search itself leaves of its rows may be so
-//! little that it is found first: then only resources that these rows refer to, or that refer to them, are asked for the rest.
+//! From which of two tables a condition on other resources is answered. What the search itself leaves of its rows may
+//! be so little that it is found first: then only resources that these rows refer to, or that refer to them, are asked
+//! for the rest.
 
 use std::sync::Arc;
 
@@ -29,8 +30,8 @@ pub(super) struct Near<'a> {
 }
 
 impl<'a> Near<'a> {
-    /// What the criteria of a search of `table` say of its rows; `None` where they say nothing, or where everything is one person's
-    /// anyway.
+    /// What the criteria of a search of `table` say of its rows; `None` where they say nothing, or where everything is
+    /// one person's anyway.
     pub(super) fn of(engine: &Engine, table: &'a ScopedTable, criteria: &[Criterion]) -> Option<Near<'a>> {
         if table.scope().patient.is_some() || !engine.sessions().pushes_down() {
             return None;
@@ -58,7 +59,8 @@ impl<'a> Near<'a> {
         self.rows.saturating_mul(TIMES) < other.stored()
     }
 
-    /// That a resource of `ty` is one of those that the rows refer to; `None` where that does not narrow its search enough.
+    /// That a resource of `ty` is one of those that the rows refer to; `None` where that does not narrow its search
+    /// enough.
     pub(super) async fn referred(
         &self,
         engine: &Engine,

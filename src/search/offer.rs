@@ -1,5 +1,5 @@
-//! What searches accept beside the parameters of a type, and which modifiers and prefixes each parameter takes: for a statement of
-//! what a server can do. What is accepted is decided where requests are read; a test holds this to it.
+//! What searches accept beside the parameters of a type, and which modifiers and prefixes each parameter takes: for a
+//! statement of what a server can do. What is accepted is decided where requests are read; a test holds this to it.
 
 use super::engine::Engine;
 use super::modifier;
@@ -101,8 +101,8 @@ impl Engine {
         }
     }
 
-    /// The resource types that the values of a reference parameter may lead to: what can be included by it, and what it can be
-    /// followed to.
+    /// The resource types that the values of a reference parameter may lead to: what can be included by it, and what it
+    /// can be followed to.
     pub fn led_to(&self, ty: TypeId, parameter: &SearchParameter) -> Vec<TypeId> {
         if parameter.ty != SearchType::Reference {
             return Vec::new();

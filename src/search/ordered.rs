@@ -1,5 +1,5 @@
-//! The first matches behind a place, or the last before it, in the table's order: parts of the table are searched one after the
-//! other, some ahead on other threads, until there are enough.
+//! The first matches behind a place, or the last before it, in the table's order: parts of the table are searched one
+//! after the other, some ahead on other threads, until there are enough.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Search parameters compiled for a type: the FHIRPath program that yields a row's values, and the columns that comparing them
-//! needs. Compiled once per (type, parameter) and shared by every query.
+//! Search parameters compiled for a type: the FHIRPath program that yields a row's values, and the columns that
+//! comparing them needs. Compiled once per (type, parameter) and shared by every query.
 
 use std::sync::{Arc, RwLock};
 
@@ -186,14 +186,15 @@ impl Programs {
         Ok(Some(compiled))
     }
 
-    /// The parameter `code` of `ty`, compiled for one look at it: who goes through all parameters needs none of them again.
+    /// The parameter `code` of `ty`, compiled for one look at it: who goes through all parameters needs none of them
+    /// again.
     pub(super) fn unkept(&self, ty: TypeId, code: &str) -> Option<Compiled> {
         let parameter = self.parameter(ty, code)?;
         self.compile(ty, parameter, Reading::Values).ok()
     }
 
-    /// The references of a parameter with their texts, for those that lead into the row itself, and the only type they may lead to
-    /// if there is one: what `resolve()` is, FHIRPath tells of relative references alone.
+    /// The references of a parameter with their texts, for those that lead into the row itself, and the only type they
+    /// may lead to if there is one: what `resolve()` is, FHIRPath tells of relative references alone.
     pub(super) fn inner_references(&self, compiled: &Compiled) -> Result<Option<InnerReferences>, SearchError> {
         let Selection::PointingTo(only) = compiled.program.selection() else {
             let references = self.get(compiled.ty, &compiled.parameter.code, Reading::Values)?;

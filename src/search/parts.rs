@@ -1,7 +1,8 @@
-//! Several searches that make one page: of several types (`_type`), and of resources contained in others beside those of their own.
+//! Several searches that make one page: of several types (`_type`), and of resources contained in others beside those
+//! of their own.
 //!
-//! Without `_sort` the parts follow each other, and in each what is contained follows what is not. With it all are merged, for which
-//! everything before the page is found again.
+//! Without `_sort` the parts follow each other, and in each what is contained follows what is not. With it all are
+//! merged, for which everything before the page is found again.
 
 use std::collections::VecDeque;
 
@@ -123,7 +124,8 @@ impl Engine {
         self.complete(&parts[0].table, answer, matches, &lead.includes).await
     }
 
-    /// Finds the contained resources of each part. A container is a match once, whatever it contains and whatever it is.
+    /// Finds the contained resources of each part. A container is a match once, whatever it contains and whatever it
+    /// is.
     async fn look_inside(&self, parts: &mut [Part], order: &Order) -> Result<(), SearchError> {
         let mut seen = FxHashSet::default();
         for at in 0..parts.len() {

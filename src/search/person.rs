@@ -1,5 +1,5 @@
-//! Searches bound to one person, run straight over that person's columns: match, sort, take. Planning would cost more than the
-//! work. The population plan gives the same answer; a test holds the two together.
+//! Searches bound to one person, run straight over that person's columns: match, sort, take. Planning would cost more
+//! than the work. The population plan gives the same answer; a test holds the two together.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! The snapshot that a link to further rows of a view pins, as it stands in the link's opaque `_tag`. How many snapshots and erasures
-//! there were tells of everybody's records, so it is enclosed with the lake's key.
+//! The snapshot that a link to further rows of a view pins, as it stands in the link's opaque `_tag`. How many
+//! snapshots and erasures there were tells of everybody's records, so it is enclosed with the lake's key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,8 +10,8 @@ const USED: &[u8] = b"snapshot of a view's rows";
 
 /// A snapshot as links name it.
 ///
-/// FHIR has a search parameter of the same name; a pin is told from its values by a form that no token has: it begins with two
-/// tildes.
+/// FHIR has a search parameter of the same name; a pin is told from its values by a form that no token has: it begins
+/// with two tildes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pin {
     /// The snapshot.

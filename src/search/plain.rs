@@ -1,5 +1,6 @@
-//! Parameters whose values lie in plain columns: dates and numbers that are elements of the resource itself and occur at most
-//! once. What is asked of them is decided on the columns, without running the parameter's program, which gives the same.
+//! Parameters whose values lie in plain columns: dates and numbers that are elements of the resource itself and occur
+//! at most once. What is asked of them is decided on the columns, without running the parameter's program, which gives
+//! the same.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -242,7 +243,8 @@ fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRe
     }
 }
 
-/// Nothing lies in a place without columns, or with nothing but nulls in them; elsewhere its values have to be looked at.
+/// Nothing lies in a place without columns, or with nothing but nulls in them; elsewhere its values have to be looked
+/// at.
 fn absent<T>(place: &Place, batch: &RecordBatch) -> Result<Option<T>, Undecided> {
     let companion = format!("{}__", place.column);
     let schema = batch.schema();

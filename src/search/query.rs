@@ -1,4 +1,5 @@
-//! From raw parameters to a checked query: every name resolved against the search parameters of the type, every value parsed.
+//! From raw parameters to a checked query: every name resolved against the search parameters of the type, every value
+//! parsed.
 //!
 //! Nothing below scans parameter text again. What was understood is kept in a canonical order for the `self` link.
 
@@ -172,7 +173,8 @@ impl Query {
         self.subset.summary == Summary::Count
     }
 
-    /// Takes up a parameter that shapes the result. `None` where it is not one; `Some(false)` where it is, but is left out.
+    /// Takes up a parameter that shapes the result. `None` where it is not one; `Some(false)` where it is, but is left
+    /// out.
     fn result_parameter(&mut self, resolver: &Resolver<'_>, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
         let (programs, value) = (resolver.programs, raw.value.as_str());
         if SHAPING.contains(&raw.name.as_str()) {
@@ -217,7 +219,8 @@ impl Query {
                 let of_any = self.contained.which != Which::Outer;
                 let includes = Include::parse(programs, self.ty, raw, of_any)?;
                 if includes.is_empty() {
-                    // A type without references brings nothing by all of them, or from whatever is brought along. That is no mistake.
+                    // A type without references brings nothing by all of them, or from whatever is brought along. That
+                    // is no mistake.
                     let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.ty).name);
                     return Ok(Some(all || raw.modifier.is_some()));
                 }

@@ -1,4 +1,5 @@
-//! The parameters of a search as they stood in the URL or form body: percent-decoded names, modifiers and values, in order.
+//! The parameters of a search as they stood in the URL or form body: percent-decoded names, modifiers and values, in
+//! order.
 //!
 //! Nothing is interpreted here; `query` resolves these into a checked query and the text is never scanned again.
 
@@ -18,8 +19,8 @@ pub struct RawParameter {
 }
 
 impl RawParameter {
-    /// Whether it has a value, or must be refused for having none: R4 has empty parameters ignored, but by who asks to be told of
-    /// everything that is (R4 search, 3.1.1.3).
+    /// Whether it has a value, or must be refused for having none: R4 has empty parameters ignored, but by who asks to
+    /// be told of everything that is (R4 search, 3.1.1.3).
     pub(super) fn counts(&self, handling: Handling) -> bool {
         !self.value.is_empty() || handling == Handling::Strict
     }

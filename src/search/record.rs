@@ -1,9 +1,9 @@
-//! A patient's record: all that is in the compartments of some Patients, type after type, and behind it what all of that refers to,
-//! of some types.
+//! A patient's record: all that is in the compartments of some Patients, type after type, and behind it what all of
+//! that refers to, of some types.
 //!
-//! Decides which resources these are, in which order they stand and where a page begins; `record_page` gives them out. It is a search
-//! over several types whose last parts are found by references, so its pages are found as those of every search. What a member refers
-//! to is worked out only for pages that reach so far.
+//! Decides which resources these are, in which order they stand and where a page begins; `record_page` gives them out.
+//! It is a search over several types whose last parts are found by references, so its pages are found as those of every
+//! search. What a member refers to is worked out only for pages that reach so far.
 
 use std::sync::Arc;
 
@@ -46,7 +46,8 @@ pub struct RecordRequest<'a> {
     pub referred: &'a [TypeId],
     /// Only resources of these types are shown; the others still tell what is referred to.
     pub only: Option<&'a [TypeId]>,
-    /// A further condition on what is shown. Of what is referred to, it is met by what a shown member refers to as well.
+    /// A further condition on what is shown. Of what is referred to, it is met by what a shown member refers to as
+    /// well.
     pub since: Option<&'a RawParameter>,
     /// What is given out of it.
     pub extent: Extent<'a>,

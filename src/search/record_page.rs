@@ -1,4 +1,5 @@
-//! A record as it is given out: entries read some at a time, in the order of their places, and the Bundle around them in pieces.
+//! A record as it is given out: entries read some at a time, in the order of their places, and the Bundle around them
+//! in pieces.
 //!
 //! The links stand behind the entries, for only the last entry says where the page ends.
 

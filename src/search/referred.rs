@@ -1,7 +1,8 @@
-//! What resources refer to, by whatever element: the relative references in all columns of some rows, and in the resources that they
-//! contain.
+//! What resources refer to, by whatever element: the relative references in all columns of some rows, and in the
+//! resources that they contain.
 //!
-//! Search parameters do not lead to every reference (the assigner of an identifier has none), so these are read off the columns.
+//! Search parameters do not lead to every reference (the assigner of an identifier has none), so these are read off the
+//! columns.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::filter_record_batch;

@@ -1,5 +1,5 @@
-//! From one parameter of a search to a condition on rows: names against the search parameters of the type, values parsed,
-//! chains and `_has` followed to the types they lead to.
+//! From one parameter of a search to a condition on rows: names against the search parameters of the type, values
+//! parsed, chains and `_has` followed to the types they lead to.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -25,10 +25,12 @@ use crate::terminology::Terminology;
 /// The most other types' tables that the conditions of one search may lead to.
 const MAX_JOINS: usize = 500;
 
-/// The most resources that chains and `_has` may lead through, one behind the other: each is a table searched within a search.
+/// The most resources that chains and `_has` may lead through, one behind the other: each is a table searched within a
+/// search.
 const MAX_DEPTH: usize = 16;
 
-/// The most alternatives that are compared one by one; ids, references and tokens are looked up, so there may be more of them.
+/// The most alternatives that are compared one by one; ids, references and tokens are looked up, so there may be more
+/// of them.
 const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The most words of `_text` and `_content`.
@@ -208,7 +210,8 @@ impl<'a> Resolver<'a> {
         Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
     }
 
-    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` where no version is named.
+    /// `url=canonical|version` of a type whose resources have versions: both must be so. `None` where no version is
+    /// named.
     fn versioned(&self, ty: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         let version = self.programs.parameter(ty, "version");
         if version.is_none_or(|version| version.ty != SearchType::Token)

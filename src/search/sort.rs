@@ -1,7 +1,7 @@
 //! Sort keys: for each row of a batch the one value of a parameter that decides its place (R4 search, 3.1.1.5.2).
 //!
-//! Of several values the least decides ascending and the greatest descending; dates sort by where they begin, descending by where
-//! they end. Rows without a value come last either way; equal rows stand in the order of their ids.
+//! Of several values the least decides ascending and the greatest descending; dates sort by where they begin,
+//! descending by where they end. Rows without a value come last either way; equal rows stand in the order of their ids.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Parts of a resource: `_summary` and `_elements` (R4 search, 3.1.1.5.8 and 3.1.1.5.9), of searches and of reads, cut from the
-//! stored JSON text.
+//! Parts of a resource: `_summary` and `_elements` (R4 search, 3.1.1.5.8 and 3.1.1.5.9), of searches and of reads, cut
+//! from the stored JSON text.
 //!
 //! What is left keeps its bytes; the result carries the SUBSETTED tag. Mandatory and modifier elements always stay.
 
@@ -26,7 +26,8 @@ pub struct Subset {
 }
 
 impl Subset {
-    /// What the parameters of a read of `ty` ask for; others than these two do not matter (R4 HTTP, general parameters).
+    /// What the parameters of a read of `ty` ask for; others than these two do not matter (R4 HTTP, general
+    /// parameters).
     pub fn of_read(ty: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
         let mut subset = Subset::default();
         for raw in parameters.iter().filter(|raw| raw.counts(Handling::Lenient)) {
@@ -49,7 +50,8 @@ impl Subset {
         Ok(subset)
     }
 
-    /// Takes up a value of `_elements`. Where several types are searched, `known_elsewhere` says, a name may be another's.
+    /// Takes up a value of `_elements`. Where several types are searched, `known_elsewhere` says, a name may be
+    /// another's.
     pub(super) fn take_elements(&mut self, ty: TypeId, value: &str, known_elsewhere: bool) -> Result<(), SearchError> {
         for name in elements(value) {
             if !known_elsewhere && !is_element(ty, name) {

@@ -1,8 +1,8 @@
 //! Searches over several types at once: `GET /fhir?_type=A,B` (R4 search, 3.1.1.2), or a Patient's
 //! whole compartment: `GET /fhir/Patient/ID/*`.
 //!
-//! Decides which types are searched and by which parameters: those that are known to all of them. How the types' matches become one
-//! page, `parts` says.
+//! Decides which types are searched and by which parameters: those that are known to all of them. How the types'
+//! matches become one page, `parts` says.
 
 use std::sync::Arc;
 
@@ -87,8 +87,8 @@ impl Engine {
         let resolver = resolver().among_others();
         let (mut understood, mut includes) = (Vec::new(), Vec::new());
         for ty in types {
-            // Also of a type that nobody has anything of: what is understood or refused, and in which order things are brought along,
-            // does not tell what others have.
+            // Also of a type that nobody has anything of: what is understood or refused, and in which order things are
+            // brought along, does not tell what others have.
             let mut query = Query::resolve(&resolver, ty, &parameters, Handling::Lenient)?;
             if let Some(patient) = request.compartment {
                 query.criteria.push(compartment::criterion(&resolver, ty, patient)?);
@@ -183,8 +183,8 @@ fn types(parameters: &[RawParameter]) -> Result<(Vec<TypeId>, Vec<RawParameter>)
     Ok((types.unwrap_or_default(), rest.cloned().collect()))
 }
 
-/// The types that may have matches as far as `_text` is concerned: left out as unknown to Bundles and the like, which have no
-/// narrative, it would let everything through.
+/// The types that may have matches as far as `_text` is concerned: left out as unknown to Bundles and the like, which
+/// have no narrative, it would let everything through.
 fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[RawParameter]) -> Vec<TypeId> {
     if parameters.iter().all(|parameter| parameter.name != "_text") {
         return types;

@@ -1,10 +1,10 @@
-//! The opaque `_tag` of a page's links: which snapshot the pages come from, where the next one begins, and how many matches
-//! there are if that was asked.
+//! The opaque `_tag` of a page's links: which snapshot the pages come from, where the next one begins, and how many
+//! matches there are if that was asked.
 //!
-//! It holds no values of records, only places in files. Those tell how many rows lie before, whosever they are, so a tag is
-//! enclosed with the lake's key, together with the search that it was made for: nobody reads it, and one of another search, a
-//! damaged or an invented one is told from one that was given out. What a place leads to is still read through the reader's own
-//! scope.
+//! It holds no values of records, only places in files. Those tell how many rows lie before, whosever they are, so a
+//! tag is enclosed with the lake's key, together with the search that it was made for: nobody reads it, and one of
+//! another search, a damaged or an invented one is told from one that was given out. What a place leads to is still
+//! read through the reader's own scope.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -74,7 +74,8 @@ pub(super) struct Tag {
     pub(super) snapshot: u64,
     /// How many times erasures had changed what snapshots hold.
     pub(super) erasures: u64,
-    /// The seal of the scope that it was made in: in another, other matches lie before a place, and there are not as many.
+    /// The seal of the scope that it was made in: in another, other matches lie before a place, and there are not as
+    /// many.
     pub(super) scope: u64,
     /// How many matches lie before the page.
     pub(super) offset: usize,
@@ -84,8 +85,8 @@ pub(super) struct Tag {
     pub(super) total: Option<usize>,
 }
 
-/// A search as far as its tags are bound to it: its address and the parameters that choose and order its matches. Parameters of
-/// different names may change places.
+/// A search as far as its tags are bound to it: its address and the parameters that choose and order its matches.
+/// Parameters of different names may change places.
 #[derive(Debug)]
 pub(super) struct Identity {
     address: String,

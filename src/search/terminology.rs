@@ -1,4 +1,5 @@
-//! What `:in`, `:not-in`, `:below` and `:above` of a token speak of, among the code systems and value sets that were given.
+//! What `:in`, `:not-in`, `:below` and `:above` of a token speak of, among the code systems and value sets that were
+//! given.
 
 use super::SearchError;
 use super::matcher::CodesTest;

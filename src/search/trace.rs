@@ -1,4 +1,5 @@
-//! A search that is watched: which steps it takes, how long each, and what each reads. One that nobody watches notes nothing.
+//! A search that is watched: which steps it takes, how long each, and what each reads. One that nobody watches notes
+//! nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Many alternatives of a composite parameter: each tuple is asked only for those whose token it has.
 //!
-//! Alternatives of one token are a group. A tuple's own tokens tell its groups, and what the group asks of the other components is
-//! decided for all of its tuples at once.
+//! Alternatives of one token are a group. A tuple's own tokens tell its groups, and what the group asks of the other
+//! components is decided for all of its tuples at once.
 
 use super::matcher::{self, Matcher, TokenIndex};
 use super::parameter::Compiled;

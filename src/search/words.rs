@@ -1,9 +1,9 @@
 //! `_text` and `_content`: which words a text must hold.
 //!
-//! R4 leaves the language to the server (search, 3.1.1.4.1): here words stand one after the other and must all occur, `and`, `or`,
-//! `not` and parentheses combine them, and quotation marks make a phrase. A comma that is not escaped means `or`, as between the
-//! values of every parameter. Words compare as strings do, without regard to case and marks; a word is found where a word of the
-//! text begins with it.
+//! R4 leaves the language to the server (search, 3.1.1.4.1): here words stand one after the other and must all occur,
+//! `and`, `or`, `not` and parentheses combine them, and quotation marks make a phrase. A comma that is not escaped
+//! means `or`, as between the values of every parameter. Words compare as strings do, without regard to case and marks;
+//! a word is found where a word of the text begins with it.
 
 use std::iter::Peekable;
 

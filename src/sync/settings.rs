@@ -19,7 +19,8 @@ pub struct Settings {
     pub knowledge: NewestKnowledge,
 }
 
-/// How much a source may give for one patient, and how long it may take, so that none fills the disk or keeps others waiting.
+/// How much a source may give for one patient, and how long it may take, so that none fills the disk or keeps others
+/// waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
     /// Bytes of records, and of attachments beside them: what is over it stays at the source.

@@ -1,5 +1,6 @@
-//! The worker of a serving process: does the jobs that are due, stops those whose authorization has ended, carries erasures out, and
-//! makes the moves that time alone brings about. Of several processes over one folder one works; the others stand by.
+//! The worker of a serving process: does the jobs that are due, stops those whose authorization has ended, carries
+//! erasures out, and makes the moves that time alone brings about. Of several processes over one folder one works; the
+//! others stand by.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,8 +31,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker on the current runtime. `base_url` is the address that clients know the service by: the systems of tags begin with
-    /// it.
+    /// Starts a worker on the current runtime. `base_url` is the address that clients know the service by: the systems
+    /// of tags begin with it.
     pub fn start(store: Arc<Store>, lake: Lake, client: Client, base_url: &str, settings: Settings) -> Worker {
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(work(
@@ -47,8 +48,8 @@ impl Worker {
         Worker { stop, task }
     }
 
-    /// Begins nothing more, and lets go of what is being fetched: the next worker takes it up again. What is being committed is
-    /// finished.
+    /// Begins nothing more, and lets go of what is being fetched: the next worker takes it up again. What is being
+    /// committed is finished.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         // A worker that panicked has told so itself.
@@ -123,7 +124,8 @@ struct Bench {
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
     erasing: Option<JoinHandle<Option<Erasing>>>,
-    /// What came of the last go that left something, and when: until it is tried again, only what is asked for after it counts.
+    /// What came of the last go that left something, and when: until it is tried again, only what is asked for after it
+    /// counts.
     erased: Option<(Erasing, Instant)>,
 }
 

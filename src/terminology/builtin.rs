@@ -1,4 +1,5 @@
-//! R4's and HL7's own code systems, which come with the program: codes, displays and hierarchy from `schemas/code-systems.tsv`.
+//! R4's and HL7's own code systems, which come with the program: codes, displays and hierarchy from
+//! `schemas/code-systems.tsv`.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 

@@ -61,8 +61,8 @@ pub struct Contents {
     pub ndcs: u64,
 }
 
-/// A code system. Codes, displays and properties lie in columns, in order of the codes; a hash table of 4 byte places leads from
-/// a code to its place.
+/// A code system. Codes, displays and properties lie in columns, in order of the codes; a hash table of 4 byte places
+/// leads from a code to its place.
 #[derive(Debug)]
 pub struct CodeSystem {
     head: Head,

@@ -40,7 +40,8 @@ fn is_hidden(path: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
-/// Whether a file should hold resources. A package's own description (`package.json`) and hidden files (`.index.json`) do not.
+/// Whether a file should hold resources. A package's own description (`package.json`) and hidden files (`.index.json`)
+/// do not.
 fn is_resource_file(path: &Path) -> bool {
     let of_type = path
         .extension()

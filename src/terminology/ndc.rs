@@ -1,7 +1,7 @@
 //! National Drug Codes: their form of 11 digits, and which concepts they belong to.
 
-/// The 11 digits of an NDC: 11 without hyphens, or 10 or 11 in three hyphenated parts (labeler, product, package). Ten digits
-/// without hyphens have several readings and are none.
+/// The 11 digits of an NDC: 11 without hyphens, or 10 or 11 in three hyphenated parts (labeler, product, package). Ten
+/// digits without hyphens have several readings and are none.
 pub fn eleven_digits(code: &str) -> Option<String> {
     let code = code.trim();
     if !code.contains('-') {
@@ -37,7 +37,8 @@ pub(super) struct Ndcs {
 }
 
 impl Ndcs {
-    /// Takes pairs of an NDC as a number and the place of its concept. Of several concepts of one NDC the first in order counts.
+    /// Takes pairs of an NDC as a number and the place of its concept. Of several concepts of one NDC the first in
+    /// order counts.
     pub(super) fn new(mut pairs: Vec<(u64, u32)>) -> Ndcs {
         pairs.sort_unstable();
         pairs.dedup_by_key(|(code, _)| *code);

@@ -1,4 +1,5 @@
-//! The value sets beside the lake: one Parquet file with `url`, `version` and `resource`, of which each is parsed when it is asked for.
+//! The value sets beside the lake: one Parquet file with `url`, `version` and `resource`, of which each is parsed when
+//! it is asked for.
 
 use std::sync::Arc;
 

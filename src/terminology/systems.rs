@@ -68,8 +68,8 @@ pub fn by_name(name: &str) -> &str {
     known.map_or(name, |(_, url)| url)
 }
 
-/// A code in the form that its system has in FHIR: ICD-10-CM with its dot, NDC with 11 digits. A code without such a form stays
-/// as it is.
+/// A code in the form that its system has in FHIR: ICD-10-CM with its dot, NDC with 11 digits. A code without such a
+/// form stays as it is.
 pub fn form<'a>(url: &str, code: &'a str) -> Cow<'a, str> {
     match url {
         ICD_10_CM => dotted(code),

@@ -15,8 +15,8 @@ use super::systems;
 use super::value_set::ValueSet;
 use crate::published::Watched;
 
-/// Code systems and value sets. What lies beside the lake is looked at again each second, so that what another process loads is
-/// noticed; until it is read whole, what was there before answers.
+/// Code systems and value sets. What lies beside the lake is looked at again each second, so that what another process
+/// loads is noticed; until it is read whole, what was there before answers.
 #[derive(Debug, Default)]
 pub struct Terminology(Source);
 
@@ -46,8 +46,9 @@ struct Held {
 }
 
 impl Terminology {
-    /// The CodeSystems and ValueSets of a JSON or NDJSON file, or of all those in a folder and the folders in it, single or in
-    /// Bundles. Other resources are passed over. Of two with one URL and version the later file's counts, in order of names.
+    /// The CodeSystems and ValueSets of a JSON or NDJSON file, or of all those in a folder and the folders in it,
+    /// single or in Bundles. Other resources are passed over. Of two with one URL and version the later file's counts,
+    /// in order of names.
     pub fn load(path: &Path) -> Result<Terminology, TerminologyError> {
         given(path).map(Terminology::of)
     }
@@ -65,8 +66,8 @@ impl Terminology {
         }
     }
 
-    /// What lies beside the lake in this folder, and what a file or folder gives besides. A lake without terminology, or no lake, is
-    /// no error.
+    /// What lies beside the lake in this folder, and what a file or folder gives besides. A lake without terminology,
+    /// or no lake, is no error.
     pub fn open(data: &Path, path: Option<&Path>) -> Result<Terminology, TerminologyError> {
         let given = path.map_or_else(|| Ok(Snapshot::default()), given)?;
         let eager = Arc::new(AtomicBool::new(false));
@@ -90,8 +91,8 @@ impl Terminology {
         Terminology(Source::Given(Box::new(given)))
     }
 
-    /// Reads all systems beside the lake now, and later ones when they are noticed. Without this a system is read when somebody first
-    /// asks for it.
+    /// Reads all systems beside the lake now, and later ones when they are noticed. Without this a system is read when
+    /// somebody first asks for it.
     pub fn warm(&self) -> Result<(), TerminologyError> {
         let Source::Beside { watched, eager } = &self.0 else {
             return Ok(());

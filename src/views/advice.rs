@@ -1,6 +1,6 @@
-//! What is doubtful about a view that can be run: columns whose type is not said or not what their path gives, that may have more
-//! values than they can hold, or that are always empty; constants nobody uses; claims that are not met. All of it is noted and
-//! changes nothing.
+//! What is doubtful about a view that can be run: columns whose type is not said or not what their path gives, that may
+//! have more values than they can hold, or that are always empty; constants nobody uses; claims that are not met. All
+//! of it is noted and changes nothing.
 
 use super::column::{ANSI_TYPE, Kind};
 use super::definition::{Definition, RawColumn, RawSelect};

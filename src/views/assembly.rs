@@ -1,5 +1,5 @@
-//! A view's output, put together from what workers computed: what stands before the rows and behind them, what stands between
-//! batches, and where the limit cuts. The order in which batches come is the caller's matter.
+//! A view's output, put together from what workers computed: what stands before the rows and behind them, what stands
+//! between batches, and where the limit cuts. The order in which batches come is the caller's matter.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! How much one evaluation of a select tree may hold: rows, and the row numbers (cells) that rows are kept as, one for each
-//! part that has a row number of its own, and bytes of text. It is asked before anything is made.
+//! How much one evaluation of a select tree may hold: rows, and the row numbers (cells) that rows are kept as, one for
+//! each part that has a row number of its own, and bytes of text. It is asked before anything is made.
 
 use std::cell::Cell;
 
@@ -50,8 +50,8 @@ impl Budget {
         rows <= self.rows
     }
 
-    /// Takes the cells of `parts` parts of so many rows. Cells are not given back: a row number that is made anew for each
-    /// level of a tree counts for each.
+    /// Takes the cells of `parts` parts of so many rows. Cells are not given back: a row number that is made anew for
+    /// each level of a tree counts for each.
     pub(super) fn take(&self, rows: usize, parts: usize) -> Result<(), RunError> {
         let left = rows
             .checked_mul(parts)

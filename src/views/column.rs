@@ -1,7 +1,9 @@
-//! The columns that a view gives: what their values are, from the `type` the view declares and the types its path yields.
+//! The columns that a view gives: what their values are, from the `type` the view declares and the types its path
+//! yields.
 //!
-//! Values keep the form they were written in: decimals, dates and times are text. A declared type decides where it can hold
-//! the values; a value that it cannot hold is an error when it is met. Typed output has them as their SQL type says.
+//! Values keep the form they were written in: decimals, dates and times are text. A declared type decides where it can
+//! hold the values; a value that it cannot hold is an error when it is met. Typed output has them as their SQL type
+//! says.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `constant`: which types its value may have, and what is a value of each. Text that is odd for its type (a `code` with two
-//! spaces) compares like any text and is only noted; a date, time or number that is none is an error.
+//! `constant`: which types its value may have, and what is a value of each. Text that is odd for its type (a `code`
+//! with two spaces) compares like any text and is only noted; a date, time or number that is none is an error.
 
 use super::definition::{is_name, no_name};
 use super::finding::Findings;

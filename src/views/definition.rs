@@ -1,10 +1,10 @@
 //! A ViewDefinition as it was written: JSON to a raw type, with the place of everything for messages.
 //!
-//! Decides which properties a ViewDefinition has and what JSON types they are. What names, types and expressions mean is
-//! resolved in `resolve`; what does not bear on the rows, `metadata` looks at.
+//! Decides which properties a ViewDefinition has and what JSON types they are. What names, types and expressions mean
+//! is resolved in `resolve`; what does not bear on the rows, `metadata` looks at.
 //!
-//! Two forms of ViewDefinition are in use, and both are taken. Their `resource`, `constant`, `where` and `select` are the
-//! same; SQL on FHIR 2.0 describes a logical model, the ballot of 3.0 a resource of R6, and hence they differ so:
+//! Two forms of ViewDefinition are in use, and both are taken. Their `resource`, `constant`, `where` and `select` are
+//! the same; SQL on FHIR 2.0 describes a logical model, the ballot of 3.0 a resource of R6, and hence they differ so:
 //!
 //! | | 2.0.0 | 3.0.0-ballot |
 //! |---|---|---|
@@ -17,8 +17,8 @@
 //! | `select.repeat`, `%rowIndex` | | recursive traversal; the number of the item in its iteration |
 //! | in a `select` | `forEach` and `forEachOrNull` if they are equal | one of `forEach`, `forEachOrNull`, `repeat` |
 //!
-//! What both have always written in one place and never in the other (`tags` for `tag` in the specification's own text) is
-//! taken, too. A `select` with two iterations is an error in both, as is a view without `resource`.
+//! What both have always written in one place and never in the other (`tags` for `tag` in the specification's own text)
+//! is taken, too. A `select` with two iterations is an error in both, as is a view without `resource`.
 
 use super::constants::{self, RawConstant};
 use super::finding::Findings;

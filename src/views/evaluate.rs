@@ -1,5 +1,5 @@
-//! A view's select tree over a batch of resources. Every expression is evaluated once for the whole batch, on the items it
-//! stands over; what comes out are row numbers, from which the output is taken in portions.
+//! A view's select tree over a batch of resources. Every expression is evaluated once for the whole batch, on the items
+//! it stands over; what comes out are row numbers, from which the output is taken in portions.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::fhirpath::{Collection, Focus, Offsets, Program, Work};
 /// Rows of the output per batch.
 const BATCH: usize = 8192;
 
-/// The rows of a batch of resources, in portions. Resources whose nested lists multiply to very many rows are taken apart, so
-/// that what is held at once stays bounded.
+/// The rows of a batch of resources, in portions. Resources whose nested lists multiply to very many rows are taken
+/// apart, so that what is held at once stays bounded.
 #[derive(Debug)]
 pub struct BatchRows {
     view: Arc<View>,

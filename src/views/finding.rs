@@ -1,4 +1,5 @@
-//! What is found about a ViewDefinition, with its place; and where findings are gathered while a definition is gone through.
+//! What is found about a ViewDefinition, with its place; and where findings are gathered while a definition is gone
+//! through.
 
 use std::fmt;
 

@@ -39,8 +39,8 @@ impl Rows {
 }
 
 impl SharedRows {
-    /// The rows of several views, of any types, over documents that are read once; of all resources in them, or of those
-    /// that are picked.
+    /// The rows of several views, of any types, over documents that are read once; of all resources in them, or of
+    /// those that are picked.
     pub fn of_documents<D: Document + 'static>(
         views: Vec<Arc<View>>,
         documents: impl Iterator<Item = D> + Send + 'static,

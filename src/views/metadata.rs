@@ -1,5 +1,5 @@
-//! What a ViewDefinition says of itself: its name, its status, who made it, which profiles it claims to follow. None of it changes a
-//! row, so most of what is odd here is noted and no error.
+//! What a ViewDefinition says of itself: its name, its status, who made it, which profiles it claims to follow. None of
+//! it changes a row, so most of what is odd here is noted and no error.
 
 use super::definition::{is_name, no_name};
 use super::finding::Findings;

@@ -1,5 +1,5 @@
-//! Reading properties of JSON objects: what is missing or of the wrong JSON type is noted with its place and left out, so that one
-//! fault does not hide the next.
+//! Reading properties of JSON objects: what is missing or of the wrong JSON type is noted with its place and left out,
+//! so that one fault does not hide the next.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! From documents to batches of resources: what views name is read, the rest of a text is checked and passed over.
 //!
-//! A document is a resource, a Bundle, whose entries count, or lines of either. Several views, of one type or of several, are
-//! served by one walk through a text.
+//! A document is a resource, a Bundle, whose entries count, or lines of either. Several views, of one type or of
+//! several, are served by one walk through a text.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -97,7 +97,8 @@ impl Reader {
         Reader::of_leaves(leaves, pick)
     }
 
-    /// A reader for these columns of these types, each of which stands once; the leaf [`TEXT`] asks for the resources' own text.
+    /// A reader for these columns of these types, each of which stands once; the leaf [`TEXT`] asks for the resources'
+    /// own text.
     pub fn of_leaves(mut leaves: Vec<(TypeId, LeafSet)>, pick: Option<Arc<dyn Pick>>) -> Reader {
         for (ty, leaves) in &mut leaves {
             let reads = pick.iter().flat_map(|pick| pick.reads(*ty));
@@ -286,7 +287,8 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Takes a JSON text, which begins at `offset` of its document: a resource, or a Bundle if there is a place for its entries.
+    /// Takes a JSON text, which begins at `offset` of its document: a resource, or a Bundle if there is a place for its
+    /// entries.
     fn text<D: Document>(
         &mut self,
         document: &D,
@@ -339,7 +341,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Takes a text in which something stands twice that is not read: whether that is an error only the whole resource tells.
+    /// Takes a text in which something stands twice that is not read: whether that is an error only the whole resource
+    /// tells.
     #[cold]
     fn whole<D: Document>(&mut self, document: &D, offset: usize, text: &[u8], bundle: bool) -> Result<(), RunError> {
         let Tools { tape, shredders, .. } = &mut *self.tools;

@@ -1,5 +1,5 @@
-//! Rows as row numbers: what a select tree yields before any value is copied. Sibling selects multiply, the branches of a
-//! union follow each other, an iteration's rows become rows of what it stood in; all of it on numbers alone.
+//! Rows as row numbers: what a select tree yields before any value is copied. Sibling selects multiply, the branches of
+//! a union follow each other, an iteration's rows become rows of what it stood in; all of it on numbers alone.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use super::values::Gathered;
 
 /// In place of a row number: no row, hence no value.
 pub(super) const NONE: u32 = u32::MAX;
-/// In place of a row number: the row that an iteration gives which found nothing. No values but `%rowIndex`, which is 0.
+/// In place of a row number: the row that an iteration gives which found nothing. No values but `%rowIndex`, which is
+/// 0.
 pub(super) const NOTHING_FOUND: u32 = u32::MAX - 1;
 
 /// Row numbers, one for each row.
@@ -116,8 +117,8 @@ impl Relation {
         self.counts.rows()
     }
 
-    /// For each of `contexts` contexts every combination of the parts' rows, the last part's changing fastest; an error where
-    /// the budget has no room for them.
+    /// For each of `contexts` contexts every combination of the parts' rows, the last part's changing fastest; an error
+    /// where the budget has no room for them.
     pub(super) fn product(contexts: usize, mut parts: Vec<Relation>, budget: &Budget) -> Result<Relation, RunError> {
         let several = parts
             .iter()
@@ -176,8 +177,8 @@ impl Relation {
         Ok(Relation { counts, groups })
     }
 
-    /// The relation, whose contexts are the items that `items` counts, over the contexts that those items were found in. A
-    /// context that nothing was found in gets a row where `or_null` says so.
+    /// The relation, whose contexts are the items that `items` counts, over the contexts that those items were found
+    /// in. A context that nothing was found in gets a row where `or_null` says so.
     pub(super) fn lift(
         self,
         items: &Counts,

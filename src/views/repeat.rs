@@ -1,7 +1,8 @@
-//! `repeat`: what expressions yield on a context, what they yield on that, and so on, each item followed by what it leads to.
+//! `repeat`: what expressions yield on a context, what they yield on that, and so on, each item followed by what it
+//! leads to.
 //!
-//! Elements that contain themselves have as many columns as the data is deep, so a view that repeats reads everything below
-//! where it begins.
+//! Elements that contain themselves have as many columns as the data is deep, so a view that repeats reads everything
+//! below where it begins.
 
 use super::budget::Budget;
 use super::definition::Located;

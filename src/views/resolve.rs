@@ -1,6 +1,6 @@
-//! From the raw definition to a view: compiles expressions in the context they stand in, gives columns their places, and
-//! checks that names are sound and unique and that the branches of a `unionAll` agree. It goes on behind a fault, as far as what
-//! follows can be judged without what is missing.
+//! From the raw definition to a view: compiles expressions in the context they stand in, gives columns their places,
+//! and checks that names are sound and unique and that the branches of a `unionAll` agree. It goes on behind a fault,
+//! as far as what follows can be judged without what is missing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -47,8 +47,8 @@ pub struct Page {
     pub count: Option<usize>,
 }
 
-/// The most partitions of a plan. A partition is run by one thread after the other, so that rows keep the order of the table:
-/// there are more of them than threads.
+/// The most partitions of a plan. A partition is run by one thread after the other, so that rows keep the order of the
+/// table: there are more of them than threads.
 const PARTITIONS: usize = 256;
 /// The system column that says whose compartment a resource is filed in.
 const PATIENT: &str = "patient";

@@ -1,5 +1,6 @@
-//! Several views over the same resources, which are read once: every batch of the scan goes through each view's select tree on
-//! the thread that read it. Decides how one scan serves all of them and what becomes of the others when one fails.
+//! Several views over the same resources, which are read once: every batch of the scan goes through each view's select
+//! tree on the thread that read it. Decides how one scan serves all of them and what becomes of the others when one
+//! fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -211,8 +212,8 @@ impl SharedRows {
         }
     }
 
-    /// The outputs in this format, in pieces as they get ready. Each view's pieces come in order; those of several views are
-    /// mixed. An error ends all of them.
+    /// The outputs in this format, in pieces as they get ready. Each view's pieces come in order; those of several
+    /// views are mixed. An error ends all of them.
     pub fn events(self, format: Format) -> Events {
         let threads = Rows::threads(self.limit);
         let form = TextFormat::of(format);

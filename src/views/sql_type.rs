@@ -1,5 +1,6 @@
-//! SQL types as ISO/IEC 9075 writes them: what the `ansi/type` tag of a column asks for, what a FHIR type is without one, and
-//! which type of Arrow, and so of Parquet, that is. Text formats do not know them: there values stay as they were written.
+//! SQL types as ISO/IEC 9075 writes them: what the `ansi/type` tag of a column asks for, what a FHIR type is without
+//! one, and which type of Arrow, and so of Parquet, that is. Text formats do not know them: there values stay as they
+//! were written.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Whether the branches of a `unionAll` give the same columns: the same names in the same order, with values of the same types.
+//! Whether the branches of a `unionAll` give the same columns: the same names in the same order, with values of the
+//! same types.
 
 use super::column::Kind;
 use super::finding::{Finding, Findings};

@@ -174,7 +174,8 @@ impl View {
         !self.filters.is_empty()
     }
 
-    /// What a scan can tell of the resources that its `where` keeps, so far as no error is missed by leaving others out.
+    /// What a scan can tell of the resources that its `where` keeps, so far as no error is missed by leaving others
+    /// out.
     pub(super) fn necessary(&self) -> Necessary {
         let parts: Option<Vec<&Necessary>> = self.filters.iter().map(|filter| filter.necessary.as_ref()).collect();
         let parts = parts.unwrap_or_default();

@@ -1,5 +1,5 @@
-//! How many bytes of text rows take: a text that stands once in a resource may stand in each of very many rows. It looks at the
-//! numbers of rows and at lengths; no text is copied.
+//! How many bytes of text rows take: a text that stands once in a resource may stand in each of very many rows. It
+//! looks at the numbers of rows and at lengths; no text is copied.
 
 use std::ops::Range;
 

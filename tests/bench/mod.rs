@@ -49,7 +49,8 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A lake's whole bench, once for all tests that look at it: folder with `report.json` and `report.html`, and the table.
+/// A lake's whole bench, once for all tests that look at it: folder with `report.json` and `report.html`, and the
+/// table.
 static BENCH: LazyLock<(tempfile::TempDir, String)> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let (out, html) = (folder.path().join("report.json"), folder.path().join("report.html"));

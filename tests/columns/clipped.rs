@@ -19,8 +19,8 @@ fn item(ty: &DataType) -> &DataType {
     }
 }
 
-/// The paths of all columns, structs as well as leaves. Lists of a primitive and of what it has beside its value go together.
-/// What lies below one of them goes `with` the other: it decides how long the lists are.
+/// The paths of all columns, structs as well as leaves. Lists of a primitive and of what it has beside its value go
+/// together. What lies below one of them goes `with` the other: it decides how long the lists are.
 fn paths(prefix: &str, fields: &Fields, with: &[String], found: &mut Vec<Vec<String>>) {
     for field in fields {
         let path = format!("{prefix}{}", field.name());

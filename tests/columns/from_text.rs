@@ -1,5 +1,5 @@
-//! What R4 defines of a resource's JSON text, as plain JSON: decimals as `#` and their digits, resources inside resources as
-//! their text.
+//! What R4 defines of a resource's JSON text, as plain JSON: decimals as `#` and their digits, resources inside
+//! resources as their text.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -1,5 +1,5 @@
-//! Resources of any type made at random from R4's facts: mostly right, with wrong kinds, unknown properties, nulls and empty
-//! things strewn in.
+//! Resources of any type made at random from R4's facts: mostly right, with wrong kinds, unknown properties, nulls and
+//! empty things strewn in.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -1,7 +1,7 @@
 //! Invariant 3: a row's columns and its resource text say the same.
 //!
-//! What the columns say is read by `from_columns`, which knows Arrow and nothing of the shredder; what the text says is read by
-//! `from_text`, which knows R4's facts and another JSON parser. Both give plain JSON, which must be equal.
+//! What the columns say is read by `from_columns`, which knows Arrow and nothing of the shredder; what the text says is
+//! read by `from_text`, which knows R4's facts and another JSON parser. Both give plain JSON, which must be equal.
 
 mod clipped;
 mod from_columns;

@@ -1,4 +1,5 @@
-//! A browser without scripts: it keeps cookies, sends the forms of pages, and leaves redirects out of the service alone.
+//! A browser without scripts: it keeps cookies, sends the forms of pages, and leaves redirects out of the service
+//! alone.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! The pages of a verified patient whose records lie at several places: a part for each place, with the C-CDA documents that it has.
+//! The pages of a verified patient whose records lie at several places: a part for each place, with the C-CDA documents
+//! that it has.
 
 use std::collections::BTreeMap;
 use std::io::Read;

@@ -79,7 +79,8 @@ fn who_comes_from_nowhere_is_told_where_to_begin() {
 
 #[test]
 fn a_name_that_is_typed_on_leaves_it_to_the_page_to_tell_the_application() {
-    // The page's script followed the redirect in the background, where it leads nowhere, and the application was never told.
+    // The page's script followed the redirect in the background, where it leads nowhere, and the application was never
+    // told.
     let world = World::new();
     let mut browser = world.enter(&[]);
     world.store().clock().advance(IDLE_SECONDS);

@@ -155,8 +155,8 @@ fn a_frame_opens_the_source_in_a_window_and_goes_on_when_that_is_done() {
 
 #[test]
 fn a_window_that_shares_the_frames_cookies_leaves_the_end_to_the_frame() {
-    // Where the page that holds the frame was of the service's own site, the window ended the flow, and the page never heard of it:
-    // the return was told from a frame's by the cookie alone.
+    // Where the page that holds the frame was of the service's own site, the window ended the flow, and the page never
+    // heard of it: the return was told from a frame's by the cookie alone.
     let world = World::new();
     let (mut frame, ticket) = framed(&world);
     let there = frame
@@ -234,7 +234,8 @@ fn a_ticket_opens_one_window() {
     assert_eq!(opened.iter().filter(|status| **status == 303).count(), 1, "{opened:?}");
     assert_eq!(opened.iter().filter(|status| **status == 403).count(), 3, "{opened:?}");
     assert_eq!(world.states(), ["lakeshore OAUTH AUTHORIZING"]);
-    // Who has closed the window opens another from the frame's page, which has gone on by itself. The first one is forgotten.
+    // Who has closed the window opens another from the frame's page, which has gone on by itself. The first one is
+    // forgotten.
     frame.go("/connect");
     assert_eq!(frame.page.heading(), "Sign in at Lakeshore Health Plan");
     let fresh = frame.page.values("ticket")[0].clone();

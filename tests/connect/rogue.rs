@@ -329,7 +329,8 @@ fn a_state_or_code_of_another_patient_is_of_no_use() {
     let own = sent(&mut thief);
     let mut victim = world.enter(&[("svc_endpoint_id", "rogue"), ("svc_external_id", "user-2")]);
     sent(&mut victim);
-    // The thief's answer in the victim's browser would put the thief's records, or the victim's, into the wrong consent.
+    // The thief's answer in the victim's browser would put the thief's records, or the victim's, into the wrong
+    // consent.
     assert_eq!(
         victim.go(&back(&[("state", &own), ("code", "of-the-thief")])).status,
         400

@@ -282,7 +282,8 @@ fn a_refusal_after_something_is_connected_loses_nothing() {
 
 #[test]
 fn a_facility_is_found_by_its_name_and_connected_by_details() {
-    // Facilities of the directory were found by details only, so that a patient who typed the name of one found nothing.
+    // Facilities of the directory were found by details only, so that a patient who typed the name of one found
+    // nothing.
     let world = World::new();
     let person = world.payer.person(0);
     let mut browser = world.enter(&[SEARCH]);

@@ -69,7 +69,8 @@ fn a_session_that_was_planted_is_not_gone_on_with() {
     let world = World::new();
     let mut thief = world.enter(&[]);
     let planted = thief.cookies.clone();
-    // The victim's browser has the thief's cookie, and begins a flow of its own: the cookie is another one from then on.
+    // The victim's browser has the thief's cookie, and begins a flow of its own: the cookie is another one from then
+    // on.
     let mut victim = world.browser();
     victim.cookies = planted.clone();
     victim.go(&world.authorize(&[("svc_external_id", "user-2")]));

@@ -134,7 +134,8 @@ fn a_source_that_takes_its_time_is_waited_for_on_a_page_that_goes_on_by_itself()
 
 #[test]
 fn loading_the_page_again_loses_nothing() {
-    // Who reloaded while the code was exchanged was told that nobody knew where they came from, and the exchange was broken off.
+    // Who reloaded while the code was exchanged was told that nobody knew where they came from, and the exchange was
+    // broken off.
     let (world, slow) = (World::hasty(), Slow::start());
     let (mut browser, address) = back(&world, &slow);
     for _ in 0..2 {

@@ -136,7 +136,8 @@ fn who_was_erased_does_not_come_back() {
     let expected = all(lake.path());
     assert_eq!(expected.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1, 0, 2, 0]);
     std::fs::remove_file(lake.catalog()).unwrap();
-    // An erasure that was killed before it removed the old files: one that was written anew has the same rows but for hers.
+    // An erasure that was killed before it removed the old files: one that was written anew has the same rows but for
+    // hers.
     let path = lake.path().join("data/live/Patient").join(name);
     assert!(!path.exists());
     std::fs::write(&path, &before[&path]).unwrap();
@@ -153,8 +154,9 @@ fn who_was_erased_does_not_come_back() {
     assert_eq!(lake.check().0, Some(0));
 }
 
-/// A file that an erasure gave up as a whole leaves nothing behind by which it could be known. It came back with a new catalog if the
-/// process was killed before the file was removed, and so did the rows of an erasure that was only recorded.
+/// A file that an erasure gave up as a whole leaves nothing behind by which it could be known. It came back with a new
+/// catalog if the process was killed before the file was removed, and so did the rows of an erasure that was only
+/// recorded.
 #[test]
 fn an_erasure_under_way_is_carried_out_with_a_new_catalog() {
     let made = Made::new();
@@ -218,7 +220,8 @@ fn holds(path: &Path, text: &str) -> bool {
     })
 }
 
-/// Rows that were never committed became a part of the lake, because a healthy catalog was replaced for the sake of their files.
+/// Rows that were never committed became a part of the lake, because a healthy catalog was replaced for the sake of
+/// their files.
 #[test]
 fn what_an_interrupted_writer_left_is_not_adopted() {
     let made = Made::new();

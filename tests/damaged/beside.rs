@@ -12,7 +12,8 @@ fn patients(lake: &Lake) -> u64 {
     table.rows
 }
 
-/// A server went on with the catalog that it had open. Its next commit could land in the new one, with numbers of the old.
+/// A server went on with the catalog that it had open. Its next commit could land in the new one, with numbers of the
+/// old.
 #[test]
 fn a_process_is_told_that_the_catalog_was_replaced() {
     let made = Made::new();

@@ -1,4 +1,5 @@
-//! A catalog that is not the one of the files: no command that writes takes it, and no file goes. `tabularium check` says what is wrong.
+//! A catalog that is not the one of the files: no command that writes takes it, and no file goes. `tabularium check`
+//! says what is wrong.
 
 mod adopt;
 mod beside;

@@ -1,4 +1,5 @@
-//! Resources in all the ways that they may come to an evaluation: together, alone, as a slice of a larger batch, in another order.
+//! Resources in all the ways that they may come to an evaluation: together, alone, as a slice of a larger batch, in
+//! another order.
 
 use arrow::array::RecordBatch;
 use tabularium::fhir::TypeId;

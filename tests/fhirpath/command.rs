@@ -219,7 +219,8 @@ fn a_pattern_that_is_none_is_not_repeated() {
     );
 }
 
-/// Each round goes through what was found before: without a bound of its own such a repetition took minutes to be refused.
+/// Each round goes through what was found before: without a bound of its own such a repetition took minutes to be
+/// refused.
 #[test]
 fn a_repetition_without_end_is_refused_soon() {
     let place = Place::new();

@@ -1,4 +1,5 @@
-//! What an evaluation may cost: expressions that multiply their items end in an error, and what is honest does not meet it.
+//! What an evaluation may cost: expressions that multiply their items end in an error, and what is honest does not meet
+//! it.
 
 use serde_json::{Value, json};
 use tabularium::fhir::{TypeId, facts};

@@ -1,5 +1,6 @@
-//! Some hundreds of expressions over resources of many types yield what npm `fhirpath` says they yield; where it departs from the
-//! specification, the fixture says what is expected and why. `tests/fixtures/expressions.mjs` made the expected values.
+//! Some hundreds of expressions over resources of many types yield what npm `fhirpath` says they yield; where it
+//! departs from the specification, the fixture says what is expected and why. `tests/fixtures/expressions.mjs` made the
+//! expected values.
 
 use std::collections::BTreeMap;
 

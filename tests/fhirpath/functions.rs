@@ -296,7 +296,8 @@ fn references_to_other_servers_give_no_key() {
     ]);
 }
 
-/// A stored decimal too great or too small to compute with was taken for a complex item, so that operators on it were errors.
+/// A stored decimal too great or too small to compute with was taken for a complex item, so that operators on it were
+/// errors.
 #[test]
 fn decimals_beyond_computing_are_no_errors() {
     let patient = r#"{"resourceType": "Patient", "id": "p", "extension": [

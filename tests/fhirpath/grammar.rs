@@ -1,5 +1,5 @@
-//! Expressions and resources made of bytes: which alternative is taken, again and again. Expressions know what they are over, so that
-//! most of them compile and find something. Where the bytes end, the simplest alternative is taken.
+//! Expressions and resources made of bytes: which alternative is taken, again and again. Expressions know what they are
+//! over, so that most of them compile and find something. Where the bytes end, the simplest alternative is taken.
 
 use serde_json::{Map, Value, json};
 

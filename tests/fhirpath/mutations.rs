@@ -106,7 +106,8 @@ fn changed_expressions_are_survived() {
     );
 }
 
-/// Whatever nests, nested without end, is refused before it can use up the stack, and within the time that it takes to say so.
+/// Whatever nests, nested without end, is refused before it can use up the stack, and within the time that it takes to
+/// say so.
 #[test]
 fn deep_nesting_is_refused() {
     let ty = facts().lookup("Patient").unwrap();

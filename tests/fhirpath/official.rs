@@ -13,7 +13,8 @@ use crate::harness::report::Report;
 const DEVIATIONS: [&str; 3] = [
     // A tenth of a second is added; the suite drops it for the UCUM unit only.
     "testPlus/testPlusDate19",
-    // 08 is the whole hour, whose last moment is 08:59:59.999; the suite takes it for the minute 08:00 here, not in its others.
+    // 08 is the whole hour, whose last moment is 08:59:59.999; the suite takes it for the minute 08:00 here, not in its
+    // others.
     "HighBoundary/HighBoundaryDateTimeMillisecond1",
     "HighBoundary/HighBoundaryDateTimeMillisecond3",
 ];

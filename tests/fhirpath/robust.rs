@@ -1,10 +1,12 @@
-//! No text makes the engine panic, and no data: arbitrary runs of tokens are compiled and, where they compile, evaluated.
+//! No text makes the engine panic, and no data: arbitrary runs of tokens are compiled and, where they compile,
+//! evaluated.
 
 use proptest::prelude::*;
 use tabularium::fhir::facts;
 use tabularium::fhirpath::{CompileOptions, FhirPathError, Focus, compile};
 
-/// Awkward on purpose: valueless and repeated primitives, partial dates, wrong units, an odd reference, contained resources.
+/// Awkward on purpose: valueless and repeated primitives, partial dates, wrong units, an odd reference, contained
+/// resources.
 const PATIENTS: [&str; 3] = [
     r#"{"resourceType":"Patient","id":"a","name":[{"given":["A",null,"ä"],"_given":[null,{"id":"i"},null]},{"family":"F"}],
         "birthDate":"1970-06","deceasedDateTime":"2020-01-01T10:00:00+14:00","multipleBirthInteger":2,

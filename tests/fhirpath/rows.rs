@@ -1,5 +1,5 @@
-//! A row's answer does not depend on the rows beside it: an expression over a batch yields for each row what it yields over that row
-//! alone, errors included.
+//! A row's answer does not depend on the rows beside it: an expression over a batch yields for each row what it yields
+//! over that row alone, errors included.
 
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
@@ -43,7 +43,8 @@ impl Case {
         }
     }
 
-    /// Each row's answer, once it is known that they are the same in every arrangement; `None` for what does not compile.
+    /// Each row's answer, once it is known that they are the same in every arrangement; `None` for what does not
+    /// compile.
     fn answers(&self) -> Option<Vec<String>> {
         let ty = facts().lookup(self.root).unwrap();
         let program = compile(&self.expression, ty, &CompileOptions::default()).ok()?;

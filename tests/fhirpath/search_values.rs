@@ -1,5 +1,5 @@
-//! What the search parameters' expressions yield over real records is what npm `fhirpath` says they yield; and a row's result does
-//! not depend on the rows beside it. `tests/fixtures/search_values.mjs` made the expected values.
+//! What the search parameters' expressions yield over real records is what npm `fhirpath` says they yield; and a row's
+//! result does not depend on the rows beside it. `tests/fixtures/search_values.mjs` made the expected values.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! Flows walked at random through the store's own operations, with the clock in hand. After every event each consent and each patient
-//! authorization stands where the tables of moves, kept here as data, say; what is refused has changed nothing.
+//! Flows walked at random through the store's own operations, with the clock in hand. After every event each consent
+//! and each patient authorization stands where the tables of moves, kept here as data, say; what is refused has changed
+//! nothing.
 
 mod events;
 mod grants;

@@ -1,7 +1,8 @@
-//! The house itself: docs name what is there, rooms import downwards only.
+//! The house itself: comments that fit the page, docs that name what is there, rooms that import downwards only.
 //!
 //! Each guard is a function from texts to faults, so that a planted fault shows that it looks.
 
+mod comments;
 mod imports;
 mod names;
 

@@ -1,5 +1,5 @@
-//! Applications with keys, endpoints and consents that patients have finished, made through the store as the flow makes them, for
-//! tests that begin where the flow ends.
+//! Applications with keys, endpoints and consents that patients have finished, made through the store as the flow makes
+//! them, for tests that begin where the flow ends.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

@@ -119,8 +119,8 @@ impl Json {
     }
 }
 
-/// Where the first thing stands that a value was to have and has not: every property, the items of lists in their order, and texts as they
-/// are. The value may have more.
+/// Where the first thing stands that a value was to have and has not: every property, the items of lists in their
+/// order, and texts as they are. The value may have more.
 pub(crate) fn lacks(value: &Value, wanted: &Value) -> Option<String> {
     match (value, wanted) {
         (Value::Object(map), Value::Object(wanted)) => wanted.iter().find_map(|(key, wanted)| {

@@ -1,5 +1,5 @@
-//! The kind of lake that tests make: open ones, or sealed ones in a process that `sealed::kinds` has started for it. And what of a lake's
-//! files is read past the program, by the Parquet library alone.
+//! The kind of lake that tests make: open ones, or sealed ones in a process that `sealed::kinds` has started for it.
+//! And what of a lake's files is read past the program, by the Parquet library alone.
 
 use std::fs::File;
 use std::path::Path;

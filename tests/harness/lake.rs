@@ -116,7 +116,8 @@ pub(crate) fn write(transaction: &mut Transaction<'_>, rows: &[Row]) -> WrittenF
     write_file(&path, patient(), &schema, [&batch], transaction.keys()).unwrap()
 }
 
-/// The live rows of a table, file after file in the table's order, as a reader that knows nothing of the scan finds them.
+/// The live rows of a table, file after file in the table's order, as a reader that knows nothing of the scan finds
+/// them.
 pub(crate) fn rows(table: &TablePicture) -> Vec<Vec<Row>> {
     table
         .files

@@ -1,4 +1,5 @@
-//! Texts changed at random, from a seed: parts left out, doubled, put elsewhere or taken from another text, and odd letters.
+//! Texts changed at random, from a seed: parts left out, doubled, put elsewhere or taken from another text, and odd
+//! letters.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -1,4 +1,5 @@
-//! A sandbox in this process, and a person at its pages: it logs in, agrees and comes back with whatever the payer says.
+//! A sandbox in this process, and a person at its pages: it logs in, agrees and comes back with whatever the payer
+//! says.
 
 use std::thread::JoinHandle;
 

@@ -1,5 +1,5 @@
-//! Small lakes of real columns: JSON resources are shredded, written and committed as an import would do it, with the owner and
-//! application that a test gives them.
+//! Small lakes of real columns: JSON resources are shredded, written and committed as an import would do it, with the
+//! owner and application that a test gives them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Results of a conformance suite as a summary file, in the form in which implementations of SQL on FHIR publish theirs: by file of
-//! the suite, each test's name and whether it passed. Written where `TABULARIUM_REPORT` names a folder:
+//! Results of a conformance suite as a summary file, in the form in which implementations of SQL on FHIR publish
+//! theirs: by file of the suite, each test's name and whether it passed. Written where `TABULARIUM_REPORT` names a
+//! folder:
 //!
 //!     TABULARIUM_REPORT=/tmp/report cargo test --test main suite
 

@@ -1,8 +1,9 @@
-//! Whether a value is what a schema of the OpenAPI document says: JSON Schema as far as the document uses it, a keyword that is not known
-//! here being an error. Stricter than the standard in one way: a member that the schema does not declare is a fault, unless it says that
-//! there may be others, so that an answer and its schema cannot grow apart.
+//! Whether a value is what a schema of the OpenAPI document says: JSON Schema as far as the document uses it, a keyword
+//! that is not known here being an error. Stricter than the standard in one way: a member that the schema does not
+//! declare is a fault, unless it says that there may be others, so that an answer and its schema cannot grow apart.
 //!
-//! The crates that do all of JSON Schema would make the tests parse numbers in another way than the program (`serde_json/float_roundtrip`).
+//! The crates that do all of JSON Schema would make the tests parse numbers in another way than the program
+//! (`serde_json/float_roundtrip`).
 
 use serde_json::{Map, Value};
 

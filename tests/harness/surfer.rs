@@ -1,4 +1,5 @@
-//! A browser without scripts that goes wherever links, forms and redirects lead, across servers, with cookies of each path.
+//! A browser without scripts that goes wherever links, forms and redirects lead, across servers, with cookies of each
+//! path.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -97,8 +98,8 @@ impl Surfer {
         })
     }
 
-    /// Sends the form whose action ends like this, as it is filled in, by the button that shows these words; `fields` are filled
-    /// in before.
+    /// Sends the form whose action ends like this, as it is filled in, by the button that shows these words; `fields`
+    /// are filled in before.
     pub(crate) fn press(&mut self, action: &str, button: &str, fields: &[(&str, &str)]) {
         let page = self.url.as_str();
         let form = self.form(action, button);

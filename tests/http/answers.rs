@@ -1,5 +1,6 @@
-//! Answers are what `/openapi.json` says of them: every operation is asked for everything that it declares, and what comes back goes by
-//! the schema that stands there. So clients that are generated from the document read what the service really answers.
+//! Answers are what `/openapi.json` says of them: every operation is asked for everything that it declares, and what
+//! comes back goes by the schema that stands there. So clients that are generated from the document read what the
+//! service really answers.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! Many connections and slow ones: whoever holds them keeps nobody else out.
 //!
-//! Connections used to keep their places for as long as their clients pleased, and requests waiting for their bodies counted as being
-//! answered: 1,100 idle sockets or 512 slow posts of one address kept everybody else out for half a minute. Here clients have an hour, so
-//! that nothing is answered unless others give way.
+//! Connections used to keep their places for as long as their clients pleased, and requests waiting for their bodies
+//! counted as being answered: 1,100 idle sockets or 512 slow posts of one address kept everybody else out for half a
+//! minute. Here clients have an hour, so that nothing is answered unless others give way.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

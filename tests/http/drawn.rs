@@ -1,5 +1,5 @@
-//! Values for search parameters, drawn from resources by plain steps along the parameter's path. What is not a plain path is not
-//! drawn. Nothing here is shared with the engine.
+//! Values for search parameters, drawn from resources by plain steps along the parameter's path. What is not a plain
+//! path is not drawn. Nothing here is shared with the engine.
 
 use serde_json::Value;
 use tabularium::fhir::search_parameter::{SearchParameter, SearchParameters, SearchType};

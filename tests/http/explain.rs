@@ -263,8 +263,8 @@ fn the_command_takes_what_the_server_takes() {
     assert!(url.starts_with("http://127.0.0.1:18082/fhir/Observation?"), "{url}");
 }
 
-/// Files that were not opened were counted as not read and no word said why, rows behind a limit were not told of at all, and of
-/// conditions that are alternatives only the first was named.
+/// Files that were not opened were counted as not read and no word said why, rows behind a limit were not told of at
+/// all, and of conditions that are alternatives only the first was named.
 #[test]
 fn whatever_is_not_read_is_accounted_for() {
     let (folder, lake) = records::lake();
@@ -367,7 +367,8 @@ fn whatever_is_not_read_is_accounted_for() {
     }
 }
 
-/// A compartment was looked for in every row group of the lake, so that what it costs grew with everybody else's records.
+/// A compartment was looked for in every row group of the lake, so that what it costs grew with everybody else's
+/// records.
 #[test]
 fn a_compartment_is_looked_for_where_the_patients_own_rows_lie() {
     let seen = |patient: &str, performer: &str| {

@@ -266,8 +266,8 @@ fn every_include_is_taken_and_no_other() {
                     })),
                 "[Resource]:[field] only: {listed:?}"
             );
-            // A page of nothing: whether they are taken is the question here, what they bring along the next test's. All of them at
-            // once are taken of any type, those without references, too.
+            // A page of nothing: whether they are taken is the question here, what they bring along the next test's.
+            // All of them at once are taken of any type, those without references, too.
             let mut all: Vec<(&str, &str)> = listed.iter().map(|value| (name, *value)).collect();
             all.extend([(name, "*"), ("_id", "nobody")]);
             let answer = walk.search(&place, &all);

@@ -1,4 +1,5 @@
-//! The service over real HTTP: routes and bounds, versions that a client holds, codings, what the server says of itself.
+//! The service over real HTTP: routes and bounds, versions that a client holds, codings, what the server says of
+//! itself.
 
 mod answers;
 mod binary;

@@ -187,7 +187,8 @@ fn the_form_of_an_answer_is_json_by_any_of_its_names() {
     }
 }
 
-/// A value that is wrong for its parameter is refused by an answer that names both; so is a modifier that its type does not have.
+/// A value that is wrong for its parameter is refused by an answer that names both; so is a modifier that its type does
+/// not have.
 #[test]
 fn wrong_values_and_modifiers_are_named() {
     let server = server();

@@ -81,8 +81,8 @@ fn a_reader_that_goes_away_is_no_panic() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-/// A truncated gzip once ended with exit code 3 and "the rest is stored", though whole lines before the cut were lost; and
-/// "the rest is stored" was said even when there was no rest.
+/// A truncated gzip once ended with exit code 3 and "the rest is stored", though whole lines before the cut were lost;
+/// and "the rest is stored" was said even when there was no rest.
 #[test]
 fn the_message_does_not_promise_what_was_not_stored() {
     let fixture = Fixture::new();

@@ -56,7 +56,8 @@ fn forms_are_told_by_content() {
     assert_eq!(stored, expected);
 }
 
-/// A Bundle stands for its entries, whatever its type; a Bundle in an entry is a resource, and so is each line of NDJSON.
+/// A Bundle stands for its entries, whatever its type; a Bundle in an entry is a resource, and so is each line of
+/// NDJSON.
 #[test]
 fn bundles_stand_for_their_entries() {
     let fixture = Fixture::new();
@@ -250,8 +251,8 @@ fn refusals_in_a_bundle_name_line_and_entry() {
     assert_eq!(broken.refusals[0].line, 2);
 }
 
-/// Truncated or damaged gzip once lost up to 1 MiB of whole lines before the damage and counted as one refused resource,
-/// because what was read and not yet handed out went with the file: nobody could tell how much was missing.
+/// Truncated or damaged gzip once lost up to 1 MiB of whole lines before the damage and counted as one refused
+/// resource, because what was read and not yet handed out went with the file: nobody could tell how much was missing.
 #[test]
 fn a_file_that_cannot_be_read_to_its_end_ends_the_import() {
     let lines: String = (0..5000).map(|number| patient(&format!("p{number}")) + "\n").collect();
@@ -298,8 +299,8 @@ fn gzip_members_behind_each_other_are_one_file() {
     assert_eq!(ids(&fixture), ["Patient/a", "Patient/b", "Patient/c"]);
 }
 
-/// Lines in a file named `.json` were once refused whole when the first was damaged, because the first line alone decided
-/// that they were one document; named `.ndjson`, the others were stored.
+/// Lines in a file named `.json` were once refused whole when the first was damaged, because the first line alone
+/// decided that they were one document; named `.ndjson`, the others were stored.
 #[test]
 fn a_damaged_first_line_does_not_make_lines_a_document() {
     for first in [
@@ -351,7 +352,8 @@ fn a_damaged_document_is_not_taken_for_lines() {
     }
 }
 
-/// What an editor or a version control keeps beside the data was once imported with it, because only contents were looked at.
+/// What an editor or a version control keeps beside the data was once imported with it, because only contents were
+/// looked at.
 #[test]
 fn hidden_files_of_a_folder_are_left_alone() {
     let fixture = Fixture::new();

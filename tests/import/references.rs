@@ -124,7 +124,8 @@ fn conditional_references_are_resolved_wherever_their_target_is() {
     assert_eq!(totals(&again), [10, 0, 10, 0, 0]);
 }
 
-/// The same when no identifiers fit into memory: then the files are read for them, and every resource is written at once.
+/// The same when no identifiers fit into memory: then the files are read for them, and every resource is written at
+/// once.
 #[test]
 fn conditional_references_are_resolved_by_reading_files_too() {
     let fixture = Fixture::new();

@@ -172,7 +172,8 @@ fn refresh_expires_in_is_no_longer_than_the_source_lets_access_be_refreshed() {
     assert_eq!(authorization.state, AuthorizationState::Expired);
     assert!(authorization.data_erased_at.is_some());
 
-    // Of several sources the one that lasts longest counts; zero is without end, and what is for one time is never refreshed there.
+    // Of several sources the one that lasts longest counts; zero is without end, and what is for one time is never
+    // refreshed there.
     let endless = Place {
         name: "endless",
         refresh_valid_for: Some(0),

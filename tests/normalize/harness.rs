@@ -145,7 +145,8 @@ impl Codes for Few {
     }
 }
 
-/// Every resource of a JSON file: those of a Bundle, its entries' `urn:uuid:` references resolved as an import does, or the file's own.
+/// Every resource of a JSON file: those of a Bundle, its entries' `urn:uuid:` references resolved as an import does, or
+/// the file's own.
 pub(crate) fn resources(file: &std::path::Path) -> Vec<Value> {
     let mut json: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     if json["resourceType"] != "Bundle" || !json["entry"].is_array() {

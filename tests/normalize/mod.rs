@@ -1,5 +1,5 @@
-//! Normalization over the room's own door: a golden test for each rule over the real files, worked out by hand, and properties that hold for
-//! any records.
+//! Normalization over the room's own door: a golden test for each rule over the real files, worked out by hand, and
+//! properties that hold for any records.
 
 mod codings;
 mod command;

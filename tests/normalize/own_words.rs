@@ -103,7 +103,8 @@ fn a_substitution_is_told_in_the_sources_words() {
     assert_eq!(order["substitution"]["allowedCodeableConcept"]["text"], "State law");
 }
 
-/// A text that was taken from the display of another coding looked like the source's own in the next sync, and changed what was made.
+/// A text that was taken from the display of another coding looked like the source's own in the next sync, and changed
+/// what was made.
 #[test]
 fn a_text_that_an_earlier_run_filled_in_changes_nothing() {
     let two = |system: &str, code: &str, display: &str| json!({"coding": [{"system": system, "code": code}, {"system": "urn:local", "code": "x", "display": display}]});

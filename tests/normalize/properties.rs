@@ -43,7 +43,8 @@ fn the_order_of_real_records_does_not_matter() {
     assert_eq!(result(&world), forwards);
 }
 
-/// Seeds once held the place of a source in the list. A second source that came before it would have given every resource another id.
+/// Seeds once held the place of a source in the list. A second source that came before it would have given every
+/// resource another id.
 #[test]
 fn the_place_of_a_source_in_the_list_changes_no_id() {
     let records = [

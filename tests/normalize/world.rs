@@ -142,7 +142,8 @@ impl Made {
         self.resources.iter().filter(of).cloned().collect()
     }
 
-    /// The resources of a type without id and meta, by name. References to generated resources are by name, too: a code, or a day.
+    /// The resources of a type without id and meta, by name. References to generated resources are by name, too: a
+    /// code, or a day.
     pub(crate) fn of(&self, resource_type: &str) -> Vec<Value> {
         let names: BTreeMap<String, String> = self
             .resources

@@ -110,8 +110,8 @@ fn pages_of_any_size_are_parts_of_one_list() {
     }
 }
 
-/// Others went on without an end at `_count=0`, lost the query on the second page, gave empty pages at their largest size, and left out
-/// what was beyond a bound without a word.
+/// Others went on without an end at `_count=0`, lost the query on the second page, gave empty pages at their largest
+/// size, and left out what was beyond a bound without a word.
 #[test]
 fn the_faults_of_others_are_not_here() {
     let server = server(2_345);

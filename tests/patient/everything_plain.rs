@@ -135,7 +135,8 @@ fn world(data: &std::path::Path) -> (Plain, Server) {
     (plain, Server::over(folder, lake, Limits::default()))
 }
 
-/// What a request gives is what was expected: each once, in the order that there is, on pages of the size asked for, counted.
+/// What a request gives is what was expected: each once, in the order that there is, on pages of the size asked for,
+/// counted.
 fn check(
     server: &Server,
     token: &str,

@@ -1,4 +1,5 @@
-//! `$pdf` and `tabularium pdf`: every record stands in the pages, attached documents are in them, and nobody else's are.
+//! `$pdf` and `tabularium pdf`: every record stands in the pages, attached documents are in them, and nobody else's
+//! are.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -262,8 +263,9 @@ fn addresses_of(server: &Server, id: &str) -> Vec<String> {
     ]
 }
 
-/// Whatever address a record of Ann's has, the Binary of Ben behind it is not in her pages: not even where an application asks for them,
-/// which may read Ben's Binaries itself. Documents were read through the application's scope, and so were Ben's.
+/// Whatever address a record of Ann's has, the Binary of Ben behind it is not in her pages: not even where an
+/// application asks for them, which may read Ben's Binaries itself. Documents were read through the application's
+/// scope, and so were Ben's.
 #[test]
 fn no_address_leads_to_another_patients_document() {
     let mut records = records();

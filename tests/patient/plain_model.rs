@@ -1,5 +1,6 @@
-//! What `$everything` gives out, by a plain reading of JSON: every resource is looked at for every question. Of compartments, dates and
-//! references it knows what stands here, written from R4's pages and not from the program's tables.
+//! What `$everything` gives out, by a plain reading of JSON: every resource is looked at for every question. Of
+//! compartments, dates and references it knows what stands here, written from R4's pages and not from the program's
+//! tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,8 @@ use tabularium::fhir::temporal::Temporal;
 
 use super::name;
 
-/// R4's CompartmentDefinition/patient: the elements in which a resource of a type names the Patients that it belongs to.
+/// R4's CompartmentDefinition/patient: the elements in which a resource of a type names the Patients that it belongs
+/// to.
 const COMPARTMENT: &[(&str, &[&str])] = &[
     ("Account", &["subject"]),
     ("AdverseEvent", &["subject"]),
@@ -78,8 +80,8 @@ const COMPARTMENT: &[(&str, &[&str])] = &[
     ("VisionPrescription", &["patient"]),
 ];
 
-/// The element that says when something clinical happened, or was asked for; of a choice, the types that are times. Types of the
-/// compartment that have none are in [`UNDATED`]; the real records have no others.
+/// The element that says when something clinical happened, or was asked for; of a choice, the types that are times.
+/// Types of the compartment that have none are in [`UNDATED`]; the real records have no others.
 const DATES: &[(&str, &[&str])] = &[
     ("AdverseEvent", &["date"]),
     ("AllergyIntolerance", &["recordedDate"]),

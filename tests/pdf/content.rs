@@ -140,8 +140,8 @@ fn plain(markup: &str) -> String {
     })
 }
 
-/// Every word of a text is in the file, as often as the text has it. Long ones may be broken between lines of a narrow column, and those
-/// with an entity's number or a letter beyond ASCII are read differently by every reader.
+/// Every word of a text is in the file, as often as the text has it. Long ones may be broken between lines of a narrow
+/// column, and those with an entity's number or a letter beyond ASCII are read differently by every reader.
 fn assert_words(name: &str, expected: &str, file: &[u8]) {
     let found = text(file);
     let is_plain = |word: &&str| word.len() <= 7 && word.bytes().all(|byte| byte.is_ascii_alphanumeric());

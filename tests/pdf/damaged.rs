@@ -1,5 +1,5 @@
-//! Attached documents that are damaged, that lie about what they are, or that mean harm: each ends as content or as a placeholder, and
-//! costs the document no page.
+//! Attached documents that are damaged, that lie about what they are, or that mean harm: each ends as content or as a
+//! placeholder, and costs the document no page.
 
 use std::io::Write;
 
@@ -238,7 +238,8 @@ fn wrong(damage: &mut Damage, real: &[(String, Vec<u8>)], round: usize) -> (Atta
     (attachment(&title, content_type.as_deref(), &bytes), readable)
 }
 
-/// A thousand attachments: truncated, bit-flipped, cut, stretched, reversed, locked, of a wrong type, in any encoding, and noise.
+/// A thousand attachments: truncated, bit-flipped, cut, stretched, reversed, locked, of a wrong type, in any encoding,
+/// and noise.
 #[test]
 fn damaged_attachments_end_as_content_or_placeholder() {
     const TEST: &str = "damaged_attachments_end_as_content_or_placeholder";

@@ -26,8 +26,9 @@ pub(crate) fn pages(file: &[u8]) -> Vec<String> {
     pages.map(|page| squeezed(&page_text(&file, page))).collect()
 }
 
-/// A page's text. Where `ActualText` says what some glyphs stand for, it is that (PDF 32000-1, 14.9.4): a glyph for what
-/// the font lacks stands for any character. What is in a font whose encoding the library does not know is left out.
+/// A page's text. Where `ActualText` says what some glyphs stand for, it is that (PDF 32000-1, 14.9.4): a glyph for
+/// what the font lacks stands for any character. What is in a font whose encoding the library does not know is left
+/// out.
 pub(crate) fn page_text(file: &lopdf::Document, page: ObjectId) -> String {
     let Ok(content) = Content::decode(&file.get_page_content(page)) else {
         return String::new();

@@ -247,7 +247,8 @@ fn the_time_until_the_maximum_authorization_has_four_forms() {
     }
 }
 
-/// The period is the endpoint's, counted from the patient's authorization; what the application did with that does not change it.
+/// The period is the endpoint's, counted from the patient's authorization; what the application did with that does not
+/// change it.
 #[test]
 fn the_time_until_the_maximum_authorization_is_told_whatever_became_of_the_consent() {
     let (server, app) = server();

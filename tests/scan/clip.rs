@@ -210,7 +210,8 @@ fn the_clipped_schema_has_what_was_asked_for_and_exists() {
         set(&["code", "code.coding", "code.coding.code"])
     );
     assert_eq!(clipped(&["nothing.at.all"]), set(&[]));
-    // What no file has stands for the deepest element above it: who asks whether codes have versions must see the codes.
+    // What no file has stands for the deepest element above it: who asks whether codes have versions must see the
+    // codes.
     let deepest = clipped(&["component.code.coding.version"]);
     assert_eq!(deepest.len(), 4, "{deepest:?}");
     assert!(deepest.contains("component.code.coding"));

@@ -112,8 +112,8 @@ fn other_encodings_show_the_same_rows() {
     let (dir, lake) = lake();
     commit(&lake, &records(&lake));
     let expected = shown(&lake);
-    // Observations and Practitioners of each scope: every third row is Ann's, every eleventh the other application's, every
-    // seventh an authorization's, and the first of the application's is Bob's, who has met somebody.
+    // Observations and Practitioners of each scope: every third row is Ann's, every eleventh the other application's,
+    // every seventh an authorization's, and the first of the application's is Bob's, who has met somebody.
     let counts: Vec<usize> = expected.iter().map(Vec::len).collect();
     assert_eq!(counts, [545, 2, 55, 0, 155, 0, 155, 1, 15, 0, 168, 0]);
     drop(lake);

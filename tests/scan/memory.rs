@@ -1,5 +1,5 @@
-//! What reading keeps in memory is bounded by what there is to read, not by how often it changed: what belongs to replaced files and
-//! snapshots goes when newer ones come.
+//! What reading keeps in memory is bounded by what there is to read, not by how often it changed: what belongs to
+//! replaced files and snapshots goes when newer ones come.
 
 use std::sync::Arc;
 
@@ -72,8 +72,8 @@ fn imports(lake: &Lake, count: usize) -> MemoryUse {
     lake.memory()
 }
 
-/// A server that was imported into kept footers, columns and places of every snapshot that somebody had searched, 1.7 MB an import,
-/// until the cache was full.
+/// A server that was imported into kept footers, columns and places of every snapshot that somebody had searched, 1.7
+/// MB an import, until the cache was full.
 #[test]
 fn two_hundred_imports_with_searches_keep_no_more_than_the_newest_files_have() {
     let (_dir, lake) = lake();

@@ -411,7 +411,8 @@ fn resources_come_in_the_order_asked_for() {
     assert!(table.resources(&[]).unwrap().is_empty());
 }
 
-/// Whoever gives a search up drops its stream: that must come to the turn although conditions take long and leave no row.
+/// Whoever gives a search up drops its stream: that must come to the turn although conditions take long and leave no
+/// row.
 #[test]
 fn a_scan_pauses_while_its_conditions_take_long() {
     const ROWS: usize = 9_000;

@@ -1,4 +1,5 @@
-//! Conditions on numbers and moments are decided row by row where statistics of pages tell nothing, and lose no row that matches.
+//! Conditions on numbers and moments are decided row by row where statistics of pages tell nothing, and lose no row
+//! that matches.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -67,8 +67,8 @@ fn an_older_copy_of_a_file_stays_unreadable() {
     scene.done("check", &["--rows"]);
 }
 
-/// Compaction writes people's rows into new files, and the old ones go an hour later. Their keys went nowhere: a copy of such a file showed
-/// somebody who was erased since.
+/// Compaction writes people's rows into new files, and the old ones go an hour later. Their keys went nowhere: a copy
+/// of such a file showed somebody who was erased since.
 #[test]
 fn a_copy_from_before_a_compaction_stays_unreadable_as_well() {
     let scene = Scene::with(&people(10));
@@ -93,8 +93,8 @@ fn a_copy_from_before_a_compaction_stays_unreadable_as_well() {
     assert_eq!(scene.resources().len(), 22);
 }
 
-/// The exchange of files was recorded and the process killed before it destroyed the keys: the record said that the erasure is over, and
-/// the key stayed.
+/// The exchange of files was recorded and the process killed before it destroyed the keys: the record said that the
+/// erasure is over, and the key stayed.
 #[test]
 fn the_next_writer_destroys_keys_that_a_killed_erasure_has_left() {
     let scene = Scene::with(&people(5));

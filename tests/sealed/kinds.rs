@@ -1,4 +1,5 @@
-//! What holds of open lakes holds of sealed ones: tests of other modules, run again in a process in which every lake is sealed.
+//! What holds of open lakes holds of sealed ones: tests of other modules, run again in a process in which every lake is
+//! sealed.
 
 use std::process::Command;
 

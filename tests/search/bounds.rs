@@ -1,4 +1,5 @@
-//! What a search may ask is bounded: what would take the server's stack or its hours is refused and says what there is too much of.
+//! What a search may ask is bounded: what would take the server's stack or its hours is refused and says what there is
+//! too much of.
 
 use super::corpus::{Corpus, corpus};
 

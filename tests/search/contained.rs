@@ -205,7 +205,8 @@ fn through_a_scope() {
     assert!(world.urls(&other, query).is_empty());
 }
 
-/// `patient` is what `subject` leads to if that is a Patient, wherever it lies; `:missing` and `_sort` knew of Patients outside only.
+/// `patient` is what `subject` leads to if that is a Patient, wherever it lies; `:missing` and `_sort` knew of Patients
+/// outside only.
 #[test]
 fn what_a_reference_inwards_is_of_counts_for_missing_and_order() {
     let world = world();

@@ -1,5 +1,5 @@
-//! Finer points of R4's search page over resources written down here: comparators, modifiers that do not fit, escapes, chains through
-//! many types, versions.
+//! Finer points of R4's search page over resources written down here: comparators, modifiers that do not fit, escapes,
+//! chains through many types, versions.
 
 use serde_json::{Value, json};
 

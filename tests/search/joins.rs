@@ -1,5 +1,6 @@
-//! Conditions on other resources and long lists of ids and people: what they are answered by (sets of ids, owners, dictionaries,
-//! indexes, the smaller side first) gives what reading every resource gives, and leads a patient's token to nobody else's rows.
+//! Conditions on other resources and long lists of ids and people: what they are answered by (sets of ids, owners,
+//! dictionaries, indexes, the smaller side first) gives what reading every resource gives, and leads a patient's token
+//! to nobody else's rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! A sort by date reads first what comes first and leaves unread what cannot: the page is the one that reading everything gives.
+//! A sort by date reads first what comes first and leaves unread what cannot: the page is the one that reading
+//! everything gives.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +21,8 @@ struct Records {
     _folder: tempfile::TempDir,
 }
 
-/// Five files of 2,500 Observations each, a few years of their own apart; every form in which a time can stand, and none.
+/// Five files of 2,500 Observations each, a few years of their own apart; every form in which a time can stand, and
+/// none.
 fn records() -> &'static Records {
     static RECORDS: OnceLock<Records> = OnceLock::new();
     RECORDS.get_or_init(imported)

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::brute::{numbers, stretches, texts};
 use super::corpus::{corpus, name};
 
-/// Checks that the resources of a sorted search stand in the order of `key`, whichever way, with ids deciding between equals.
+/// Checks that the resources of a sorted search stand in the order of `key`, whichever way, with ids deciding between
+/// equals.
 fn check<K: PartialOrd + std::fmt::Debug>(query: &str, descending: bool, key: impl Fn(&Value) -> Option<K>) {
     let Some(corpus) = corpus("search order") else { return };
     let sorted = corpus.all(&corpus.application(), query);

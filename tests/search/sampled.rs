@@ -38,7 +38,8 @@ fn sampled_data_is_found_by_its_bounds() {
         json!({"resourceType": "Observation", "id": "quantity", "status": "final", "code": {"text": "q"},
             "valueQuantity": {"value": 105, "unit": "mV", "system": UCUM, "code": "mV"}}),
     ]);
-    // plain: 99 to 107.5, factor: 110 to 130, turned: 94 to 98, below: up to 102, above: from 102, only-below: up to 95.
+    // plain: 99 to 107.5, factor: 110 to 130, turned: 94 to 98, below: up to 102, above: from 102, only-below: up to
+    // 95.
     for (value, expected) in [
         ("gt107", "plain factor above"),
         ("gt107.5", "factor above"),

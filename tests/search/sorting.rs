@@ -1,5 +1,5 @@
-//! `_sort` by every type of parameter, over the population and for one person: of several values the one that comes first decides,
-//! rows without a value come last either way, and equal ones stand in the order of their ids.
+//! `_sort` by every type of parameter, over the population and for one person: of several values the one that comes
+//! first decides, rows without a value come last either way, and equal ones stand in the order of their ids.
 
 use serde_json::{Value, json};
 

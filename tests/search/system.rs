@@ -92,8 +92,8 @@ fn sorted_types_are_merged() {
     );
 }
 
-/// Every type of R4 counted as a table that a condition leads to, whether anything was stored of it or not, and so two conditions on
-/// other resources were refused as too many.
+/// Every type of R4 counted as a table that a condition leads to, whether anything was stored of it or not, and so two
+/// conditions on other resources were refused as too many.
 #[test]
 fn conditions_on_other_resources_count_the_types_that_are_stored() {
     let Some(corpus) = corpus("conditions over all types") else {

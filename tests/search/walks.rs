@@ -1,5 +1,5 @@
-//! Walks over all pages of a search, forwards and back: every match once, in one order, whatever the page size; and tags of links
-//! that were not given out for the search.
+//! Walks over all pages of a search, forwards and back: every match once, in one order, whatever the page size; and
+//! tags of links that were not given out for the search.
 
 use std::sync::Arc;
 

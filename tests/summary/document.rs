@@ -117,7 +117,8 @@ fn the_text_of_records_is_written_through() {
     assert_eq!(person.summary().rows("results")[0][1], "1.50 g");
 }
 
-/// What a source wrote for people stood in the document as it came, and a viewer that trusts R4's rules would have run its scripts.
+/// What a source wrote for people stood in the document as it came, and a viewer that trusts R4's rules would have run
+/// its scripts.
 #[test]
 fn narratives_that_r4_does_not_admit_are_left_out() {
     let told = |id: &str, content: &str| {

@@ -1,5 +1,5 @@
-//! `$expunge` from the request to the receipt: what is answered, who may ask, what is hidden and when, what stops, and what is left on the
-//! disk.
+//! `$expunge` from the request to the receipt: what is answered, who may ask, what is hidden and when, what stops, and
+//! what is left on the disk.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -97,8 +97,8 @@ fn documents_of_the_consent_go_with_its_records() {
     goes_whole("riverbend", &["Organization", "DocumentReference", "Binary"], false);
 }
 
-/// A consent for an organization's records, which are of these types among others, is expunged; `has_generated`: rules of
-/// normalization make more of them.
+/// A consent for an organization's records, which are of these types among others, is expunged; `has_generated`: rules
+/// of normalization make more of them.
 fn goes_whole(organization: &str, types: &[&str], has_generated: bool) {
     let world = World::new(2, Mode::Live);
     world.payer.turn(organization, &json!({"attachments": ["pdf", "text"]}));
@@ -245,7 +245,8 @@ fn rows_in_files(world: &World, owner: i64) -> u64 {
     rows.sum()
 }
 
-/// What a receipt says of files is so on the disk: those that were replaced are gone, and what is named in their place has that sum.
+/// What a receipt says of files is so on the disk: those that were replaced are gone, and what is named in their place
+/// has that sum.
 fn check_files(world: &World, claims: &Value) {
     let data = world.server.folder().join("data");
     let files = claims["files"].as_array().unwrap();

@@ -1,4 +1,5 @@
-//! Somebody's way from an application through the pages of the service and of a source, back with a code, and to tokens.
+//! Somebody's way from an application through the pages of the service and of a source, back with a code, and to
+//! tokens.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -60,7 +61,8 @@ impl Journey {
         self.begun += 1;
     }
 
-    /// Goes until the application has its tokens, as often as that takes; gives the token endpoint's answer. Each page that is left is counted.
+    /// Goes until the application has its tokens, as often as that takes; gives the token endpoint's answer. Each page
+    /// that is left is counted.
     pub(super) fn tokens(&mut self, steps: &AtomicUsize) -> Value {
         let begun = Instant::now();
         loop {

@@ -1,4 +1,5 @@
-//! A service that is killed at random points while many people connect their sources, refresh their tokens and end their consents.
+//! A service that is killed at random points while many people connect their sources, refresh their tokens and end
+//! their consents.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;

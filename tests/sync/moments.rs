@@ -1,4 +1,5 @@
-//! A service that is killed at the moments between two things that belong together. A lock on one of its databases holds it there.
+//! A service that is killed at the moments between two things that belong together. A lock on one of its databases
+//! holds it there.
 
 use std::cell::RefCell;
 use std::sync::atomic::AtomicUsize;
@@ -330,8 +331,8 @@ fn killed_while_tokens_are_refreshed() {
     stage.finish(&[]);
 }
 
-/// A source whose refresh tokens are good once has given the next one to a service that is no more. What the patient granted there is
-/// lost then, which the job says, and the patient can grant it anew.
+/// A source whose refresh tokens are good once has given the next one to a service that is no more. What the patient
+/// granted there is lost then, which the job says, and the patient can grant it anew.
 #[test]
 fn killed_between_a_sources_renewal_and_its_commit() {
     let stage = Stage::new();

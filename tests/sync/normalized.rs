@@ -1,4 +1,5 @@
-//! What normalization makes of the records of a consent: resources from claims, and what its sources know of one another.
+//! What normalization makes of the records of a consent: resources from claims, and what its sources know of one
+//! another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -299,8 +300,8 @@ fn end_the_day(world: &World, once: &Connected) {
 const SECRETS: [&str; 4] = ["Zebulon", "555-0199", "Quokka", "Narwhal"];
 const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
 
-/// The first source knows a payer by its NPI, a telephone number, and what a code is called. The second one's records gain
-/// all of it: by an identifier, by a condition, by a contained copy, by a copy of the same NPI and by the code.
+/// The first source knows a payer by its NPI, a telephone number, and what a code is called. The second one's records
+/// gain all of it: by an identifier, by a condition, by a contained copy, by a copy of the same NPI and by the code.
 fn put_secrets(world: &World, once: &Connected, lasting: &Connected) {
     let user = world.payer.person(0).user;
     let organization = |id: &str, npi: &str, more: Value| {

@@ -1,5 +1,5 @@
-//! `$pdf` and `tabularium pdf` of synced records: documents that a sync brought are in the pages, for the patient, the application and
-//! the command alike, and nobody else's are.
+//! `$pdf` and `tabularium pdf` of synced records: documents that a sync brought are in the pages, for the patient, the
+//! application and the command alike, and nobody else's are.
 
 use serde_json::{Value, json};
 use tabularium::consent::Credential;
@@ -30,7 +30,8 @@ fn world(people: u64, kinds: &[&str]) -> World {
 /// What is taken of one attachment by a sync, where some stay at the source.
 const MOST: u64 = 16 << 10;
 
-/// What a sync left at the source is fetched when the pages are made; what does not come is told on the last page and in the headers.
+/// What a sync left at the source is fetched when the pages are made; what does not come is told on the last page and
+/// in the headers.
 #[test]
 fn what_stayed_at_the_source_is_fetched_for_the_pages() {
     let world = World::new(1, Mode::Live);
@@ -147,8 +148,8 @@ fn line(world: &World, person: u64) -> String {
     ))
 }
 
-/// Documents were read from Binaries with their bytes inside only, which no synced one has: each stood there as "not held here". The
-/// command showed none of a synced Patient's records at all.
+/// Documents were read from Binaries with their bytes inside only, which no synced one has: each stood there as "not
+/// held here". The command showed none of a synced Patient's records at all.
 #[test]
 fn documents_that_a_sync_brought_are_in_the_pages() {
     let world = world(1, &KINDS);

@@ -1,4 +1,5 @@
-//! Sources that want more than they are given: the access of others, other people's rows, the service's disk and memory.
+//! Sources that want more than they are given: the access of others, other people's rows, the service's disk and
+//! memory.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! The program as a process of its own, which is killed and started again, and what has to be true of what it leaves behind.
+//! The program as a process of its own, which is killed and started again, and what has to be true of what it leaves
+//! behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
@@ -207,8 +208,8 @@ pub(super) fn consents(world: &World) -> Vec<(Consent, Option<Authorization>)> {
     ids.map(Result::unwrap).map(consent).collect()
 }
 
-/// Looks at what is stored when all work is done: whose flow came to its end has all that the source has, once, and others have nothing;
-/// no look that was taken meanwhile saw a part of that.
+/// Looks at what is stored when all work is done: whose flow came to its end has all that the source has, once, and
+/// others have nothing; no look that was taken meanwhile saw a part of that.
 pub(super) fn check_records(world: &World, looks: &[Seen]) {
     world.lake().refresh().unwrap();
     let rows = versions(world.lake());
@@ -271,7 +272,8 @@ pub(super) fn check_records(world: &World, looks: &[Seen]) {
     }
 }
 
-/// Looks at what an ended service has left on disk, once the next writer has tidied up: what the lake has, and nothing else.
+/// Looks at what an ended service has left on disk, once the next writer has tidied up: what the lake has, and nothing
+/// else.
 pub(super) fn check_files(world: &World) {
     drop(world.lake().writer().unwrap());
     world.lake().refresh().unwrap();

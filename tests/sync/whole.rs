@@ -1,5 +1,5 @@
-//! A sync brings all that the source has of a person, and nothing else: as it was but for ids, references and marks, and with what
-//! normalization adds.
+//! A sync brings all that the source has of a person, and nothing else: as it was but for ids, references and marks,
+//! and with what normalization adds.
 
 use std::collections::BTreeMap;
 

@@ -410,8 +410,8 @@ impl World {
         answer.json()["total"].as_u64().unwrap()
     }
 
-    /// `Type/id` of what a source has for one of its patients: the patient's own records as far as access reaches, and those of nobody that
-    /// they lead to.
+    /// `Type/id` of what a source has for one of its patients: the patient's own records as far as access reaches, and
+    /// those of nobody that they lead to.
     pub(super) fn names_at(&self, organization: &str, patient: &str, token: &str) -> BTreeSet<String> {
         let all = self.records_at(organization, patient, token);
         let all: BTreeMap<String, Value> = all.into_iter().map(|record| (named(&record), record)).collect();

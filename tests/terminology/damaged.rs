@@ -182,7 +182,8 @@ fn a_file_that_was_cut_off_at_a_lines_end_does_not_replace_a_whole_table() {
     assert!(said.contains("3 of the 3 National Drug Codes"), "{said}");
 }
 
-/// What follows a quotation mark that nobody closes is one record, and was read into memory whole. So was a table in XML.
+/// What follows a quotation mark that nobody closes is one record, and was read into memory whole. So was a table in
+/// XML.
 #[test]
 fn records_and_tables_without_an_end_are_refused_with_their_line() {
     let world = World::new();

@@ -1,5 +1,5 @@
-//! Terminology as publishers ship it: files in their layouts, made by hand, become tables beside the lake, which commands, searches and
-//! a running server use.
+//! Terminology as publishers ship it: files in their layouts, made by hand, become tables beside the lake, which
+//! commands, searches and a running server use.
 
 mod damaged;
 mod drugs;

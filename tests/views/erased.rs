@@ -54,8 +54,8 @@ fn ids_of(ty: &str) -> Value {
     json!({"resource": ty, "select": [{"column": [{"name": "id", "path": "id"}]}]})
 }
 
-/// What a view was planned over is read as it was: data files, deletions, and whom a person's records refer to. If the process hears
-/// of the erasure in time, the rows that are being erased are left out.
+/// What a view was planned over is read as it was: data files, deletions, and whom a person's records refer to. If the
+/// process hears of the erasure in time, the rows that are being erased are left out.
 #[test]
 fn a_view_that_was_planned_reads_files_that_are_gone() {
     for hears in [false, true] {

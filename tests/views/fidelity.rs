@@ -1,4 +1,5 @@
-//! Values come out as they went in: every digit, precision and offset, from files and from a lake, in every format of text.
+//! Values come out as they went in: every digit, precision and offset, from files and from a lake, in every format of
+//! text.
 
 use std::path::Path;
 use std::process::Command;

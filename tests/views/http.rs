@@ -324,8 +324,8 @@ fn parameters_stand_in_the_body_or_in_the_query() {
     );
 }
 
-/// A page link followed by posting the same body again gives the next page of the first page's snapshot: nothing is shown twice
-/// and nothing is left out, whatever was imported, changed or merged in between.
+/// A page link followed by posting the same body again gives the next page of the first page's snapshot: nothing is
+/// shown twice and nothing is left out, whatever was imported, changed or merged in between.
 #[test]
 fn pages_stay_whole_while_records_come_in() {
     let server = server();

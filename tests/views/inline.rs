@@ -1,4 +1,5 @@
-//! `$run` over resources that come with the request: which of them, whose, since when, page by page; nothing of the lake.
+//! `$run` over resources that come with the request: which of them, whose, since when, page by page; nothing of the
+//! lake.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Views in the words of analysts, who write JSON's names: `valueCoding`, `servicedDate`, `resourceType`. Three of the kind that
-//! quickstarts show, through the program over real records, against what the JSON says.
+//! Views in the words of analysts, who write JSON's names: `valueCoding`, `servicedDate`, `resourceType`. Three of the
+//! kind that quickstarts show, through the program over real records, against what the JSON says.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,6 +1,7 @@
-//! A second evaluator of views, over JSON and as plain as the specification's algorithm: rows as maps, nested loops. It knows the
-//! paths that the generated views are made of. Views and resources are generated for what contains itself, a
-//! QuestionnaireResponse, and what the engine gives, from files and from a lake in every text format, must be what this one gives.
+//! A second evaluator of views, over JSON and as plain as the specification's algorithm: rows as maps, nested loops. It
+//! knows the paths that the generated views are made of. Views and resources are generated for what contains itself, a
+//! QuestionnaireResponse, and what the engine gives, from files and from a lake in every text format, must be what this
+//! one gives.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -221,8 +221,8 @@ fn the_plan_says_what_the_scan_decides() {
     "#]].assert_eq(&explained);
 }
 
-/// The page of a list with as many missing values as rows was taken for empty (its writer says so), and the values that are
-/// there were not found.
+/// The page of a list with as many missing values as rows was taken for empty (its writer says so), and the values that
+/// are there were not found.
 #[test]
 fn a_page_of_lists_with_as_many_nulls_as_rows_has_values() {
     let names = json!([{"family": "Aulus"}, {"text": "A"}]);

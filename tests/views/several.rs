@@ -1,5 +1,5 @@
-//! Several views over one scan: each gives what it gives alone, whatever becomes of the others, and the plan shows what they
-//! share.
+//! Several views over one scan: each gives what it gives alone, whatever becomes of the others, and the plan shows what
+//! they share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -131,7 +131,8 @@ fn beginning(stream: &mut TcpStream, least: usize) -> String {
     String::from_utf8_lossy(&read).into_owned()
 }
 
-/// One view at a time is allowed, so whether the first is still at work can be seen from outside: the next is turned away.
+/// One view at a time is allowed, so whether the first is still at work can be seen from outside: the next is turned
+/// away.
 #[test]
 fn an_answer_begins_before_the_scan_ends_and_a_client_that_hangs_up_stops_it() {
     let server = flood(Limits {

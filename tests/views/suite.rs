@@ -1,4 +1,5 @@
-//! The official SQL on FHIR suite, over resources in memory and over lakes. `harness::report` says how to have the results in a file.
+//! The official SQL on FHIR suite, over resources in memory and over lakes. `harness::report` says how to have the
+//! results in a file.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -19,8 +19,8 @@ pub(super) struct Of {
 
 /// Register a redirect URI, to which authorization codes may be sent
 ///
-/// It has to be the very letters that the application sends: https, http on a loopback address (whose port may then be any), or a
-/// scheme of its own with a dot, as com.example.app:/callback.
+/// It has to be the very letters that the application sends: https, http on a loopback address (whose port may then be
+/// any), or a scheme of its own with a dot, as com.example.app:/callback.
 #[derive(Debug, clap::Args)]
 pub(super) struct RedirectArgs {
     #[command(flatten)]

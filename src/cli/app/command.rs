@@ -5,7 +5,8 @@ use clap::Subcommand;
 use super::{applicants, change, create, keys, list};
 use crate::cli::failure::Failure;
 
-/// Register applications, and say what is theirs: keys, redirect URIs, origins, how often their patients' records are fetched
+/// Register applications, and say what is theirs: keys, redirect URIs, origins, how often their patients' records are
+/// fetched
 ///
 /// A running server takes changes up within a second.
 #[derive(Debug, clap::Args)]

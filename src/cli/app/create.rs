@@ -1,4 +1,5 @@
-//! `app create`: an application with its keys, whose secrets are shown this once; and tokens by which applications register themselves.
+//! `app create`: an application with its keys, whose secrets are shown this once; and tokens by which applications
+//! register themselves.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,8 @@ use crate::consent::{Actor, NewApplication, REGISTRATION_SECONDS, SyncFrequency}
 
 /// Register an application, and print its key pairs for test and live mode
 ///
-/// The secret keys are shown this once only: the store keeps no more than their digests. The folder is made if there is none.
+/// The secret keys are shown this once only: the store keeps no more than their digests. The folder is made if there is
+/// none.
 ///
 /// Exit codes: 0 registered; 2 an address may not be registered, or the id is taken; 1 another failure.
 #[derive(Debug, clap::Args)]
@@ -25,7 +27,8 @@ pub(super) struct Args {
     /// By which commands name it [default: made from the name]
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Where authorization codes may be sent; may be repeated. https, http on loopback addresses, or a scheme of its own with a dot
+    /// Where authorization codes may be sent; may be repeated. https, http on loopback addresses, or a scheme of its
+    /// own with a dot
     #[arg(long = "redirect-uri", value_name = "URI")]
     redirect_uris: Vec<String>,
     /// Whose pages may hold the link component, as https://app.example; may be repeated
@@ -41,8 +44,8 @@ pub(super) struct Args {
 
 /// Print an initial access token, by which one application may register itself for live mode
 ///
-/// It is sent as `Authorization: Bearer ...` to /oauth/register, within a week, once. Without one applications may register for test
-/// mode only.
+/// It is sent as `Authorization: Bearer ...` to /oauth/register, within a week, once. Without one applications may
+/// register for test mode only.
 #[derive(Debug, clap::Args)]
 pub(super) struct TokenArgs {
     /// The data folder

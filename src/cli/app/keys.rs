@@ -15,8 +15,8 @@ pub(super) const SHOWN_ONCE: &str = "Secret keys are shown this once only.";
 
 /// Make a new key pair for one mode
 ///
-/// The present one begins nothing any more: at once, or after the hours that are given for putting the new one in place. Tokens
-/// that were given out with it stay good, and refresh tokens go on with the new one.
+/// The present one begins nothing any more: at once, or after the hours that are given for putting the new one in
+/// place. Tokens that were given out with it stay good, and refresh tokens go on with the new one.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The application's id

@@ -54,8 +54,8 @@ pub(super) struct Args {
     /// Whether it gives live or test records
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
-    /// How its patients authorize: oauth; credentials (a patient portal, which they sign in to each time); ial1 or ial2 (a place without
-    /// such a page, found by a record locator)
+    /// How its patients authorize: oauth; credentials (a patient portal, which they sign in to each time); ial1 or ial2
+    /// (a place without such a page, found by a record locator)
     #[arg(long = "type", value_name = "TYPE", value_parser = authorization_type, default_value = "oauth")]
     ty: AuthorizationType,
     /// Whether access lasts without the patient [default: what the source says; never at a portal]
@@ -73,8 +73,8 @@ pub(super) struct Args {
     /// The system of the identifiers that its records get [default: its FHIR base]
     #[arg(long, value_name = "URI")]
     identifier_system: Option<String>,
-    /// Address beside its FHIR base under which its further pages are, where its pages lead out of the base; may be repeated. The patient's
-    /// access is shown there as well
+    /// Address beside its FHIR base under which its further pages are, where its pages lead out of the base; may be
+    /// repeated. The patient's access is shown there as well
     #[arg(long = "pages-at", value_name = "URL")]
     pages_at: Vec<String>,
     /// Address of its token endpoint, where that is at another origin than its FHIR base: the service's secret is sent

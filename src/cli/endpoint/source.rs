@@ -69,7 +69,8 @@ impl Found {
             .collect()
     }
 
-    /// Scopes to ask for. Who the patient is comes with an ID token where the source does not say it beside the access token.
+    /// Scopes to ask for. Who the patient is comes with an ID token where the source does not say it beside the access
+    /// token.
     pub(super) fn scope(&self, lasting: bool) -> String {
         let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
         let Configuration {

@@ -10,16 +10,16 @@ use crate::fhirpath::{CompileOptions, Constant, Expr, ExprKind, parse};
 
 /// Evaluate a FHIRPath expression over resources
 ///
-/// Over a file that holds one resource the result is a JSON array of {type, value}. Over NDJSON, folders, several files or a
-/// lake it is a line of JSON for each resource: {"resource": "Patient/p", "result": [...]}, or "error" in place of "result".
-/// Of files that hold resources of many types those are asked whose type has what the expression names, unless --type says
-/// which; a Bundle among them stands for its entries too. Resources are read one after the other, whatever their number.
-/// Without any input it is evaluated once, over nothing.
+/// Over a file that holds one resource the result is a JSON array of {type, value}. Over NDJSON, folders, several files
+/// or a lake it is a line of JSON for each resource: {"resource": "Patient/p", "result": [...]}, or "error" in place of
+/// "result". Of files that hold resources of many types those are asked whose type has what the expression names,
+/// unless --type says which; a Bundle among them stands for its entries too. Resources are read one after the other,
+/// whatever their number. Without any input it is evaluated once, over nothing.
 ///
 /// Examples: tabularium fhirpath "name.where(use = 'official').given" --input patient.json, tabularium fhirpath "1 + 1"
 ///
-/// Exit codes: 0 done; 2 the expression is faulty or a path cannot be read; 3 done, but the expression was in error over some
-/// resources, or something in the input was refused, or it costs more work than one may; 1 another failure.
+/// Exit codes: 0 done; 2 the expression is faulty or a path cannot be read; 3 done, but the expression was in error
+/// over some resources, or something in the input was refused, or it costs more work than one may; 1 another failure.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("source").args(["data", "input"])))]
 pub(in crate::cli) struct Args {
@@ -44,12 +44,14 @@ pub(in crate::cli) struct Args {
     /// Read the lake as this patient would: their records and what those refer to
     #[arg(long, value_name = "ID", conflicts_with = "input")]
     pub(super) patient: Option<String>,
-    /// A value for %NAME: a FHIRPath literal (5, @2024-01, 'text', 4 'mg', true), or else a text; may be given several times
+    /// A value for %NAME: a FHIRPath literal (5, @2024-01, 'text', 4 'mg', true), or else a text; may be given several
+    /// times
     #[arg(long, value_name = "NAME=VALUE", value_parser = constant)]
     constant: Vec<(String, Constant)>,
     #[command(flatten)]
     terminology: TerminologyArgument,
-    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of otherwise
+    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of
+    /// otherwise
     #[arg(long)]
     strict: bool,
     /// So many resources at most

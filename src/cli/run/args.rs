@@ -12,17 +12,18 @@ use crate::views::Format;
 
 /// Tabulate records by ViewDefinitions (SQL on FHIR)
 ///
-/// Reads a lake, or, with --input, NDJSON (plain or gzip), Bundles, single resources and folders of these, leaving no lake
-/// behind. Rows come in the order of the resources and are written as they are computed. Values keep the form they were
-/// written in: decimals their digits, dates their precision and zone. A list is a JSON array, in CSV too.
+/// Reads a lake, or, with --input, NDJSON (plain or gzip), Bundles, single resources and folders of these, leaving no
+/// lake behind. Rows come in the order of the resources and are written as they are computed. Values keep the form they
+/// were written in: decimals their digits, dates their precision and zone. A list is a JSON array, in CSV too.
 ///
 /// Several views, given as files or with --views, go to the folder --out, one file each, named after the view's file:
-/// blood-pressure.view.json becomes blood-pressure.csv. Views of one resource type share one scan of the lake; files are read
-/// once for all of them. A file appears under its name when it is whole.
+/// blood-pressure.view.json becomes blood-pressure.csv. Views of one resource type share one scan of the lake; files
+/// are read once for all of them. A file appears under its name when it is whole.
 ///
-/// Exit codes: 0 done; 2 a view is faulty or a path cannot be read, or not to its end: faulty views are named before anything
-/// is written, and of a view that fails over the data nothing is left, while the others are written; 3 written, but something
-/// in the input was refused, or a view costs more work, rows or text than one may, and nothing is left of it; 1 another failure.
+/// Exit codes: 0 done; 2 a view is faulty or a path cannot be read, or not to its end: faulty views are named before
+/// anything is written, and of a view that fails over the data nothing is left, while the others are written; 3
+/// written, but something in the input was refused, or a view costs more work, rows or text than one may, and nothing
+/// is left of it; 1 another failure.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("source").required(true).args(["data", "input"])))]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["view", "views"])))]
@@ -67,7 +68,8 @@ pub(in crate::cli) struct Args {
     /// Leave out the line that names the columns (CSV)
     #[arg(long)]
     no_header: bool,
-    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of otherwise
+    /// Refuse JSON's names (valueCoding, resourceType) where FHIRPath has others, which are taken and warned of
+    /// otherwise
     #[arg(long)]
     pub(super) strict: bool,
     /// Print the plan over a lake instead of running it: what is read, and which views share a scan

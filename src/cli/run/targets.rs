@@ -1,4 +1,5 @@
-//! Which views are run, and where the rows of each go. All that can be told to be wrong before a row is read is found here.
+//! Which views are run, and where the rows of each go. All that can be told to be wrong before a row is read is found
+//! here.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

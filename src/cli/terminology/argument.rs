@@ -8,7 +8,8 @@ use crate::terminology::{Terminology, TerminologyError};
 
 #[derive(Debug, Default, clap::Args)]
 pub(in crate::cli) struct TerminologyArgument {
-    /// A file or folder of ValueSets and CodeSystems (JSON, NDJSON, Bundles) for memberOf(), subsumes() and subsumedBy()
+    /// A file or folder of ValueSets and CodeSystems (JSON, NDJSON, Bundles) for memberOf(), subsumes() and
+    /// subsumedBy()
     #[arg(long, value_name = "FILE_OR_DIR")]
     terminology: Option<PathBuf>,
 }

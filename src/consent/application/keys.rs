@@ -62,8 +62,8 @@ impl Store {
         })
     }
 
-    /// Makes new keys for a mode. The present ones begin nothing any more after `grace` seconds, in which an application can be given
-    /// the new ones.
+    /// Makes new keys for a mode. The present ones begin nothing any more after `grace` seconds, in which an
+    /// application can be given the new ones.
     pub fn rotate_keys(&self, application: &str, mode: Mode, grace: i64, actor: Actor) -> Result<NewKeys, Error> {
         let now = self.clock().now();
         self.write(|transaction| {

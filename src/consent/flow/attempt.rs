@@ -1,5 +1,5 @@
-//! A redirect to a source or identity provider, known by the digest of its `state`. It is good for one return, into the session
-//! that left, from where that session was sent.
+//! A redirect to a source or identity provider, known by the digest of its `state`. It is good for one return, into the
+//! session that left, from where that session was sent.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -47,7 +47,8 @@ impl Store {
     }
 
     /// Takes up an attempt for the session of `key`, which waits from now on for what comes of it. It can be taken up
-    /// once, and only from where the patient was sent: an answer of one source is never taken for another's (RFC 9700, section 4.4).
+    /// once, and only from where the patient was sent: an answer of one source is never taken for another's (RFC 9700,
+    /// section 4.4).
     pub fn take_attempt(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<(Flow, Attempt), FlowError> {
         let digest = secret::digest(state);
         let (flow, authorization, sealed) = self.step_flow(key, |transaction, now, flow| {

@@ -1,5 +1,5 @@
-//! What an application asked for when it sent a patient into the flow, checked. It is kept with the session, so that every later
-//! step goes by it.
+//! What an application asked for when it sent a patient into the flow, checked. It is kept with the session, so that
+//! every later step goes by it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! A browser on its way through the flow, known by the digest of its cookie; and the one way in which anything of it changes.
+//! A browser on its way through the flow, known by the digest of its cookie; and the one way in which anything of it
+//! changes.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -172,7 +173,8 @@ impl Flow {
 }
 
 impl Store {
-    /// Begins a flow: a consent in the state CREATED, and the session of the browser that came. Both are forgotten if it shows no page.
+    /// Begins a flow: a consent in the state CREATED, and the session of the browser that came. Both are forgotten if
+    /// it shows no page.
     pub fn begin_flow(
         &self,
         client: &Client,
@@ -238,7 +240,8 @@ impl Store {
         }
     }
 
-    /// Takes a step in one transaction: what `work` changes in the session and around it is written with it, or not at all.
+    /// Takes a step in one transaction: what `work` changes in the session and around it is written with it, or not at
+    /// all.
     pub(super) fn step_flow<T>(
         &self,
         key: SessionKey,

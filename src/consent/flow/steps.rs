@@ -1,5 +1,5 @@
-//! The steps between the beginning of a flow and its end. Each is one transaction; a form that belongs to an older page changes
-//! nothing.
+//! The steps between the beginning of a flow and its end. Each is one transaction; a form that belongs to an older page
+//! changes nothing.
 
 use rusqlite::Transaction;
 
@@ -97,7 +97,8 @@ impl Store {
         })
     }
 
-    /// Takes down what the patient says of themselves, and waits for a search by it. Gives the turn that the answer is for.
+    /// Takes down what the patient says of themselves, and waits for a search by it. Gives the turn that the answer is
+    /// for.
     pub fn take_details(&self, key: SessionKey, details: Details) -> Result<u64, FlowError> {
         self.step_flow(key, |_, now, flow| {
             if !matches!(flow.progress.step, Step::Details { .. }) {
@@ -129,8 +130,9 @@ impl Store {
         })
     }
 
-    /// A window is opened beside the frame that stood at this turn. The turn goes on by it, so that what opened one window opens no other;
-    /// an earlier window is forgotten. Gives what the window is known by from now on, and the session.
+    /// A window is opened beside the frame that stood at this turn. The turn goes on by it, so that what opened one
+    /// window opens no other; an earlier window is forgotten. Gives what the window is known by from now on, and the
+    /// session.
     pub fn open_window(&self, key: SessionKey, turn: u64) -> Result<(String, Flow), FlowError> {
         let cookie = secret::random("")?;
         let flow = self.step_flow(key, |_, _, flow| {
@@ -146,7 +148,8 @@ impl Store {
         Ok((cookie, flow))
     }
 
-    /// The patient is sent to a source. `state` is known to the browser and the source only, `verifier` to nobody outside.
+    /// The patient is sent to a source. `state` is known to the browser and the source only, `verifier` to nobody
+    /// outside.
     pub fn depart(&self, key: SessionKey, to: &Departure<'_>, state: &str, verifier: &[u8]) -> Result<(), FlowError> {
         let sealed = self.seal_verifier(state, verifier)?;
         self.step_flow(key, |transaction, now, flow| {
@@ -223,7 +226,8 @@ impl Store {
         })
     }
 
-    /// An identity is verified, and these places hold records of the person. It is the answer to who was asked at a turn.
+    /// An identity is verified, and these places hold records of the person. It is the answer to who was asked at a
+    /// turn.
     pub fn identified(
         &self,
         key: SessionKey,
@@ -249,8 +253,8 @@ impl Store {
         })
     }
 
-    /// The patient agrees that places are connected, and waits for it. Gives the authorizations, which are AUTHORIZING from now on, for each of
-    /// `chosen` that was found and is not connected yet.
+    /// The patient agrees that places are connected, and waits for it. Gives the authorizations, which are AUTHORIZING
+    /// from now on, for each of `chosen` that was found and is not connected yet.
     pub fn connect_places(
         &self,
         key: SessionKey,
@@ -307,8 +311,8 @@ impl Store {
         })
     }
 
-    /// A source did not grant access. What came back from where the patient was sent shows as trouble with that source; of places that
-    /// are connected for the patient the hub tells.
+    /// A source did not grant access. What came back from where the patient was sent shows as trouble with that source;
+    /// of places that are connected for the patient the hub tells.
     pub fn source_failed(&self, key: SessionKey, id: &str, trouble: Trouble) -> Result<(), FlowError> {
         self.step_flow(key, |transaction, now, flow| {
             let mut authorization = authorizing(transaction, flow, id)?;
@@ -348,8 +352,8 @@ fn found(flow: &mut Flow, mut places: Vec<Place>) {
     flow.progress.go(step);
 }
 
-/// An authorization of this session whose source was asked and has not answered yet. A patient who went elsewhere meanwhile has
-/// left it.
+/// An authorization of this session whose source was asked and has not answered yet. A patient who went elsewhere
+/// meanwhile has left it.
 pub(super) fn authorizing(transaction: &Transaction<'_>, flow: &Flow, id: &str) -> Result<Authorization, FlowError> {
     Authorization::get(transaction, id)?
         .filter(|one| one.consent == flow.consent.id && one.state == AuthorizationState::Authorizing)

@@ -1,5 +1,5 @@
-//! Authorization codes and public tokens: what the end of the flow gives to the application, to be exchanged once within half an
-//! hour. The store keeps their digests.
+//! Authorization codes and public tokens: what the end of the flow gives to the application, to be exchanged once
+//! within half an hour. The store keeps their digests.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -139,7 +139,8 @@ fn insert(
 }
 
 impl Store {
-    /// Makes an authorization code for a consent with an authorized source, which is finished by it; its text is kept nowhere.
+    /// Makes an authorization code for a consent with an authorized source, which is finished by it; its text is kept
+    /// nowhere.
     pub fn issue_code(&self, new: &NewCode<'_>) -> Result<String, Error> {
         let now = self.clock().now();
         self.write(|transaction| {

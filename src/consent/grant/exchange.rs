@@ -1,5 +1,5 @@
-//! The exchange of a code or public token for the first tokens of a family: the consent and its sources become EXCHANGED, and each
-//! source gets a sync job.
+//! The exchange of a code or public token for the first tokens of a family: the consent and its sources become
+//! EXCHANGED, and each source gets a sync job.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine;
@@ -51,7 +51,8 @@ pub(super) enum Outcome {
 }
 
 impl Tokens {
-    /// Exchanges an authorization code. A code that comes again is refused, and after a moment ends the tokens that it gave.
+    /// Exchanges an authorization code. A code that comes again is refused, and after a moment ends the tokens that it
+    /// gave.
     pub fn exchange_code(
         &self,
         caller: &Caller,

@@ -1,5 +1,5 @@
-//! Families: the access and refresh tokens that descend from one exchange. Of a family one refresh token is good at a time, and what
-//! ends the family ends every token in it.
+//! Families: the access and refresh tokens that descend from one exchange. Of a family one refresh token is good at a
+//! time, and what ends the family ends every token in it.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -73,8 +73,8 @@ impl RefreshToken {
     }
 }
 
-/// Adds the next refresh token of a family, and with it moves the end of the consent's refresh window. Gives the token with the seconds
-/// it lives. A public client is one that showed no secret key.
+/// Adds the next refresh token of a family, and with it moves the end of the consent's refresh window. Gives the token
+/// with the seconds it lives. A public client is one that showed no secret key.
 pub(super) fn add_refresh_token(
     connection: &Connection,
     now: i64,

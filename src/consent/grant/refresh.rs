@@ -20,13 +20,14 @@ use crate::consent::token::Tokens;
 pub enum Resync {
     /// It only gives tokens.
     Never,
-    /// Sources that may be used many times are synced again, and those whose first records did not come are tried again.
+    /// Sources that may be used many times are synced again, and those whose first records did not come are tried
+    /// again.
     Multiple,
 }
 
 impl Tokens {
-    /// Uses a refresh token. One that comes again is refused, and after a moment ends its family. Without a caller it must be a public
-    /// client's own, which RFC 6749 (section 6) lets refresh without naming itself.
+    /// Uses a refresh token. One that comes again is refused, and after a moment ends its family. Without a caller it
+    /// must be a public client's own, which RFC 6749 (section 6) lets refresh without naming itself.
     pub fn refresh(&self, caller: Option<&Caller>, token: &str, resync: Resync) -> Result<Granted, GrantError> {
         self.grant(|connection, now| {
             let token = RefreshToken::find(connection, token)?.ok_or(GrantError::RefreshToken)?;
@@ -118,7 +119,8 @@ impl Tokens {
     }
 }
 
-/// A source that may be used many times was refreshed; where its records are wanted anew, and none are on their way, a job is made.
+/// A source that may be used many times was refreshed; where its records are wanted anew, and none are on their way, a
+/// job is made.
 fn again(connection: &Connection, now: i64, authorization: &Authorization, resync: Resync) -> Result<(), Error> {
     if authorization.usage != Usage::Multiple || authorization.state != AuthorizationState::Exchanged {
         return Ok(());

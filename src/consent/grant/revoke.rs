@@ -1,4 +1,5 @@
-//! Revoking over the link API, where one call ends every link of the same user to the same endpoints. Revoking one consent is a move.
+//! Revoking over the link API, where one call ends every link of the same user to the same endpoints. Revoking one
+//! consent is a move.
 
 use rusqlite::{Connection, params};
 
@@ -19,8 +20,8 @@ pub struct Revoked {
 }
 
 impl Store {
-    /// Revokes a consent, and of the same user's other consents to the same application in the same mode what is of the same endpoints.
-    /// A consent without anything left is revoked with it.
+    /// Revokes a consent, and of the same user's other consents to the same application in the same mode what is of the
+    /// same endpoints. A consent without anything left is revoked with it.
     pub fn revoke_links(&self, consent: &str) -> Result<Revoked, Error> {
         let now = self.clock().now();
         let revoked = self.write(|transaction| {

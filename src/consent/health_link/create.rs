@@ -54,7 +54,8 @@ pub enum LinkRefusal {
 }
 
 impl Store {
-    /// The terms of a link that would be made now; `None` where there is no such consent any more, or none of its records.
+    /// The terms of a link that would be made now; `None` where there is no such consent any more, or none of its
+    /// records.
     pub fn link_terms(&self, consent: &str) -> Result<Option<LinkTerms>, Error> {
         let now = self.clock().now();
         self.read(|connection| terms(connection, consent, now))

@@ -1,5 +1,5 @@
-//! Functions: their input, their arguments and what they yield; and what is written like a function but is resolved as something
-//! else.
+//! Functions: their input, their arguments and what they yield; and what is written like a function but is resolved as
+//! something else.
 
 use super::steps::{children, of_type};
 use super::{Compiler, Resolved, Scope, json_names, root_shape};
@@ -147,9 +147,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// The projection of `repeat`: resolved for the input's types and for those that it yields itself, until no more come. How
-    /// deep the data nest is not known, so everything below what it yields is read. What leads on from some of the types need not
-    /// from others (`repeat(item | answer)`): a name is a mistake if none of them has it.
+    /// The projection of `repeat`: resolved for the input's types and for those that it yields itself, until no more
+    /// come. How deep the data nest is not known, so everything below what it yields is read. What leads on from some
+    /// of the types need not from others (`repeat(item | answer)`): a name is a mistake if none of them has it.
     fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut over = input.clone();
         let lenient = std::mem::replace(&mut self.lenient, true);

@@ -1,5 +1,5 @@
-//! Syntax tree to resolved program: every name becomes a column of R4, a constant or a function, with the types that its items
-//! may have. What cannot be is refused here, with its place; what is found later is a row's error.
+//! Syntax tree to resolved program: every name becomes a column of R4, a constant or a function, with the types that
+//! its items may have. What cannot be is refused here, with its place; what is found later is a row's error.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,8 @@ mod steps;
 
 type Resolved = Result<(Node, Shape), FhirPathError>;
 
-/// How many parts of an expression are resolved at most. `repeat` and `aggregate` resolve their arguments more than once, so
-/// that nesting them multiplies the work.
+/// How many parts of an expression are resolved at most. `repeat` and `aggregate` resolve their arguments more than
+/// once, so that nesting them multiplies the work.
 const MAX_WORK: usize = 20_000;
 /// A step from as many kinds of items counts as one more part.
 const SOURCES_PER_WORK: usize = 8;
@@ -39,7 +39,8 @@ pub(super) fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) ->
 pub(super) struct Shapes(HashMap<usize, Shape>);
 
 impl Shapes {
-    /// What is known of a part of the tree that was resolved; `None` for parts that are no expressions, such as a type's name.
+    /// What is known of a part of the tree that was resolved; `None` for parts that are no expressions, such as a
+    /// type's name.
     pub(super) fn of(&self, part: &Expr) -> Option<&Shape> {
         self.0.get(&std::ptr::from_ref(part).addr())
     }

@@ -1,5 +1,5 @@
-//! Whether items are taken by their place where nothing says in which order they come: `children().skip(1)`. Decided on the
-//! syntax tree alone, for callers that ask for it.
+//! Whether items are taken by their place where nothing says in which order they come: `children().skip(1)`. Decided on
+//! the syntax tree alone, for callers that ask for it.
 
 use crate::fhirpath::ast::{Expr, ExprKind, Operator};
 use crate::fhirpath::error::{FhirPathError, Places};

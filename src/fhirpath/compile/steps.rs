@@ -42,8 +42,8 @@ impl Compiler<'_> {
         self.step(on, &shape, name, at)
     }
 
-    /// The shape, if its columns are few enough to be told apart: types that contain themselves multiply them with each step. Of
-    /// more, everything below them is read, and only their types are told apart.
+    /// The shape, if its columns are few enough to be told apart: types that contain themselves multiply them with each
+    /// step. Of more, everything below them is read, and only their types are told apart.
     pub(super) fn bounded<'s>(&mut self, shape: &'s Shape) -> Cow<'s, Shape> {
         if shape.sources.len() <= MAX_COLUMNS {
             return Cow::Borrowed(shape);
@@ -143,7 +143,8 @@ impl Compiler<'_> {
         })
     }
 
-    /// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically but for abstract contexts.
+    /// `Patient` in `Patient.name`: the context if it is one. Whether it is, is known statically but for abstract
+    /// contexts.
     fn type_prefix(&self, this: &Shape, ty: TypeId, at: Position) -> Resolved {
         let test = TypeTest {
             fhir: Some(ty),

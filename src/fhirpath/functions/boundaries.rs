@@ -80,8 +80,8 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
     })
 }
 
-/// Half a unit of the last digit below or above. To fewer digits than that has, what lies farther from zero than the value is
-/// rounded and what lies nearer is cut, as HL7's suite has it.
+/// Half a unit of the last digit below or above. To fewer digits than that has, what lies farther from zero than the
+/// value is rounded and what lies nearer is cut, as HL7's suite has it.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
     if !(0..=MOST_DECIMALS).contains(&precision) {

@@ -161,9 +161,11 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 
 /// The work that a column is which items lie in.
 const WORK_OF_COLUMN: usize = 32;
-/// How often `repeatAll` and `descendants` go on from what they found: nothing else ends the former where items lead to themselves.
+/// How often `repeatAll` and `descendants` go on from what they found: nothing else ends the former where items lead to
+/// themselves.
 const MAX_ROUNDS: usize = 1000;
-/// No record is nested as deep: what goes on beyond makes its items itself, and each round goes through all of them again.
+/// No record is nested as deep: what goes on beyond makes its items itself, and each round goes through all of them
+/// again.
 const DEPTH_OF_DATA: usize = 100;
 /// How many items may be gone through beyond that.
 const MAX_AGAIN: usize = 1 << 22;
@@ -253,7 +255,8 @@ fn compact(total: &Collection, current: &Collection) -> Collection {
     total.take(Offsets::list(offsets), places)
 }
 
-/// Orders each row's items by the keys; items without a key come first either way, items that cannot be compared keep their order.
+/// Orders each row's items by the keys; items without a key come first either way, items that cannot be compared keep
+/// their order.
 fn sort(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let mut keys: Vec<(Collection, bool)> = Vec::new();
     for argument in &call.call.arguments {

@@ -1,5 +1,5 @@
-//! Parts of dates and times, as FHIRPath 3.0 (ballot) has them: `yearOf` to `timezoneOffsetOf`, `dateOf`, `timeOf`. A value that
-//! lacks the part, or is of a type that never has it, has no result.
+//! Parts of dates and times, as FHIRPath 3.0 (ballot) has them: `yearOf` to `timezoneOffsetOf`, `dateOf`, `timeOf`. A
+//! value that lacks the part, or is of a type that never has it, has no result.
 
 use super::signature::{self, Function, Need, Signature};
 use crate::fhirpath::builder::Computed;

@@ -89,7 +89,8 @@ fn number_of(value: Scalar<'_>) -> Result<Number, String> {
         .ok_or_else(|| format!("expects a number, not a {}", value.kind()))
 }
 
-/// What a function makes of each row's number. One that cannot be computed with has no result, as where a result overflows.
+/// What a function makes of each row's number. One that cannot be computed with has no result, as where a result
+/// overflows.
 fn of_numbers(
     call: &Invocation<'_>,
     mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,

@@ -1,5 +1,5 @@
-//! The functions, one file per family. Each family is a table of [`Function`]s; `lookup` searches them all. To add a function,
-//! write its row and its `run` in the family's file.
+//! The functions, one file per family. Each family is a table of [`Function`]s; `lookup` searches them all. To add a
+//! function, write its row and its `run` in the family's file.
 
 mod boundaries;
 mod clock;
@@ -56,8 +56,8 @@ pub(super) fn lookup(name: &str) -> Option<&'static Function> {
         .find(|function| function.name == name)
 }
 
-/// What is written like a function and resolved otherwise: type tests, `extension(url)`, steps to all children, and what is bound
-/// to value sets, types or names when it is resolved.
+/// What is written like a function and resolved otherwise: type tests, `extension(url)`, steps to all children, and
+/// what is bound to value sets, types or names when it is resolved.
 const SPECIAL_FORMS: [&str; 13] = [
     "as",
     "checkModifiers",

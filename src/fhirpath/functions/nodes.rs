@@ -1,4 +1,5 @@
-//! What items are, apart from their place: `hasValue`, `getValue`, `type`, `children`, `descendants`, `precision`, `comparable`.
+//! What items are, apart from their place: `hasValue`, `getValue`, `type`, `children`, `descendants`, `precision`,
+//! `comparable`.
 
 use std::sync::Arc;
 

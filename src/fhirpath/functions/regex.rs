@@ -1,5 +1,5 @@
-//! Regular expressions. They run in time linear in the text; a pattern is compiled once as long as it stays the same from row to
-//! row.
+//! Regular expressions. They run in time linear in the text; a pattern is compiled once as long as it stays the same
+//! from row to row.
 
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;

@@ -1,8 +1,9 @@
-//! `resolve()`: from a reference to its target, where that lies in the same resource: `#id` to a contained resource (and `#` to the
-//! one that contains), a URL or relative reference to an entry of the same Bundle.
+//! `resolve()`: from a reference to its target, where that lies in the same resource: `#id` to a contained resource
+//! (and `#` to the one that contains), a URL or relative reference to an entry of the same Bundle.
 //!
-//! Nothing else is fetched. A target elsewhere is what the reference says of it, which is enough for `is`, `as` and `ofType`; a step
-//! into it is an error of the row. A reference to a contained resource that is not there leads to nothing.
+//! Nothing else is fetched. A target elsewhere is what the reference says of it, which is enough for `is`, `as` and
+//! `ofType`; a step into it is an error of the row. A reference to a contained resource that is not there leads to
+//! nothing.
 
 use arrow::array::{Array, AsArray};
 use rustc_hash::FxHashMap;
@@ -243,8 +244,8 @@ impl Entries {
         })
     }
 
-    /// A reference from the entry with this `fullUrl`. A relative one goes by the server that the URL names, or if that names
-    /// none, by type and id.
+    /// A reference from the entry with this `fullUrl`. A relative one goes by the server that the URL names, or if that
+    /// names none, by type and id.
     fn find(&self, bundle: usize, own: Option<&String>, text: &str) -> Option<usize> {
         let Reference::Relative(target) = Reference::parse(text) else {
             let plain = text.split_once("/_history/").map_or(text, |(plain, _)| plain);

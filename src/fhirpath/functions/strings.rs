@@ -204,8 +204,8 @@ fn replace(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// The only text function of several items: those without a value are passed over. It is defined for strings; real views join
-/// numbers and booleans, too, which are taken as they are written.
+/// The only text function of several items: those without a value are passed over. It is defined for strings; real
+/// views join numbers and booleans, too, which are taken as they are written.
 fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let separators = if call.has(0) { Some(call.value(0)?) } else { None };
     let mut builder = Builder::new(call.input.rows());

@@ -231,8 +231,8 @@ fn terminology<'a>(call: &'a Invocation<'_>) -> Option<&'a Arc<Terminology>> {
     }
 }
 
-/// Whether any code of the one is, or is above, any code of the other. Codes of two systems have no relation that the files define:
-/// that is an error between Codings (R4), and counts for nothing between concepts of several.
+/// Whether any code of the one is, or is above, any code of the other. Codes of two systems have no relation that the
+/// files define: that is an error between Codings (R4), and counts for nothing between concepts of several.
 fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathError> {
     let argument = call.value(0)?;
     let (above, below) = match turned {

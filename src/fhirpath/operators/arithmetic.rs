@@ -1,5 +1,5 @@
-//! `+ - * / div mod &` and signs. Numbers are exact; what overflows or divides by zero is empty. Dates and quantities of time
-//! are added here too.
+//! `+ - * / div mod &` and signs. Numbers are exact; what overflows or divides by zero is empty. Dates and quantities
+//! of time are added here too.
 
 use crate::fhirpath::ast::Operator;
 use crate::fhirpath::builder::{Builder, Computed};

@@ -133,7 +133,8 @@ pub(in crate::fhirpath) fn scalars_equal(left: Scalar<'_>, right: Scalar<'_>) ->
     }
 }
 
-/// `~`: order counts for nothing, case and the amount of white space neither, numbers are rounded; two empty ones are equivalent.
+/// `~`: order counts for nothing, case and the amount of white space neither, numbers are rounded; two empty ones are
+/// equivalent.
 pub(in crate::fhirpath) fn equivalent(
     left: &Collection,
     right: &Collection,

@@ -1,5 +1,5 @@
-//! Items found by hash, so that sets cost no more than their items: what is the same has the same digest, what is equivalent the same
-//! class. Decisions stay with `equality`; here is only what need not be asked.
+//! Items found by hash, so that sets cost no more than their items: what is the same has the same digest, what is
+//! equivalent the same class. Decisions stay with `equality`; here is only what need not be asked.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
@@ -90,8 +90,8 @@ fn hasher() -> impl Hasher {
     STATE.get_or_init(RandomState::new).build_hasher()
 }
 
-/// Items that are the same have the same digest. `None` for quantities and for numbers that cannot be computed with, which are
-/// compared by more than one notion.
+/// Items that are the same have the same digest. `None` for quantities and for numbers that cannot be computed with,
+/// which are compared by more than one notion.
 fn digest(items: &Items, item: usize) -> Option<u64> {
     let mut hasher = hasher();
     let Some(scalar) = items.scalar(item) else {
@@ -137,8 +137,8 @@ fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
     ids.is_valid(slot).then(|| ids.value(slot))
 }
 
-/// The texts and numbers in a struct and in the structs and lists in it. Absent columns and null ones count alike, and the engine's
-/// own for nothing, as in equality.
+/// The texts and numbers in a struct and in the structs and lists in it. Absent columns and null ones count alike, and
+/// the engine's own for nothing, as in equality.
 fn hash_struct(array: &StructArray, slot: usize, hasher: &mut impl Hasher) {
     for (field, column) in array.fields().iter().zip(array.columns()) {
         if !field.name().contains("__") && column.is_valid(slot) {
@@ -181,8 +181,9 @@ enum Class {
     Complex(u64),
 }
 
-/// Whether the items of both rows, which are as many, can be paired with equivalent ones; `None` where classes do not tell, and each
-/// has to be compared with each: quantities, and numbers of different precision, whose equivalence is not transitive.
+/// Whether the items of both rows, which are as many, can be paired with equivalent ones; `None` where classes do not
+/// tell, and each has to be compared with each: quantities, and numbers of different precision, whose equivalence is
+/// not transitive.
 pub(super) fn paired(
     left: &Collection,
     of_left: Range<usize>,

@@ -1,4 +1,5 @@
-//! Whole resources as JSON text compared: equal if they say the same, whatever the order of properties and the white space.
+//! Whole resources as JSON text compared: equal if they say the same, whatever the order of properties and the white
+//! space.
 
 use crate::lake::json::{Tape, Value, push_quoted};
 

@@ -1,5 +1,5 @@
-//! `|`, `in`, `contains`, and what rests on the same notion of sameness: two items are the same if `=` says so for sure, or if
-//! neither has a value.
+//! `|`, `in`, `contains`, and what rests on the same notion of sameness: two items are the same if `=` says so for
+//! sure, or if neither has a value.
 
 use std::ops::Range;
 

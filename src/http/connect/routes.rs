@@ -1,5 +1,5 @@
-//! The routes of the flow. Those of its pages are for browsers that are in it, and no part of the API that `/openapi.json`
-//! describes.
+//! The routes of the flow. Those of its pages are for browsers that are in it, and no part of the API that
+//! `/openapi.json` describes.
 
 use axum::handler::Handler;
 use serde_json::{Value, json};

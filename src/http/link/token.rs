@@ -1,4 +1,5 @@
-//! `POST /link/token`: the grants of `/oauth/token`, of which a refresh also fetches fresh records and says how far they are.
+//! `POST /link/token`: the grants of `/oauth/token`, of which a refresh also fetches fresh records and says how far
+//! they are.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The fields of a request to a token endpoint: a form, as OAuth has it, or one JSON object with the same names.
 //!
-//! A field that comes twice is refused, and one without a value is as good as absent (RFC 6749, section 3.2). Fields that nobody asks
-//! for are left alone, whatever they hold.
+//! A field that comes twice is refused, and one without a value is as good as absent (RFC 6749, section 3.2). Fields
+//! that nobody asks for are left alone, whatever they hold.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! Which client a request to a token endpoint names, and how (RFC 6749, section 2.3.1): its key pair by `Authorization: Basic`, or
-//! `client_id` in the body, with `client_secret` beside it or without. The header and the body never both; whether the client exists is
-//! not asked here.
+//! Which client a request to a token endpoint names, and how (RFC 6749, section 2.3.1): its key pair by `Authorization:
+//! Basic`, or `client_id` in the body, with `client_secret` beside it or without. The header and the body never both;
+//! whether the client exists is not asked here.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -100,8 +100,8 @@ fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, OAuthError> {
     Ok(Some((client, secret)))
 }
 
-/// One half as it was before it was form-encoded (RFC 6749, section 2.3.1). Keys have no letter that encoding would change, so those
-/// that were not encoded stay as they are.
+/// One half as it was before it was form-encoded (RFC 6749, section 2.3.1). Keys have no letter that encoding would
+/// change, so those that were not encoded stay as they are.
 fn plain(half: &str) -> Option<String> {
     let spaced = half.replace('+', " ");
     let decoded = percent_encoding::percent_decode_str(&spaced).decode_utf8().ok()?;

@@ -27,7 +27,8 @@ pub(in crate::http) enum OAuthError {
     /// `invalid_grant`: the code or token is not good, or not for this client.
     #[error("{0}")]
     Grant(Cow<'static, str>),
-    /// `invalid_grant`, with the status of a request that is understood and cannot be carried out: nothing can be synced for it.
+    /// `invalid_grant`, with the status of a request that is understood and cannot be carried out: nothing can be
+    /// synced for it.
     #[error("{0}")]
     Unprocessable(String),
     /// `unsupported_grant_type`.

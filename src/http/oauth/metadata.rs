@@ -1,6 +1,6 @@
-//! What a client says of itself when it registers (RFC 7591, section 2), checked, and what it is registered with: of grants, response
-//! types and scopes that is what it can use, not what it asked for (section 3.2.1), since no client has fewer than its keys and redirect
-//! URIs admit.
+//! What a client says of itself when it registers (RFC 7591, section 2), checked, and what it is registered with: of
+//! grants, response types and scopes that is what it can use, not what it asked for (section 3.2.1), since no client
+//! has fewer than its keys and redirect URIs admit.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -101,8 +101,8 @@ impl Metadata {
     }
 }
 
-/// The grants that the token endpoint gives a client: by code where codes can be sent to it, each of which brings a refresh token, and for
-/// itself where it has a secret.
+/// The grants that the token endpoint gives a client: by code where codes can be sent to it, each of which brings a
+/// refresh token, and for itself where it has a secret.
 fn granted(by_code: bool, confidential: bool) -> Vec<&'static str> {
     let possible = [
         ("authorization_code", by_code),

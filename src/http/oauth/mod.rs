@@ -1,7 +1,8 @@
-//! The OAuth API: tokens for codes, for refresh tokens and for key pairs; introspection, revocation and registration of clients.
+//! The OAuth API: tokens for codes, for refresh tokens and for key pairs; introspection, revocation and registration of
+//! clients.
 //!
-//! What a grant gives and takes is decided in `consent`; here a request becomes one of its calls, and what comes of it an answer. What
-//! the link API's token endpoints have in common with these is here, too.
+//! What a grant gives and takes is decided in `consent`; here a request becomes one of its calls, and what comes of it
+//! an answer. What the link API's token endpoints have in common with these is here, too.
 
 mod answer;
 mod bearer;

@@ -67,8 +67,8 @@ pub(super) async fn revoke(
     Ok(no_store(StatusCode::OK, &json!({"count": count}))?)
 }
 
-/// Waits until the records of these consents are out of the lake, as long as the service's limits allow. What is not done by then is
-/// done later; the tokens are dead in any case.
+/// Waits until the records of these consents are out of the lake, as long as the service's limits allow. What is not
+/// done by then is done later; the tokens are dead in any case.
 pub(in crate::http) async fn erased(service: &Arc<Service>, mut consents: Vec<String>) -> Result<(), Refused> {
     let waiting = async {
         while let Some(consent) = consents.last().cloned() {

@@ -138,7 +138,8 @@ impl Asked {
         })
     }
 
-    /// Carries out what it asks for: the client is known, and its secret key is its own if it showed one. It waits for the store.
+    /// Carries out what it asks for: the client is known, and its secret key is its own if it showed one. It waits for
+    /// the store.
     pub(in crate::http) fn carry_out(&self, service: &Service, resync: Resync) -> Result<Given, OAuthError> {
         let authenticate = |identity: &Identity| service.store.authenticate(identity.client(), identity.secret());
         let caller = self.identity.as_ref().map(authenticate).transpose()?;

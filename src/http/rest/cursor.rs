@@ -1,5 +1,5 @@
-//! Where a list of consents goes on. A cursor is sealed for the list it came from, so that it can neither be read, nor made up, nor taken
-//! to another application's list.
+//! Where a list of consents goes on. A cursor is sealed for the list it came from, so that it can neither be read, nor
+//! made up, nor taken to another application's list.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

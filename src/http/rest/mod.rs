@@ -1,6 +1,7 @@
 //! The consent REST API: what an application may know of the consents that its patients gave.
 //!
-//! A token sees the consents of its application and mode, a patient token its own; any other looks as if it did not exist.
+//! A token sees the consents of its application and mode, a patient token its own; any other looks as if it did not
+//! exist.
 
 mod consent;
 mod cursor;

@@ -148,8 +148,8 @@ impl<'s> Scopes<'s> {
     }
 }
 
-/// What of a scope was not granted. Of one for all types (`patient/*.read`) in whose place single types were granted it is the others
-/// that the source has.
+/// What of a scope was not granted. Of one for all types (`patient/*.read`) in whose place single types were granted it
+/// is the others that the source has.
 fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
     let Some((context, access)) = scope.split_once("/*.") else {
         return vec![scope.to_owned()];

@@ -1,5 +1,5 @@
-//! Letting the scripts of any page read an answer (the Fetch standard's CORS). For documents that anybody may have: no credential is
-//! asked for and none is let through.
+//! Letting the scripts of any page read an answer (the Fetch standard's CORS). For documents that anybody may have: no
+//! credential is asked for and none is let through.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

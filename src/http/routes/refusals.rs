@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::http::error::Reason;
 use crate::http::oauth;
 
-/// What the body of a refusal is. It goes by the path, so that it is known before any handler is, and for paths that nothing
-/// is at.
+/// What the body of a refusal is. It goes by the path, so that it is known before any handler is, and for paths that
+/// nothing is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Refusals {
     /// An OperationOutcome.
@@ -36,8 +36,8 @@ impl Refusals {
         }
     }
 
-    /// Gives the answer of an [`Error`](crate::http::error::Error), which is an OperationOutcome, the shape of this route. Other
-    /// answers stay as they are.
+    /// Gives the answer of an [`Error`](crate::http::error::Error), which is an OperationOutcome, the shape of this
+    /// route. Other answers stay as they are.
     pub(in crate::http) fn recast(self, mut response: Response) -> Response {
         if self == Refusals::Outcome || response.status().is_success() {
             return response;

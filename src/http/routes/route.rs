@@ -20,8 +20,8 @@ pub(in crate::http) struct Route {
 }
 
 impl Route {
-    /// A route without methods. Where the last part of `path` begins with a dollar sign, it is also served at `%24`: paths are
-    /// matched as they were sent, and a client may or may not encode the sign.
+    /// A route without methods. Where the last part of `path` begins with a dollar sign, it is also served at `%24`:
+    /// paths are matched as they were sent, and a client may or may not encode the sign.
     pub(in crate::http) fn at(path: &'static str) -> Route {
         Route {
             path,

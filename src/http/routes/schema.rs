@@ -1,5 +1,5 @@
-//! Schemas of bodies: JSON Schema, as OpenAPI 3.1 has it. A schema with a name stands in the document once, among its components, so that
-//! generated clients have a type of that name.
+//! Schemas of bodies: JSON Schema, as OpenAPI 3.1 has it. A schema with a name stands in the document once, among its
+//! components, so that generated clients have a type of that name.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,5 @@
-//! The families of routes, in the order in which the document shows them. A new family gets a line here, and nothing else.
+//! The families of routes, in the order in which the document shows them. A new family gets a line here, and nothing
+//! else.
 
 use rustc_hash::FxHashSet;
 

@@ -1,5 +1,5 @@
-//! How many resources of each type a consent has in the lake. Counting asks the directories of row groups only; what was counted last is
-//! kept by scope, since one introspection follows another.
+//! How many resources of each type a consent has in the lake. Counting asks the directories of row groups only; what
+//! was counted last is kept by scope, since one introspection follows another.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

@@ -1,5 +1,5 @@
-//! What waited for the end of the input: resources whose conditional references nothing has answered, then Binaries that
-//! stand for others, which by then are all known.
+//! What waited for the end of the input: resources whose conditional references nothing has answered, then Binaries
+//! that stand for others, which by then are all known.
 
 use std::sync::Arc;
 

@@ -43,8 +43,9 @@ pub struct KeptAttachment {
 impl Lake {
     /// The row of `Binary` of this id in a snapshot, with its file opened; `None` where the scope shows no such row.
     ///
-    /// A file that is missing or damaged is an error, and so is one that an erasure has taken away since the row was read: whoever reads a
-    /// picture that another process may have changed asks once more ([`erased_since`](Lake::erased_since)).
+    /// A file that is missing or damaged is an error, and so is one that an erasure has taken away since the row was
+    /// read: whoever reads a picture that another process may have changed asks once more
+    /// ([`erased_since`](Lake::erased_since)).
     pub fn attachment(
         &self,
         picture: &Arc<Picture>,
@@ -94,7 +95,8 @@ impl Lake {
         }
     }
 
-    /// The attachments that an authorization's syncs have brought and whose files are there with the length that is recorded.
+    /// The attachments that an authorization's syncs have brought and whose files are there with the length that is
+    /// recorded.
     pub fn kept_attachments(
         &self,
         mode: Mode,

@@ -1,8 +1,8 @@
-//! Attachments: what the records of a source refer to and are no records themselves, each as a file of its own beside the data files
-//! of the table `Binary`, whose row of the same id says what it is and whose it is.
+//! Attachments: what the records of a source refer to and are no records themselves, each as a file of its own beside
+//! the data files of the table `Binary`, whose row of the same id says what it is and whose it is.
 //!
-//! This room decides what such a file looks like, in clear and sealed, which of them the catalog names for a row, and who may
-//! open one. Nothing is opened but through the row that a scope shows. What is fetched is `sync`'s decision.
+//! This room decides what such a file looks like, in clear and sealed, which of them the catalog names for a row, and
+//! who may open one. Nothing is opened but through the row that a scope shows. What is fetched is `sync`'s decision.
 
 mod content;
 mod door;
@@ -39,8 +39,8 @@ pub(super) fn name_begin(key: OwnerKey, mode: Mode, application: &str, owner: i6
     format!("{:016x}", key.seal(&(mode.schema(), application, owner)))
 }
 
-/// The name of a new file. Its first half tells files of one owner from others' to whoever has the lake's key, the second one
-/// each from the next; in a sealed lake that is the id of the file's key.
+/// The name of a new file. Its first half tells files of one owner from others' to whoever has the lake's key, the
+/// second one each from the next; in a sealed lake that is the id of the file's key.
 pub(super) fn new_name(begin: &str, key: Option<KeyId>) -> String {
     match key {
         Some(id) => format!("{begin}-{id}{SUFFIX}"),

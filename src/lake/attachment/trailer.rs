@@ -1,6 +1,6 @@
-//! What stands behind an attachment's bytes: the checksums of their pieces, and whose they are, so that a catalog can be made
-//! anew from the files and an erasure knows its files where no catalog names them. A sealed attachment has it encrypted
-//! ([`super::sealed`]).
+//! What stands behind an attachment's bytes: the checksums of their pieces, and whose they are, so that a catalog can
+//! be made anew from the files and an erasure knows its files where no catalog names them. A sealed attachment has it
+//! encrypted ([`super::sealed`]).
 
 use std::fs::File;
 use std::io;

@@ -1,7 +1,8 @@
-//! Attachments in the catalog: a row of our own table for each file, which begins and ends with a snapshot as data files do.
+//! Attachments in the catalog: a row of our own table for each file, which begins and ends with a snapshot as data
+//! files do.
 //!
-//! The table is made when the first attachment is written. From then on the catalog is of layout 2, since a program that does not know
-//! of attachments would take their files for an interrupted writer's.
+//! The table is made when the first attachment is written. From then on the catalog is of layout 2, since a program
+//! that does not know of attachments would take their files for an interrupted writer's.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 

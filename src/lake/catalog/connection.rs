@@ -45,8 +45,8 @@ pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), Lak
     })
 }
 
-/// What is wrong with a catalog whose file ends before the last page that its header counts: SQLite takes what is missing of a page
-/// for zeros. With a log beside it the file may be short, since pages may stand in the log alone.
+/// What is wrong with a catalog whose file ends before the last page that its header counts: SQLite takes what is
+/// missing of a page for zeros. With a log beside it the file may be short, since pages may stand in the log alone.
 pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
@@ -73,8 +73,9 @@ pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError>
 
 /// The connection of the one writer. The file is there already.
 ///
-/// Write-ahead log, synced at each commit: readers never wait for the writer, and what is committed survives the process
-/// and the machine. `secure_delete` overwrites what is deleted, so that an erased value does not linger in free pages.
+/// Write-ahead log, synced at each commit: readers never wait for the writer, and what is committed survives the
+/// process and the machine. `secure_delete` overwrites what is deleted, so that an erased value does not linger in free
+/// pages.
 pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

@@ -18,8 +18,8 @@ const DUCKLAKE_VERSION: &str = "1.0";
 /// The metadata key under which the version of the files' columns stands.
 pub(super) const LAYOUT_KEY: &str = "tabularium_layout_version";
 
-/// All tables that the DuckLake 1.0 specification lists, as it lists them; but primary keys are SQLite's own row ids, which
-/// saves an index, and two partial indexes find what has ended.
+/// All tables that the DuckLake 1.0 specification lists, as it lists them; but primary keys are SQLite's own row ids,
+/// which saves an index, and two partial indexes find what has ended.
 const TABLES: &str = r#"
 CREATE TABLE ducklake_column (column_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, table_id BIGINT, column_order BIGINT, column_name VARCHAR, column_type VARCHAR, initial_default VARCHAR, default_value VARCHAR, nulls_allowed BOOLEAN, parent_column BIGINT, default_value_type VARCHAR, default_value_dialect VARCHAR);
 CREATE TABLE ducklake_column_mapping (mapping_id BIGINT, table_id BIGINT, "type" VARCHAR);
@@ -58,8 +58,8 @@ CREATE INDEX tabularium_table_column_stats ON ducklake_table_column_stats (table
 
 /// Makes an empty catalog. Runs under the writer's lock.
 ///
-/// It is made under another name and renamed when it is whole: whoever is killed on the way, or looks on from another process,
-/// finds no catalog or all of it.
+/// It is made under another name and renamed when it is whole: whoever is killed on the way, or looks on from another
+/// process, finds no catalog or all of it.
 pub(in crate::lake) fn create(folder: &Folder, now: i64, key: OwnerKey) -> Result<(), LakeError> {
     let path = make(folder, now, key)?;
     std::fs::rename(&path, folder.catalog()).map_err(LakeError::io("rename", &path))

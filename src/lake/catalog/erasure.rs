@@ -174,7 +174,8 @@ pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) 
     Ok(ids)
 }
 
-/// The data files of a table, of all snapshots, of which `may_reach` says by number and owners that an erasure may reach them.
+/// The data files of a table, of all snapshots, of which `may_reach` says by number and owners that an erasure may
+/// reach them.
 pub(in crate::lake) fn reached(
     connection: &Connection,
     table: u64,
@@ -229,8 +230,8 @@ pub(in crate::lake) struct Told {
     pub(in crate::lake) of_subjects: Vec<(String, ErasedFile)>,
 }
 
-/// Puts the rewritten files in the places of the old ones, in all snapshots, takes out the attachments that `attached` means, and forgets
-/// the erasures that are finished by that. Gives the count of attachments by erasure.
+/// Puts the rewritten files in the places of the old ones, in all snapshots, takes out the attachments that `attached`
+/// means, and forgets the erasures that are finished by that. Gives the count of attachments by erasure.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
     finished: &[u64],
@@ -316,8 +317,8 @@ pub(in crate::lake) fn named_keys(connection: &Connection) -> Result<Vec<String>
     Ok(ids.collect::<Result<_, _>>()?)
 }
 
-/// Folds the write-ahead log into the catalog and empties it, so that no older page of the catalog is left. `false` while
-/// somebody who reads holds that up.
+/// Folds the write-ahead log into the catalog and empties it, so that no older page of the catalog is left. `false`
+/// while somebody who reads holds that up.
 pub(in crate::lake) fn empty_log(connection: &Connection) -> Result<bool, LakeError> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(busy == 0)
@@ -373,8 +374,9 @@ fn exchange_file(transaction: &Connection, exchange: &Exchange<'_>, next_file_id
     Ok(())
 }
 
-/// The bound under which a rewritten file is filed. A table's files stand in the order of their least owners, and page links go
-/// by that order: so where the least owner was erased, the bound becomes one that keeps the file's place and tells of others only.
+/// The bound under which a rewritten file is filed. A table's files stand in the order of their least owners, and page
+/// links go by that order: so where the least owner was erased, the bound becomes one that keeps the file's place and
+/// tells of others only.
 fn least_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &WrittenFile) -> Result<i64, LakeError> {
     let left = *written.owners.start();
     let before: Option<i64> = transaction

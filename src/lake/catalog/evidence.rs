@@ -1,5 +1,5 @@
-//! What erasures have done, in the catalog until whoever asked takes it, so that a process which is killed loses none of it; and the
-//! search of the catalog itself.
+//! What erasures have done, in the catalog until whoever asked takes it, so that a process which is killed loses none
+//! of it; and the search of the catalog itself.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, TransactionBehavior, params};

@@ -20,8 +20,8 @@ pub struct Expired {
     pub files: u64,
 }
 
-/// Drops the snapshots that ended at or before `until` (microseconds since 1970) and are older than `keep_from`, never the
-/// newest, and what only they reach.
+/// Drops the snapshots that ended at or before `until` (microseconds since 1970) and are older than `keep_from`, never
+/// the newest, and what only they reach.
 ///
 /// A snapshot ends when its successor begins: until then readers may have started on it.
 pub(in crate::lake) fn expire(
@@ -68,7 +68,8 @@ pub(in crate::lake) fn expire(
     Ok(Expired { snapshots, files })
 }
 
-/// Schedules for deletion the files of a table of the catalog that are meant by `condition` over `number`; says how many.
+/// Schedules for deletion the files of a table of the catalog that are meant by `condition` over `number`; says how
+/// many.
 pub(super) fn schedule(
     transaction: &Connection,
     (table, id): (&str, &str),

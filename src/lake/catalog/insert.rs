@@ -239,7 +239,8 @@ pub(super) fn key_id(key: Option<&FileKey>) -> Option<String> {
     key.map(|key| key.id().to_string())
 }
 
-/// What the catalog knows of a data file's values. Of a sealed one it is what the program goes by, and nothing that tells of records.
+/// What the catalog knows of a data file's values. Of a sealed one it is what the program goes by, and nothing that
+/// tells of records.
 pub(super) fn write_statistics(
     transaction: &Connection,
     table: u64,

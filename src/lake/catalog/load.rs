@@ -92,8 +92,8 @@ pub(in crate::lake) fn is_kept(connection: &Connection, id: u64) -> Result<bool,
     Ok(snapshot(connection, "snapshot_id = ?1", id)?.is_some())
 }
 
-/// An older snapshot's picture. `newest` lends its layouts: columns are only ever added, and a column that no file of the
-/// older snapshot has is null in all its rows.
+/// An older snapshot's picture. `newest` lends its layouts: columns are only ever added, and a column that no file of
+/// the older snapshot has is null in all its rows.
 pub(in crate::lake) fn load_at(
     connection: &Connection,
     folder: &Folder,

@@ -12,7 +12,8 @@ use crate::lake::error::LakeError;
 
 /// Every file that a row of the catalog names, of whatever snapshot, below `data`, with the size that is recorded.
 ///
-/// A row whose path is none, or that names the file of another row, is an error: nobody can tell then which files are the lake's.
+/// A row whose path is none, or that names the file of another row, is an error: nobody can tell then which files are
+/// the lake's.
 pub(in crate::lake) fn named(connection: &Connection, data: &Path) -> Result<FxHashMap<PathBuf, u64>, LakeError> {
     let mut found = FxHashMap::default();
     for (table, id) in FILES {

@@ -1,5 +1,6 @@
-//! Where the catalog stands: three numbers that only rise, and a digest of its rows. `lake::mark` keeps them beside the catalog, so
-//! that a writer notices an older copy of it and a changed row. A writer reads all rows for the digest once, when it begins.
+//! Where the catalog stands: three numbers that only rise, and a digest of its rows. `lake::mark` keeps them beside the
+//! catalog, so that a writer notices an older copy of it and a changed row. A writer reads all rows for the digest
+//! once, when it begins.
 
 use std::hash::Hasher;
 
@@ -28,8 +29,8 @@ pub(in crate::lake) struct Standing {
 /// A table whose rows the digest covers, the columns that count, and a condition over `{row}` if only some rows do.
 type Covered = (&'static str, &'static [&'static str], &'static str);
 
-/// What the digest covers: every row that decides which files and columns are whose. Statistics are left out, they are many and
-/// are worked out anew.
+/// What the digest covers: every row that decides which files and columns are whose. Statistics are left out, they are
+/// many and are worked out anew.
 const COVERED: [Covered; 8] = [
     (
         "ducklake_metadata",
@@ -181,7 +182,8 @@ pub(in crate::lake) fn standing(connection: &Connection) -> Result<Standing, Lak
     })
 }
 
-/// A digest of the catalog's rows: the sum of the hashes of the rows, so that it follows from what a change adds and takes away.
+/// A digest of the catalog's rows: the sum of the hashes of the rows, so that it follows from what a change adds and
+/// takes away.
 pub(in crate::lake) fn digest(connection: &Connection) -> Result<u64, LakeError> {
     let reading = connection.unchecked_transaction()?;
     let erasures = (epoch(&reading)? > 0).then_some(&ERASURES);
@@ -205,8 +207,8 @@ pub(in crate::lake) fn digest(connection: &Connection) -> Result<u64, LakeError>
     Ok(sum)
 }
 
-/// Has this connection keep the digest up to date with each row that it changes, beginning with `digest`. So whoever ends
-/// writing need not read all rows again.
+/// Has this connection keep the digest up to date with each row that it changes, beginning with `digest`. So whoever
+/// ends writing need not read all rows again.
 pub(in crate::lake) fn watch(connection: &Connection, digest: u64) -> Result<(), LakeError> {
     // What is temporary is undone with a transaction as well. Nothing of it is to reach the disk.
     connection.pragma_update(None, "temp_store", "memory")?;
@@ -313,8 +315,8 @@ fn hash(hasher: &mut SipHasher13, value: ValueRef<'_>) {
     }
 }
 
-/// The owner key that stands in the bytes of a catalog that SQLite cannot read any more: a row of `ducklake_metadata` lies in one
-/// piece, the value right behind the key.
+/// The owner key that stands in the bytes of a catalog that SQLite cannot read any more: a row of `ducklake_metadata`
+/// lies in one piece, the value right behind the key.
 pub(in crate::lake) fn find_owner_key(bytes: &[u8]) -> Option<OwnerKey> {
     let name = OwnerKey::METADATA_KEY.as_bytes();
     let mut found = memchr::memmem::find_iter(bytes, name).filter_map(|at| {

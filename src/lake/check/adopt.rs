@@ -1,12 +1,12 @@
 //! A new catalog from the data files, for a lake whose own is missing or wrong.
 //!
-//! Every data file in `data/` that can be read to its end is taken, with the field ids that it has; of each resource the newest version
-//! stays, less what delete files take away. The old catalog is kept under another name, and so is what cannot be read. History is lost: the
-//! new catalog has one snapshot.
+//! Every data file in `data/` that can be read to its end is taken, with the field ids that it has; of each resource
+//! the newest version stays, less what delete files take away. The old catalog is kept under another name, and so is
+//! what cannot be read. History is lost: the new catalog has one snapshot.
 //!
-//! What was erased does not come back: blank rows stay deleted, files from before an erasure are removed, and erasures are recorded again
-//! of which the old catalog or its mark says that they are not over. Snapshots and erasures are counted on from where the old catalog or
-//! its mark ends, so that no link into an older snapshot means a newer one.
+//! What was erased does not come back: blank rows stay deleted, files from before an erasure are removed, and erasures
+//! are recorded again of which the old catalog or its mark says that they are not over. Snapshots and erasures are
+//! counted on from where the old catalog or its mark ends, so that no link into an older snapshot means a newer one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -141,8 +141,8 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
     synced.map_err(LakeError::io("sync", &path))?;
 
-    // The mark first: it keeps the key and the erasures, and the old catalog is an older one to it. Interrupted from here on, the lake is
-    // refused, and the same call makes the catalog again.
+    // The mark first: it keeps the key and the erasures, and the old catalog is an older one to it. Interrupted from
+    // here on, the lake is refused, and the same call makes the catalog again.
     new_mark.write(&folder, mark.as_ref())?;
     let time = chrono::DateTime::<chrono::Utc>::from_timestamp_micros(now).unwrap_or_default();
     let time = time.format("%Y%m%dT%H%M%S%6fZ").to_string();
@@ -174,8 +174,8 @@ fn updated(tables: &[Table], mode: Mode, application: &str, id: &str) -> Option<
     taken.find_map(|(at, gone)| table.files[*at].updated(application, id, gone))
 }
 
-/// Keeps what cannot be read and removes what was erased, both before the new catalog is there: a writer takes what it does not name for
-/// orphans. Gives all files that are dealt with, those that are taken among them.
+/// Keeps what cannot be read and removes what was erased, both before the new catalog is there: a writer takes what it
+/// does not name for orphans. Gives all files that are dealt with, those that are taken among them.
 fn set_aside(
     folder: &Folder,
     tables: &[Table],

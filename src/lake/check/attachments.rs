@@ -90,8 +90,8 @@ pub(super) fn found_attachments(
     found
 }
 
-/// Of each row of `Binary` that is left the newest attachment that is no newer than the row. `updated` gives a row's date, by mode, application
-/// and id.
+/// Of each row of `Binary` that is left the newest attachment that is no newer than the row. `updated` gives a row's
+/// date, by mode, application and id.
 pub(super) fn taken_attachments(
     found: &[FoundAttachment],
     updated: impl Fn(Mode, &str, &str) -> Option<i64>,

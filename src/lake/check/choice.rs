@@ -1,4 +1,5 @@
-//! Which rows of a table's files are the lake's: of each resource the newest version, unless a delete file takes it away.
+//! Which rows of a table's files are the lake's: of each resource the newest version, unless a delete file takes it
+//! away.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +20,8 @@ pub(super) struct Choice {
 pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<u64>>) -> Choice {
     let is_erased = |at: usize| files.iter().any(|other| files[at].was_before(other));
     let (erased, mut rest): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| is_erased(*at));
-    // Where the same version is in several files, as after a merge, the largest and latest one has it, so that the others are
-    // not needed at all.
+    // Where the same version is in several files, as after a merge, the largest and latest one has it, so that the
+    // others are not needed at all.
     let size = |at: &usize| (files[*at].rows.len(), *files[*at].written.last_updated.end());
     rest.sort_by_key(|at| (std::cmp::Reverse(size(at)), *at));
     let mut newest: FxHashMap<u128, (i64, i64, usize, u64)> = FxHashMap::default();

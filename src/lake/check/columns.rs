@@ -26,8 +26,8 @@ impl Columns {
         }
     }
 
-    /// Takes up the columns of a file; `false`, and nothing taken up, where they are none of the table's, or where an id is another
-    /// column's in a file before.
+    /// Takes up the columns of a file; `false`, and nothing taken up, where they are none of the table's, or where an
+    /// id is another column's in a file before.
     pub(super) fn add(&mut self, schema: &Schema) -> bool {
         let mut layout = self.layout.clone();
         let Ok(adopted) = layout.adopt(schema) else {
@@ -65,7 +65,8 @@ impl Columns {
     }
 }
 
-/// Notes which id a column and those inside it have in a file. `false` where a column has none, or another than in a file before.
+/// Notes which id a column and those inside it have in a file. `false` where a column has none, or another than in a
+/// file before.
 fn pair(file: &Field, new: &FieldRef, ids: &mut BTreeMap<i32, i32>) -> bool {
     let (Some(in_file), Some(given)) = (field_id(file), field_id(new)) else {
         return false;

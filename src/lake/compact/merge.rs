@@ -1,7 +1,7 @@
 //! Merging runs of files into one sequence of new files, in memory that does not grow with their size.
 //!
-//! Each run is read as a stream of batches in (`owner`, `id`) order with its deleted rows left out; the streams are merged row
-//! by row; the output is cut where the owner changes, so that the new files' owner ranges are disjoint.
+//! Each run is read as a stream of batches in (`owner`, `id`) order with its deleted rows left out; the streams are
+//! merged row by row; the output is cut where the owner changes, so that the new files' owner ranges are disjoint.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -98,7 +98,8 @@ fn metadata(data: &DataFile, keys: &Keys) -> Result<ArrowReaderMetadata, LakeErr
     }
 }
 
-/// Merges `runs` into files of `schema` and about `target` bytes at paths that `new_path` gives; empty when no row is left.
+/// Merges `runs` into files of `schema` and about `target` bytes at paths that `new_path` gives; empty when no row is
+/// left.
 pub(super) fn merge(
     runs: Vec<Vec<Arc<DataFile>>>,
     inputs: &Inputs,
@@ -138,8 +139,8 @@ pub(super) fn merge(
     Ok(output.finish()?)
 }
 
-/// What a row of this file adds to a merged one. Where to cut goes by the inputs' sizes, not by what the writer says of the
-/// open file, so that the number of files is bounded beforehand and compaction comes to an end.
+/// What a row of this file adds to a merged one. Where to cut goes by the inputs' sizes, not by what the writer says of
+/// the open file, so that the number of files is bounded beforehand and compaction comes to an end.
 fn row_weight(file: &DataFile) -> f64 {
     file.bytes as f64 / file.rows.max(1) as f64
 }

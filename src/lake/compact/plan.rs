@@ -1,8 +1,8 @@
 //! Which files of a table to merge next. A pure function of the files' sizes and owner ranges.
 //!
-//! Files fall into *runs*: within a run owner ranges are disjoint, so one owner meets at most one file of each run, and the
-//! least number of runs is the greatest number of files any owner meets. Merging whole runs is what brings that number
-//! down; merging the smallest ones first keeps the bytes rewritten per byte stored logarithmic.
+//! Files fall into *runs*: within a run owner ranges are disjoint, so one owner meets at most one file of each run, and
+//! the least number of runs is the greatest number of files any owner meets. Merging whole runs is what brings that
+//! number down; merging the smallest ones first keeps the bytes rewritten per byte stored logarithmic.
 
 use std::ops::RangeInclusive;
 
@@ -21,7 +21,8 @@ pub(super) const FAN_IN: usize = 32;
 /// How far to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// What keeps a lake healthy while it is being written: few small files, and no owner meets more than 8 files a table.
+    /// What keeps a lake healthy while it is being written: few small files, and no owner meets more than 8 files a
+    /// table.
     Thrifty,
     /// All a table can gain: disjoint owner ranges throughout.
     Thorough,
@@ -48,8 +49,8 @@ impl Candidate {
     }
 }
 
-/// Files to merge now, as runs, toward files of `target` bytes; `None` when there is nothing to do. Applying the merge and
-/// planning again comes to an end.
+/// Files to merge now, as runs, toward files of `target` bytes; `None` when there is nothing to do. Applying the merge
+/// and planning again comes to an end.
 pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<Vec<Vec<Candidate>>> {
     let group = match effort {
         Effort::Thorough => overlapping(files, target),

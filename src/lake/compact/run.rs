@@ -67,8 +67,8 @@ pub struct Compaction {
     summed: BTreeSet<u64>,
 }
 
-/// Compacts all tables, then lets go of expired snapshots. `progress` hears of each merge: the table, and what was done in all.
-/// Gives the files that could not be read, too.
+/// Compacts all tables, then lets go of expired snapshots. `progress` hears of each merge: the table, and what was done
+/// in all. Gives the files that could not be read, too.
 pub fn run(
     writer: &mut LakeWriter,
     options: &CompactOptions,

@@ -1,5 +1,6 @@
-//! What an erasure leaves behind to show that it was done: which files it replaced, and what a search for the erased ids found in the new
-//! ones. It names no person and is kept in the catalog from the exchange of the files on, until whoever asked takes it.
+//! What an erasure leaves behind to show that it was done: which files it replaced, and what a search for the erased
+//! ids found in the new ones. It names no person and is kept in the catalog from the exchange of the files on, until
+//! whoever asked takes it.
 
 use std::sync::Arc;
 
@@ -118,7 +119,8 @@ impl Evidence {
         self
     }
 
-    /// What is known of one erasure once it was looked at again: what an interrupted look had taken down is not told twice.
+    /// What is known of one erasure once it was looked at again: what an interrupted look had taken down is not told
+    /// twice.
     pub fn again(mut self, newer: Evidence) -> Evidence {
         let known = |file: &ErasedFile| self.files.contains(file);
         let files: Vec<ErasedFile> = newer.files.into_iter().filter(|file| !known(file)).collect();
@@ -142,7 +144,8 @@ impl Evidence {
     }
 }
 
-/// The name under which the catalog keeps what was done for an intent: nobody without the lake's key can tell whom it is about.
+/// The name under which the catalog keeps what was done for an intent: nobody without the lake's key can tell whom it
+/// is about.
 pub(in crate::lake) fn subject(key: OwnerKey, intent: &Intent) -> String {
     let Intent {
         mode,
@@ -169,8 +172,8 @@ impl ErasedIds {
         }) as u32
     }
 
-    /// Whose ids stand in a cell of a database, by number, each once. Where the column's name says that it holds Patients, a short id
-    /// counts without its type.
+    /// Whose ids stand in a cell of a database, by number, each once. Where the column's name says that it holds
+    /// Patients, a short id counts without its type.
     pub fn in_cell(&self, column: &str, text: &str) -> Vec<u32> {
         let mut found = Vec::new();
         self.identifiers.in_text(text, |whose| found.push(whose));
@@ -185,8 +188,8 @@ impl ErasedIds {
 }
 
 impl LakeWriter {
-    /// What was done for each of these intents, since it was last taken: each with the Patients that it is about, whose ids are searched
-    /// for, too. Call it when their erasures are over.
+    /// What was done for each of these intents, since it was last taken: each with the Patients that it is about, whose
+    /// ids are searched for, too. Call it when their erasures are over.
     pub fn evidence(&mut self, intents: &[(Intent, Vec<String>)]) -> Result<Vec<Evidence>, LakeError> {
         let key = self.lake().owner_key();
         let subjects: Vec<String> = intents.iter().map(|(intent, _)| subject(key, intent)).collect();

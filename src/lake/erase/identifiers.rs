@@ -1,12 +1,12 @@
-//! Ids of erased resources, and whether a text still has one of them. What is kept of an id is a keyed hash: the ids of a million
-//! resources take few megabytes, and nothing here can say them again.
+//! Ids of erased resources, and whether a text still has one of them. What is kept of an id is a keyed hash: the ids of
+//! a million resources take few megabytes, and nothing here can say them again.
 
 use std::hash::{BuildHasher, RandomState};
 
 use rustc_hash::FxHashMap;
 
-/// An id of so many letters, as sources and this service make them, stands for itself wherever it stands. A shorter one may be any word,
-/// and counts behind its type and a slash, as references have it.
+/// An id of so many letters, as sources and this service make them, stands for itself wherever it stands. A shorter one
+/// may be any word, and counts behind its type and a slash, as references have it.
 const LONG: usize = 16;
 /// R4's ids and types are no longer.
 const LONGEST: usize = 64 + 1 + 64;

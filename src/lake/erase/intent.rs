@@ -8,7 +8,8 @@ use crate::lake::scope::{Mode, PatientScope, Scope};
 
 /// Whose rows are to be erased: those that this scope of an application has as its own.
 ///
-/// Where it has authorizations, `patients` should be empty: with them go the rows of the same owners that no sync has brought.
+/// Where it has authorizations, `patients` should be empty: with them go the rows of the same owners that no sync has
+/// brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Live or test tables.
@@ -30,8 +31,8 @@ impl Intent {
     }
 }
 
-/// The rows that a patient's scope has as its own, in the files that were there when it was recorded: what comes later, be it
-/// the same person again, is not meant.
+/// The rows that a patient's scope has as its own, in the files that were there when it was recorded: what comes later,
+/// be it the same person again, is not meant.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake) struct Erasure {
     /// The count of changes to the catalog's erasures that recorded it; no two have the same.

@@ -1,5 +1,5 @@
-//! What a process has to hide: rows of erasures that are not finished, and of finished ones from whoever still holds a picture
-//! that was made before.
+//! What a process has to hide: rows of erasures that are not finished, and of finished ones from whoever still holds a
+//! picture that was made before.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ struct One {
 }
 
 impl Known {
-    /// What is known once `now` was read from the catalog, while no picture from before `oldest` is held; `None` where that is
-    /// nothing new.
+    /// What is known once `now` was read from the catalog, while no picture from before `oldest` is held; `None` where
+    /// that is nothing new.
     pub(in crate::lake) fn learn(&self, now: &Erasures, oldest: u64) -> Option<Known> {
         if now.epoch <= self.epoch {
             return None;

@@ -411,8 +411,8 @@ pub(super) fn reasons(error: &dyn Error) -> String {
 /// A delete file to write: the snapshots it is for, and positions.
 type Period = (u64, Option<u64>, Vec<u64>);
 
-/// Which rows of a file are deleted in which snapshots once those at `erased` are in all of them. The file ends where nothing is
-/// left of it; no period is left where that is from its beginning. Snapshots before `oldest` cannot be read.
+/// Which rows of a file are deleted in which snapshots once those at `erased` are in all of them. The file ends where
+/// nothing is left of it; no period is left where that is from its beginning. Snapshots before `oldest` cannot be read.
 fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64, end: &mut Option<u64>) -> Vec<Period> {
     let mut periods = Vec::with_capacity(deletes.len() + 1);
     let first_delete = deletes.first().map_or(file.end, |(begin, _, _)| Some(*begin));

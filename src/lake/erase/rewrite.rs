@@ -1,8 +1,9 @@
 //! A data file without some of its rows, in which all others keep their places.
 //!
-//! Row ids, delete files and the places in page links count rows from the file's start, in every snapshot that reaches the file.
-//! So an erased row leaves a blank one behind, which the file's delete files name in all snapshots and which the next compaction
-//! drops. A blank row has nothing but what a neighbour's system columns say, and an id that no resource can have.
+//! Row ids, delete files and the places in page links count rows from the file's start, in every snapshot that reaches
+//! the file. So an erased row leaves a blank one behind, which the file's delete files name in all snapshots and which
+//! the next compaction drops. A blank row has nothing but what a neighbour's system columns say, and an id that no
+//! resource can have.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ use crate::lake::written::WrittenFile;
 const BATCH_ROWS: u64 = 1_024;
 /// Bytes of decoded rows held, about; a single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
-/// Columns in which a blank row says what its neighbour says. They decide who sees a row and bound what a file may hold.
+/// Columns in which a blank row says what its neighbour says. They decide who sees a row and bound what a file may
+/// hold.
 const NEIGHBOURS: [&str; 8] = [
     "owner",
     "patient",
@@ -171,7 +173,8 @@ fn blanked(
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns());
     let columns = columns.map(|(field, column)| match field.name().as_str() {
-        // Right behind the neighbour's in the order of ids, and before all where the neighbour is the first row that is left.
+        // Right behind the neighbour's in the order of ids, and before all where the neighbour is the first row that is
+        // left.
         "id" => {
             let ids = copy("id", column)?;
             texts(&ids, |row, text, ids| match blank[row] {

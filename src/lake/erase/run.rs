@@ -1,4 +1,5 @@
-//! Carrying erasures out: recorded, every file rewritten that any snapshot reaches, old and new exchanged, old ones removed.
+//! Carrying erasures out: recorded, every file rewritten that any snapshot reaches, old and new exchanged, old ones
+//! removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -18,8 +19,8 @@ use crate::lake::scope::{Mode, PatientScope, Scope};
 use crate::lake::transaction::sync_files;
 use crate::lake::writer::LakeWriter;
 
-/// New files are exchanged for the old ones once they have so many bytes: that much more room is taken for a while, and that much
-/// work a kill may cost.
+/// New files are exchanged for the old ones once they have so many bytes: that much more room is taken for a while, and
+/// that much work a kill may cost.
 pub(super) const AT_ONCE: u64 = 256 << 20;
 
 /// What an erasure took out of the lake.
@@ -35,8 +36,8 @@ pub struct Erased {
     pub files_rewritten: u64,
     /// Files that held nothing else.
     pub files_removed: u64,
-    /// Where bytes of them may still stand, though nobody is shown them, a clause each: a file that could not be read or replaced,
-    /// the catalog's log while somebody reads. Each writer tries again.
+    /// Where bytes of them may still stand, though nobody is shown them, a clause each: a file that could not be read
+    /// or replaced, the catalog's log while somebody reads. Each writer tries again.
     pub left: Vec<String>,
 }
 
@@ -84,8 +85,8 @@ pub(super) struct Progress {
 }
 
 impl LakeWriter {
-    /// Erases the rows that a patient's scope has as its own, from the newest snapshot and from all others that can be read.
-    /// Rows that are nobody's stay, and so does what is committed later, be it the same again.
+    /// Erases the rows that a patient's scope has as its own, from the newest snapshot and from all others that can be
+    /// read. Rows that are nobody's stay, and so does what is committed later, be it the same again.
     ///
     /// No scope shows them once this has begun; what an error or a crash leaves undone, the next writer does.
     pub fn erase(&mut self, mode: Mode, application: &str, patient: &PatientScope) -> Result<Erased, LakeError> {
@@ -98,9 +99,9 @@ impl LakeWriter {
         Ok(done.pop().unwrap_or_default())
     }
 
-    /// Erases what several intents mean at once, which costs little more than the one that has most: a file is rewritten once for all.
-    /// Says of each what was erased. What could not be brought to its end is in [`Erased::left`]; it is recorded, is shown to nobody, and
-    /// need not be asked for again.
+    /// Erases what several intents mean at once, which costs little more than the one that has most: a file is
+    /// rewritten once for all. Says of each what was erased. What could not be brought to its end is in
+    /// [`Erased::left`]; it is recorded, is shown to nobody, and need not be asked for again.
     pub fn erase_all(&mut self, intents: &[Intent]) -> Result<Vec<Erased>, LakeError> {
         let ids = self.record_erasures(intents)?;
         let done = self.finish_erasures();
@@ -114,8 +115,8 @@ impl LakeWriter {
         Ok(done)
     }
 
-    /// The first half of [`erase_all`](LakeWriter::erase_all): hides the rows from everybody, durably. Gives the erasures' numbers;
-    /// none, and nothing recorded, where there is no row to erase.
+    /// The first half of [`erase_all`](LakeWriter::erase_all): hides the rows from everybody, durably. Gives the
+    /// erasures' numbers; none, and nothing recorded, where there is no row to erase.
     pub fn record_erasures(&mut self, intents: &[Intent]) -> Result<Vec<Option<u64>>, LakeError> {
         // What a transaction that failed has left behind has rows, too.
         self.settle_orphans()?;
@@ -148,8 +149,8 @@ impl LakeWriter {
         Ok(places.into_iter().map(|at| ids[at]).collect())
     }
 
-    /// Has erasures wait between hiding rows and taking their files away, so that other processes which read the lake have heard of
-    /// it: until then they show what they have open.
+    /// Has erasures wait between hiding rows and taking their files away, so that other processes which read the lake
+    /// have heard of it: until then they show what they have open.
     pub fn let_readers_notice(&mut self, within: Duration) {
         self.notice = within;
     }
@@ -159,8 +160,8 @@ impl LakeWriter {
         &self.resumed
     }
 
-    /// What the lake was asked to erase and has not, for a file that could not be read, replaced or removed. Nobody is shown it, and each
-    /// writer tries again.
+    /// What the lake was asked to erase and has not, for a file that could not be read, replaced or removed. Nobody is
+    /// shown it, and each writer tries again.
     pub fn unfinished(&self) -> Vec<Intent> {
         let picture = self.lake().picture();
         let pending = picture.erasures.pending.iter();
@@ -220,7 +221,8 @@ impl LakeWriter {
         folder.join(&file.name)
     }
 
-    /// Finishes what an earlier writer has left, as far as that is possible: what is not stays hidden, and keeps nobody from writing.
+    /// Finishes what an earlier writer has left, as far as that is possible: what is not stays hidden, and keeps nobody
+    /// from writing.
     pub(in crate::lake) fn go_on_erasing(&mut self) -> Result<(), LakeError> {
         let pending = self.lake().picture().erasures.pending.clone();
         if !pending.is_empty() {
@@ -293,7 +295,8 @@ impl LakeWriter {
         ledger::enter(lake.folder().path(), lake.owner_key(), pending, now)
     }
 
-    /// Rewrites every file that is reached, and exchanges the new ones for the old ones whenever there are `at_once` bytes of them.
+    /// Rewrites every file that is reached, and exchanges the new ones for the old ones whenever there are `at_once`
+    /// bytes of them.
     fn rewrite_all(
         &mut self,
         pending: &[Arc<Erasure>],
@@ -353,8 +356,8 @@ impl LakeWriter {
         self.exchange(work, &finished, &attached, progress)
     }
 
-    /// The ids of all rows that erasures mean, and the number of each erasure's among them. What cannot be read is told when it is to be
-    /// rewritten.
+    /// The ids of all rows that erasures mean, and the number of each erasure's among them. What cannot be read is told
+    /// when it is to be rewritten.
     fn collect_ids(
         &mut self,
         picture: &Picture,

@@ -1,8 +1,9 @@
 //! Checksums of a Parquet file: where they stand, how they are written and how they are compared.
 //!
-//! Each page has one, its header counted, and so has all that stands behind the pages: bloom filters, page indexes, footer.
-//! Parquet's own place for a checksum is in the header of a page. The Parquet library reads that one and cannot write it, and it
-//! leaves headers, indexes and footers open. A file without checksums, as earlier programs wrote it, is read unchecked.
+//! Each page has one, its header counted, and so has all that stands behind the pages: bloom filters, page indexes,
+//! footer. Parquet's own place for a checksum is in the header of a page. The Parquet library reads that one and cannot
+//! write it, and it leaves headers, indexes and footers open. A file without checksums, as earlier programs wrote it,
+//! is read unchecked.
 
 use std::fs::File;
 use std::io;
@@ -14,8 +15,8 @@ use parquet::arrow::arrow_writer::{PageKey, PageStore, PageStoreArgs, PageStoreF
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 
-/// Footer key of the place where the checksums begin (16 hexadecimal digits) and of the checksum of all from there to the file's
-/// end (8 digits), in which these 8 digits count as zeros.
+/// Footer key of the place where the checksums begin (16 hexadecimal digits) and of the checksum of all from there to
+/// the file's end (8 digits), in which these 8 digits count as zeros.
 pub const CHECKSUMS_KEY: &str = "tabularium.checksums";
 
 /// Digits of the place, and of the checksum.
@@ -35,7 +36,8 @@ const SEARCHED: u64 = 64 << 10;
 pub(super) struct PageSums(Arc<Mutex<Vec<(u32, u32)>>>);
 
 impl PageSums {
-    /// The section that stands behind the last page: how many pages there are, then of each its length and its checksum.
+    /// The section that stands behind the last page: how many pages there are, then of each its length and its
+    /// checksum.
     pub(super) fn section(&self) -> Vec<u8> {
         let sums = self.lock();
         let mut section = Vec::with_capacity(4 + 8 * sums.len());

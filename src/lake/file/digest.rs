@@ -1,4 +1,5 @@
-//! The digest of a resource's content: its stored text without `meta.versionId` and `meta.lastUpdated`, which a commit adds.
+//! The digest of a resource's content: its stored text without `meta.versionId` and `meta.lastUpdated`, which a commit
+//! adds.
 
 use memchr::{memchr, memmem};
 use sha2::{Digest, Sha256};

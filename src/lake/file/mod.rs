@@ -1,7 +1,8 @@
-//! One Parquet file of a table: how rows lie in pages and row groups, what is compressed how, and which statistics it has.
+//! One Parquet file of a table: how rows lie in pages and row groups, what is compressed how, and which statistics it
+//! has.
 //!
-//! It writes what it is given in the order it is given: sorting by (`owner`, `id`) is the caller's work, as is choosing the
-//! path, making the file durable and committing it. It reads rows only to check them.
+//! It writes what it is given in the order it is given: sorting by (`owner`, `id`) is the caller's work, as is choosing
+//! the path, making the file durable and committing it. It reads rows only to check them.
 
 mod adapt;
 mod checked;

@@ -2,8 +2,8 @@
 
 use parquet::file::metadata::ParquetMetaData;
 
-/// About how many bytes a row of a row group takes where its rows are heaviest. Averages hide a few large documents among many small
-/// records; pages end soon after a large value, so they show it.
+/// About how many bytes a row of a row group takes where its rows are heaviest. Averages hide a few large documents
+/// among many small records; pages end soon after a large value, so they show it.
 pub(in crate::lake) fn row_bytes(metadata: &ParquetMetaData, group: usize) -> u64 {
     let of = metadata.row_group(group);
     let rows = of.num_rows().max(1) as u64;

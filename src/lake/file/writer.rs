@@ -37,9 +37,9 @@ pub struct FileWriter {
 }
 
 impl FileWriter {
-    /// Begins the file at `path`, where none may be. `schema` is one that [`Layout::adopt`](crate::lake::layout::Layout::adopt) gave and has
-    /// all columns of all batches to come, which will have about `rows` rows. In a sealed lake the file gets a key of its own, which
-    /// its commit keeps.
+    /// Begins the file at `path`, where none may be. `schema` is one that
+    /// [`Layout::adopt`](crate::lake::layout::Layout::adopt) gave and has all columns of all batches to come, which
+    /// will have about `rows` rows. In a sealed lake the file gets a key of its own, which its commit keeps.
     pub fn create(
         path: &Path,
         ty: TypeId,

@@ -18,7 +18,8 @@ pub enum Chosen<'t> {
     Nothing,
     /// It is the object of this selection, with what is wanted of it.
     Selected(usize, Value<'t>),
-    /// A property that is known and not wanted stands twice in one object. What that means has to be told from the whole text.
+    /// A property that is known and not wanted stands twice in one object. What that means has to be told from the
+    /// whole text.
     Twice,
 }
 

@@ -20,8 +20,8 @@ pub enum Take {
 
 /// The properties that are wanted of the objects of a text, from its root on.
 ///
-/// A selection is used by one reader at a time: it remembers which property followed which, so that the names of the next
-/// object need not be looked up, and what was skipped last, which often comes again.
+/// A selection is used by one reader at a time: it remembers which property followed which, so that the names of the
+/// next object need not be looked up, and what was skipped last, which often comes again.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub(super) objects: Vec<Object>,
@@ -79,8 +79,8 @@ impl Selection {
         Selection::default()
     }
 
-    /// Adds an object with all properties that are known of it; gives its number for [`Take::Object`]. The root is what is added
-    /// last.
+    /// Adds an object with all properties that are known of it; gives its number for [`Take::Object`]. The root is what
+    /// is added last.
     pub fn object(&mut self, properties: impl IntoIterator<Item = (&'static str, Take)>) -> u16 {
         let mut object = Object {
             properties: Vec::new(),

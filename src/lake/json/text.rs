@@ -7,8 +7,8 @@ const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
 /// The first place from `at` on that holds a quote, a backslash or a control character; the text's end if none does.
 ///
-/// Eight bytes at a time: a byte is zero, or below 32, where subtracting borrows into its high bit. A borrow can reach a
-/// higher byte only out of a lower one that counts itself, so the lowest mark is exact.
+/// Eight bytes at a time: a byte is zero, or below 32, where subtracting borrows into its high bit. A borrow can reach
+/// a higher byte only out of a lower one that counts itself, so the lowest mark is exact.
 #[inline(always)]
 pub(super) fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {

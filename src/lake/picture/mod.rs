@@ -1,4 +1,5 @@
-//! An immutable picture of one snapshot: which files make up each table, and what is known about them without opening them.
+//! An immutable picture of one snapshot: which files make up each table, and what is known about them without opening
+//! them.
 //!
 //! Readers hold an `Arc<Picture>` and never ask the catalog again. Successive pictures share what did not change. How a
 //! picture is read from the catalog is `catalog`'s work.
@@ -32,8 +33,8 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// How many times an erasure was recorded or finished before it was made: what older pictures of the same snapshot hold may
-    /// differ from this one.
+    /// How many times an erasure was recorded or finished before it was made: what older pictures of the same snapshot
+    /// hold may differ from this one.
     pub fn erasures(&self) -> u64 {
         self.erasures.epoch
     }

@@ -1,5 +1,5 @@
-//! Brings a file's columns to a scan's constant schema: by name at every depth, with nulls for what the file lacks. Rows are
-//! never lost: a missing leaf is null in all of them.
+//! Brings a file's columns to a scan's constant schema: by name at every depth, with nulls for what the file lacks.
+//! Rows are never lost: a missing leaf is null in all of them.
 
 use std::sync::Arc;
 

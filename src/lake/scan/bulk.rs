@@ -1,5 +1,6 @@
-//! Reads many rows by their ids at once: row group by row group, so that each page is read once, whatever the order they are
-//! asked for in. Rows lie sorted by owner, so that whoever knows the probable owners has only few row groups looked at.
+//! Reads many rows by their ids at once: row group by row group, so that each page is read once, whatever the order
+//! they are asked for in. Rows lie sorted by owner, so that whoever knows the probable owners has only few row groups
+//! looked at.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,8 +41,8 @@ struct Search<'s> {
 }
 
 impl ScopedTable {
-    /// The resources of these ids with their places, each where it was asked for; `None` in place of those that the scope does not
-    /// show. `None` for all where they have more bytes than `most`.
+    /// The resources of these ids with their places, each where it was asked for; `None` in place of those that the
+    /// scope does not show. `None` for all where they have more bytes than `most`.
     pub fn read_all(&self, sought: &[Sought], most: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let found = self.search(sought, most)?;

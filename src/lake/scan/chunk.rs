@@ -1,7 +1,8 @@
-//! A leaf's column chunk as what each of its slots allows, told from its dictionary and its codes: no value is looked at that
-//! the dictionary has, and no column is built.
+//! A leaf's column chunk as what each of its slots allows, told from its dictionary and its codes: no value is looked
+//! at that the dictionary has, and no column is built.
 //!
-//! What is allowed is the caller's: alternatives of a condition as the bits of a word, or whether a value lies in a range.
+//! What is allowed is the caller's: alternatives of a condition as the bits of a word, or whether a value lies in a
+//! range.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -40,8 +41,8 @@ pub(super) struct Chunk<A, F> {
 }
 
 impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
-    /// `allowed` is given values as Parquet's plain encoding has them, texts without their length. `None` if the pages are not
-    /// where this can find them, or hold booleans.
+    /// `allowed` is given values as Parquet's plain encoding has them, texts without their length. `None` if the pages
+    /// are not where this can find them, or hold booleans.
     pub(super) fn open(
         file: &Arc<OpenFile>,
         group: usize,

@@ -1,7 +1,7 @@
 //! From the leaves a computation names to the columns a scan yields and, file by file, to the Parquet leaves it reads.
 //!
-//! The clipped schema depends on the table's layout and the leaves alone, never on a file, so that every batch of a scan has
-//! it. A leaf that the layout lacks stands for the deepest element on its way that exists: whoever asks for
+//! The clipped schema depends on the table's layout and the leaves alone, never on a file, so that every batch of a
+//! scan has it. A leaf that the layout lacks stands for the deepest element on its way that exists: whoever asks for
 //! `component.code.text` where no code has a text must still see every component and its code.
 
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ pub(super) struct Clip {
 }
 
 impl Clip {
-    /// Clips a table's full schema to the leaves asked for. A path that ends in `*` asks for all below the element; `*` alone
-    /// for all elements, which the engine's own columns are not.
+    /// Clips a table's full schema to the leaves asked for. A path that ends in `*` asks for all below the element; `*`
+    /// alone for all elements, which the engine's own columns are not.
     pub(super) fn new(full: &Schema, leaves: &LeafSet) -> Clip {
         let mut root = Node::default();
         for leaf in leaves {
@@ -76,8 +76,8 @@ impl Clip {
         }
     }
 
-    /// The Parquet leaves of a file to read, in order, each once. `file` is the file's Arrow schema, whose primitive fields in
-    /// depth-first order are the Parquet leaves; `sizes` are their compressed sizes.
+    /// The Parquet leaves of a file to read, in order, each once. `file` is the file's Arrow schema, whose primitive
+    /// fields in depth-first order are the Parquet leaves; `sizes` are their compressed sizes.
     pub(super) fn leaves(&self, file: &Fields, sizes: &[u64]) -> Vec<usize> {
         let mut found = Vec::new();
         collect(&self.wanted, file, 0, sizes, &mut found);

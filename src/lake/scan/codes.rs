@@ -1,9 +1,9 @@
-//! Decides an [`ItemMatch`] on dictionary codes. No text is decoded and no column is built, which makes it several times as
-//! fast as a predicate over columns.
+//! Decides an [`ItemMatch`] on dictionary codes. No text is decoded and no column is built, which makes it several
+//! times as fast as a predicate over columns.
 //!
-//! Leaves of one struct have their values in the same slots, whatever lists lie above: Parquet gives each a slot for each
-//! item, or for the emptiness where there is none. So it suffices to say of each slot of each leaf which alternatives it
-//! allows, and to combine these slot by slot.
+//! Leaves of one struct have their values in the same slots, whatever lists lie above: Parquet gives each a slot for
+//! each item, or for the emptiness where there is none. So it suffices to say of each slot of each leaf which
+//! alternatives it allows, and to combine these slot by slot.
 
 use std::ops::{BitAnd, BitOr};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! The system columns of a row group that decide who sees a row and what its version is, kept as runs of equal values: rows
-//! lie sorted by owner, so a person's rows are one run, and a commit's rows share their version and time.
+//! The system columns of a row group that decide who sees a row and what its version is, kept as runs of equal values:
+//! rows lie sorted by owner, so a person's rows are one run, and a commit's rows share their version and time.
 //!
-//! It applies the scope to rows. Whether a *shared* row is among those that a person's rows refer to is `shared`'s to say.
+//! It applies the scope to rows. Whether a *shared* row is among those that a person's rows refer to is `shared`'s to
+//! say.
 
 use std::sync::Arc;
 

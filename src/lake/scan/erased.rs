@@ -1,5 +1,5 @@
-//! Which rows of a file patients' scopes have as their own, deleted ones included: those that an erasure rewrites the file without.
-//! It goes by the same directory as every reading does.
+//! Which rows of a file patients' scopes have as their own, deleted ones included: those that an erasure rewrites the
+//! file without. It goes by the same directory as every reading does.
 
 use std::path::Path;
 use std::sync::Arc;

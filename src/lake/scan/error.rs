@@ -1,5 +1,5 @@
-//! What can go wrong while reading the lake. Retrying helps only where the disk does: everything else is a file that does
-//! not hold what the catalog says, or a caller's mistake.
+//! What can go wrong while reading the lake. Retrying helps only where the disk does: everything else is a file that
+//! does not hold what the catalog says, or a caller's mistake.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The scan as a leaf of a DataFusion plan. It reads while it is polled: files are local and warm, and the runtime that runs
-//! plans is meant for work of that kind.
+//! The scan as a leaf of a DataFusion plan. It reads while it is polled: files are local and warm, and the runtime that
+//! runs plans is meant for work of that kind.
 
 use std::fmt;
 use std::pin::Pin;
@@ -161,8 +161,8 @@ impl ExecutionPlan for LakeScanExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// Takes note of the filter that a sort above keeps up, where the scan knows what the order is bound by. It spares rows; those
-    /// that are read are still the sort's to choose from.
+    /// Takes note of the filter that a sort above keeps up, where the scan knows what the order is bound by. It spares
+    /// rows; those that are read are still the sort's to choose from.
     fn handle_child_pushdown_result(
         &self,
         phase: FilterPushdownPhase,
@@ -219,7 +219,8 @@ impl ExecutionPlan for LakeScanExec {
         Ok(Arc::new(statistics))
     }
 
-    /// A limit cannot go further down than here. Said otherwise, DataFusion takes it and its offset for placed, and drops both.
+    /// A limit cannot go further down than here. Said otherwise, DataFusion takes it and its offset for placed, and
+    /// drops both.
     fn supports_limit_pushdown(&self) -> bool {
         false
     }
@@ -234,8 +235,8 @@ impl ExecutionPlan for LakeScanExec {
     }
 }
 
-/// How long a stream computes without a pause. Between two stretches others have their turn on the thread, and who gave the search
-/// up is heard.
+/// How long a stream computes without a pause. Between two stretches others have their turn on the thread, and who gave
+/// the search up is heard.
 const STRETCH: Duration = Duration::from_millis(5);
 
 /// A partition's batches, with DataFusion's metrics.

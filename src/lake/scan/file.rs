@@ -94,8 +94,8 @@ impl OpenFile {
             });
         }
         let (groups, sizes, chunks) = survey(&metadata).map_err(parquet)?;
-        // The library counts its own metadata. Beside it stand the Arrow schema, the levels that readers go by, the guard, and
-        // what is surveyed.
+        // The library counts its own metadata. Beside it stand the Arrow schema, the levels that readers go by, the
+        // guard, and what is surveyed.
         let schema = arrow.schema().fields().size() * 3 / 2;
         let beside = schema + guard.weight();
         let weight = metadata.memory_size() + beside + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
@@ -422,8 +422,8 @@ impl ChunkReader for CountedFile {
             file: self.file.clone(),
             at: start,
         };
-        // Headers of pages are read this way where a file has no page index, and then it has no checksums. They are small and
-        // not counted.
+        // Headers of pages are read this way where a file has no page index, and then it has no checksums. They are
+        // small and not counted.
         Ok(io::BufReader::with_capacity(1024, reader))
     }
 

@@ -201,7 +201,8 @@ impl Filtering {
     }
 }
 
-/// How many rows a predicate is asked about at a step: more while it is quick, so that most are asked about a row group at once.
+/// How many rows a predicate is asked about at a step: more while it is quick, so that most are asked about a row group
+/// at once.
 #[derive(Clone, Copy)]
 pub(super) struct Portion(usize);
 
@@ -235,8 +236,8 @@ fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, 
     Ok(batch.project(&columns)?)
 }
 
-/// Whether a leaf is the text of decimals that all have their number beside them in a row group: where as many of either are
-/// null, none has only a text.
+/// Whether a leaf is the text of decimals that all have their number beside them in a row group: where as many of
+/// either are null, none has only a text.
 fn is_spared(file: &OpenFile, group: usize, leaf: usize) -> bool {
     let nulls = |leaf: usize| {
         let statistics = file.metadata().row_group(group).column(leaf).statistics();

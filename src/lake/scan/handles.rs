@@ -41,7 +41,8 @@ impl Handles {
         self.kept.clear();
     }
 
-    /// Closes files that `keep` refuses, as far as nobody reads them at the moment: their space on disk is free only then.
+    /// Closes files that `keep` refuses, as far as nobody reads them at the moment: their space on disk is free only
+    /// then.
     pub(super) fn retain(&self, keep: impl Fn(&Path) -> bool) {
         self.kept.retain(|path, _| keep(path));
     }
@@ -61,8 +62,8 @@ impl Handles {
         Ok(file)
     }
 
-    /// Opens these files; whoever asks for them finds them open until what this gives is dropped. `None` if more would be held than
-    /// the limit, by all together.
+    /// Opens these files; whoever asks for them finds them open until what this gives is dropped. `None` if more would
+    /// be held than the limit, by all together.
     pub(super) fn hold<'p>(&self, paths: impl Iterator<Item = &'p Path>) -> Result<Option<Vec<Arc<File>>>, ScanError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|_, file| file.strong_count() > 0);

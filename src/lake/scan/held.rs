@@ -1,5 +1,5 @@
-//! What an answer of many parts takes before its first one, so that an erasure in between does not break it off: open handles of its
-//! data files, which go on to read a file that was removed, and what it reads from other files.
+//! What an answer of many parts takes before its first one, so that an erasure in between does not break it off: open
+//! handles of its data files, which go on to read a file that was removed, and what it reads from other files.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -34,8 +34,9 @@ impl Held {
 }
 
 impl ScopedTable {
-    /// The same table, with the files of these owners, or of everybody whom the scope shows, held until it is dropped. Files are not
-    /// held if they are more than there are handles; then a scan fails if one of them is removed before it is read.
+    /// The same table, with the files of these owners, or of everybody whom the scope shows, held until it is dropped.
+    /// Files are not held if they are more than there are handles; then a scan fails if one of them is removed before
+    /// it is read.
     pub fn held(&self, owners: Option<&[i64]>) -> Result<ScopedTable, ScanError> {
         let files = self.files_shown(owners);
         let paths = files.iter().map(|file| file.path.as_path());

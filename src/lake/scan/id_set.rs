@@ -1,6 +1,7 @@
 //! Sets of resource ids, compact enough for millions of them, and the rows of a row group that have one of a few.
 //!
-//! Ids in the canonical form of a UUID, as most are, take 16 bytes each. Membership is exact: no id is stood for by a hash.
+//! Ids in the canonical form of a UUID, as most are, take 16 bytes each. Membership is exact: no id is stood for by a
+//! hash.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -153,8 +154,8 @@ fn canonical(id: &[u8]) -> Option<u128> {
 }
 
 impl ScopedTable {
-    /// The rows of a row group that probably have one of these ids, by its bloom filter and index; `None` where it is faster to
-    /// look at all rows.
+    /// The rows of a row group that probably have one of these ids, by its bloom filter and index; `None` where it is
+    /// faster to look at all rows.
     pub(super) fn rows_of_ids(
         &self,
         file: &Arc<OpenFile>,

@@ -1,6 +1,8 @@
-//! Which row has an id: a sorted table of 64-bit hashes per row group, built when its bloom filter first lets an id pass.
+//! Which row has an id: a sorted table of 64-bit hashes per row group, built when its bloom filter first lets an id
+//! pass.
 //!
-//! The hash is keyed per process, so that nobody can make ids that collide; a hit is still checked against the row's own id.
+//! The hash is keyed per process, so that nobody can make ids that collide; a hit is still checked against the row's
+//! own id.
 
 use std::hash::Hasher;
 use std::sync::{Arc, OnceLock};

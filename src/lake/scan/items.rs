@@ -1,5 +1,5 @@
-//! Text equality inside items: which rows have a `coding` with this system and this code. The scan decides it itself, on
-//! dictionary codes (`codes`) where it can; here is what it means, over columns.
+//! Text equality inside items: which rows have a `coding` with this system and this code. The scan decides it itself,
+//! on dictionary codes (`codes`) where it can; here is what it means, over columns.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Rows lately read, kept in memory: a page that comes again, or a resource that is read again, touches no file. Whether the
-//! scope shows a row is asked before, each time.
+//! Rows lately read, kept in memory: a page that comes again, or a resource that is read again, touches no file.
+//! Whether the scope shows a row is asked before, each time.
 
 use super::file::OpenFile;
 use super::memory::Weigh;

@@ -1,8 +1,9 @@
-//! What reading keeps between questions: open files with their footers and indexes, positions of deleted rows, what each patient
-//! token sees of the shared rows, hot people's columns, and rows lately read. Whole answers are never kept.
+//! What reading keeps between questions: open files with their footers and indexes, positions of deleted rows, what
+//! each patient token sees of the shared rows, hot people's columns, and rows lately read. Whole answers are never
+//! kept.
 //!
-//! All of it shares one budget in bytes, so that whatever is asked for most has the most of it. What belongs to files and snapshots
-//! that newer ones have replaced does not wait to be pushed out: [`Memory::release`] drops it.
+//! All of it shares one budget in bytes, so that whatever is asked for most has the most of it. What belongs to files
+//! and snapshots that newer ones have replaced does not wait to be pushed out: [`Memory::release`] drops it.
 
 use std::fs::File;
 use std::path::Path;
@@ -28,9 +29,9 @@ use crate::lake::seal::Keys;
 /// Upper bounds of what reading keeps in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryLimits {
-    /// Bytes of all that is kept: open files with their footers and indexes, positions of deleted rows, columns of hot people, shared
-    /// rows that patient tokens see, and rows lately read. 1 GiB by default. Open files take about 20 bytes a row where every row
-    /// group was met by a read by id.
+    /// Bytes of all that is kept: open files with their footers and indexes, positions of deleted rows, columns of hot
+    /// people, shared rows that patient tokens see, and rows lately read. 1 GiB by default. Open files take about 20
+    /// bytes a row where every row group was met by a read by id.
     pub bytes: u64,
     /// How many data files are held open at the same time. 512 by default.
     pub handles: usize,
@@ -165,8 +166,8 @@ impl Memory {
         self.kept.clear();
     }
 
-    /// Lets go of what belongs to files, deletions and snapshots that none of these pictures has. Costs some milliseconds where much
-    /// is kept.
+    /// Lets go of what belongs to files, deletions and snapshots that none of these pictures has. Costs some
+    /// milliseconds where much is kept.
     pub(super) fn release(&self, pictures: &[Arc<Picture>]) {
         let named = Named::of(pictures);
         self.kept.retain(|key, kept| named.has(key, kept));

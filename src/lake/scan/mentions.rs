@@ -1,4 +1,5 @@
-//! Records that are not a person's own and yet name them, for whoever is about to believe that everything of the person is gone.
+//! Records that are not a person's own and yet name them, for whoever is about to believe that everything of the person
+//! is gone.
 
 use super::columns::{reader, texts};
 use super::error::ScanError;
@@ -11,7 +12,8 @@ use crate::lake::owner::{APPLICATION_ONLY, SHARED};
 const BATCH: usize = 256;
 
 impl ScopedTable {
-    /// How many of the scope's rows are filed under nobody, or under the application alone, and have a reference to this Patient.
+    /// How many of the scope's rows are filed under nobody, or under the application alone, and have a reference to
+    /// this Patient.
     pub fn mentions(&self, patient: &str) -> Result<u64, ScanError> {
         let named = memchr::memmem::Finder::new(patient.as_bytes());
         self.count_texts(&[SHARED, APPLICATION_ONLY], "resource", |text| {

@@ -1,9 +1,9 @@
 //! The only door to the data: decides which rows a [`Scope`](super::Scope) shows, which files, row groups, pages and
 //! Parquet leaves are read for a question, and what is kept in memory between questions.
 //!
-//! It does not know searches or views: their plans name leaves and filters, and get columns and locators back. What a filter
-//! comes to is decided in one place (`lower`), from what it says must hold of a row (`predicate`). Nothing leaves the lake but
-//! through a [`ScopedTable`].
+//! It does not know searches or views: their plans name leaves and filters, and get columns and locators back. What a
+//! filter comes to is decided in one place (`lower`), from what it says must hold of a row (`predicate`). Nothing
+//! leaves the lake but through a [`ScopedTable`].
 
 mod account;
 mod adapt;

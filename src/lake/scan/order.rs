@@ -1,7 +1,8 @@
-//! Reading the rows first that a caller's order puts first, and leaving unread those that can no longer be among the first.
+//! Reading the rows first that a caller's order puts first, and leaving unread those that can no longer be among the
+//! first.
 //!
-//! The order is the caller's; here is known only where the numbers lie that bound it. How good a row has to be by now, the sort
-//! above the scan says by its dynamic filter.
+//! The order is the caller's; here is known only where the numbers lie that bound it. How good a row has to be by now,
+//! the sort above the scan says by its dynamic filter.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use super::file::OpenFile;
 use super::pruning::Extent;
 use super::ranges::Ranges;
 
-/// Takes the least number that a row must have, or the greatest where the order ascends, from a dynamic filter's present
-/// expression; `None` while nothing is decided.
+/// Takes the least number that a row must have, or the greatest where the order ascends, from a dynamic filter's
+/// present expression; `None` while nothing is decided.
 pub type Threshold = fn(&Arc<dyn PhysicalExpr>) -> Option<i64>;
 
 /// An order of rows by one number each; rows without a number come last.
@@ -33,7 +34,8 @@ pub struct Order {
 pub enum Reach {
     /// In this leaf of int64 or timestamp.
     In(Arc<str>),
-    /// In the first leaf; a row that has no value there but one in the second, a leaf of the same struct, goes before all numbers.
+    /// In the first leaf; a row that has no value there but one in the second, a leaf of the same struct, goes before
+    /// all numbers.
     Open(Arc<str>, Arc<str>),
     /// Nothing is known of rows that have a value in this leaf.
     Unknown(Arc<str>),

@@ -33,8 +33,8 @@ pub(super) fn all_texts(
 
 /// The resources at some rows; `None` where they have more bytes than `most`.
 ///
-/// Pages have checksums, so a text need not be hashed again: that and the digest's own page would cost more than the text.
-/// In files of earlier programs, which have none, each text is compared with its digest.
+/// Pages have checksums, so a text need not be hashed again: that and the digest's own page would cost more than the
+/// text. In files of earlier programs, which have none, each text is compared with its digest.
 pub(super) fn read_resources(
     file: &Arc<OpenFile>,
     group: usize,
@@ -137,9 +137,9 @@ fn read_page(
     let metadata = file.metadata().row_group(group);
     let chunk = metadata.column(leaf);
     let zstd = chunk.compression_codec() == CompressionCodec::ZSTD;
-    // The library's page reader takes whatever lies between a chunk's start and its first page for a dictionary: let the
-    // chunk start here. It makes new zstd contexts for each reader, which takes longer than to decompress a page: let it
-    // only find the compressed bytes.
+    // The library's page reader takes whatever lies between a chunk's start and its first page for a dictionary: let
+    // the chunk start here. It makes new zstd contexts for each reader, which takes longer than to decompress a page:
+    // let it only find the compressed bytes.
     let mut page_alone = chunk.clone().into_builder().set_data_page_offset(location.offset);
     if zstd {
         page_alone = page_alone.set_compression(Compression::UNCOMPRESSED);

@@ -1,8 +1,9 @@
 //! One person's rows of a table as columns, from a bounded cache of hot people: a search that comes again for the same
 //! person touches no file.
 //!
-//! A person's rows are kept with the very files and deletions they come from, and with the columns that were read of them. A commit
-//! elsewhere leaves them valid; one that changes these files makes the next search find the rows anew, in place of the old ones.
+//! A person's rows are kept with the very files and deletions they come from, and with the columns that were read of
+//! them. A commit elsewhere leaves them valid; one that changes these files makes the next search find the rows anew,
+//! in place of the old ones.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
@@ -31,8 +32,8 @@ use crate::lake::scope::Scope;
 /// A person's rows.
 #[derive(Clone, Debug)]
 pub struct PersonRows {
-    /// The clipped columns; behind them `id` and `last_updated`, where they are not among these, and the locators. In file
-    /// order.
+    /// The clipped columns; behind them `id` and `last_updated`, where they are not among these, and the locators. In
+    /// file order.
     pub batch: RecordBatch,
 }
 

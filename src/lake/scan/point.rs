@@ -163,7 +163,8 @@ impl ScopedTable {
         Ok(Some(rows.into_iter().flatten().collect()))
     }
 
-    /// The columns that these leaves stand for at some places, in the order given. A place that the scope does not show is an error.
+    /// The columns that these leaves stand for at some places, in the order given. A place that the scope does not show
+    /// is an error.
     pub fn columns(&self, places: &[Locator], leaves: &LeafSet) -> Result<RecordBatch, ScanError> {
         let clip = self.clip(leaves);
         let mut order = vec![0; places.len()];
@@ -181,8 +182,8 @@ impl ScopedTable {
         Ok(arrow::compute::take_record_batch(&rows, &UInt32Array::from(order))?)
     }
 
-    /// Rows by row group, in the order of files' ids, less those that the caller has: it is told a place's number, its file, row
-    /// group and position in it.
+    /// Rows by row group, in the order of files' ids, less those that the caller has: it is told a place's number, its
+    /// file, row group and position in it.
     fn groups(
         &self,
         places: &[Locator],
@@ -251,7 +252,8 @@ impl ScopedTable {
         Ok(())
     }
 
-    /// Rows of a row group whose id has the hash of this one. The bloom filter is asked first where no index was built yet.
+    /// Rows of a row group whose id has the hash of this one. The bloom filter is asked first where no index was built
+    /// yet.
     pub(super) fn candidates(&self, file: &Arc<OpenFile>, group: usize, id: &str) -> Result<Vec<u32>, ScanError> {
         self.candidates_of(file, group, hash_id(id), id)
     }

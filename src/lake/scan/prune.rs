@@ -32,8 +32,8 @@ pub enum Prune {
         /// The value.
         is: bool,
     },
-    /// Some value of a leaf of type int32, int64, timestamp or decimal lies in a closed range, counted in the leaf's own units
-    /// (microseconds; units of 10^-18 for `__number`).
+    /// Some value of a leaf of type int32, int64, timestamp or decimal lies in a closed range, counted in the leaf's
+    /// own units (microseconds; units of 10^-18 for `__number`).
     Range {
         /// The leaf.
         leaf: Arc<str>,
@@ -113,7 +113,8 @@ impl Prune {
         }
     }
 
-    /// Half-open intervals `[x__start, x__end)` that overlap `[from, until)`, in microseconds; `leaf` is the path of `x`.
+    /// Half-open intervals `[x__start, x__end)` that overlap `[from, until)`, in microseconds; `leaf` is the path of
+    /// `x`.
     pub fn overlaps(leaf: &str, from: Option<i64>, until: Option<i64>) -> Prune {
         let bound = |suffix: &str, from: Option<i128>, to: Option<i128>| Prune::Range {
             leaf: format!("{leaf}{suffix}").into(),

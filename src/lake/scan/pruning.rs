@@ -1,5 +1,5 @@
-//! Decides from Parquet statistics which rows of a file can satisfy a [`Prune`]: footer statistics for whole row groups, the
-//! column index for pages. Where a statistic is missing, everything is kept.
+//! Decides from Parquet statistics which rows of a file can satisfy a [`Prune`]: footer statistics for whole row
+//! groups, the column index for pages. Where a statistic is missing, everything is kept.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -139,9 +139,9 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// Of a page. Writers (arrow-rs 59 among them) call a page of lists empty where it has as many nulls as rows, though it has
-    /// values beside them, and then leave its bounds out; so of a column that `repeats` only the histogram of its definition
-    /// levels proves that there is no value.
+    /// Of a page. Writers (arrow-rs 59 among them) call a page of lists empty where it has as many nulls as rows,
+    /// though it has values beside them, and then leave its bounds out; so of a column that `repeats` only the
+    /// histogram of its definition levels proves that there is no value.
     fn of_page(index: &'a ColumnIndexMetaData, page: usize, repeats: bool) -> Bounds<'a> {
         if !matches!(index, ColumnIndexMetaData::NONE) && index.is_null_page(page) {
             let defined = index.definition_level_histogram(page).and_then(<[i64]>::last);

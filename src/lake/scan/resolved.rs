@@ -1,4 +1,5 @@
-//! What a scan was asked, resolved against a table's layout: which columns are decoded first and which later, which files are met.
+//! What a scan was asked, resolved against a table's layout: which columns are decoded first and which later, which
+//! files are met.
 
 use std::sync::{Arc, OnceLock};
 
@@ -70,7 +71,8 @@ impl Choice {
 }
 
 impl Scan {
-    /// `schema` names the output's columns; `output` has the same, less the locators. `lowered` is what the plan's filters come to.
+    /// `schema` names the output's columns; `output` has the same, less the locators. `lowered` is what the plan's
+    /// filters come to.
     pub(super) fn new(
         table: ScopedTable,
         schema: SchemaRef,

@@ -1,5 +1,5 @@
-//! The rows of a scan's share of a table, batch by batch: prune, apply the scope, decode the predicates' columns, decode the
-//! rest for the rows that are left. Synchronous; `exec` turns it into a stream, which pauses between steps.
+//! The rows of a scan's share of a table, batch by batch: prune, apply the scope, decode the predicates' columns,
+//! decode the rest for the rows that are left. Synchronous; `exec` turns it into a stream, which pauses between steps.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -145,8 +145,8 @@ impl Rows {
         &self.done.report
     }
 
-    /// The next row group of this share: the best of those that are left where there is an order and the files are not too many
-    /// to hold open, else the next in the table's order.
+    /// The next row group of this share: the best of those that are left where there is an order and the files are not
+    /// too many to hold open, else the next in the table's order.
     fn next_group(&mut self) -> Result<Option<Place>, ScanError> {
         if let Some(ranked) = &mut self.ranked {
             return Ok(ranked.pop());

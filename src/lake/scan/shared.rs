@@ -1,5 +1,6 @@
-//! Which shared rows a patient scope shows: those that its own rows refer to by a relative reference, and what those refer to,
-//! through shared rows only. Never a Patient, never a row of somebody else, never one of the application alone.
+//! Which shared rows a patient scope shows: those that its own rows refer to by a relative reference, and what those
+//! refer to, through shared rows only. Never a Patient, never a row of somebody else, never one of the application
+//! alone.
 //!
 //! Worked out once per snapshot and scope, when a shared row is first asked for.
 

@@ -1,5 +1,6 @@
-//! Decides a [`Prune`] row by row, where the statistics of pages keep many rows of which few match: ranges of numbers and moments,
-//! and presence, on the dictionary codes and levels of their leaves. What it leaves out has no column decoded, and no predicate is asked about it.
+//! Decides a [`Prune`] row by row, where the statistics of pages keep many rows of which few match: ranges of numbers
+//! and moments, and presence, on the dictionary codes and levels of their leaves. What it leaves out has no column
+//! decoded, and no predicate is asked about it.
 //!
 //! Like statistics it keeps what may match: of texts and booleans it knows no more than they do.
 
@@ -22,7 +23,8 @@ pub(super) struct Sieve {
 }
 
 impl Sieve {
-    /// Where few rows are left, decoding them is cheaper than the codes of all; and what kept most so far keeps most of the next.
+    /// Where few rows are left, decoding them is cheaper than the codes of all; and what kept most so far keeps most of
+    /// the next.
     pub(super) fn pays(&self, rows: usize, of: u32) -> bool {
         rows * LEAST_SHARE >= of as usize && self.kept * 2 <= self.asked
     }

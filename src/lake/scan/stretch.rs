@@ -1,4 +1,5 @@
-//! A part of a table between two of its rows. Rows stand in the order of the table's files, and within a file as they lie in it.
+//! A part of a table between two of its rows. Rows stand in the order of the table's files, and within a file as they
+//! lie in it.
 
 use std::ops::Range;
 
@@ -53,8 +54,8 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// A row of a file that the table does not have lies behind everything as a start, and before everything as an end: nothing
-    /// is read.
+    /// A row of a file that the table does not have lies behind everything as a start, and before everything as an end:
+    /// nothing is read.
     pub(super) fn of(stretch: &Stretch, table: &ScopedTable) -> Ends {
         let place = |locator: Locator| {
             let file = table.table.as_ref()?.file(locator.file)?;

@@ -1,5 +1,5 @@
-//! A system column of a row group, row by row: told from its dictionary and codes, for its values repeat from row to row, and decoded
-//! only where a file has it otherwise.
+//! A system column of a row group, row by row: told from its dictionary and codes, for its values repeat from row to
+//! row, and decoded only where a file has it otherwise.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -54,7 +54,8 @@ impl Reader {
         }
     }
 
-    /// Hides what is being erased from now on. `oldest` is the least count of erasures that a picture knows which is held.
+    /// Hides what is being erased from now on. `oldest` is the least count of erasures that a picture knows which is
+    /// held.
     pub(in crate::lake) fn learn(&self, erasures: &Erasures, oldest: u64) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = known.learn(erasures, oldest) {
@@ -195,8 +196,8 @@ impl ScopedTable {
         }
     }
 
-    /// The columns that a scan for these leaves yields, less the locators: those of them that exist, and for a leaf that does
-    /// not, the deepest element above it that does.
+    /// The columns that a scan for these leaves yields, less the locators: those of them that exist, and for a leaf
+    /// that does not, the deepest element above it that does.
     pub fn schema(&self, leaves: &LeafSet) -> SchemaRef {
         self.clip(leaves).schema().clone()
     }

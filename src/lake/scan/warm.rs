@@ -1,7 +1,8 @@
-//! Opening files before somebody asks for them: else the first to want a row of a file waits for its footer and page indexes to be
-//! read, and the first to want one of a row group for its directory.
+//! Opening files before somebody asks for them: else the first to want a row of a file waits for its footer and page
+//! indexes to be read, and the first to want one of a row group for its directory.
 //!
-//! Only what every request wants is read. Filters and indexes of ids are left to who reads by id, columns to who searches.
+//! Only what every request wants is read. Filters and indexes of ids are left to who reads by id, columns to who
+//! searches.
 
 use super::error::ScanError;
 use super::memory::Memory;
@@ -18,9 +19,9 @@ pub struct Warmed {
 }
 
 impl Reader {
-    /// Opens a picture's files, and then builds the directories of their row groups, until what is kept of files takes half of its
-    /// bound or `go_on`, which is asked before every step, says no. The largest tables come first: the most is asked of them, and
-    /// the most is to be read.
+    /// Opens a picture's files, and then builds the directories of their row groups, until what is kept of files takes
+    /// half of its bound or `go_on`, which is asked before every step, says no. The largest tables come first: the most
+    /// is asked of them, and the most is to be read.
     pub(in crate::lake) fn warm(
         &self,
         picture: &Picture,

@@ -1,5 +1,5 @@
-//! What was read for an answer, for whoever asks how the answer came about: scans with their accounts, people's columns, rows
-//! fetched one by one, and what of it was in memory already. Nobody pays for it who does not ask.
+//! What was read for an answer, for whoever asks how the answer came about: scans with their accounts, people's
+//! columns, rows fetched one by one, and what of it was in memory already. Nobody pays for it who does not ask.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -45,7 +45,8 @@ pub struct SeenScan {
     pub prune: Option<String>,
     /// To how many owners it is narrowed, if it is.
     pub owners: Option<usize>,
-    /// How many of the table's files may hold rows of it, by what the catalog says of their owners and where a page begins or ends.
+    /// How many of the table's files may hold rows of it, by what the catalog says of their owners and where a page
+    /// begins or ends.
     pub files_met: usize,
     /// What it did.
     pub report: ScanReport,

@@ -2,8 +2,8 @@
 //! wrapped there by the key-encryption key, which is not in the folder. Whoever has the folder without that key reads
 //! nothing. Nobody reads a file whose key was destroyed, whichever copies of the file there are.
 //!
-//! This room makes, keeps, finds and destroys keys, and opens Parquet files that were sealed with them (`open.rs`, `pages.rs`). What is
-//! sealed, and when a key goes, others decide.
+//! This room makes, keeps, finds and destroys keys, and opens Parquet files that were sealed with them (`open.rs`,
+//! `pages.rs`). What is sealed, and when a key goes, others decide.
 
 mod announcement;
 mod error;

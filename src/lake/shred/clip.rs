@@ -1,7 +1,8 @@
 //! Which columns of a type somebody wants, and which properties of a JSON text they are made of.
 //!
-//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`); this says for each property of each object whether a
-//! column is made of it. An object on the way is there, with or without a wanted column, if R4 defines any value in it.
+//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`); this says for each property of each object
+//! whether a column is made of it. An object on the way is there, with or without a wanted column, if R4 defines any
+//! value in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -221,8 +221,8 @@ impl Column {
         }
     }
 
-    /// The column and its companions, `len` rows each, in the order of [`SlotKind::columns`]; the column itself is empty
-    /// again.
+    /// The column and its companions, `len` rows each, in the order of [`SlotKind::columns`]; the column itself is
+    /// empty again.
     pub(super) fn finish(&mut self, len: usize) -> Result<Vec<ArrayRef>, ArrowError> {
         Ok(match self {
             Column::Text(text) | Column::Digits(text) | Column::Json(text) => vec![text.finish(len)?],

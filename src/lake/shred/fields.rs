@@ -1,5 +1,5 @@
-//! Elements with children: which column a property belongs to. The properties are expected in the order of the value before; a
-//! hash table is asked where that fails.
+//! Elements with children: which column a property belongs to. The properties are expected in the order of the value
+//! before; a hash table is asked where that fails.
 
 use super::clip::{Want, Wanted};
 use super::column::{Column, Context, Fault, size};

@@ -1,5 +1,5 @@
-//! Columns of plain values. Each is as long as its last value: the rows without one in between, and at the end, are filled
-//! with nulls in one go when the next value or the end of the batch comes.
+//! Columns of plain values. Each is as long as its last value: the rows without one in between, and at the end, are
+//! filled with nulls in one go when the next value or the end of the batch comes.
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, BooleanBufferBuilder, NullBufferBuilder,

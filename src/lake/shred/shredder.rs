@@ -13,15 +13,16 @@ use arrow::datatypes::{FieldRef, Schema};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// The most columns, nested ones counted, that a table can come to have. Real records use hundreds; hostile ones, nesting
-/// extensions in extensions, would otherwise decide how wide every plan and footer is. A row that needs more is refused.
+/// The most columns, nested ones counted, that a table can come to have. Real records use hundreds; hostile ones,
+/// nesting extensions in extensions, would otherwise decide how wide every plan and footer is. A row that needs more is
+/// refused.
 pub const MAX_COLUMNS: usize = 10_000;
 
 /// The most bytes of JSON in one batch: Arrow's texts have 32-bit offsets.
 pub const MAX_BATCH_BYTES: usize = 1 << 30;
 
-/// The most bytes that the columns of one batch may take beside the values' own text. A list of many small items of which a few
-/// have values for hundreds of columns is small as JSON and large as columns.
+/// The most bytes that the columns of one batch may take beside the values' own text. A list of many small items of
+/// which a few have values for hundreds of columns is small as JSON and large as columns.
 pub const MAX_BATCH_WIDTH: usize = 256 << 20;
 
 /// How many bytes of JSON go in between two looks at [`MAX_BATCH_WIDTH`].
@@ -109,8 +110,8 @@ impl Shredder {
         shredder
     }
 
-    /// Makes room for so many rows whose resources have so many bytes together, so that the largest column need not be moved
-    /// as it grows.
+    /// Makes room for so many rows whose resources have so many bytes together, so that the largest column need not be
+    /// moved as it grows.
     pub fn reserve(&mut self, rows: usize, bytes: usize) {
         self.system.reserve(rows, bytes.min(MAX_BATCH_BYTES));
     }

@@ -37,8 +37,8 @@ pub struct SystemValues<'a> {
 }
 
 impl<'a> SystemValues<'a> {
-    /// Of a resource that is made into columns to be computed on and lies in no lake: nobody's, of no application. `resource` may
-    /// be empty where nothing reads the text.
+    /// Of a resource that is made into columns to be computed on and lies in no lake: nobody's, of no application.
+    /// `resource` may be empty where nothing reads the text.
     pub fn outside(id: &'a str, resource: &'a str) -> SystemValues<'a> {
         SystemValues {
             owner: 0,

@@ -286,8 +286,8 @@ impl Prescription<'_> {
     }
 }
 
-/// Names of a drug that two prescriptions of it share: its ingredients, else the first 9 digits of its NDC. With `all`, RxNorm's and
-/// the NDC's beside the ingredients.
+/// Names of a drug that two prescriptions of it share: its ingredients, else the first 9 digits of its NDC. With `all`,
+/// RxNorm's and the NDC's beside the ingredients.
 fn drug_keys(drug: Vec<&Code>, codes: &dyn Codes, all: bool) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for code in drug {

@@ -1,7 +1,8 @@
 //! Resources made from claims and Coverage.
 //!
-//! Decides which claims tell of one prescription, one Encounter, one diagnosis and one procedure, and when a source's own record stands
-//! in for a generated one. Each rule has a file. A claim is read once into typed facts; rules read no JSON.
+//! Decides which claims tell of one prescription, one Encounter, one diagnosis and one procedure, and when a source's
+//! own record stands in for a generated one. Each rule has a file. A claim is read once into typed facts; rules read no
+//! JSON.
 
 mod condition;
 mod encounter;

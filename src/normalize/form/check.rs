@@ -1,5 +1,5 @@
-//! The project's own check: R4's required elements and types over a resource, that is cardinalities, JSON types and the forms of
-//! primitives. Value sets, invariants and profiles are not looked at.
+//! The project's own check: R4's required elements and types over a resource, that is cardinalities, JSON types and the
+//! forms of primitives. Value sets, invariants and profiles are not looked at.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,6 +1,7 @@
 //! Codes in the form of their system.
 //!
-//! What is decided: the form of a code, not whether it exists. A code that does not fit its system's form stays as it is.
+//! What is decided: the form of a code, not whether it exists. A code that does not fit its system's form stays as it
+//! is.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,8 +13,8 @@ use super::systems::{
 };
 use crate::normalize::codes::Codes;
 
-/// A code in the form of its system, without white space around it; one that does not fit stays as it is. The system may be any of
-/// its spellings: those of ICD-9-CM tell where a dot belongs.
+/// A code in the form of its system, without white space around it; one that does not fit stays as it is. The system
+/// may be any of its spellings: those of ICD-9-CM tell where a dot belongs.
 pub fn canonical_code<'c>(system: &str, code: &'c str, codes: &dyn Codes) -> Cow<'c, str> {
     let code = trim(code);
     match form(system, code, codes) {
@@ -112,8 +113,8 @@ fn icd_10_cm(code: &str) -> Option<String> {
     fits.then(|| dotted(&plain, 3))
 }
 
-/// A diagnosis has three digits before its dot (`V` and two, `E` and three), a procedure two. Four digits without a dot may be either:
-/// only a spelling of the system that means one of them decides.
+/// A diagnosis has three digits before its dot (`V` and two, `E` and three), a procedure two. Four digits without a dot
+/// may be either: only a spelling of the system that means one of them decides.
 fn icd_9_cm(system: &str, code: &str) -> Option<String> {
     let is_dotted = code.contains('.');
     let is_procedure = [".6.104", "/procedure", "/ICD9"]

@@ -1,7 +1,7 @@
 //! Displays that records of the consent give to codes, and which source gives them.
 //!
-//! Memory is bounded: of more codes than [`CAPACITY`] those with the lowest hashes are kept, so that the order of records does not
-//! decide which.
+//! Memory is bounded: of more codes than [`CAPACITY`] those with the lowest hashes are kept, so that the order of
+//! records does not decide which.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

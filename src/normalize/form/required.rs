@@ -11,7 +11,8 @@ use crate::normalize::walk::{choice_name, required};
 /// Deeper than required elements of R4 lie in one another.
 const MAX_DEPTH: usize = 8;
 
-/// Fills what objects lack; of the rest, `trimmed` codes have lost white space. A resource that would not be valid stays as it came.
+/// Fills what objects lack; of the rest, `trimmed` codes have lost white space. A resource that would not be valid
+/// stays as it came.
 pub(super) fn fill(
     root: Value<'_>,
     ty: TypeId,

@@ -1,7 +1,7 @@
 //! Which spellings of a code system's name mean which canonical URL.
 //!
-//! Only the systems of this table and HL7's v2 and v3 (`schemas/hl7-systems.tsv`) are touched. Scheme, `www.`, upper case, a trailing
-//! slash and a version behind `|` do not tell two systems apart.
+//! Only the systems of this table and HL7's v2 and v3 (`schemas/hl7-systems.tsv`) are touched. Scheme, `www.`, upper
+//! case, a trailing slash and a version behind `|` do not tell two systems apart.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -141,7 +141,8 @@ const ALIASES: &[(&str, &str)] = &[
     (ISO_3166_2, "urn:oid:1.0.3166.2"), // NamingSystem ISO3166Part2
 ];
 
-/// HL7's v2 and v3: name behind `http://terminology.hl7.org/CodeSystem/`, OIDs separated by commas. `schemas/README.md` has its source.
+/// HL7's v2 and v3: name behind `http://terminology.hl7.org/CodeSystem/`, OIDs separated by commas. `schemas/README.md`
+/// has its source.
 static HL7: &str = include_str!("../../../schemas/hl7-systems.tsv");
 
 /// The canonical URL of a well-known code system; any other system as it is.

@@ -1,7 +1,9 @@
-//! What the copies of one practitioner, organization or location in several sources tell each other. The same NPI makes them the same.
+//! What the copies of one practitioner, organization or location in several sources tell each other. The same NPI makes
+//! them the same.
 //!
-//! A copy gains names, addresses, telecoms and taxonomy that only another source has, marked with where they come from. Where R4 has
-//! one name or address only, it is gained where there is none. What is gained is marked: each run makes it anew.
+//! A copy gains names, addresses, telecoms and taxonomy that only another source has, marked with where they come from.
+//! Where R4 has one name or address only, it is gained where there is none. What is gained is marked: each run makes it
+//! anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,9 @@
 //! References, and what other sources know.
 //!
-//! Decides to which resource of the consent a reference leads, and what the copies of one practitioner, organization or location tell
-//! each other. A reference keeps to its own source where that answers. A source's own text stays: a reference that led to a contained
-//! resource is kept in an extension, a conditional one as an identifier. It does not fetch what is missing.
+//! Decides to which resource of the consent a reference leads, and what the copies of one practitioner, organization or
+//! location tell each other. A reference keeps to its own source where that answers. A source's own text stays: a
+//! reference that led to a contained resource is kept in an extension, a conditional one as an identifier. It does not
+//! fetch what is missing.
 
 mod edit;
 mod identifiers;
@@ -25,9 +26,10 @@ use super::survey::Settings;
 use crate::fhir::facts;
 use crate::lake::json::Edits;
 
-/// What is kept of what can be referred to. Per resource: its type, id and source, the hashes of its id, its address and (for people,
-/// organizations and the like) its identifiers, and its name, each different name once. Of practitioners, organizations and locations
-/// with an NPI also names, addresses, telecoms and taxonomy, if there are several sources.
+/// What is kept of what can be referred to. Per resource: its type, id and source, the hashes of its id, its address
+/// and (for people, organizations and the like) its identifiers, and its name, each different name once. Of
+/// practitioners, organizations and locations with an NPI also names, addresses, telecoms and taxonomy, if there are
+/// several sources.
 #[derive(Debug, Default)]
 pub struct Facts {
     index: Index,

@@ -1,7 +1,7 @@
 //! What a resource is called, for the display of references to it.
 //!
-//! A name is a person's name, an element `name` or `title`, or the text of the resource's code. A code may get its display from another
-//! record, so such a name is known only when all records were seen.
+//! A name is a person's name, an element `name` or `title`, or the text of the resource's code. A code may get its
+//! display from another record, so such a name is known only when all records were seen.
 
 use std::borrow::Cow;
 

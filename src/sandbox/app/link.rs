@@ -1,4 +1,5 @@
-//! The second way in: the service's link component on a page of the application's own, and the exchange of its public token.
+//! The second way in: the service's link component on a page of the application's own, and the exchange of its public
+//! token.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! A sample application: what a developer writes to connect somebody's records and read them.
 //!
-//! It is an ordinary client of the service, over HTTP and on the server's side, with a browser session of its own. It decides
-//! nothing that the service's documents do not ask of an application.
+//! It is an ordinary client of the service, over HTTP and on the server's side, with a browser session of its own. It
+//! decides nothing that the service's documents do not ask of an application.
 
 mod client;
 mod link;

@@ -1,5 +1,5 @@
-//! What the application knows of a browser: who its user is, a connection under way, and the tokens that came of it. The
-//! browser holds the session's name only; tokens stay on the server.
+//! What the application knows of a browser: who its user is, a connection under way, and the tokens that came of it.
+//! The browser holds the session's name only; tokens stay on the server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

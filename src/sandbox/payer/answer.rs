@@ -12,8 +12,8 @@ use url::Url;
 
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 
-/// Pages bring their style along and load nothing. Forms may lead anywhere, since the end of a flow is a redirect to the
-/// application, which browsers count as the form's target.
+/// Pages bring their style along and load nothing. Forms may lead anywhere, since the end of a flow is a redirect to
+/// the application, which browsers count as the form's target.
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");

@@ -27,8 +27,8 @@ pub(super) fn mark_enclosing(wanted: Interval<i64>, part: &Typed, rows: &mut [bo
     });
 }
 
-/// What each item stands for in time: the second argument is the name of their type. A Period without a start or end is open
-/// there; one with neither is no interval.
+/// What each item stands for in time: the second argument is the name of their type. A Period without a start or end is
+/// open there; one with neither is no interval.
 pub(in crate::search) fn interval<'a>(items: &'a Items, ty: &str) -> Box<dyn Fn(usize) -> Option<Interval<i64>> + 'a> {
     match ty {
         "Period" => {

@@ -1,4 +1,5 @@
-//! Deciding whether the values that a parameter's program yields match what a search asks: one file per kind of parameter.
+//! Deciding whether the values that a parameter's program yields match what a search asks: one file per kind of
+//! parameter.
 //!
 //! A matcher works on whole columns: it is given the items of one type with their rows and marks the rows that match.
 

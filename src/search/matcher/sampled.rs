@@ -1,8 +1,8 @@
 //! Sampled data as the range of its values (R4: "just search on the bounds of the values in sampled data").
 //!
-//! A value is a number in `data`, times `factor`, added to `origin`, in the origin's unit. `L` stands for something below `lowerLimit`
-//! and `U` for something above `upperLimit`, so that the range is open there; the limits count as numbers in `data` do. `E` is no
-//! value. Data of which no bound is known is found by nothing.
+//! A value is a number in `data`, times `factor`, added to `origin`, in the origin's unit. `L` stands for something
+//! below `lowerLimit` and `U` for something above `upperLimit`, so that the range is open there; the limits count as
+//! numbers in `data` do. `E` is no value. Data of which no bound is known is found by nothing.
 
 use arrow::datatypes::i256;
 

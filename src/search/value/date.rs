@@ -14,8 +14,8 @@ pub(crate) struct DateValue {
 }
 
 impl DateValue {
-    /// Parses one alternative of a date parameter; `now_us` is what "approximately" is measured from. A blank where a zone's
-    /// plus sign belongs is taken for the plus sign: clients forget to encode it.
+    /// Parses one alternative of a date parameter; `now_us` is what "approximately" is measured from. A blank where a
+    /// zone's plus sign belongs is taken for the plus sign: clients forget to encode it.
     pub(crate) fn parse(text: &str, now_us: i64) -> Option<DateValue> {
         let (prefix, text) = Prefix::split(text);
         // An hour comes with its minutes (R4 search, 3.1.1.4.7).

@@ -16,8 +16,8 @@ pub(crate) struct NearValue {
 }
 
 impl NearValue {
-    /// Parses `latitude|longitude[|distance[|units]]`, in degrees; the distance is in kilometres unless the units say otherwise
-    /// (UCUM).
+    /// Parses `latitude|longitude[|distance[|units]]`, in degrees; the distance is in kilometres unless the units say
+    /// otherwise (UCUM).
     pub(crate) fn parse(text: &str) -> Option<NearValue> {
         let parts: Vec<String> = escape::split(text, '|').into_iter().map(escape::unescape).collect();
         let number = |at: usize| parts.get(at)?.parse::<f64>().ok().filter(|number| number.is_finite());

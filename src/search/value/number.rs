@@ -96,7 +96,8 @@ impl NumberValue {
         }
     }
 
-    /// Whether the value itself lies in the range that a number as written stands for; whole numbers stand for themselves.
+    /// Whether the value itself lies in the range that a number as written stands for; whole numbers stand for
+    /// themselves.
     pub(crate) fn is_within(&self, number: Stored<'_>) -> bool {
         match number.text.map(Decimal::parse) {
             Some(Ok(written)) => {

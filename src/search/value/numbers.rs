@@ -49,7 +49,8 @@ impl NumberSet {
         }
     }
 
-    /// Whether all from `low` to `high` stands in the relation that one of them asks for; a bound that is missing is open.
+    /// Whether all from `low` to `high` stands in the relation that one of them asks for; a bound that is missing is
+    /// open.
     fn match_scaled(&self, low: Option<i128>, high: Option<i128>, strict: bool) -> bool {
         let is_above = |bound: Option<i128>, equal: bool| {
             bound.is_some_and(|bound| high.is_none_or(|high| high > bound || equal && high == bound))
@@ -131,7 +132,8 @@ pub(crate) trait Quantities {
     /// What their numbers are compared with.
     type Number: Numbers;
 
-    /// Whether `hit` says yes to the numbers that are asked for in these units; there is one, or there are two for two bounds.
+    /// Whether `hit` says yes to the numbers that are asked for in these units; there is one, or there are two for two
+    /// bounds.
     fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&Self::Number) -> bool) -> bool;
 }
 

@@ -1,5 +1,5 @@
-//! String values: compared without regard to case, combining marks and invisible characters (R4 search, 3.1.1.4.8), unless
-//! exactly.
+//! String values: compared without regard to case, combining marks and invisible characters (R4 search, 3.1.1.4.8),
+//! unless exactly.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -19,8 +19,8 @@ pub(crate) fn is_silent(c: char) -> bool {
     !c.is_ascii() && (is_combining_mark(c) || is_invisible(c))
 }
 
-/// Characters that have no shape of their own: soft hyphens, joiners, spaces without width, marks of direction (Unicode's
-/// `Default_Ignorable_Code_Point`).
+/// Characters that have no shape of their own: soft hyphens, joiners, spaces without width, marks of direction
+/// (Unicode's `Default_Ignorable_Code_Point`).
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -43,8 +43,8 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// The form in which a string is looked for: folded, without punctuation, and with single blanks; what is nothing but punctuation
-/// stays.
+/// The form in which a string is looked for: folded, without punctuation, and with single blanks; what is nothing but
+/// punctuation stays.
 pub(crate) fn plain(text: &str) -> String {
     let folded = fold(text);
     match without_noise(&folded) {

@@ -10,8 +10,8 @@ use crate::fhir::case::fold_case;
 pub(crate) struct TokenValue {
     /// `None`: any system; `Some("")`: no system; otherwise this one, compared exactly.
     pub system: Option<String>,
-    /// `None`: any code; otherwise this one, compared without regard to case, as R4 asks where the code system is not known
-    /// to be case sensitive.
+    /// `None`: any code; otherwise this one, compared without regard to case, as R4 asks where the code system is not
+    /// known to be case sensitive.
     pub code: Option<String>,
 }
 

@@ -42,8 +42,8 @@ impl std::fmt::Debug for Verifier {
 }
 
 impl Client {
-    /// An authorization request of a source (`aud` is its FHIR base) or of an identity provider (no `aud`). The redirect URI is
-    /// one that no other source shares, so that an answer cannot be taken for another's.
+    /// An authorization request of a source (`aud` is its FHIR base) or of an identity provider (no `aud`). The
+    /// redirect URI is one that no other source shares, so that an answer cannot be taken for another's.
     pub fn redirect(
         &self,
         configuration: &Configuration,

@@ -1,6 +1,6 @@
-//! Which addresses may be called. Addresses come from the directory, from what sources say and from redirects, so each is
-//! checked: its form before it is called, and what its name resolves to when it is connected to, so that no name can lead
-//! into the network that the service runs in.
+//! Which addresses may be called. Addresses come from the directory, from what sources say and from redirects, so each
+//! is checked: its form before it is called, and what its name resolves to when it is connected to, so that no name can
+//! lead into the network that the service runs in.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -17,8 +17,8 @@ const LONGEST: usize = 32 << 10;
 pub enum Guard {
     /// Public addresses, over TLS.
     Public,
-    /// Loopback and private addresses too, and without TLS: for sources in the same network, and for tests. Never link-local
-    /// ones, where clouds keep their machines' credentials.
+    /// Loopback and private addresses too, and without TLS: for sources in the same network, and for tests. Never
+    /// link-local ones, where clouds keep their machines' credentials.
     Private,
 }
 
@@ -117,8 +117,8 @@ fn class_v6(ip: Ipv6Addr) -> Class {
     }
 }
 
-/// Resolves names to addresses that may be connected to, and to none if one of them may not: a name that leads to both means
-/// no good.
+/// Resolves names to addresses that may be connected to, and to none if one of them may not: a name that leads to both
+/// means no good.
 pub(super) struct Resolver(pub(super) Guard);
 
 /// Why a name was not resolved.

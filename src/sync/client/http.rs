@@ -78,7 +78,8 @@ impl Http {
     pub(super) fn new(guard: Guard, limits: HttpLimits) -> Result<Http, Error> {
         let client = reqwest::Client::builder()
             .user_agent(concat!("tabularium/", env!("CARGO_PKG_VERSION")))
-            // A proxy would resolve names itself, past the guard; and redirects are followed here, one checked after the other.
+            // A proxy would resolve names itself, past the guard; and redirects are followed here, one checked after
+            // the other.
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
@@ -99,7 +100,8 @@ impl Http {
         self.guard
     }
 
-    /// Gets a document of at most `most` bytes, following redirects. A bearer token goes to addresses of its realm only.
+    /// Gets a document of at most `most` bytes, following redirects. A bearer token goes to addresses of its realm
+    /// only.
     pub(super) async fn get(
         &self,
         address: &str,

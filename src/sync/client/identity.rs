@@ -101,8 +101,8 @@ impl Client {
         })
     }
 
-    /// Verifies an ID token that a provider gave for `client_id`, in answer to the request with this nonce; `now` is the service's
-    /// time in seconds.
+    /// Verifies an ID token that a provider gave for `client_id`, in answer to the request with this nonce; `now` is
+    /// the service's time in seconds.
     pub async fn identity(
         &self,
         provider: &Provider,

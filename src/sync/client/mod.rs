@@ -1,7 +1,8 @@
 //! A SMART on FHIR client: discovery, authorization, tokens, identities, and FHIR over guarded HTTP.
 //!
-//! It decides what a source's answers mean and which of its failures may pass. What a consent becomes by them is `consent`'s, what
-//! is fetched when is the runner's. Errors and logs name hosts and statuses; never a path, a query, a token or contents.
+//! It decides what a source's answers mean and which of its failures may pass. What a consent becomes by them is
+//! `consent`'s, what is fetched when is the runner's. Errors and logs name hosts and statuses; never a path, a query, a
+//! token or contents.
 
 mod authorize;
 mod discovery;
@@ -62,8 +63,8 @@ impl Client {
         self.signed.holds(url)
     }
 
-    /// Gets a FHIR resource or page with an access token, which goes nowhere outside of the realm. Statuses other than 200 are answers
-    /// too, for the caller to judge.
+    /// Gets a FHIR resource or page with an access token, which goes nowhere outside of the realm. Statuses other than
+    /// 200 are answers too, for the caller to judge.
     pub async fn fetch(&self, url: &str, token: &str, realm: &Realm) -> Result<Answer, Error> {
         self.http
             .get(url, http::FHIR_JSON, Some((token, realm)), self.http.limits().page)

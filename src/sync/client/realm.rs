@@ -1,4 +1,5 @@
-//! Where access to a source may be shown: under its FHIR base, and under what else the operator has said to be the source's.
+//! Where access to a source may be shown: under its FHIR base, and under what else the operator has said to be the
+//! source's.
 
 use url::Url;
 
@@ -29,8 +30,8 @@ impl Realm {
 }
 
 impl Realm {
-    /// The address of one of the source's, if this is one. What a source behind TLS writes as `http` of the same host is taken as `https`: such
-    /// a source does not know what stands in front of it.
+    /// The address of one of the source's, if this is one. What a source behind TLS writes as `http` of the same host
+    /// is taken as `https`: such a source does not know what stands in front of it.
     pub fn own(&self, url: &Url) -> Option<Url> {
         if self.holds(url) {
             return Some(url.clone());

@@ -1,4 +1,5 @@
-//! What a source says of itself in its CapabilityStatement, read as a stream: some are 16 MiB long, and what is kept of one is small.
+//! What a source says of itself in its CapabilityStatement, read as a stream: some are 16 MiB long, and what is kept of
+//! one is small.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -106,7 +107,8 @@ impl Served {
 }
 
 impl Client {
-    /// Asks a source for its CapabilityStatement. What is no R4, or no JSON, is an answer, too: [`Statement::problem`] tells it.
+    /// Asks a source for its CapabilityStatement. What is no R4, or no JSON, is an answer, too: [`Statement::problem`]
+    /// tells it.
     pub async fn statement(&self, fhir_base: &str) -> Result<Statement, Error> {
         let address = format!("{}/metadata", fhir_base.trim_end_matches('/'));
         let (mut response, url) = self.http.open(&address, FHIR_JSON, None).await?;

@@ -128,8 +128,8 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Asks for a token. Where it is not known how the source takes the secret, one way after the other is tried until it does not refuse
-    /// the client.
+    /// Asks for a token. Where it is not known how the source takes the secret, one way after the other is tried until
+    /// it does not refuse the client.
     async fn token(
         &self,
         configuration: &Configuration,
@@ -215,8 +215,8 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
     })
 }
 
-/// The id of a Patient, whom some sources name by a reference; nothing where it is none that records could be asked for by. An empty one
-/// would ask a lenient source for the records of everybody.
+/// The id of a Patient, whom some sources name by a reference; nothing where it is none that records could be asked for
+/// by. An empty one would ask a lenient source for the records of everybody.
 pub(super) fn patient_id(patient: &str) -> Option<&str> {
     let id = patient.rsplit_once('/').map_or(patient, |(_, id)| id);
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'%' | b'\\' | b'"' | b'<' | b'>');

@@ -1,5 +1,5 @@
-//! Whose records a source grants access to, where its token response does not name a Patient: the `fhirUser` of the ID token, else the one
-//! Patient that the access token finds.
+//! Whose records a source grants access to, where its token response does not name a Patient: the `fhirUser` of the ID
+//! token, else the one Patient that the access token finds.
 
 use serde_json::Value;
 use url::Url;

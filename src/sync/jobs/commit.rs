@@ -27,8 +27,8 @@ pub(super) struct Commit {
 }
 
 impl Commit {
-    /// Commits, unless the job was stopped. The consent is asked while the lake's lock is held: an erasure that a revocation asks for
-    /// needs the lock, too, and so comes after this or has made this come to nothing.
+    /// Commits, unless the job was stopped. The consent is asked while the lake's lock is held: an erasure that a
+    /// revocation asks for needs the lock, too, and so comes after this or has made this come to nothing.
     pub(super) fn carry_out(self) -> Result<Summary, Trouble> {
         let mut writer = self.writer()?;
         if !self.stands()? {

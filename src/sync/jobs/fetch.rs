@@ -1,6 +1,6 @@
-//! Fetches all that a plan asks for into a spool. Nothing is left out without a word: what could not be had is a [`Gap`]. A search that
-//! breaks off in the middle is left out whole. Records of types that were not granted are not taken: what a patient did not grant stays where it
-//! is, though a source give it.
+//! Fetches all that a plan asks for into a spool. Nothing is left out without a word: what could not be had is a
+//! [`Gap`]. A search that breaks off in the middle is left out whole. Records of types that were not granted are not
+//! taken: what a patient did not grant stays where it is, though a source give it.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::AtomicU64;
@@ -21,9 +21,11 @@ use crate::fhir::{TypeId, facts};
 use crate::sync::client::Statement;
 use crate::sync::settings::Most;
 
-/// Types and referred resources that are fetched at once; the source's gate decides how many of their requests are sent.
+/// Types and referred resources that are fetched at once; the source's gate decides how many of their requests are
+/// sent.
 pub(super) const AT_ONCE: usize = 8;
-/// Seconds before the last sync from which on records are asked for anew: clocks differ, and some sources show records late.
+/// Seconds before the last sync from which on records are asked for anew: clocks differ, and some sources show records
+/// late.
 const MARGIN: i64 = 86_400;
 
 /// What was fetched.
@@ -220,8 +222,8 @@ impl<'w> Work<'w> {
         })
     }
 
-    /// From when on records of a type are news: where the source tells their dates apart, and where all older ones are here. A type of which
-    /// nothing came yet is asked for whole, which costs little.
+    /// From when on records of a type are news: where the source tells their dates apart, and where all older ones are
+    /// here. A type of which nothing came yet is asked for whole, which costs little.
     fn since(&self, name: &str) -> Option<String> {
         let last = self.whose.since?;
         let has = |names: &[String], name: &str| names.iter().any(|one| one == name);

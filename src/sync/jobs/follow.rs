@@ -1,5 +1,5 @@
-//! Reads what records refer to and no search brought, by id and in rounds: organizations, practitioners, drugs, and records of any granted
-//! type, whether the source lets it be searched or not.
+//! Reads what records refer to and no search brought, by id and in rounds: organizations, practitioners, drugs, and
+//! records of any granted type, whether the source lets it be searched or not.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;

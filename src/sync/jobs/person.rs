@@ -1,4 +1,5 @@
-//! A Patient for sources that give none: the little that the person's other records say of them. It is marked as made by the service.
+//! A Patient for sources that give none: the little that the person's other records say of them. It is marked as made
+//! by the service.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -12,8 +13,8 @@ const MOST: usize = 10_000;
 /// What is taken of a Patient that is contained in a record.
 const TAKEN: &[&str] = &["identifier", "name", "telecom", "gender", "birthDate", "address"];
 
-/// A Patient with this id, as a line of NDJSON: from a Patient that is contained in a record and whom it is about, else with the name that
-/// stands beside a reference, else with its id alone.
+/// A Patient with this id, as a line of NDJSON: from a Patient that is contained in a record and whom it is about, else
+/// with the name that stands beside a reference, else with its id alone.
 pub(super) fn made(files: &[PathBuf], id: &str) -> io::Result<String> {
     let mut patient = Map::new();
     patient.insert("resourceType".to_owned(), "Patient".into());

@@ -1,6 +1,6 @@
-//! Which records of a patient a source is asked for, and how: the types that the directory lists for it, as far as the granted scopes
-//! reach; a patient's own by a search, and all else that is granted (organizations, practitioners) by the references that lead to it. A
-//! source's statement says what it can be asked; without one it is asked.
+//! Which records of a patient a source is asked for, and how: the types that the directory lists for it, as far as the
+//! granted scopes reach; a patient's own by a search, and all else that is granted (organizations, practitioners) by
+//! the references that lead to it. A source's statement says what it can be asked; without one it is asked.
 
 use crate::fhir::compartment::patient_params;
 use crate::fhir::search_parameter::SearchParameters;

@@ -357,7 +357,8 @@ fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String
     Ok((spool, patient))
 }
 
-/// What the source says of itself: as it was read last, or anew after a while. A source that does not say it is asked without.
+/// What the source says of itself: as it was read last, or anew after a while. A source that does not say it is asked
+/// without.
 async fn statement(shop: &Workshop, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
     let kept = dialect
         .statement
@@ -383,8 +384,8 @@ async fn statement(shop: &Workshop, endpoint: &Endpoint, dialect: &Dialect) -> R
     Ok(Some(found))
 }
 
-/// Whether what was fetched is to be stored: all of it, or on a last attempt what there is. What is broken is given fewer attempts
-/// than what may pass. Where records came before (`is_known`), none may mean that there is no news.
+/// Whether what was fetched is to be stored: all of it, or on a last attempt what there is. What is broken is given
+/// fewer attempts than what may pass. Where records came before (`is_known`), none may mean that there is no news.
 fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<(), Trouble> {
     let mut broken = None;
     for gap in &fetched.gaps {

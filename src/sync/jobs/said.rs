@@ -1,8 +1,9 @@
-//! What a source says of its failures: the issues of its OperationOutcomes, cleaned and bounded. They are for the application whose
-//! patient asked, and never for a log.
+//! What a source says of its failures: the issues of its OperationOutcomes, cleaned and bounded. They are for the
+//! application whose patient asked, and never for a log.
 //!
-//! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are cut out wherever they stand, and so is every long
-//! word, since a token, an address or a dump of a record is one. Narratives, extensions and contained resources are left out.
+//! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are cut out wherever they stand, and
+//! so is every long word, since a token, an address or a dump of a record is one. Narratives, extensions and contained
+//! resources are left out.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
-//! A source as one job asks it: with access that is renewed in time, no more requests at once than it is to be sent, and again after
-//! failures that may pass.
+//! A source as one job asks it: with access that is renewed in time, no more requests at once than it is to be sent,
+//! and again after failures that may pass.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

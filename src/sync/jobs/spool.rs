@@ -1,5 +1,5 @@
-//! Fetched records on disk until they are committed: a folder a job, readable by its owner only, gone with the job. What an ended
-//! process left goes when the next one begins.
+//! Fetched records on disk until they are committed: a folder a job, readable by its owner only, gone with the job.
+//! What an ended process left goes when the next one begins.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufWriter, Write};

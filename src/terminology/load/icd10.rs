@@ -1,5 +1,5 @@
-//! CMS's order files of ICD-10-CM and ICD-10-PCS: the code in columns 7 to 13, 1 in column 15 if it can be billed, the short title from
-//! column 17, the long one from column 78.
+//! CMS's order files of ICD-10-CM and ICD-10-PCS: the code in columns 7 to 13, 1 in column 15 if it can be billed, the
+//! short title from column 17, the long one from column 78.
 
 use super::layout::is_order;
 use crate::published::{Lines, columns};

@@ -1,4 +1,5 @@
-//! FDA's NDC directory: product.txt, one line for each product (9 digits), and package.txt, one for each package (11 digits).
+//! FDA's NDC directory: product.txt, one line for each product (9 digits), and package.txt, one for each package (11
+//! digits).
 
 use super::part::Part;
 use crate::published::Lines;

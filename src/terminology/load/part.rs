@@ -14,8 +14,8 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Part>, PublishedError> {
     Ok(found.into_iter().flat_map(chosen).collect())
 }
 
-/// Of each layout but FHIR's one file: a snapshot before a full history, inferred relations before stated ones, else the largest.
-/// RxNorm's archive holds its prescribable subset too, LOINC's a short table, ICD-10-CM's an addendum.
+/// Of each layout but FHIR's one file: a snapshot before a full history, inferred relations before stated ones, else
+/// the largest. RxNorm's archive holds its prescribable subset too, LOINC's a short table, ICD-10-CM's an addendum.
 fn chosen(found: Vec<Part>) -> Vec<Part> {
     let rank = |part: &Part| {
         let name = part.name.to_ascii_lowercase();

@@ -18,7 +18,8 @@ pub struct LoadedSystem {
     pub system: CodeSystem,
     /// The publisher's file.
     pub source: String,
-    /// Whether it is all that the publisher ships, not an excerpt in a FHIR package. An excerpt does not replace the whole.
+    /// Whether it is all that the publisher ships, not an excerpt in a FHIR package. An excerpt does not replace the
+    /// whole.
     pub whole: bool,
 }
 
@@ -37,8 +38,8 @@ impl Loaded {
     }
 }
 
-/// Reads files, folders and archives. `version` is that of the one code system that they hold; without it the version is taken from
-/// the files, or else from their names.
+/// Reads files, folders and archives. `version` is that of the one code system that they hold; without it the version
+/// is taken from the files, or else from their names.
 pub fn load(paths: &[PathBuf], version: Option<&str>) -> Result<Loaded, TerminologyError> {
     let parts = Parts::new(part::find(paths)?)?;
     let mut loaded = Loaded::default();

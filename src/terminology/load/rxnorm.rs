@@ -1,5 +1,5 @@
-//! RxNorm's RRF files: concepts of RXNCONSO, NDCs of RXNSAT, ingredients by the relations of RXNREL. Only RxNorm's own rows (`SAB` is
-//! `RXNORM`) are taken: the rest belongs to other publishers.
+//! RxNorm's RRF files: concepts of RXNCONSO, NDCs of RXNSAT, ingredients by the relations of RXNREL. Only RxNorm's own
+//! rows (`SAB` is `RXNORM`) are taken: the rest belongs to other publishers.
 
 use rustc_hash::FxHashSet;
 

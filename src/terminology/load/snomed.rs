@@ -75,8 +75,8 @@ fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Option<
     Ok(newest)
 }
 
-/// id, effectiveTime, active, moduleId, conceptId, languageCode, typeId, term, caseSignificanceId. The fully specified name is the
-/// display, English before other languages.
+/// id, effectiveTime, active, moduleId, conceptId, languageCode, typeId, term, caseSignificanceId. The fully specified
+/// name is the display, English before other languages.
 fn take_descriptions(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), TerminologyError> {
     lines.advance()?;
     let mut ranks = vec![u8::MAX; builder.len()];
@@ -99,7 +99,8 @@ fn take_descriptions(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(),
     Ok(())
 }
 
-/// id, effectiveTime, active, moduleId, sourceId, destinationId, relationshipGroup, typeId, characteristicTypeId, modifierId.
+/// id, effectiveTime, active, moduleId, sourceId, destinationId, relationshipGroup, typeId, characteristicTypeId,
+/// modifierId.
 fn take_relations(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), TerminologyError> {
     lines.advance()?;
     while lines.advance()? {

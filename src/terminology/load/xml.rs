@@ -11,7 +11,8 @@ use crate::published::{PublishedError, decode};
 /// The largest table that is read. CDC's have less than 1 MiB.
 const MAX_TABLE: u64 = 64 << 20;
 
-/// The fields of each element `row`, by name in lower case without signs: its elements, or its pairs of `Name` and `Value`.
+/// The fields of each element `row`, by name in lower case without signs: its elements, or its pairs of `Name` and
+/// `Value`.
 pub(super) fn rows(
     reader: &mut dyn BufRead,
     name: &str,

@@ -1,5 +1,5 @@
-//! Rows as Parquet: values are of their columns' SQL types, which are text for decimals, dates and times unless the view says
-//! otherwise, so that nothing is lost. The FHIR type of a column and its tags stand in its field's metadata.
+//! Rows as Parquet: values are of their columns' SQL types, which are text for decimals, dates and times unless the
+//! view says otherwise, so that nothing is lost. The FHIR type of a column and its tags stand in its field's metadata.
 
 use std::io::Write;
 

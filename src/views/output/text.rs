@@ -1,5 +1,5 @@
-//! A text format as pieces: what stands before all rows, the rows of a batch, what stands between batches and behind all.
-//! Batches are turned into text independently of each other, so that several threads can do it.
+//! A text format as pieces: what stands before all rows, the rows of a batch, what stands between batches and behind
+//! all. Batches are turned into text independently of each other, so that several threads can do it.
 
 use arrow::array::RecordBatch;
 

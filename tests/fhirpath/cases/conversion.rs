@@ -1,7 +1,7 @@
 use super::Family;
 
-/// A text that is a number, none, no value, two values, true, a decimal, a date, a dateTime, a time, a Quantity, a text that
-/// is nothing else.
+/// A text that is a number, none, no value, two values, true, a decimal, a date, a dateTime, a time, a Quantity, a text
+/// that is nothing else.
 const ROWS: &[&str] = &[
     r#""extension":[{"valueString":"1"}]"#,
     "",

@@ -1,7 +1,7 @@
 use super::Family;
 
-/// A dateTime to the millisecond, none, no value, two, a text, a day, a year, a time, a moment of UTC, one behind it by hours and a
-/// half.
+/// A dateTime to the millisecond, none, no value, two, a text, a day, a year, a time, a moment of UTC, one behind it by
+/// hours and a half.
 pub(super) const FAMILY: Family = Family {
     name: "parts of dates",
     rows: &[

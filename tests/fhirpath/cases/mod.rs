@@ -1,8 +1,10 @@
-//! Every function and every operator over rows of every sort: the usual, none, elements without a value, many items, other types.
-//! What is expected is what FHIRPath N1 (http://hl7.org/fhirpath/N1/) says, and for later functions its successor.
+//! Every function and every operator over rows of every sort: the usual, none, elements without a value, many items,
+//! other types. What is expected is what FHIRPath N1 (http://hl7.org/fhirpath/N1/) says, and for later functions its
+//! successor.
 //!
-//! A family has rows and, for each of its expressions, what each of the rows yields. An expression is evaluated over all of the
-//! rows at once, over each alone, over slices of a larger batch and over the rows in another order: the answers must be the same.
+//! A family has rows and, for each of its expressions, what each of the rows yields. An expression is evaluated over
+//! all of the rows at once, over each alone, over slices of a larger batch and over the rows in another order: the
+//! answers must be the same.
 
 mod boundaries;
 mod combining;
@@ -29,8 +31,8 @@ use tabularium::fhirpath::{CompileOptions, Evaluation, Expr, ExprKind, Operator,
 
 use super::arranged::Arranged;
 
-/// An expression, and what each of the family's rows yields: values as JSON, separated by spaces. A row that is in error is `!`
-/// and a part of the message. Where all rows yield the same, it is given once.
+/// An expression, and what each of the family's rows yields: values as JSON, separated by spaces. A row that is in
+/// error is `!` and a part of the message. Where all rows yield the same, it is given once.
 type Case = (&'static str, &'static [&'static str]);
 
 /// Expressions over the same rows.

@@ -1,5 +1,5 @@
-//! Real records with things in them that few real records have: numbers with a comparator, periods that are open, codes without a
-//! system, references of every form, values of which only an extension is there.
+//! Real records with things in them that few real records have: numbers with a comparator, periods that are open, codes
+//! without a system, references of every form, values of which only an extension is there.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! The small part of FHIRPath that search parameters are made of, walked over JSON: paths, `|`, `as`, `where` with an equality or
-//! with `resolve() is`, an index, and the one `deceased` that is a condition.
+//! The small part of FHIRPath that search parameters are made of, walked over JSON: paths, `|`, `as`, `where` with an
+//! equality or with `resolve() is`, an index, and the one `deceased` that is a condition.
 
 use serde_json::Value;
 

@@ -101,8 +101,8 @@ fn references(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A lake of many small files: the records were imported folder by folder and file by file, some of them in an older form first,
-/// and some were deleted; another application and the test mode hold altered copies.
+/// A lake of many small files: the records were imported folder by folder and file by file, some of them in an older
+/// form first, and some were deleted; another application and the test mode hold altered copies.
 pub(super) fn crowded(shared: &Path) -> (tempfile::TempDir, Lake) {
     let folder = tempfile::tempdir().unwrap();
     let lake = Lake::open_or_create(folder.path()).unwrap();

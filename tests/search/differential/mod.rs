@@ -1,5 +1,5 @@
-//! Random searches over real records against a plain reading of each resource, in every way that a search can be run and over
-//! lakes of several layouts.
+//! Random searches over real records against a plain reading of each resource, in every way that a search can be run
+//! and over lakes of several layouts.
 //!
 //! Nothing here comes from the engine: search parameters, expressions, values and their comparison are read anew.
 

@@ -163,7 +163,8 @@ impl<'a> World<'a> {
         keyed.collect()
     }
 
-    /// Row by row whether a condition holds; `None` where the type has no such parameter, or none that such a value is for.
+    /// Row by row whether a condition holds; `None` where the type has no such parameter, or none that such a value is
+    /// for.
     pub(super) fn holds(&self, ty: &str, written: &str, value: &str, seen: Seen<'_>) -> Option<Vec<bool>> {
         if let Some(path) = written.strip_prefix("_has:") {
             let parts: Vec<&str> = path.splitn(3, ':').collect();

@@ -72,8 +72,8 @@ fn what_is_returned() {
     assert_eq!(world.page("Patient?_total=none").unwrap()["total"], Value::Null);
 }
 
-/// What a server does not know it may leave out, and says so by the `self` link; a named query it must refuse. A parameter without
-/// a value is no error, but where the client asked for strictness.
+/// What a server does not know it may leave out, and says so by the `self` link; a named query it must refuse. A
+/// parameter without a value is no error, but where the client asked for strictness.
 #[test]
 fn unknown_and_blank_parameters() {
     let world = small(&[patient("a", json!({"gender": "male"})), patient("b", json!({}))]);

@@ -1,4 +1,5 @@
-//! Sources as they are in the field: each dialect is played by the sandbox, and a sync ends with everything or says what is missing.
+//! Sources as they are in the field: each dialect is played by the sandbox, and a sync ends with everything or says
+//! what is missing.
 
 mod alike;
 mod count;

@@ -27,8 +27,8 @@ use crate::lake::Mode;
 /// Letters that a detail may have.
 const LONGEST: usize = 200;
 
-/// A form's handler: takes the form in, and says what comes of it or shows that something broke. One that leaves rows in the store is
-/// charged to the address.
+/// A form's handler: takes the form in, and says what comes of it or shows that something broke. One that leaves rows
+/// in the store is charged to the address.
 macro_rules! action {
     ($(#[$doc:meta])* $name:ident, $work:ident $(, $charge:ident)?) => {
         $(#[$doc])*
@@ -98,7 +98,8 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// Whether an organization can be chosen now. Who went back to the organizations in the browser's history may choose again.
+/// Whether an organization can be chosen now. Who went back to the organizations in the browser's history may choose
+/// again.
 pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     let step = matches!(
         flow.progress.step,
@@ -107,8 +108,8 @@ pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     step && may_choose(flow)
 }
 
-/// Whether the patient chooses organizations: not where the application named the only one, and not before they have shown who they
-/// are where that is asked.
+/// Whether the patient chooses organizations: not where the application named the only one, and not before they have
+/// shown who they are where that is asked.
 fn may_choose(flow: &Flow) -> bool {
     match flow.request.way {
         Way::Choose => flow.request.endpoint.is_none(),
@@ -167,8 +168,8 @@ async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Res
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// `POST /connect/window`: the window that a frame opens. It has none of the frame's cookies, so what it comes with says whose it
-/// is; from then on a cookie of its own does.
+/// `POST /connect/window`: the window that a frame opens. It has none of the frame's cookies, so what it comes with
+/// says whose it is; from then on a cookie of its own does.
 pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let t = Texts::of(&parts.headers);
@@ -424,8 +425,8 @@ pub(in crate::http::connect) async fn finish(
     }
 }
 
-/// Ends a flow that cannot be finished. Where not even that can be written down the application is told all the same, and time ends
-/// the flow.
+/// Ends a flow that cannot be finished. Where not even that can be written down the application is told all the same,
+/// and time ends the flow.
 fn given_up(service: &Service, key: SessionKey) -> Result<Flow, FlowError> {
     match service.store.cancel_flow(key) {
         Err(FlowError::Store(error)) => {

@@ -114,8 +114,8 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
     if !own && !is_window_of(service, headers, &flow) {
         return Err(notice::stray(service, t));
     }
-    // A frame never leaves for a source itself. Where the page that holds it is of the service's own site, the window beside it
-    // has the frame's cookie, too.
+    // A frame never leaves for a source itself. Where the page that holds it is of the service's own site, the window
+    // beside it has the frame's cookie, too.
     let in_window = flow.request.display == Display::Frame;
     if own && !flow.progress.told {
         // A session that has lapsed meanwhile says so to its application.

@@ -1,5 +1,5 @@
-//! The cookies of the flow: which session a browser is in. Scripts cannot read them, and other sites' pages do not send them, but
-//! for the frame of the link component, whose cookies are kept apart for the site that holds it.
+//! The cookies of the flow: which session a browser is in. Scripts cannot read them, and other sites' pages do not send
+//! them, but for the frame of the link component, whose cookies are kept apart for the site that holds it.
 
 use std::borrow::Cow;
 
@@ -36,8 +36,8 @@ pub(in crate::http::connect) fn cleared(service: &Service, name: &str, framed: b
     written(full(name, service.is_encrypted()), "", framed, secure, Duration::ZERO)
 }
 
-/// Whether a cookie is kept from plain HTTP: always, but at loopback addresses. There Safari and scripts would drop it, and what is sent
-/// leaves the machine by no wire. A frame's cookie is refused by browsers without the attribute.
+/// Whether a cookie is kept from plain HTTP: always, but at loopback addresses. There Safari and scripts would drop it,
+/// and what is sent leaves the machine by no wire. A frame's cookie is refused by browsers without the attribute.
 fn is_secure(service: &Service, framed: bool) -> bool {
     framed || service.is_encrypted() || !is_loopback(&service.base_url)
 }
@@ -52,8 +52,9 @@ fn is_loopback(base_url: &str) -> bool {
     }
 }
 
-/// The whole name. Over TLS browsers keep a name with this prefix for this very host, so that no neighbour in its domain, and nobody on
-/// the way by plain HTTP, can put a session of their own in its place. At plain loopback addresses they would refuse it.
+/// The whole name. Over TLS browsers keep a name with this prefix for this very host, so that no neighbour in its
+/// domain, and nobody on the way by plain HTTP, can put a session of their own in its place. At plain loopback
+/// addresses they would refuse it.
 fn full(name: &str, encrypted: bool) -> Cow<'_, str> {
     match encrypted {
         true => Cow::Owned(format!("__Host-{name}")),

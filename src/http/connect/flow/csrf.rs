@@ -1,5 +1,5 @@
-//! What shows that a form was sent from a page of ours: something that only the session's own pages know, told anew under a
-//! random mask each time, so that nothing can be guessed from the length of compressed answers.
+//! What shows that a form was sent from a page of ours: something that only the session's own pages know, told anew
+//! under a random mask each time, so that nothing can be guessed from the length of compressed answers.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA256};

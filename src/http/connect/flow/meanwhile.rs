@@ -1,5 +1,5 @@
-//! Work that others have to answer for, and that goes on without the browser: a patient who reloads, leaves or is shown that it takes a
-//! while loses nothing. What it comes to stands in the session, and the session's page shows it.
+//! Work that others have to answer for, and that goes on without the browser: a patient who reloads, leaves or is shown
+//! that it takes a while loses nothing. What it comes to stands in the session, and the session's page shows it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The parameters of a request that begins a flow, or of a form, as they were sent. What they mean is decided in `request`.
+//! The parameters of a request that begins a flow, or of a form, as they were sent. What they mean is decided in
+//! `request`.
 
 use std::borrow::Cow;
 
@@ -6,7 +7,8 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Names and values in the order of the query, decoded. A parameter without a value counts as left out (RFC 6749, section 3.1).
+/// Names and values in the order of the query, decoded. A parameter without a value counts as left out (RFC 6749,
+/// section 3.1).
 pub(in crate::http::connect) struct Parameters(Vec<(String, String)>);
 
 /// A parameter stands more than once, which RFC 6749 forbids.

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-/// Whether `given` is the registered URI: the same letters, but that a loopback address may have any port, since a native
-/// application takes one when it starts (RFC 8252, section 7.3).
+/// Whether `given` is the registered URI: the same letters, but that a loopback address may have any port, since a
+/// native application takes one when it starts (RFC 8252, section 7.3).
 pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> bool {
     if registered == given {
         return true;

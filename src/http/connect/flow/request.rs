@@ -1,5 +1,5 @@
-//! Which requests may begin a flow. Everything here is decided from the parameters alone; whether the client, its redirect URI
-//! or an endpoint exist is the caller's to know.
+//! Which requests may begin a flow. Everything here is decided from the parameters alone; whether the client, its
+//! redirect URI or an endpoint exist is the caller's to know.
 
 use chrono::NaiveDate;
 
@@ -89,8 +89,8 @@ pub(in crate::http::connect) fn resumes(parameters: &Parameters) -> bool {
     parameters.sole(RESUME) == Some("true")
 }
 
-/// A request of OAuth, whose client and redirect URI are known by now. `fhir_base` is the address of the FHIR API, without a trailing
-/// slash.
+/// A request of OAuth, whose client and redirect URI are known by now. `fhir_base` is the address of the FHIR API,
+/// without a trailing slash.
 pub(in crate::http::connect) fn oauth(
     parameters: &Parameters,
     door: Door,

@@ -1,5 +1,5 @@
-//! What the window beside a frame comes with: which session and which turn of it the frame showed, sealed. It opens one window, since the
-//! turn goes on with that.
+//! What the window beside a frame comes with: which session and which turn of it the frame showed, sealed. It opens one
+//! window, since the turn goes on with that.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -58,8 +58,8 @@ pub(in crate::http::connect) fn identity_callback_of(service: &Service, code: &s
     format!("{}/connect/identity/{}", service.base_url, segment(code))
 }
 
-/// A name as a part of a path. What needs no encoding has none: sources compare redirect URIs letter by letter with what the operator
-/// was told to register.
+/// A name as a part of a path. What needs no encoding has none: sources compare redirect URIs letter by letter with
+/// what the operator was told to register.
 fn segment(name: &str) -> PercentEncode<'_> {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(name, ENCODED)
@@ -107,7 +107,8 @@ pub(in crate::http::connect) async fn provider_registration(
     })
 }
 
-/// The SMART configuration of an endpoint: as the source gives it now, or as it was read last while the source does not answer.
+/// The SMART configuration of an endpoint: as the source gives it now, or as it was read last while the source does not
+/// answer.
 pub(in crate::http::connect) async fn configuration(
     service: &Arc<Service>,
     endpoint: &Endpoint,
@@ -133,7 +134,8 @@ pub(in crate::http::connect) async fn configuration(
     Ok(kept.and_then(|text| serde_json::from_str(text).ok()).ok_or(error))
 }
 
-/// Whether a source's records cannot be read, by what it says of itself. A source that does not say it is taken for one that can be read.
+/// Whether a source's records cannot be read, by what it says of itself. A source that does not say it is taken for one
+/// that can be read.
 async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bool, Error> {
     let id = endpoint.id.clone();
     let known = stored(service, move |service| service.store.dialect(&id));
@@ -158,8 +160,8 @@ async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bo
     Ok(told.is_some())
 }
 
-/// Sends a patient to a source, for an application that asked for this usage. When the source cannot be asked, the session's next page
-/// says so.
+/// Sends a patient to a source, for an application that asked for this usage. When the source cannot be asked, the
+/// session's next page says so.
 pub(in crate::http::connect) async fn to_source(
     service: &Arc<Service>,
     key: SessionKey,

@@ -56,8 +56,8 @@ pub(in crate::http::connect) async fn stored<T: Send + 'static>(
         .map_err(Error::internal)
 }
 
-/// The patient's open session; else the answer to somebody who has none. A session that has ended without its application
-/// knowing answers with that.
+/// The patient's open session; else the answer to somebody who has none. A session that has ended without its
+/// application knowing answers with that.
 pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
     let texts = Texts::of(headers);
     let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {
@@ -103,8 +103,8 @@ pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &
     })
 }
 
-/// A form, and the session that it was sent from. Whoever sends a form without knowing what the session's own pages know gets
-/// nowhere.
+/// A form, and the session that it was sent from. Whoever sends a form without knowing what the session's own pages
+/// know gets nowhere.
 pub(in crate::http::connect) async fn form(
     service: &Arc<Service>,
     request: Request,

@@ -1,5 +1,5 @@
-//! A page as an answer: rendered, never kept by caches, and with the headers that bound what it may load, where its forms may lead
-//! and who may frame it.
+//! A page as an answer: rendered, never kept by caches, and with the headers that bound what it may load, where its
+//! forms may lead and who may frame it.
 
 use askama::Template;
 use axum::body::Body;

@@ -1,4 +1,5 @@
-//! How the application learns of the end of a flow: by redirect, or by a page that tells the one which holds the link component.
+//! How the application learns of the end of a flow: by redirect, or by a page that tells the one which holds the link
+//! component.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What is shared, in the words of patients: kinds of records by the resource types behind them, as far as a source has them and
-//! has granted them.
+//! What is shared, in the words of patients: kinds of records by the resource types behind them, as far as a source has
+//! them and has granted them.
 
 use super::texts::Texts;
 use super::view::{Category, What};

@@ -1,6 +1,7 @@
 //! Somebody whose session is over: which application sent them, how it ended, and the way back there.
 //!
-//! A cookie names the session that ended last in this browser. It opens nothing, and means nothing once the session's rows are gone.
+//! A cookie names the session that ended last in this browser. It opens nothing, and means nothing once the session's
+//! rows are gone.
 
 use std::sync::Arc;
 

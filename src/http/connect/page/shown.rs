@@ -59,8 +59,8 @@ pub(in crate::http::connect) async fn page_of_session(
     }
 }
 
-/// `GET /connect/find`: the organizations. They have an address of their own, so that the browser's back button leads to them until
-/// one is connected.
+/// `GET /connect/find`: the organizations. They have an address of their own, so that the browser's back button leads
+/// to them until one is connected.
 pub(in crate::http::connect) async fn find_page(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
@@ -98,7 +98,8 @@ pub(in crate::http::connect) async fn organizations(
     page(StatusCode::OK, &Fragment { s, found }, &policy(&visit))
 }
 
-/// `GET /connect/progress`: the turn of the session, for the page that waits beside a window. Asking does not keep a session open.
+/// `GET /connect/progress`: the turn of the session, for the page that waits beside a window. Asking does not keep a
+/// session open.
 pub(in crate::http::connect) async fn progress(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     let Some(cookie) = cookie::read(&service, &headers, cookie::SESSION) else {
         return StatusCode::GONE.into_response();
@@ -309,7 +310,8 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
             duration: duration(t, &visit.application.name, one.usage).to_string(),
         })
     });
-    // A place that failed and was connected then is no failure any more. Whoever was asked and has not answered will not.
+    // A place that failed and was connected then is no failure any more. Whoever was asked and has not answered will
+    // not.
     let unanswered = flow.authorizations.iter().filter(|one| {
         let located = matches!(one.ty, AuthorizationType::Ial1 | AuthorizationType::Ial2);
         located && one.state == AuthorizationState::Authorizing
@@ -497,7 +499,8 @@ pub(in crate::http::connect) async fn places(
         endpoint: place.endpoint.clone(),
         name: place.name.clone(),
         connected: flow.has(&place.endpoint),
-        // Who is verified has asked for their own records; of others that the details fit, the patient knows which, or has named one.
+        // Who is verified has asked for their own records; of others that the details fit, the patient knows which, or
+        // has named one.
         chosen: (flow.progress.verified.is_some() || flow.progress.sought.as_ref() == Some(&place.endpoint))
             && !nothing,
     });
@@ -522,7 +525,8 @@ pub(in crate::http::connect) async fn places(
     Ok(page(status, &template, &policy(visit)))
 }
 
-/// For how long the places that were found share records: in one sentence, or in one for those that go on and one for the others.
+/// For how long the places that were found share records: in one sentence, or in one for those that go on and one for
+/// the others.
 fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
     let (t, flow) = (visit.texts, &visit.flow);
     let ty = located::type_of(flow);

@@ -1,7 +1,8 @@
-//! Everything that the pages say, in one table for a language. A translation is one more table, and a line in [`Texts::spoken`].
+//! Everything that the pages say, in one table for a language. A translation is one more table, and a line in
+//! [`Texts::spoken`].
 //!
-//! A text with a gap has a type that cannot be shown: [`Gap`] is filled with one value where it has `{}`, [`Gaps`] with two where it has
-//! `{}` and `{2}`. So no page shows a gap.
+//! A text with a gap has a type that cannot be shown: [`Gap`] is filled with one value where it has `{}`, [`Gaps`] with
+//! two where it has `{}` and `{2}`. So no page shows a gap.
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -28,7 +28,8 @@ pub(in crate::http::connect) struct StepMark {
 }
 
 impl StepMark {
-    /// The steps of a way, of which the one numbered `current` is shown. A source that is named beforehand is not chosen.
+    /// The steps of a way, of which the one numbered `current` is shown. A source that is named beforehand is not
+    /// chosen.
     pub(in crate::http::connect) fn all(t: &'static Texts, way: Way, named: bool, current: usize) -> Vec<StepMark> {
         let (names, first): (&[&'static str], usize) = match way {
             Way::Choose if named => (&[t.step_review, t.step_sign_in], 1),

@@ -1,7 +1,7 @@
 //! A claim as rules see it: the facts of an ExplanationOfBenefit, in whatever dialect it is written.
 //!
-//! The dialects are CARIN Blue Button 1.1 to 2.1, CMS Blue Button's own systems and Synthea's claims. Which resources come of a claim
-//! is not decided here.
+//! The dialects are CARIN Blue Button 1.1 to 2.1, CMS Blue Button's own systems and Synthea's claims. Which resources
+//! come of a claim is not decided here.
 
 use super::super::out::Origin;
 use super::super::tables::bill_type::{Bill, Setting};
@@ -210,7 +210,8 @@ pub(in crate::normalize::claims) struct Claim {
 }
 
 impl Claim {
-    /// Reads an ExplanationOfBenefit. One that tells of nothing that happened is none: cancelled, in error, an authorization.
+    /// Reads an ExplanationOfBenefit. One that tells of nothing that happened is none: cancelled, in error, an
+    /// authorization.
     pub(in crate::normalize::claims) fn read(
         record: &Record<'_>,
         names: &mut Names,

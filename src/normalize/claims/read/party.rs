@@ -31,7 +31,8 @@ impl std::hash::Hash for Party {
 }
 
 impl Party {
-    /// Reads a Reference of the record `root`. One that says nothing is none; neither is a placeholder, which an earlier run put there.
+    /// Reads a Reference of the record `root`. One that says nothing is none; neither is a placeholder, which an
+    /// earlier run put there.
     pub(in crate::normalize::claims) fn read(value: Value<'_>, root: Value<'_>, names: &mut Names) -> Option<Party> {
         let mut party = Party {
             display: said(value.get_str("display"), names),
@@ -204,8 +205,8 @@ impl Directory {
             .or_else(|| self.npi.get(&(source, practitioner.reference.clone()?)).cloned())
     }
 
-    /// A text that is the same for the same party: its NPI, else what the source calls it. Ids are made of it, so it does not hold the
-    /// source's place in the list of sources.
+    /// A text that is the same for the same party: its NPI, else what the source calls it. Ids are made of it, so it
+    /// does not hold the source's place in the list of sources.
     pub(in crate::normalize::claims) fn key(&self, source: SourceId, party: &Party) -> String {
         if let Some(npi) = self.npi(source, party) {
             return format!("npi:{npi}");

@@ -45,7 +45,8 @@ pub(in crate::normalize::claims) struct When {
 }
 
 impl When {
-    /// A full date, alone or in front of a time. Years and months alone give none. A time that FHIR does not allow is left out.
+    /// A full date, alone or in front of a time. Years and months alone give none. A time that FHIR does not allow is
+    /// left out.
     pub(in crate::normalize::claims) fn read(text: &str, names: &mut Names) -> Option<When> {
         let date = text.get(..10)?;
         let day = day_of(date)?;

@@ -173,8 +173,8 @@ pub(in crate::sandbox::payer) async fn redirect_uri(
     }
 }
 
-/// Changes the content of one resource: `{"user" or "patient", "record"}`; without `record`, of the first of the person's own
-/// that is no Patient.
+/// Changes the content of one resource: `{"user" or "patient", "record"}`; without `record`, of the first of the
+/// person's own that is no Patient.
 pub(in crate::sandbox::payer) async fn bump(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -235,8 +235,8 @@ pub(in crate::sandbox::payer) async fn remove(
     answer(StatusCode::OK, &json!({"record": reference}))
 }
 
-/// The organization with records, the body and the person that it names by `user` or `patient`; otherwise what is wrong, which
-/// is nothing to say where there is no such organization.
+/// The organization with records, the body and the person that it names by `user` or `patient`; otherwise what is
+/// wrong, which is nothing to say where there is no such organization.
 fn about<'w>(
     world: &'w World,
     organization: &str,

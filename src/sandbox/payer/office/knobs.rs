@@ -21,7 +21,8 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub fail_every: u64,
     /// The status of failures.
     pub fail_status: u16,
-    /// Their OperationOutcome, if it is not the organization's own. `{token}` in it stands for the access token that came.
+    /// Their OperationOutcome, if it is not the organization's own. `{token}` in it stands for the access token that
+    /// came.
     pub fail_outcome: Option<Value>,
     /// Every so many pages of search results are malformed; never at 0.
     pub malformed_every: u64,

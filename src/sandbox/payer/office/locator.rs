@@ -1,5 +1,5 @@
-//! The record locator: at which facilities a person was seen, by their demographics. With an id_token it trusts what the
-//! identity provider verified, and what is asked for must agree with that.
+//! The record locator: at which facilities a person was seen, by their demographics. With an id_token it trusts what
+//! the identity provider verified, and what is asked for must agree with that.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! An organization at work: how it is turned, what it was asked, what it handed out and what tests changed in its records.
+//! An organization at work: how it is turned, what it was asked, what it handed out and what tests changed in its
+//! records.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

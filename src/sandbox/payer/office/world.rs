@@ -1,4 +1,5 @@
-//! Everything that one sandbox serves: the people, the organizations at work, and the holdings that were asked for lately.
+//! Everything that one sandbox serves: the people, the organizations at work, and the holdings that were asked for
+//! lately.
 
 use std::sync::Arc;
 

@@ -93,8 +93,8 @@ impl Additions {
     }
 }
 
-/// The resource with another version, a later `lastUpdated` and an extension that says which revision it is. The rest stays
-/// as it is written, to the last zero of a decimal.
+/// The resource with another version, a later `lastUpdated` and an extension that says which revision it is. The rest
+/// stays as it is written, to the last zero of a decimal.
 fn revised(row: &Row, times: u64) -> Row {
     let mut resource: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&row.json).unwrap_or_default();
     let property = |name: &str| {

@@ -86,8 +86,8 @@ impl Holding {
     }
 }
 
-/// Whether a resource is the organization's by itself. Facilities share a person's visits out among them, and what belongs
-/// to no visit is known to all of them.
+/// Whether a resource is the organization's by itself. Facilities share a person's visits out among them, and what
+/// belongs to no visit is known to all of them.
 fn holds(organization: &Organization, seen_at: Option<(u64, u64)>, row: &Row) -> bool {
     if !organization.holds.contains(&row.resource_type.as_str()) {
         return false;

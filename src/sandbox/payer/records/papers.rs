@@ -1,6 +1,6 @@
-//! Documents that an organization has beside its records: small real ones of the usual types, the same for the same person, and such as a
-//! client has trouble with. DocumentReferences and DiagnosticReports lead to them, some as Binaries, some by other addresses under the
-//! FHIR base.
+//! Documents that an organization has beside its records: small real ones of the usual types, the same for the same
+//! person, and such as a client has trouble with. DocumentReferences and DiagnosticReports lead to them, some as
+//! Binaries, some by other addresses under the FHIR base.
 
 use std::fmt::Write;
 use std::sync::Arc;

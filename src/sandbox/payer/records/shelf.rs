@@ -1,4 +1,5 @@
-//! What belongs to nobody: providers, places, plans and drugs, by their references. It is written once, when first asked for.
+//! What belongs to nobody: providers, places, plans and drugs, by their references. It is written once, when first
+//! asked for.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

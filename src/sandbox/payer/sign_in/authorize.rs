@@ -1,6 +1,7 @@
 //! The authorization request: what an application has to send, and where a wrong one is answered.
 //!
-//! Invariant: nobody is sent to a redirect URI that is not admitted; what is wrong before that is known is said on a page.
+//! Invariant: nobody is sent to a redirect URI that is not admitted; what is wrong before that is known is said on a
+//! page.
 
 use std::sync::Arc;
 

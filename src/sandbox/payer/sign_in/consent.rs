@@ -1,5 +1,5 @@
-//! The page on which a person agrees or refuses: which records, and for how long. At the identity provider it is the check
-//! that they are who they say.
+//! The page on which a person agrees or refuses: which records, and for how long. At the identity provider it is the
+//! check that they are who they say.
 
 use std::sync::Arc;
 

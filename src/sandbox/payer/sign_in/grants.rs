@@ -1,5 +1,5 @@
-//! What an organization has handed out: logins under way, authorization codes, access and refresh tokens. All of it is in
-//! memory and gone with the process.
+//! What an organization has handed out: logins under way, authorization codes, access and refresh tokens. All of it is
+//! in memory and gone with the process.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -162,7 +162,8 @@ impl<T> Default for Expiring<T> {
 impl<T> Expiring<T> {
     fn insert(&mut self, thing: T, lasts: Duration) -> String {
         let now = Instant::now();
-        // What is over is dropped when there is twice as much as could be in use, so that this costs little on the whole.
+        // What is over is dropped when there is twice as much as could be in use, so that this costs little on the
+        // whole.
         if self.0.len() >= 1024 && self.0.len().is_power_of_two() {
             self.0.retain(|_, (until, _)| *until > now);
         }

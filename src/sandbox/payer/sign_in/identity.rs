@@ -1,5 +1,5 @@
-//! The identity provider: OpenID Connect over the same logins, for identities that were verified (IAL2). What it says of
-//! a person is what the record locator looks for them by.
+//! The identity provider: OpenID Connect over the same logins, for identities that were verified (IAL2). What it says
+//! of a person is what the record locator looks for them by.
 
 use std::sync::Arc;
 

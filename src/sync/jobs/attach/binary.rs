@@ -1,4 +1,5 @@
-//! A Binary: taken out of the JSON in which some sources answer, and as the record that is stored beside a fetched file.
+//! A Binary: taken out of the JSON in which some sources answer, and as the record that is stored beside a fetched
+//! file.
 
 use std::borrow::Cow;
 use std::io;

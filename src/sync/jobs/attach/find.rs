@@ -1,5 +1,5 @@
-//! Which attachments and Binaries records refer to: every element of the type Attachment with an address under the source's FHIR base, and
-//! every reference to a Binary.
+//! Which attachments and Binaries records refer to: every element of the type Attachment with an address under the
+//! source's FHIR base, and every reference to a Binary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -58,7 +58,8 @@ impl Place {
         }
     }
 
-    /// By which id the source knows what is at an address: that of the Binary which it names, else one made of the address.
+    /// By which id the source knows what is at an address: that of the Binary which it names, else one made of the
+    /// address.
     fn source_id(&self, url: &Url) -> String {
         let named = || {
             let path = url.path().strip_prefix(self.root.path())?;

@@ -1,8 +1,9 @@
-//! What a job's records refer to and are no records: their attachments, and resources of the type Binary. They are fetched once all records are
-//! there, and then the records are written again, so that they lead to what was fetched.
+//! What a job's records refer to and are no records: their attachments, and resources of the type Binary. They are
+//! fetched once all records are there, and then the records are written again, so that they lead to what was fetched.
 //!
-//! This room decides what is fetched, what is known to be unchanged, and what becomes of the addresses. Its rows and files become part of
-//! the lake with the records, in one snapshot (`commit`). What is at other places than under the source's FHIR base stays there.
+//! This room decides what is fetched, what is known to be unchanged, and what becomes of the addresses. Its rows and
+//! files become part of the lake with the records, in one snapshot (`commit`). What is at other places than under the
+//! source's FHIR base stays there.
 
 mod binary;
 mod download;
@@ -64,7 +65,8 @@ enum Fate {
     Away,
 }
 
-/// Fetches what the records in a spool refer to, and has them refer to what was fetched. `taken` is how many bytes the records have.
+/// Fetches what the records in a spool refer to, and has them refer to what was fetched. `taken` is how many bytes the
+/// records have.
 pub(super) async fn attach(
     source: &Source,
     spool: Spool,

@@ -1,5 +1,5 @@
-//! Records whose attachments lead to what was fetched: `Binary/{id}`, relative to the service as R4 has it, so that the text stays right
-//! when the service gets another address. What was not fetched keeps its address at the source, whole.
+//! Records whose attachments lead to what was fetched: `Binary/{id}`, relative to the service as R4 has it, so that the
+//! text stays right when the service gets another address. What was not fetched keeps its address at the source, whole.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,12 +1,12 @@
-//! Holds resources against R4 and profiles with the crate `helios-fhir-validator`: elements, cardinalities, types, forms
-//! of primitives, slices, invariants (with `helios-fhirpath`), and required bindings to R4's own value sets.
+//! Holds resources against R4 and profiles with the crate `helios-fhir-validator`: elements, cardinalities, types,
+//! forms of primitives, slices, invariants (with `helios-fhirpath`), and required bindings to R4's own value sets.
 //!
 //!     validator [--package FOLDER]... < lines
 //!
 //! Each line is a JSON object: a `resource`, and the URLs of the `profiles` that it is held against beside R4. R4's
-//! definitions are in the crate; those of a guide come from the folder of its unpacked package. What is wrong is printed,
-//! one JSON object in a line: `severity`, `at` (the place in the input, from 0), `path`, `message`. The exit code is 1 if
-//! there was an error and 2 if the program could not do its work.
+//! definitions are in the crate; those of a guide come from the folder of its unpacked package. What is wrong is
+//! printed, one JSON object in a line: `severity`, `at` (the place in the input, from 0), `path`, `message`. The exit
+//! code is 1 if there was an error and 2 if the program could not do its work.
 
 use std::collections::BTreeSet;
 use std::error::Error;

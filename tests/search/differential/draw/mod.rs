@@ -1,5 +1,5 @@
-//! Searches drawn at random, from a seed, out of what the resources say: whole values, parts of them, values altered so that they
-//! match more, less or nothing.
+//! Searches drawn at random, from a seed, out of what the resources say: whole values, parts of them, values altered so
+//! that they match more, less or nothing.
 
 mod vary;
 

@@ -1,4 +1,5 @@
-//! What one value of a search says of one value of a resource: R4's search page, line by line, for each kind of parameter.
+//! What one value of a search says of one value of a resource: R4's search page, line by line, for each kind of
+//! parameter.
 //!
 //! `None` where a value or a modifier is none that the kind of parameter knows.
 
@@ -188,8 +189,8 @@ fn of_one_case(text: &str) -> String {
     small.replace('\u{3c2}', "\u{3c3}")
 }
 
-/// A text as strings are compared: without case, marks and punctuation, and with single blanks. What is nothing but punctuation
-/// stays.
+/// A text as strings are compared: without case, marks and punctuation, and with single blanks. What is nothing but
+/// punctuation stays.
 fn bare(text: &str) -> String {
     const SIGNS: &str = "#$%&*+<=>@^|~";
     let is_mark = |c: &char| c.is_ascii_punctuation() && !SIGNS.contains(*c) || "\u{2013}\u{2019}\u{b4}".contains(*c);
