@@ -1,4 +1,4 @@
-//! How a file is encoded. The figures behind the choices stand in `ARCHITECTURE.md`.
+//! How a file is encoded. The figures behind the choices stand in the README of `lake`.
 
 use crate::fhir::{TypeId, facts};
 use crate::lake::layout::LAYOUT_VERSION;
