@@ -84,6 +84,15 @@ fn the_answer_says_how_it_came_about() {
 }
 
 #[test]
+fn what_a_sort_goes_by_is_in_no_plan() {
+    let server = server();
+    let token = server.application_token();
+    let mut bundle = explained(&server, &token, "/fhir/Patient?_sort=family&_count=1", "true").json();
+    let text = plan(&mut bundle);
+    assert!(text.contains("SortExec") && !text.contains("ecretive"), "{text}");
+}
+
+#[test]
 fn programs_read_the_same_as_json() {
     let server = server();
     let token = server.application_token();
