@@ -28,7 +28,7 @@ fn said(done: &Output) -> (String, String) {
 const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann"}
 {"resourceType":"Patient","id":"anna"}
 {"resourceType":"Observation","id":"o","status":"final","code":{"text":"c"},"subject":{"reference":"Patient/ann"}}
-{"resourceType":"Binary","id":"b","contentType":"text/plain","securityContext":{"reference":"Patient/ann"}}
+{"resourceType":"Group","id":"g","type":"person","actual":true,"member":[{"entity":{"reference":"Patient/ann"}},{"entity":{"reference":"Patient/anna"}}]}
 {"resourceType":"Task","id":"t","status":"draft","intent":"plan","for":{"reference":"Patient/ann"}}
 {"resourceType":"Task","id":"other","status":"draft","intent":"plan","for":{"reference":"Patient/anna"}}
 {"resourceType":"Organization","id":"h"}
@@ -45,7 +45,7 @@ fn what_names_the_person_and_stays_is_told() {
         (lines.next().unwrap(), lines.next().unwrap())
     };
     assert!(
-        last.starts_with("stays, ") && last.ends_with("Patient/ann: 1 Binary, 1 Task"),
+        last.starts_with("stays, ") && last.ends_with("Patient/ann: 1 Group, 1 Task"),
         "{out}"
     );
     assert_eq!(receipt.split('.').count(), 3, "{out}");
@@ -83,7 +83,7 @@ fn the_receipt_says_what_was_erased_and_is_checked_by_the_folder() {
     };
     let done = verify("ann");
     let (out, _) = said(&done);
-    // The Task and the Binary that name the person are in other files, and stay.
+    // The Task and the Group that name the person are in other files, and stay.
     assert_eq!(done.status.code(), Some(0), "{out} {error}");
     assert!(
         out.contains("\n2 rows went, from 2 files: 1 rewritten, 1 removed; and 0 attachments.\n"),
