@@ -129,7 +129,7 @@ async function card() {
     const link = await made({ content: 'health-card', label: 'For the school', flag });
     const { page, close } = await opened(link.viewerUrl);
     await heading(page, 'Health card');
-    await page.getByText('For the school').waitFor();
+    await page.getByText('For the school', { exact: true }).waitFor();
     for (const text of ['Anna Example', 'Good: by the issuer, and not revoked', 'Asthma', '91936005 (snomed.info/sct)', '5.4 %', '<script>window.ran = true</script>']) {
       await page.getByText(text).first().waitFor();
     }

@@ -136,7 +136,7 @@ try {
       await viewer.getByLabel('Passcode').fill('2468');
       await viewer.getByRole('button', { name: 'Open the record' }).click();
       await viewer.getByRole('heading', { level: 1, name: 'Health card' }).waitFor();
-      await viewer.getByText('For the school').waitFor();
+      await viewer.getByText('For the school', { exact: true }).waitFor();
       await viewer.getByText('Good: by the issuer, and not revoked').waitFor();
       await viewer.getByRole('heading', { level: 2, name: /^Immunization \(/ }).waitFor();
     },
