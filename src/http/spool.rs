@@ -89,9 +89,6 @@ impl Spool {
     pub(super) fn into_body(mut self, held: impl Send + 'static) -> io::Result<(u64, Body)> {
         self.rewind()?;
         let length = self.length;
-        if let Written::Memory(bytes) = &mut self.written {
-            return Ok((length, Body::from(std::mem::take(bytes.get_mut()))));
-        }
         let pieces = futures::stream::try_unfold((self, held), |(mut spool, held)| async move {
             // Waiting for the disk keeps nobody else.
             let reading = tokio::task::spawn_blocking(move || {
@@ -260,16 +257,19 @@ mod tests {
     async fn a_client_that_leaves_gives_everything_back() {
         let folder = tempfile::tempdir().unwrap();
         let spools = Spools::new(100 << 20, 10 << 20);
-        let held = Arc::new(());
-        let (_, body) = written(&spools, folder.path(), 4 * IN_MEMORY)
-            .unwrap()
-            .into_body(held.clone())
-            .unwrap();
-        let mut body = body.into_data_stream();
-        assert!(futures::StreamExt::next(&mut body).await.unwrap().is_ok());
-        assert_eq!(Arc::strong_count(&held), 2);
-        drop(body);
-        assert_eq!(Arc::strong_count(&held), 1);
-        assert_eq!(spools.used.load(Ordering::Relaxed), 0);
+        for bytes in [IN_MEMORY / 2, 4 * IN_MEMORY] {
+            let held = Arc::new(());
+            let (_, body) = written(&spools, folder.path(), bytes)
+                .unwrap()
+                .into_body(held.clone())
+                .unwrap();
+            let mut body = body.into_data_stream();
+            assert!(futures::StreamExt::next(&mut body).await.unwrap().is_ok());
+            assert_eq!(Arc::strong_count(&held), 2, "{bytes}");
+            assert_eq!(spools.used.load(Ordering::Relaxed), bytes as u64);
+            drop(body);
+            assert_eq!(Arc::strong_count(&held), 1, "{bytes}");
+            assert_eq!(spools.used.load(Ordering::Relaxed), 0, "{bytes}");
+        }
     }
 }
