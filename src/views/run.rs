@@ -248,6 +248,7 @@ impl Asked {
         let provider = table.provider(ScanRequest {
             leaves: read,
             owners: self.owners,
+            is_costly: true,
             ..ScanRequest::default()
         });
         let schema = provider.schema();

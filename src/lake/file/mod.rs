@@ -22,6 +22,7 @@ pub(crate) use digest::digest;
 pub use digest::stored_digest;
 pub(in crate::lake) use guard::{Guard, Guarded};
 pub use properties::{LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
+pub(in crate::lake) use properties::{PAGE_ROWS, ROW_GROUP_ROWS};
 pub(in crate::lake) use verify::check_digests;
 pub use verify::{Verified, verify, verify_checksums};
 pub(in crate::lake) use weight::row_bytes;

@@ -15,11 +15,11 @@ pub const LAYOUT_VERSION_KEY: &str = "tabularium.layout_version";
 pub const RESOURCE_TYPE_KEY: &str = "tabularium.resource_type";
 
 /// Rows in a row group, at most.
-pub(super) const ROW_GROUP_ROWS: usize = 32_768;
+pub(in crate::lake) const ROW_GROUP_ROWS: usize = 32_768;
 /// Encoded bytes in a row group, about and at most.
 const ROW_GROUP_BYTES: usize = 64 << 20;
 /// Rows in a data page: what a page index can leave unread.
-const PAGE_ROWS: usize = 1_024;
+pub(in crate::lake) const PAGE_ROWS: usize = 1_024;
 /// Bytes of resource text in a data page: what one resource costs to read.
 const RESOURCE_PAGE_BYTES: usize = 32 << 10;
 /// How often the bloom filter says of an absent id that it might be there.

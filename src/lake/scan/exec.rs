@@ -3,8 +3,9 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
@@ -32,9 +33,7 @@ use super::prune::Prune;
 use super::report::ScanReport;
 use super::resolved::Scan;
 use super::rows::{Rows, Step};
-
-/// Below this many rows a partition is not worth its own task.
-const ROWS_PER_PARTITION: u64 = 16_384;
+use super::share::Shares;
 
 /// Columns that a plan names at most.
 const COLUMNS_SHOWN: usize = 60;
@@ -43,7 +42,7 @@ const COLUMNS_SHOWN: usize = 60;
 #[derive(Clone, Debug)]
 pub struct LakeScanExec {
     scan: Arc<Scan>,
-    partitions: usize,
+    shares: Shares,
     limit: Option<usize>,
     sorted: Option<Sorted>,
     properties: Arc<PlanProperties>,
@@ -52,11 +51,10 @@ pub struct LakeScanExec {
 
 impl LakeScanExec {
     pub(super) fn new(scan: Arc<Scan>, target_partitions: usize, limit: Option<usize>) -> LakeScanExec {
-        let rows = scan.most_rows();
-        let partitions = target_partitions.min((rows / ROWS_PER_PARTITION) as usize).max(1);
+        let shares = Shares::of(scan.most_rows(), target_partitions, scan.is_costly, processors());
         let properties = PlanProperties::new(
             EquivalenceProperties::new(scan.schema.clone()),
-            Partitioning::UnknownPartitioning(partitions),
+            Partitioning::UnknownPartitioning(shares.parts()),
             EmissionType::Incremental,
             Boundedness::Bounded,
         )
@@ -64,7 +62,7 @@ impl LakeScanExec {
         let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
         LakeScanExec {
             scan,
-            partitions,
+            shares,
             limit,
             sorted: None,
             properties,
@@ -105,6 +103,12 @@ impl DisplayAs for LakeScanExec {
         }
         Ok(())
     }
+}
+
+/// The processors that a plan may use.
+fn processors() -> usize {
+    static PROCESSORS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
+    *PROCESSORS
 }
 
 /// The leaves of a column, as dotted paths.
@@ -193,8 +197,7 @@ impl ExecutionPlan for LakeScanExec {
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = Rows::new(
             self.scan.clone(),
-            partition,
-            self.partitions,
+            self.shares.share(partition),
             self.limit,
             self.sorted.clone(),
         );
@@ -227,11 +230,12 @@ impl ExecutionPlan for LakeScanExec {
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         // Each partition counts for itself, so several of them need a limit above.
-        (self.partitions <= 1).then(|| -> Arc<dyn ExecutionPlan> { Arc::new(LakeScanExec { limit, ..self.clone() }) })
+        (self.shares.parts() <= 1)
+            .then(|| -> Arc<dyn ExecutionPlan> { Arc::new(LakeScanExec { limit, ..self.clone() }) })
     }
 
     fn fetch(&self) -> Option<usize> {
-        self.limit.filter(|_| self.partitions <= 1)
+        self.limit.filter(|_| self.shares.parts() <= 1)
     }
 }
 

@@ -45,6 +45,7 @@ mod report;
 mod request;
 mod resolved;
 mod rows;
+mod share;
 mod shared;
 mod sieve;
 mod stretch;

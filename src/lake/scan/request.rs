@@ -18,6 +18,8 @@ pub struct ScanRequest {
     pub owners: Option<Vec<i64>>,
     /// Only rows of this part of the table.
     pub stretch: Stretch,
+    /// Whether so much is computed of each row that even few of them are worth every processor.
+    pub is_costly: bool,
 }
 
 /// Whose rows a person's batch holds.

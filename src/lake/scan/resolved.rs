@@ -44,6 +44,7 @@ pub(super) struct Scan {
     pub(super) owners: Option<OwnerSet>,
     pub(super) either: Vec<Vec<Choice>>,
     stretch: Stretch,
+    pub(super) is_costly: bool,
     files: OnceLock<Vec<(Arc<DataFile>, u64)>>,
     pub(super) account: Account,
 }
@@ -93,6 +94,7 @@ impl Scan {
             order,
             owners,
             stretch,
+            is_costly,
         } = request;
         // Ids are looked up, and leave few rows to the others.
         items.sort_by_key(|condition| condition.ids().is_none());
@@ -130,6 +132,7 @@ impl Scan {
                 .map(|choices| choices.into_iter().map(Choice::of).collect())
                 .collect(),
             stretch,
+            is_costly,
             files: OnceLock::new(),
             account: Account::default(),
         }

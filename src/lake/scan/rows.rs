@@ -17,6 +17,7 @@ use super::pruning::prune;
 use super::ranges::Ranges;
 use super::report::ScanReport;
 use super::resolved::Scan;
+use super::share::Share;
 use super::sieve::Sieve;
 use super::stretch::Ends;
 use crate::lake::picture::DataFile;
@@ -39,12 +40,11 @@ pub(super) struct Rows {
     scan: Arc<Scan>,
     ends: Ends,
     files: std::vec::IntoIter<(Arc<DataFile>, u64)>,
-    /// The table's rows that are this share's, counted over all files.
-    share: Range<u64>,
+    share: Share,
     sorted: Option<Sorted>,
     /// All row groups of the share, the best last, where they are read by a sort's order.
     ranked: Option<Vec<Place>>,
-    open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<usize>)>,
+    open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
     filtering: Option<Filtering>,
     portion: Portion,
     sieve: Sieve,
@@ -54,26 +54,24 @@ pub(super) struct Rows {
     done: Entries,
 }
 
+/// Rows of a row group that are to be read.
+struct Part {
+    group: usize,
+    /// By position in the row group.
+    rows: Range<u32>,
+    /// Whether no other share has rows of the row group before these, so that it counts here.
+    is_first: bool,
+}
+
 /// A row group of a file.
-type Place = (Arc<DataFile>, Arc<OpenFile>, usize);
+type Place = (Arc<DataFile>, Arc<OpenFile>, Part);
 
 impl Rows {
-    /// Share `part` of `parts`, at most `limit` rows of it; in the order of a sort, if there is one.
-    pub(super) fn new(
-        scan: Arc<Scan>,
-        part: usize,
-        parts: usize,
-        limit: Option<usize>,
-        sorted: Option<Sorted>,
-    ) -> Rows {
+    /// At most `limit` rows of a share; in the order of a sort, if there is one.
+    pub(super) fn new(scan: Arc<Scan>, share: Share, limit: Option<usize>, sorted: Option<Sorted>) -> Rows {
         let ends = scan.ends();
-        let total = scan.most_rows();
-        let bound = |part: usize| (u128::from(total) * part as u128 / parts.max(1) as u128) as u64;
-        let share = bound(part)..bound(part + 1);
         let files = scan.files();
-        let from = files.partition_point(|(file, start)| start + file.rows <= share.start);
-        let until = files.partition_point(|(_, start)| *start < share.end);
-        let files: Vec<_> = files[from..until.max(from)].to_vec();
+        let files: Vec<_> = files[share.files(files, |file| file.rows)].to_vec();
         Rows {
             scan,
             ends,
@@ -123,10 +121,10 @@ impl Rows {
             }
             return Ok(Step::Begun);
         }
-        let Some((data, file, group)) = self.next_group()? else {
+        let Some((data, file, part)) = self.next_group()? else {
             return Ok(Step::End);
         };
-        self.filtering = self.start(&data, file, group)?;
+        self.filtering = self.start(&data, file, part)?;
         Ok(Step::Begun)
     }
 
@@ -156,7 +154,7 @@ impl Rows {
         {
             let mut ranked = Vec::new();
             while let Some(place) = self.next_in_table()? {
-                ranked.push((order.best(&place.1, place.2), place));
+                ranked.push((order.best(&place.1, place.2.group), place));
             }
             ranked.sort_by_key(|(best, _)| *best);
             let ranked = self.ranked.insert(ranked.into_iter().map(|(_, place)| place).collect());
@@ -167,10 +165,10 @@ impl Rows {
 
     fn next_in_table(&mut self) -> Result<Option<Place>, ScanError> {
         loop {
-            if let Some((data, file, groups)) = &mut self.open
-                && let Some(group) = groups.pop()
+            if let Some((data, file, parts)) = &mut self.open
+                && let Some(part) = parts.pop()
             {
-                return Ok(Some((data.clone(), file.clone(), group)));
+                return Ok(Some((data.clone(), file.clone(), part)));
             }
             let Some((data, start)) = self.files.next() else {
                 return Ok(None);
@@ -178,21 +176,30 @@ impl Rows {
             let started = Instant::now();
             let file = self.scan.table.open(&data)?;
             self.done.open(data.id);
-            // A row group is its first row's share's.
-            let mine = |group: &usize| {
-                let group = &file.groups()[*group];
-                self.share.contains(&(start + u64::from(group.first)))
-                    && !self.ends.within(&data, group.first, group.rows).is_empty()
-            };
-            let groups: Vec<usize> = (0..file.groups().len()).rev().filter(mine).collect();
-            self.done.report.row_groups += groups.len();
+            let mut parts = Vec::new();
+            for (group, place) in file.groups().iter().enumerate().rev() {
+                let share = self.share.within(start + u64::from(place.first), place.rows);
+                let ends = self.ends.within(&data, place.first, place.rows);
+                let rows = share.start.max(ends.start)..share.end.min(ends.end);
+                if !rows.is_empty() {
+                    // One that several shares have a part of counts once.
+                    let is_first = rows.start == ends.start;
+                    self.done.report.row_groups += usize::from(is_first);
+                    parts.push(Part { group, rows, is_first });
+                }
+            }
             self.done.report.prune_time += started.elapsed();
-            self.open = Some((data, file, groups));
+            self.open = Some((data, file, parts));
         }
     }
 
-    /// Chooses the rows of a row group and begins to read them; `None` if none is left.
-    fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, group: usize) -> Result<Option<Filtering>, ScanError> {
+    /// Chooses the rows of a part of a row group and begins to read them; `None` if none is left.
+    fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, part: Part) -> Result<Option<Filtering>, ScanError> {
+        let Part {
+            group,
+            rows: part,
+            is_first,
+        } = part;
         let scan = self.scan.clone();
         let started = Instant::now();
         let mut rows = prune(&file, group, &scan.prune);
@@ -208,17 +215,14 @@ impl Rows {
             let visible = scan.table.visible(data, &file, group, scan.owners.as_ref())?;
             rows = rows.intersect(&visible);
             let mut within = Ranges::default();
-            within.push(
-                self.ends
-                    .within(data, file.groups()[group].first, file.groups()[group].rows),
-            );
+            within.push(part.clone());
             rows = rows.intersect(&within);
         }
-        let (place, count) = (&file.groups()[group], rows.count());
+        let count = rows.count();
         let report = &mut self.done.report;
         report.prune_time += started.elapsed();
         if count == 0 {
-            report.row_groups_pruned += 1;
+            report.row_groups_pruned += usize::from(is_first);
             if scan.table.watch().is_some() {
                 let reason = match outdone {
                     true => "the sort has better rows already".into(),
@@ -228,8 +232,8 @@ impl Rows {
             }
             return Ok(None);
         }
-        report.rows += u64::from(place.rows);
-        report.rows_pruned += u64::from(place.rows) - count as u64;
+        report.rows += part.len() as u64;
+        report.rows_pruned += (part.len() - count) as u64;
         self.done.touch(data.id);
         Filtering::begin(&scan, &file, group, rows, &mut self.sieve, &mut self.done.report).map(Some)
     }
